@@ -42,6 +42,8 @@ MOST_FILES = 50
 _Told = tuple[str, str, Sequence[str]]
 #: How near a memory is that is about other places than the files.
 _ELSEWHERE = (-1, 0)
+#: The source of all that is imported from a page of notes.
+_DOCUMENT = "ExternalDocumentSource"
 _SEVERITIES = ("critical", "high", "medium", "low", None)
 _ENDED = ("Completed", "Abandoned")
 _DETAILS = f"""SELECT ?item ?summary ?recorded ?about ?blob ?line {{{{ VALUES ?item {{{{ {{items}} }}}}
@@ -53,6 +55,11 @@ _NAMES_A_QUERY = 32 * 1024
 #: How a rule that has no other mark of it says that it binds.
 _BINDS = re.compile(
     r"\b(?:must|never|always|do not|don['’]t|shall|mandatory|forbidden|not allowed|required?)\b", re.IGNORECASE
+)
+#: How a rule forbids something.
+_FORBIDS = re.compile(
+    r"\b(?:(?:do|must|shall|should|may|can) not|cannot|never|(?:do|must|should|ca)n['’]t|forbidden|not allowed)\b",
+    re.IGNORECASE,
 )
 _LAST = (
     """SELECT (MAX(?recorded) AS ?last) WHERE {{ ?item {by} {agent} ; {at} ?recorded FILTER(?recorded <= {moment}) }}"""
@@ -165,7 +172,8 @@ class Briefed:
     def _conventions(self) -> tuple[Found, Found]:
         """Return the conventions that bind, by level or by their words, and the others; the strict ones are apart.
 
-        The nearest to the files come first, then those that recall found for the task, then the newest.
+        The nearest to the files come first, then those that recall found for the task, then those that forbid something
+        wherever it is, then the newest.
         """
         page = self._reader.ask_page("conventions", project=self._project, limit=RANKED, **self._moment)
         levels = {row["conv"]: local_name(row["level"]) for row in page.rows if local_name(row["level"]) != "Strict"}
@@ -185,21 +193,25 @@ class Briefed:
         return self._found([(row["item"], "fact", ()) for row in rows], page.cursor is not None, RANKED)
 
     def _ranked(self, items: Collection[str]) -> list[dict[str, Any]]:
-        """Return *items*, those nearest to the files first, then those related to the task, then the newest.
+        """Return *items*: the nearest to the files, then related to the task, forbidding something everywhere, newest.
 
         Where there are files, those about other places come last. Those of one commit are in the order of the file they
         were imported from.
         """
         found: dict[str, dict[str, Any]] = {}
         near: dict[str, tuple[int, int]] = {}
+        placed: set[str] = set()
         for row in self._details(items):
             name, place = row["item"], str(row["about"] or "")
             found[name] = row
+            if not is_general(place):
+                placed.add(name)
             distances = [nearness(path, place) for path in self._about if is_about(place, path)]
             distance = max(distances, default=_ELSEWHERE if self._about and not is_general(place) else (0, 0))
             near[name] = max(near.get(name, _ELSEWHERE), distance)
         ranked = sorted(found.values(), key=_in_file)
         ranked.sort(key=lambda row: str(row["recorded"]), reverse=True)
+        ranked.sort(key=lambda row: row["item"] in placed or not _FORBIDS.search(row["summary"]))
         ranked.sort(key=lambda row: self._related.get(row["item"], len(self._related)))
         ranked.sort(key=lambda row: near[row["item"]], reverse=True)
         return ranked
@@ -333,9 +345,8 @@ class Briefed:
         files = self._freshness(name)
         stale = [f"{_word(found.path)} {found.state}" for found in files if found.state != UNCHANGED]
         agent, source = local_name(str(said.get("assertedBy", ""))), local_name(str(said.get("hasSourceType", "")))
-        recorded = told["recorded_at"].date().isoformat()
         status = "" if told["status"] == "active" else told["status"]
-        words = [*notes, *stale, status, _word(agent), recorded, source]
+        words = [*notes, *stale, status, *_origin(said, told["recorded_at"], agent, source)]
         short = item.short_id(name)
         mark = f" [cut; jidomem show {short}]" if is_cut else ""
         why = f"; text: {quoted(answer, EXCERPT)[0]}" if answer else ""
@@ -353,10 +364,25 @@ class Briefed:
             "time": said.get("hasTimestamp"),
             "agent": agent or None,
             "source": source or None,
+            "imported": _is_imported(said),
             "recorded": told["recorded_at"],
             "freshness": [found.to_dict() for found in files],
         }
         return Entry(line, values)
+
+
+def _is_imported(said: Mapping[str, Any]) -> bool:
+    return "sourceDigest" in said
+
+
+def _origin(said: Mapping[str, Any], recorded: datetime, agent: str, source: str) -> list[str]:
+    """Return who says so and of which day it is; of a memory imported from a file that has no date, that alone."""
+    time = said.get("hasTimestamp")
+    moment = time if isinstance(time, datetime) else recorded
+    if _is_imported(said):
+        day = [moment.date().isoformat()] if moment != recorded else []
+        return ["imported", *day, "" if source == _DOCUMENT else source]
+    return [_word(agent), moment.date().isoformat(), source]
 
 
 def _in_file(row: Mapping[str, Any]) -> tuple[str, int, str]:

@@ -41,7 +41,7 @@ _RECALL = f"{_COMMAND}recall "
 #: Of a task so many characters stand in the command that recalls for it.
 LONGEST_TASK = 120
 #: Sections that have no more than one of so many parts of the budget before the others had their turn.
-_PARTS = {"binding": 3, "files": 4, "related": 5, "conventions": 4}
+_PARTS = {"binding": 2, "files": 4, "related": 5, "conventions": 4}
 #: Sections of memories that neither bind nor are near to anything: they have what the others leave.
 _GENERAL = ("conventions", "facts")
 #: After so many entries in a row that do not fit, a section is full.

@@ -318,6 +318,17 @@ def test_without_files_and_task_the_rules_that_bind_still_come_first(memory):
     assert len(sections["binding"]) == 8
 
 
+def test_of_the_rules_that_bind_those_that_forbid_something_everywhere_come_first(memory):
+    keep(memory, note("Never push"), note("Do not merge", about=["docs/**"]))
+    keep(memory, note("Names must be short"), note("Tests must pass, and must not be skipped"), note("Prefer tabs"))
+
+    sections = shown(memory.briefing("p"))
+
+    assert {*sections["binding"][:2]} == {"Never push", "Tests must pass, and must not be skipped"}
+    assert {*sections["binding"][2:]} == {"Do not merge", "Names must be short"}
+    assert sections["conventions"] == ["Prefer tabs"]
+
+
 def test_a_decision_is_briefed_with_its_text(memory):
     keep(memory, decision(summary="One queue", rationale="Orders stay in order. Nothing else to run.", topic="queue"))
 
