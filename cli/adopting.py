@@ -18,6 +18,7 @@ import click
 from jidomem.errors import InvalidRequest, JidomemError, NotFound
 from jidomem.exchange.sync_plan import CHANGES, LocalChange, PendingChange, Plan, Step
 from jidomem.exchange.synchroniser import refusal_of
+from jidomem.govern.besides import besides
 from jidomem.govern.nearness import is_about
 from jidomem.govern.review import Waiting, queue
 from jidomem.govern.review_text import commands
@@ -407,9 +408,9 @@ def _title(memory: Jidomem) -> str | None:
 
 
 def _governed(memory: Jidomem) -> str | None:
-    """Return a source file that most active memories are about and something governs, None for none.
+    """Return a source file that something governs, of a few the one about which most is known, None for none.
 
-    Where no memory names one, it is the first in a folder or of a pattern that one names.
+    Where no memory names one, they are the first in each folder, or of each pattern, that one names.
     """
     try:
         rows = memory.reader.select(memory.project, _PLACES)
@@ -422,7 +423,13 @@ def _governed(memory: Jidomem) -> str | None:
         sources = [file for file in listing(memory.tree.base).paths if _SOURCE.search(file)]
         found = (next((file for file in sources if is_about(place, file)), None) for place in places)
         named = [file for file in found if file is not None]
-    return next((file for file in named[:_TRIED] if memory.governing(file, limit=1)), None)
+    known = {file: memory.governing(file) for file in named[:_TRIED]}
+    counts = {
+        file: len(rows) + len(besides(memory.reader, memory.project, [file], {row["item"] for row in rows}))
+        for file, rows in known.items()
+        if rows
+    }
+    return max(counts, key=lambda file: counts[file], default=None)
 
 
 #: The endings of files that people and agents edit as source code.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,6 +15,9 @@ from jidomem.read.tables import plain
 from jidomem_cli.door import ROWS, Door, Verb, pass_door
 from jidomem_cli.paths import Paths
 from jidomem_cli.tables import form_of, short, show_json, show_rows
+
+if TYPE_CHECKING:
+    from jidomem import Jidomem
 
 _TOLD, _LONG = 5, 100
 _OPTION = "--include-inactive"
@@ -56,7 +60,8 @@ def governing(door: Door, paths: tuple[str, ...], every: bool, limit: int | None
     else:
         if is_read:
             rows = [{**row, "freshness": _freshness(row["freshness"])} for row in rows]
-        show_rows(door, rows, COLUMNS if len(asked) > 1 else COLUMNS[1:], memory=memory)
+        none = _whole_project(answer.conventions or 0)
+        show_rows(door, rows, COLUMNS if len(asked) > 1 else COLUMNS[1:], memory=memory, whole="summary", none=none)
     if len(rows) < len(found) and form != "json":
         door.say(f"… {len(found) - len(rows)} more: --all")
     if form != "json":
@@ -66,23 +71,50 @@ def governing(door: Door, paths: tuple[str, ...], every: bool, limit: int | None
     if not (include_inactive or door.quiet or door.as_of or door.valid_at):
         others = besides(memory.reader, memory.project, asked, {row["item"] for row in found})
         _say_besides(door, "related, not binding", [one for one in others if not one.waits])
-        _say_besides(door, "pending proposals, not active until accepted", [one for one in others if one.waits])
+        _say_pending(door, memory, [one for one in others if one.waits], is_empty=not found)
     if form != "json" and (text := answer.inactive_but({one.item for one in others}).notice(_OPTION)):
         door.say(text)
 
 
+def _whole_project(conventions: int) -> str:
+    """Return what to say after "none" where *conventions* are there, which are about the whole or about other files."""
+    if not conventions:
+        return ""
+    return f" about this alone; conventions of the project: {conventions}, see: jidomem ask conventions"
+
+
 def _say_besides(door: Door, what: str, found: Sequence[Besides]) -> None:
-    """Say how much there is of *what*, the nearest of it, and how it is accepted where it waits."""
-    if not found:
+    """Say how much there is of *what*, and the nearest of it."""
+    if found:
+        door.say(f"{what}: {len(found)}")
+        _say_nearest(door, found)
+
+
+def _say_pending(door: Door, memory: Jidomem, found: Sequence[Besides], *, is_empty: bool) -> None:
+    """Say on one line how many proposals about the files are pending, of how many, then the nearest and what accepts.
+
+    Where there are none, the number of all is said only if nothing else was found.
+    """
+    if not found and not is_empty:
         return
-    door.say(f"{what}: {len(found)}")
+    pending = len(memory.reader.ask("proposals", project=memory.project)) if memory.journal.knows(memory.project) else 0
+    pending = max(pending, len(found))
+    of_all = "" if pending == len(found) else f" (of {pending} in all, see: jidomem review)"
+    if not found:
+        if pending:
+            door.say(f"pending proposals: {pending}, none about this; see: jidomem review")
+        return
+    from jidomem_cli.complain import place  # it brings what each verb of writing takes
+
+    door.say(f"pending proposals about this, not active until accepted: {len(found)}{of_all}")
+    _say_nearest(door, found)
+    review = f"jidomem review{place(door)} accept"
+    door.say(f"accept one: {review} {short(found[0].item)}; all: {review} --all")
+
+
+def _say_nearest(door: Door, found: Sequence[Besides]) -> None:
     for one in found[:_TOLD]:
         door.say(f"  {short(one.item)}  {one.kind}: {cut(one.summary, _LONG)[0]}")
-    if found[0].waits:
-        from jidomem_cli.complain import place  # it brings what each verb of writing takes
-
-        review = f"jidomem review{place(door)} accept"
-        door.say(f"accept one: {review} {short(found[0].item)}; all: {review} --all")
 
 
 def _freshness(found: Sequence[dict[str, str | None]]) -> list[str]:

@@ -67,7 +67,7 @@ def recall(door: Door, /, text: str, limit: int, explain: bool, about: tuple[str
         click.echo(markdown(found, _OPTION), nl=False)
     else:
         columns = (*_COLUMNS, *(["parts"] if explain else []), *([] if form == "table" else ["text"]))
-        show_rows(door, [_row(hit) for hit in found.entries], columns, memory=memory, below="text")
+        show_rows(door, [_row(hit) for hit in found.entries], columns, memory=memory, below="text", whole="summary")
     if form != "json" and (found.metadata["more"] or found.metadata["left_out"]):
         door.say("there is more: raise --limit or --budget-tokens")
     if form not in ("json", "md") and notice:

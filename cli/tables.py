@@ -10,7 +10,6 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from shutil import get_terminal_size
-from textwrap import fill
 from typing import TYPE_CHECKING, Any
 from unicodedata import east_asian_width
 
@@ -49,28 +48,32 @@ _NAMED = re.compile(rf"{re.escape(BASE)}(?:agents|sessions|projects)/[^/]+")
 def show_rows(
     door: Door, rows: Sequence[Row], columns: Sequence[str], cursor: str | None = None, *,
     memory: Jidomem | None = None, above: str = "", below: str = "", piped: int | None = None,
+    whole: str = "", none: str | None = None,
 ) -> None:  # fmt: skip
     """Print *rows* in the format asked for, and where the next page begins.
 
     A table has the text that a row calls *above* over the row, an empty one too, and the text that it calls *below*
-    under the row, and is *piped* characters wide where no terminal is.
-    Where there are none, and *memory* is given, it is said why: nothing was ever written, or all of it waits.
+    under the row, after the text of the column *whole* where that is cut, and is *piped* characters wide where no
+    terminal is.
+    Where there are none, and *memory* is given, it is said why: nothing was ever written, or nothing by then, or
+    *none*, else how many proposals are pending.
     """
     form = form_of(door)
     if form == "json":
         show_json({"rows": [plain(row) for row in rows], "cursor": cursor})
         return
     if form == "table":
-        _table(door, rows, columns, [row.get(below) or () for row in rows], piped, [row.get(above) for row in rows])
+        texts = [row.get(below) or () for row in rows]
+        _table(door, rows, columns, texts, piped, [row.get(above) for row in rows], whole)
     else:
         _PRINTERS[form](door, rows, columns)
     if not rows:
-        door.say("none" + (_why_none(memory, door.as_of) if memory is not None else ""))
+        door.say("none" + (_why_none(memory, door.as_of, none) if memory is not None else ""))
     if cursor:
         door.say(f"more: --cursor {cursor}" if door.verbose else "more: raise --limit; -v shows the cursor")
 
 
-def _why_none(memory: Jidomem, as_of: str | None) -> str:
+def _why_none(memory: Jidomem, as_of: str | None, none: str | None) -> str:
     """Return what may be the reason that nothing is found, with the command that helps."""
     if not memory.journal.knows(memory.project):
         return _BEGIN
@@ -78,6 +81,8 @@ def _why_none(memory: Jidomem, as_of: str | None) -> str:
         (row,) = memory.reader.select(memory.project, _FIRST)
         is_before = (asked := parse_moment(as_of)) is not None and asked < row["first"]
         return " by then" + f": the first commit is of {short(row['first'])}, see: jidomem log" * is_before
+    if none is not None:
+        return none
     waiting = len(memory.reader.ask("proposals", project=memory.project))
     return f" active; pending proposals: {waiting}, see: jidomem review" if waiting else ""
 
@@ -139,15 +144,25 @@ def _shown(row: Row, column: str) -> Any:
 
 def _table(
     door: Door, rows: Sequence[Row], columns: Sequence[str], texts: Sequence[str | Sequence[str]], piped: int | None,
-    headings: Sequence[str | None],
+    headings: Sequence[str | None], whole: str = "",
 ) -> None:  # fmt: skip
-    """Print a table; each of *texts*, a paragraph or several, stands below its row, each of *headings* above it."""
+    """Print a table; each of *texts*, a paragraph or several, stands below its row, each of *headings* above it.
+
+    A text of the column *whole* that is cut stands below the row, too.
+    """
     if not rows:
         return
     cells = [[clean(short(_shown(row, column))) for column in columns] for row in rows]
     left_out: list[str] = []
     if (width := line_width(door, piped)) is not None:
+        uncut = [dict(zip(columns, row, strict=True)) for row in cells]
         columns, cells, left_out = fitted(columns, cells, width)
+        if whole in columns:
+            at = [*columns].index(whole)
+            texts = [
+                text if row[at] == full[whole] else (full[whole], *([text] if isinstance(text, str) else text))
+                for text, row, full in zip(texts, cells, uncut, strict=True)
+            ]
     widths = [max(map(_width, column)) for column in zip(columns, *cells, strict=True)]
     lines = zip([list(columns), *cells], [(), *texts], [None, *headings], strict=True)
     for number, (row, text, heading) in enumerate(lines):
@@ -156,8 +171,8 @@ def _table(
         line = "  ".join(cell + " " * (wide - _width(cell)) for cell, wide in zip(row, widths, strict=True)).rstrip()
         click.echo(click.style(line, bold=True) if not number and door.paints(sys.stdout) else line)
         for part in [text] if isinstance(text, str) else text:
-            indented = f"{INDENT}{clean(part)}"
-            click.echo(indented if width is None else fill(indented, width, subsequent_indent=INDENT))
+            for text_line in [clean(part)] if width is None else wrapped(clean(part), width - len(INDENT)):
+                click.echo(f"{INDENT}{text_line}")
     if left_out:
         door.say(f"left out for want of width: {', '.join(left_out)}; -v shows all")
 
@@ -219,6 +234,20 @@ def _longest(widths: Sequence[int], width: int) -> int:
 def _width(text: str) -> int:
     """Return how many columns of a terminal a text takes: of most scripts one a character, of East Asian ones two."""
     return len(text) if text.isascii() else sum(1 + (east_asian_width(sign) in "FW") for sign in text)
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """Return *text* in lines of at most *width* columns of a terminal, ended with a word where that is not too long.
+
+    >>> wrapped("Use one queue a project", 14)
+    ['Use one queue', 'a project']
+    """
+    lines, rest = [], re.sub(r"\s", " ", text)
+    while rest:
+        line = beginning(rest, max(width, 2), _width)
+        lines.append(line)
+        rest = rest[len(line) :].lstrip()
+    return lines
 
 
 def cut_text(text: str, longest: int) -> str:

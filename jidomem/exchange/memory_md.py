@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from jidomem.errors import InvalidRequest
+from jidomem.exchange.adr_words import gives_reason
 from jidomem.exchange.foreign import Broken, ForeignEntry, Reading, not_utf8
-from jidomem.exchange.mentions import EVERYWHERE, Find, mentions, scopes
+from jidomem.exchange.mentions import Find, globs, mentions, scopes
 from jidomem.exchange.note_statements import IMPORT, Statement, read_statements
 
 #: A word of a heading -> what stands below it; the nearest heading decides, else what it says and where.
@@ -94,10 +95,10 @@ def _entry(page: _Page, statement: Statement) -> ForeignEntry:
     if statement.explanation:
         fields["detailed_explanation"] = statement.explanation
     if kind == "decision":
-        fields["rationale"] = NO_REASON
+        fields["rationale"] = statement.text if gives_reason(statement.text) else NO_REASON
     if kind == "task" and statement.is_done:
         fields["status"] = "Completed"
-    files = _files(page, " ".join((*statement.headings, statement.raw)), kind)
+    files = _files(page, " ".join((*statement.headings, statement.raw)))
     return ForeignEntry(
         fields["evidence"][0],
         f"{page.name}:{statement.line}",
@@ -108,11 +109,9 @@ def _entry(page: _Page, statement: Statement) -> ForeignEntry:
     )
 
 
-def _files(page: _Page, text: str, kind: str) -> tuple[str, ...]:
-    """Return the files a note is about; a rule is not bound to those it names, but to all that its page is for."""
-    named = mentions(text, page.find)
-    wide = page.scope or ((EVERYWHERE,) if kind == "convention" and named else ())
-    return tuple(dict.fromkeys((*named, *wide)))
+def _files(page: _Page, text: str) -> tuple[str, ...]:
+    """Return the files a note is about: those it names, by name or by a pattern, and those that its page is for."""
+    return tuple(dict.fromkeys((*mentions(text, page.find), *globs(text, page.find), *page.scope)))
 
 
 def _kind(statement: Statement, is_rules: bool) -> str:

@@ -28,6 +28,8 @@ _BRACES = re.compile(r"\{([^{}]*)\}")
 _FOR_ITS_FOLDER = re.compile(r"(?:^|/)(?:CLAUDE|AGENTS?|GEMINI)\.md$")
 _OF_AN_AGENT = re.compile(r"(?:^|/)\.(?:agents?|claude|clinerules|codex|copilot|cursor|gemini|windsurf)(?:/|$)")
 _HIDDEN = re.compile(r"(?:^|/)\.")
+#: A pattern of names without a folder, as `*.pb.go`, `test_*.py`; it has an ending, so that `*args` is none.
+_GLOB = re.compile(r"[\w.-]*\*[\w.-]*\.\w[\w.-]*")
 
 
 def mentions(text: str, find: Find) -> list[str]:
@@ -41,6 +43,20 @@ def mentions(text: str, find: Find) -> list[str]:
     """
     found = dict.fromkeys(filter(None, (_found(word, find) for word in _words(text))))
     return list(islice(found, MOST))
+
+
+def globs(text: str, find: Find) -> list[str]:
+    """Return the patterns of file names that *text* has in backticks, as patterns of paths, at most MOST.
+
+    *find* is given each with `**/` before it, and returns it where a file is called so.
+
+    >>> there = {"**/*.pb.go": "**/*.pb.go"}
+    >>> globs("Never edit `*.pb.go`; `*args` and `*.example.com` are no files", there.get)
+    ['**/*.pb.go']
+    """
+    words = (word for braced in _words(text) for word in _expanded(braced))
+    named = dict.fromkeys(f"**/{word}" for word in words if _GLOB.fullmatch(word))
+    return list(islice(filter(None, map(find, named)), MOST))
 
 
 def scopes(name: str, text: str) -> list[str]:

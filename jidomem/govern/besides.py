@@ -1,9 +1,12 @@
-"""What memory holds about files that does not govern them: what is only proposed, and what binds nothing, as facts."""
+"""The memories about files that do not govern them: proposals, facts, and records of a package or of a path's words."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from jidomem import active
 from jidomem.errors import NotFound
@@ -40,6 +43,22 @@ SELECT DISTINCT ?item ?summary ?about ?kind ?status ?recorded ?level WHERE {
 )
 
 
+_RECORDS = (
+    """
+PREFIX jido: <https://jido.ai/ontology#>
+SELECT ?item ?summary ?about WHERE { ?item a jido:ArchitecturalDecision ; jido:summary ?summary ; jido:about ?about .
+"""
+    + active.valid_now()
+    + active.now_of_all()
+    + "} ORDER BY DESC(?item) LIMIT 5000"
+)
+#: The folder of a package before that of its documents.
+_PACKAGE = re.compile(r"(?:\./)?(.+?)/(?:docs?|documentation|adrs?|decisions|architecture|rfcs?)/")
+#: A part of a path is compared with the words of a title when it has so many letters, and tells of few records.
+_LETTERS, _FEW = 5, 3
+_GENERIC = frozenset(("index", "module", "package", "source", "common", "internal", "testing", "client", "server"))
+
+
 @dataclass(frozen=True, slots=True)
 class Besides:
     """A memory about a file that does not govern it; it `waits` where it is only proposed."""
@@ -52,7 +71,11 @@ class Besides:
 
 
 def besides(reader: MemoryReader, project: str, paths: Sequence[str], known: Collection[str]) -> list[Besides]:
-    """Return what is about *paths* and not among the items *known*, the nearest first: files, folders, all."""
+    """Return what is about *paths* and not among the items *known*, the nearest first: files, folders, all.
+
+    Then come the decision records in a folder of documents of the package that a path lies in, and those whose title
+    has the words of a part of the path, as "Solo machine" those of `06-solomachine`.
+    """
     plain = [plain_path(path) for path in paths]
     places = dict.fromkeys(place for path in plain for place in _places(path))
     try:
@@ -72,7 +95,53 @@ def besides(reader: MemoryReader, project: str, paths: Sequence[str], known: Col
         kind = type_of(row["kind"]) or local_name(row["kind"])
         one = Besides(row["item"], kind, row["summary"], about, local_name(row["status"]) == "Proposed")
         found[one.item] = max(found.get(one.item, (near, one)), (near, one), key=lambda each: each[0])
+    for far, one in _related(reader, project, plain):
+        if one.item not in known:
+            found.setdefault(one.item, ((False, far), one))
     return [one for _, one in sorted(found.values(), key=lambda each: each[0], reverse=True)]
+
+
+def _related(reader: MemoryReader, project: str, paths: Sequence[str]) -> Iterator[tuple[int, Besides]]:
+    """Yield the records of the packages of *paths*, then those with words of a path, each with how near it is."""
+    rows = reader.select(project, _RECORDS)
+    for row in rows:
+        package = _PACKAGE.match(row["about"])
+        if package and any(path.startswith(f"{package[1]}/") for path in paths):
+            yield 0, _record(row)
+    titled: defaultdict[str, dict[str, Besides]] = defaultdict(dict)
+    parts = {part for path in paths for part in _path_words(path)}
+    for row in rows if parts else ():
+        for part in parts & _title_words(row["summary"]):
+            titled[part].setdefault(row["item"], _record(row))
+    for found in titled.values():
+        if len(found) <= _FEW:
+            yield from ((-1, one) for one in found.values())
+
+
+def _record(row: dict[str, Any]) -> Besides:
+    return Besides(row["item"], "architectural_decision", row["summary"], row["about"], waits=False)
+
+
+def _path_words(path: str) -> set[str]:
+    """Return the folders of *path* and its name without endings, each in its letters alone and in the singular.
+
+    >>> sorted(_path_words("modules/light-clients/06-solomachine/client_state.go"))
+    ['clientstate', 'lightclient', 'solomachine']
+    """
+    *folders, name = path.split("/")
+    words = (_singular("".join(re.findall(r"[^\W\d_]+", part))) for part in (*folders, name.partition(".")[0]))
+    return {word for word in words if len(word) >= _LETTERS and word not in _GENERIC}
+
+
+def _title_words(title: str) -> set[str]:
+    """Return up to three words of *title* that follow one another, joined as `_path_words` are."""
+    words = re.findall(r"[^\W\d_]+", title)
+    runs = ("".join(words[at : at + count]) for count in (1, 2, 3) for at in range(len(words)))
+    return {_singular(run) for run in runs}
+
+
+def _singular(word: str) -> str:
+    return word.casefold().removesuffix("s")
 
 
 def _places(path: str) -> list[str]:

@@ -86,12 +86,14 @@ class GoverningAnswer:
     """The `rows` of `governing`, with what a reader would miss in them.
 
     `left_out` has the status of each memory that would be among them and is not active, `missing` each path at which
-    there is no file, with the nearest path there is, None where no name is like it.
+    there is no file, with the nearest path there is, None where no name is like it. Where there are no rows,
+    `conventions` is how many the project has; else None.
     """
 
     rows: Sequence[Row]
     left_out: Mapping[str, str]
     missing: Mapping[str, str | None]
+    conventions: int | None = None
 
     @property
     def inactive(self) -> Inactive:
@@ -111,7 +113,8 @@ class GoverningAnswer:
     def to_dict(self, option: str = "include_inactive=true") -> dict[str, Any]:
         """Return all but the rows as plain values; *option* is what shows memories that are not active."""
         missing = [{"path": path, "nearest": near} for path, near in self.missing.items()]
-        return {"inactive": self.inactive.to_dict(option), "missing": missing}
+        project = None if self.conventions is None else {"conventions": self.conventions, "query": "conventions"}
+        return {"inactive": self.inactive.to_dict(option), "missing": missing, "whole_project": project}
 
 
 def answer(
@@ -141,7 +144,9 @@ def answer(
     if base is not None and as_of is None:
         plain = dict.fromkeys(plain_path(_below(tree, path)).rstrip("/") for path in paths)
         missing = {path: nearest_path(base, path) for path in plain if "://" not in path and not lexists(base / path)}
-    return GoverningAnswer(rows, left_out, missing)
+    moment = {name: asked[name] for name in ("as_of", "valid_at") if name in asked}
+    conventions = None if rows else len(reader.ask("conventions", project=project, **moment))
+    return GoverningAnswer(rows, left_out, missing, conventions)
 
 
 def nearest(rows: Sequence[Row], limit: int = SHOWN) -> list[Row]:

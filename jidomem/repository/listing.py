@@ -14,6 +14,7 @@ from jidomem.anchor import path_of
 from jidomem.errors import InvalidRequest
 from jidomem.repository import git
 from jidomem.repository.addresses import Addresses
+from jidomem.repository.ignored import matches
 from jidomem.repository.worktree import Worktree
 
 #: How long git is waited for, and, where there is none, after how many entries and how deep a walk ends.
@@ -53,7 +54,8 @@ class Named:
     """Finds the files that pages of the folder *base* name: from the folder a page lies in, else from *base*.
 
     A name without a folder that is in neither stands for the one file below *base* that has it, for none if there are
-    several. The files are listed once, when the first such name is looked for. A web address that a remote of the
+    several; a pattern that begins with `**/` stands for itself where it matches a file. The files are listed once, when
+    the first such name is looked for. A web address that a remote of the
     repository has for a file stands for that file.
     """
 
@@ -71,6 +73,8 @@ class Named:
         if "://" in word:
             path = None if self._addresses is None else self._addresses.path(word)
             return path if path is not None and self._has(path) else None
+        if word.startswith("**/"):
+            return word if any(matches(word, path) for path in self._paths) else None
         paths = (path_of(join(folder, word)), path_of(word))
         path = next((path for path in paths if path is not None and self._has(path)), None)
         return path if path is not None or "/" in word else self._only_one(word)
@@ -81,12 +85,15 @@ class Named:
 
     @cached_property
     def _only(self) -> Mapping[str, str]:
-        """Return the path of each file whose name no other file has; nothing where not all of few files are known."""
+        """Return the path of each file whose name no other file has."""
+        counts = Counter(map(basename, self._paths))
+        return {name: path for path in self._paths if counts[name := basename(path)] == 1}
+
+    @cached_property
+    def _paths(self) -> tuple[str, ...]:
+        """Return the files there are; nothing where not all of few files are known."""
         found = listing(self.base)
-        if not found.is_whole or len(found.paths) > MOST_NAMED:
-            return {}
-        counts = Counter(map(basename, found.paths))
-        return {name: path for path in found.paths if counts[name := basename(path)] == 1}
+        return found.paths if found.is_whole and len(found.paths) <= MOST_NAMED else ()
 
     def _is_there(self, path: str) -> bool:
         whole = self.base / path

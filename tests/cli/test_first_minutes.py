@@ -286,7 +286,8 @@ def test_what_records_and_notes_name_governs_those_files(repository):
     assert governing("src/queue.py") == {"One queue": "src/queue.py", "No cron": "src/queue.py"}
     assert governing("web/log.ts") == {}
     waiting = run("governing", "web/log.ts").stderr
-    assert "pending proposals, not active until accepted: 2\n" in waiting  # notes about no file are not among them
+    (line,) = [line for line in waiting.splitlines() if "pending proposals" in line]
+    assert line == "pending proposals about this, not active until accepted: 2 (of 7 in all, see: jidomem review)"
     assert re.search(r"convention: Always log with `log.ts`\n.*fact: Components live in `ui/`, one a file\n", waiting)
     assert "convention: Mobile first" in run("governing", "web/a.css").stderr
     assert run("governing", "web/a.css", "-q").stderr == ""
@@ -301,6 +302,70 @@ def test_what_records_and_notes_name_governs_those_files(repository):
     assert governing("src/gen.py")["Never edit `src/gen.py` by hand"] == "src/gen.py"
     assert "Mobile first" in governing("web/a.css")
     assert "related, not binding: 1\n" in run("governing", "web/ui/a.ts").stderr
+
+
+def test_a_file_that_nothing_governs_has_one_line_about_proposals_then_points_at_the_conventions(repository):
+    taken_in("auto")
+    (repository / "other.txt").write_text("x")
+
+    pending = run("governing", "other.txt").stderr.splitlines()
+    run("policy", "grant", "ana", "curator")
+    run("review", "accept", "--all")
+    accepted = run("governing", "other.txt").stderr.splitlines()
+    rows = json.loads(run("ask", "conventions", "--json").stdout)["rows"]
+
+    assert pending[:2] == ["none", "pending proposals: 7, none about this; see: jidomem review"]
+    assert f"none about this alone; conventions of the project: {len(rows)}, see: jidomem ask conventions" in accepted
+    answer = json.loads(run("governing", "other.txt", "--json").stdout)
+    assert answer["whole_project"] == {"conventions": len(rows), "query": "conventions"}
+    assert json.loads(run("governing", "src/queue.py", "--json").stdout)["whole_project"] is None
+
+
+def test_a_note_governs_the_files_of_the_pattern_it_names_and_a_path_it_names_alone(repository):
+    (repository / "src" / "api.pb.go").write_text("package api\n")
+    (repository / "AGENTS.md").write_text(
+        "# Rules\n\n- Never edit `*.pb.go` by hand\n- Never run `src/queue.py` as root\n- Never trust `*.example.com`\n"
+    )
+    taken_in("AGENTS.md")
+    run("policy", "grant", "ana", "curator")
+    run("review", "accept", "--all")
+
+    def governing(path):
+        return {row["summary"]: row["about"] for row in json.loads(run("governing", path, "--json").stdout)["rows"]}
+
+    assert governing("src/api.pb.go") == {"Never edit `*.pb.go` by hand": "**/*.pb.go"}
+    assert governing("src/queue.py") == {"Never run `src/queue.py` as root": "src/queue.py"}
+    said = json.loads(run("recall", "never", "--json").stdout)["entries"]
+    assert sorted(place for each in said for place in each["metadata"]["about"]) == ["**/*.pb.go", "src/queue.py"]
+
+
+@pytest.mark.parametrize("columns", ["60", "80", "160"])
+def test_a_short_memory_that_the_table_cuts_is_whole_below_its_line(repository, monkeypatch, columns):
+    text = "Pull requests and commits: " + "Do not commit, push, rebase, or open a pull request unless asked. " * 2
+    run("remember", text.strip(), "--type", "convention", "--about", "src/queue.py")
+    monkeypatch.setenv("COLUMNS", columns)
+
+    for words in (("recall", "pull request"), ("governing", "src/queue.py")):
+        assert text.strip() in " ".join(run(*words).stdout.split())
+
+
+def test_a_briefing_dates_a_decision_by_its_day_and_calls_what_is_imported_imported(repository):
+    record = "# One pool\n\nDate: 2020-07-09\n\n## Status\n\nAccepted\n\n## Decision\n\nUse one pool.\n"
+    (repository / "docs/adr/0007-one-pool.md").write_text(record)
+    (repository / "CLAUDE.md").write_text("- Never push\n")
+    taken_in("auto")
+    run("policy", "grant", "ana", "curator")
+    run("review", "accept", "--all")
+    run("remember", "Two pools", "--type", "decision", "--rationale", "fast", "--timestamp", "2021-03-04")
+
+    lines = run("briefing").stdout.splitlines()
+
+    def end(words):
+        return next(line for line in lines if words in line).rpartition(" (")[2]
+
+    assert end("One pool") == "imported, 2020-07-09)"
+    assert end("Never push") == "imported)"
+    assert end("Two pools").startswith("ana, 2021-03-04")
 
 
 def test_of_a_note_that_changed_before_it_was_accepted_the_newest_version_alone_is_pending(repository):

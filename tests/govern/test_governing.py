@@ -44,6 +44,38 @@ def governed(memory):
     return memory
 
 
+@pytest.mark.parametrize(
+    ("path", "summaries"),
+    [
+        ("packages/web/src/index.ts", ["Use React hooks"]),
+        ("packages/web", []),
+        ("packages/core/src/index.ts", []),
+        ("modules/06-solomachine/client_state.go", ["Solo machine sign bytes"]),
+        ("modules/solids/ship.go", []),
+    ],
+)
+def test_records_of_a_package_and_of_the_words_of_a_path_are_related(memory, path, summaries):
+    told = [
+        decision(summary="Use React hooks", about=["packages/web/docs/adr/1.md"], topic="hooks"),
+        decision(summary="Solo machine sign bytes", about=["docs/adr/2.md"], topic="solo"),
+        decision(summary="Keep docs short", about=["docs/adr/3.md"], topic="docs"),
+    ]
+    for each in told:
+        memory.writer.submit_intent("p", each)
+
+    found = besides(memory.reader, "p", [path], ())
+
+    assert [(one.summary, one.waits) for one in found] == [(summary, False) for summary in summaries]
+    assert memory.governing(path, project="p") == []
+
+
+def test_words_of_a_path_that_stand_in_many_titles_relate_nothing(memory):
+    for number in range(4):
+        memory.writer.submit_intent("p", decision(summary=f"Solo machine {number}", topic=f"t{number}"))
+
+    assert besides(memory.reader, "p", ["modules/06-solomachine/a.go"], ()) == []
+
+
 def test_what_governs_a_file_comes_by_nearness_then_by_force_then_newest_first(governed):
     rows = governed.governing("src/db/pool.py", project="p")
 
