@@ -222,7 +222,10 @@ def _pieces(children: Sequence[SyntaxTreeNode], *, in_link: bool) -> Iterator[tu
         elif child.type == "image":
             yield child.content, False
         elif child.type == "link":
-            yield from _pieces(child.children, in_link=True)
+            words = list(_pieces(child.children, in_link=True))
+            if "".join(piece for piece, _ in words).isdigit():  # a number does not say of what it is one
+                words = [(f"[{words[0][0]}]({child.attrs['href']})", False)]
+            yield from words
         elif child.type == "s":
             continue
         elif child.children:

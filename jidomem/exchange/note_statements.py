@@ -30,6 +30,8 @@ from jidomem.exchange.note_words import (
     is_rule,
     is_sample_label,
     is_sentence,
+    lacks_subject,
+    names_work,
     refers_back,
     shorten,
     without_number,
@@ -160,13 +162,17 @@ _NOTHING = _Scope()
 
 @dataclass(slots=True)
 class _Flow:
-    """The state between blocks that follow one another: what was said that holds for the next of them."""
+    """The state between blocks that follow one another: what was said that holds for the next of them.
+
+    `previous` is what a sentence speaks of that refers back, `introduction` the words that lead in to the next block.
+    """
 
     scope: _Scope
     label: _Scope = _NOTHING
     lead: _Scope = _NOTHING
     is_after_list: bool = False
     previous: str = ""
+    introduction: str = ""
 
     @property
     def inner(self) -> _Scope:
@@ -227,7 +233,8 @@ class _Reader:
             else:
                 if block.type == "table":
                     self.left_out["is a table"] += 1
-                    flow.lead = _NOTHING
+                    flow.previous = _subject_of_table(flow.introduction, block)
+                    flow.lead, flow.introduction = _NOTHING, ""
                     continue
                 flow = _Flow(scope)
                 if block.type == "hr":
@@ -244,8 +251,11 @@ class _Reader:
         found = list(self._list(block, flow.inner))
         lead = flow.lead.leads[-1] if flow.lead.leads else ""
         if not found and is_rule(lead) and not _SEE.match(lead):
-            whole = Text(lead, flow.lead.raw[-1], lead, "", False, False, ())
-            found = list(self._state(block, whole, flow.scope))
+            items = [text_of(item.children[0]) for item in block.children if item.children]
+            words = f"{lead} {'; '.join(item.plain for item in items if item.plain)}".strip()
+            more = "\n".join(f"- {item.raw}" for item in items if item.raw)
+            whole = Text(words, flow.lead.raw[-1], lead, "", False, False, ())
+            found = list(self._state(block, whole, flow.scope, more=more))
         flow.is_after_list = True
         yield from found
 
@@ -254,6 +264,7 @@ class _Reader:
     ) -> Iterator[Statement]:
         """Yield what a paragraph says, and take note of what it says of the blocks after it."""
         text, after = text_of(block), following.type if following else ""
+        flow.introduction = _lead_words(text) if after == "table" else ""
         if text.is_strong and after in (*_LISTS, "paragraph", "blockquote", "table"):
             if after == "paragraph" and is_sentence(text.plain) and not text.plain.endswith(":"):
                 yield from self._paragraph(block, text, flow.inner)
@@ -271,7 +282,7 @@ class _Reader:
         ):
             flow.lead = _NOTHING.within(_lead_words(text), text.raw)
         if not flow.lead.leads:
-            if flow.previous and not before.leads and refers_back(text.plain):
+            if flow.previous and not before.leads and (refers_back(text.plain) or lacks_subject(text.plain)):
                 before = before.within(flow.previous)
             statements = self._paragraph(block, text, before)
             last = next(reversed(list(line_sentences(text.plain))), "")
@@ -303,17 +314,23 @@ class _Reader:
     def _above(self, words: str) -> tuple[str, ...]:
         """Return the headings that a statement of these *words* cannot do without.
 
-        These are the two nearest that name a subject, and each that denies or restricts. After a rule across the page
-        only those that deny hold on.
+        These are the two nearest that name a subject, and each that denies or restricts; the nearest, too, where it
+        names what is done below another subject. After a rule across the page only those that deny hold on.
         """
         plain = [title for _, _, title in self._headings if title and not is_arrangement(title)]
+        nearest = self._headings[-1][2] if self._headings else ""
         if self._is_apart:
             plain = [title for title in plain if is_negative(title)]
+        elif plain and names_work(nearest) and is_arrangement(nearest):
+            plain.append(nearest)
         near = plain[-2:]
         chosen = [title for title in plain if title in near or is_negative(title) or is_condition(title)]
         known = set(re.findall(r"\w+", words.casefold()))
         titles = []
         for title in map(without_number, chosen):
+            if is_arrangement(title):  # the nearest, which stands for another matter than the one above it
+                titles.append(title)
+                continue
             said = {word for word in re.findall(r"\w+", title.casefold()) if not is_arrangement(word)}
             begins = re.match(rf"{re.escape(title)}\b", words, re.IGNORECASE)
             if begins or (said <= known and not is_negative(title) and not _OF_ABOVE.match(words)):
@@ -504,6 +521,8 @@ def _left_out(text: Text, own: str, scope: _Scope, *, is_item: bool) -> str | No
     if IMPORT.fullmatch(own):
         return None
     lead = " ".join(scope.leads)
+    if not is_item and not lead and lacks_subject(own):
+        return "speaks of something that it does not name"
     bare = _FILLER.sub("", text.bare)
     if not re.search(r"\w", own):
         return "is struck out" if _STRUCK.search(text.raw) else "has no words"
@@ -539,6 +558,15 @@ def _left_out(text: Text, own: str, scope: _Scope, *, is_item: bool) -> str | No
     ):
         return "has too few words"
     return None
+
+
+def _subject_of_table(introduction: str, table: SyntaxTreeNode) -> str:
+    """Return what names the rows of a table: what leads in to it, and its first column; nothing where that is long."""
+    rows = [row for part in table.children[1:] for row in part.children[:LONGEST] if row.children]
+    names = ", ".join(text_of(row.children[0]).plain for row in rows)
+    lead = introduction.rstrip(".:： ")
+    named = f"{lead}: {names}." if lead and names else f"{lead or names}." if lead or names else ""
+    return named if len(named) <= LONGEST else f"{lead}." if lead and len(lead) <= LONGEST else ""
 
 
 def _lead_words(text: Text) -> str:

@@ -53,6 +53,10 @@ workflows working you your
 """,
     )
 )
+#: Words of such a heading that name what is done.
+_OF_WORK = re.compile(
+    r"\b(?:architecture|coding|contributing|development|engineering|usage|workflows?)\b", re.IGNORECASE
+)
 _NUMBERED = re.compile(
     r"^[#\s]*(?:(?:\d+|[a-z]|[ivx]+)[.)]\s+|\d+(?:\.\d+)+\s+|(?:step|part|phase)\s+\d+\W+)?", re.IGNORECASE
 )
@@ -112,6 +116,7 @@ avoid await back base batch be begin bind break bring build bump bundle cache ca
 centralize challenge change check choose cite clarify classify clean clear clone close co-locate
 collect combine comment commit compare compile complete comply compose compute condense
 configure confirm consider consolidate construct consult contain continue convert copy cover
+cross-check cross-link cross-reference
 create cut debug declare default defer define delegate delete deliver demonstrate deploy derive
 describe design destructure detect determine develop disable discuss display distinguish
 document double-check download drop edit embed emit enable encapsulate encode encourage end
@@ -139,7 +144,8 @@ understand unify unwrap update upgrade upload use utilize validate verify versio
 wait walk watch work wrap write
 """
 _IMPERATIVE = re.compile(
-    rf"(?:(?:please|then|also|first|finally|next|always|only|just|now|instead|and|or|when possible)\b,? )*"
+    rf"(?:(?:please|then|also|first|finally|next|always|only|just|now|instead|and|or|when possible|in other words"
+    rf"|silently|explicitly)\b,? )*"
     rf"(?:{'|'.join(re.findall('[a-z-]+', _ORDERS))}|do(?: not|n['’ʼ]t)?|must|should|no)\b(?![-/])",
     re.IGNORECASE,
 )
@@ -159,11 +165,14 @@ _RULE = re.compile(
 _BACK = re.compile(
     r"\W*(?:it|its|they|them|this|that|these|those|then|otherwise|however|but|so|and|or|also|such|both|either"
     r"|(?:in|for|as) (?:this|that|these|such)|if (?:so|not|that|this|it|they)|instead|therefore"
-    r"|the (?:same|former|latter)|doing so|again)\b"
+    r"|the (?:same|former|latter)|doing so|again|in other words"
+    r"|(?:at (?:minimum|least|most)|in (?:short|practice)|concretely|specifically),? (?:this|that|it|these|those))\b"
     r"(?! (?:repo\w*|project|file|document|codebase|package|library|module|folder|directory|guide|page|section"
     r"|is an?)\b)",
     re.IGNORECASE,
 )
+_ELLIPTIC = re.compile(r"\W*not to be confused with\b", re.IGNORECASE)
+_RESTATES = re.compile(r"\W*(?:in other words|put differently|that is to say)\b", re.IGNORECASE)
 _CODE = re.compile(r"`[^`]*`")
 _OPENING = " \"'*_>-–—!⚠️✅❌🚫"
 #: Sentences that forbid, oblige, or limit what stands beside them.
@@ -171,6 +180,9 @@ _LIMITS = re.compile(
     r"\b(?:never|not|cannot|unless|except(?:ions?|ing)?|only|must|shall|forbidden|prohibited|skip)\b|n['’ʼ]t\b",
     re.IGNORECASE,
 )
+#: How a sentence begins that limits the one before it.
+_CONTRAST = re.compile(r"\W*(?:but|however|although|though|yet)\b", re.IGNORECASE)
+_CLAUSE_ENDS = re.compile(r";\s|\s[-–—]\s")
 #: Verbs that begin an order, and as often are nouns: "Test files live in `tests/`".
 _NOUNS = re.compile(
     r"(?:access|address|approach|audit|author|base|batch|break|build|cache|call|change|commit|condense|cover|cut|debug"
@@ -190,11 +202,32 @@ _OF_A_NOUN = re.compile(
     r"|stays?|belongs?|takes?|gets?|covers?|includes?|sits?|resides?|comes?|returns?|supports?|handles?|reports?)\b)",
     re.IGNORECASE,
 )
+#: A word before an article is a verb of an order, whatever word it is, unless it is one of the closed classes.
+_VERB = re.compile(
+    r"(?!(?:about|above|across|after|all|along|although|among|and|another|any\w*|around|as|at|because|before|behind|below"
+    r"|beneath|beside|between|beyond|both|but|by|despite|during|each|either|even|every\w*|except|few|for|from|given|half"
+    r"|here|how|if|in|inside|into|like|many|more|most|near|neither|no|nor|not|nothing|of|off|on|once|only|onto|or|other"
+    r"|out|outside|over|past|per|perhaps|plus|quite|rather|regarding|since|so|some\w*|still|such|than|that|then|there"
+    r"|though|through|thus|till|to|toward|twice|under|unless|unlike|until|up|upon|versus|via|what\w*|when\w*|where\w*"
+    r"|whether|which|while|who\w*|why|with\w*|yet)\b)"
+    r"[A-Za-z][a-z-]+(?<!ing)(?<!ed)(?<!ly)(?<![^s]s) (?:the|an?|your|it|them)\b",
+    re.IGNORECASE,
+)
+_CLAUSE = re.compile(r"[,;:.(]|\s[-–—]\s")
+_NEEDS = re.compile(r"\bneeds? to\b")
+#: How a clause goes before "need to" that says when, or that nothing needs to be done.
+_NO_NEED = re.compile(
+    r"\b(?:if|when(?:ever)?|where|that|which|who|what|why|how|no|not|never|unless|before|after|because|since|may|might"
+    r"|will|would|only|nothing|to)\b|n['’ʼ]t\b",
+    re.IGNORECASE,
+)
 #: Words that oblige or forbid wherever they stand, and those that do where an order may begin.
 _OBLIGES = re.compile(
-    r"\b(?:(?:must|should|need)n['’ʼ]t|must|should|shall|may not"
-    r"|forbidden|prohibited|not (?:allowed|permitted)|(?<![-–—:] )required (?:for|to)"
-    r"|(?:is|are) (?:required|mandatory)|you (?:need|have) to)\b|^\W*(?:important|mandatory|critical)\W*:",
+    r"\b(?:(?:must|should|need)n['’ʼ]t|must|should|shall"
+    r"|may not(?! (?:even|have|yet|know|need|exist|match|want|always)\b)"
+    r"|forbidden|prohibited|disallowed|not (?:allowed|permitted)|(?<![-–—:] )required (?:for|to)"
+    r"|(?:is|are) (?:required|mandatory|banned|(?:only )?allowed(?! by default))"
+    r"|you (?:need|have) to)\b|^\W*(?:important|mandatory|critical)\W*:",
     re.IGNORECASE,
 )
 _FORBIDS = re.compile(
@@ -249,6 +282,15 @@ def is_arrangement(title: str) -> bool:
     """
     words = re.findall(r"[\w&-]+", re.sub(r"\S+\.mdc?\b|\bv(?:ersion )?\d[\d.]*", "", without_number(title).casefold()))
     return not is_negative(title) and all(word in _ARRANGING or word.isdigit() for word in words)
+
+
+def names_work(title: str) -> bool:
+    """Return whether a heading that arranges its page names what is done, and so another matter than the one above it.
+
+    >>> names_work("Development workflow"), names_work("Guidelines")
+    (True, False)
+    """
+    return bool(_OF_WORK.search(title))
 
 
 def without_number(title: str) -> str:
@@ -366,6 +408,17 @@ def refers_back(text: str) -> bool:
     return bool(_BACK.match(text))
 
 
+def lacks_subject(text: str) -> bool:
+    """Return whether *text* only says again, or goes on with, a sentence before it, and binds nobody by itself.
+
+    >>> lacks_subject("Not to be confused with `b`."), lacks_subject("In other words, be kind.")
+    (True, True)
+    >>> lacks_subject("In other words, never block."), lacks_subject("Not all calls block.")
+    (False, False)
+    """
+    return bool(_ELLIPTIC.match(text)) or (bool(_RESTATES.match(text)) and not is_rule(text) and not is_negative(text))
+
+
 def binds(text: str) -> bool:
     """Return whether a sentence of *text*, or a part of one, tells its reader to do something, or not to.
 
@@ -392,14 +445,26 @@ def forbids(title: str) -> bool:
 
 def _is_order(sentence: str) -> bool:
     plain = _CODE.sub("`", sentence)
-    if _OBLIGES.search(plain) or _FORBIDS.search(plain):
+    if _OBLIGES.search(plain) or _FORBIDS.search(plain) or _demands(plain):
         return True
     label = _LABEL.match(plain)
     if label and "`" in label["rest"] and _ONLY_CODE.fullmatch(label["rest"]):
         return bool(_WHEN.search(label["label"])) and any(map(_is_imperative, _clauses(label["label"])))
     if label and (label["label"].count(" ") < _SHORT_LABEL or label["label"].endswith("`")):
-        return "`" not in label["label"] and any(map(_is_imperative, label["rest"].split("; ")))
+        clauses = label["rest"].split("; ")
+        if label["label"].count(" ") > 1 and "`" not in label["rest"]:
+            clauses.append(label["label"])
+        return "`" not in label["label"] and any(map(_is_imperative, clauses))
     return any(map(_is_imperative, _clauses(plain)))
+
+
+def _demands(sentence: str) -> bool:
+    """Return whether *sentence* says of a subject that it needs to do or be something, and not only when it does."""
+    for words in _CLAUSE.split(sentence):
+        need = _NEEDS.search(words)
+        if need and not _NO_NEED.search(words, 0, need.start()):
+            return True
+    return False
 
 
 def _clauses(sentence: str) -> list[str]:
@@ -414,7 +479,7 @@ def _is_imperative(clause: str) -> bool:
     if _WHENCE.match(clause):
         starts += [clause[comma.end() :] for comma in _COMMA.finditer(clause, 0, _NEAR)]
     return any(
-        _IMPERATIVE.match(start)
+        (_IMPERATIVE.match(start) or _VERB.match(start))
         and not _POINTS_AWAY.match(start)
         and not (_NOUNS.match(start) and _OF_A_NOUN.match(start))
         for start in starts
@@ -434,7 +499,7 @@ def shorten(text: str, longest: int = LONGEST) -> str:
     if len(text) <= longest:
         return text
     parts = [*line_sentences(text)]
-    limits = [number for number, part in enumerate(parts) if _LIMITS.search(part)]
+    limits = [number for number, part in enumerate(parts) if _LIMITS.search(part) or _CONTRAST.match(part)]
     orders = [number for number, part in enumerate(parts) if binds(part)]
     kept = {0: _cut_sentence(parts[0], longest)}
     rooms = ((limits, _MOST), (orders, _RESTRICTED if limits else longest), (range(len(parts)), longest))
@@ -459,12 +524,21 @@ def _with_subject(parts: Sequence[str], number: int) -> set[int]:
 
 
 def _cut_sentence(sentence: str, longest: int) -> str:
-    """Return *sentence* cut between words, not within code; whole if it would lose a negation and is not too long."""
+    """Return *sentence* cut at the end of a clause if there is one in its second half, else between words.
+
+    It is not cut within code, and whole if it would lose a negation, or a part of a clause that forbids or limits, and
+    is not too long.
+    """
     if len(sentence) <= longest:
         return sentence
     head = beginning(sentence, longest - 1)
     if head.count("`") % 2:
         head = head[: head.rindex("`")]
-    if (is_negative(sentence[len(head) :]) or _LIMITS.search(sentence, len(head))) and len(sentence) <= _MOST:
+    rest = sentence[len(head) :]
+    ends = [end.start() for end in _CLAUSE_ENDS.finditer(head) if head[: end.start()].count("`") % 2 == 0]
+    is_limited = is_negative(rest) or _LIMITS.search(rest) or _LIMITS.search(head, ends[-1] if ends else 0)
+    if is_limited and len(sentence) <= _MOST:
         return sentence
-    return head.rstrip(" ,;:") + "…"
+    if ends and ends[-1] > longest // 2:
+        head = head[: ends[-1]]
+    return head.rstrip(" ,;:–—-") + "…"

@@ -15,6 +15,7 @@ SAMPLE = Path(__file__).parent / "notes"
 PAGES = sorted(path.name for path in SAMPLE.glob("*.md") if path.name != "README.md")
 LABELS = [json.loads(line) for line in (SAMPLE / "labels.jsonl").read_text().splitlines()]
 READINGS = [json.loads(line) for line in (SAMPLE / "readings.jsonl").read_text().splitlines()]
+PASSAGES = [json.loads(line) for line in (SAMPLE / "kinds.jsonl").read_text().splitlines()]
 #: The share of junk a curator bears with, the share of statements that come in, and of those that get their kind.
 JUNK, RECALL, KINDS = 0.08, 0.9, 0.95
 
@@ -95,6 +96,50 @@ def test_nineteen_in_twenty_statements_that_somebody_read_have_the_kind_that_the
     assert len(wrong) <= (1 - KINDS) * len(read), wrong
 
 
+def test_nineteen_in_twenty_statements_of_one_repository_have_the_kind_that_a_reader_gave_them():
+    wrong, count = [], 0
+    for passage in PASSAGES:
+        page = passage["from"].removeprefix("pydantic-ai/")
+        made = memory_md.read(page, passage["text"].encode()).entries
+        for line, kind in passage["kinds"].items():
+            count += 1
+            kinds = {entry.fields["type"] for entry in made if entry.line == int(line)}
+            wrong += [] if kinds == {kind} else [(page, line, kind, kinds)]
+
+    assert count >= 40
+    assert len(wrong) <= (1 - KINDS) * count, wrong
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Version requirement bumps are disallowed", "Structure docs with small steps: concept, then example",
+        "Cross-reference alternatives in each page", "All changes need to: update/add all documentation",
+        "When adding a check, pair it with a regression test", "Snapshot the request body of each test",
+        "Silently ignore unsupported settings", "New routes need to be documented", "Relative imports are allowed",
+        "Tests in `src/` may not be skipped",
+    ],
+)  # fmt: skip
+def test_an_order_is_a_convention_whatever_verb_it_begins_with(text):
+    (entry,) = memory_md.read("NOTES.md", f"{text}\n".encode()).entries
+
+    assert entry.fields["type"] == "convention"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The user may not have read this", "Nothing that needs to be fast runs in Python",
+        "Test files live in `tests/`", "Both the queue and the store run here", "All domains are allowed by default",
+        "Without the cache the build takes an hour",
+    ],
+)  # fmt: skip
+def test_a_statement_that_tells_nobody_to_do_anything_is_a_fact(text):
+    (entry,) = memory_md.read("NOTES.md", f"{text}\n".encode()).entries
+
+    assert entry.fields["type"] == "fact"
+
+
 def test_of_the_pages_that_somebody_read_nothing_comes_in_but_what_the_reader_saw_in_them():
     for page in {reading["page"] for reading in READINGS}:
         read = {reading["line"] for reading in READINGS if reading["page"] == page}
@@ -150,6 +195,22 @@ def test_of_the_pages_that_somebody_read_nothing_comes_in_but_what_the_reader_sa
         ("There are four kinds of store:\n- Disk (`src/disk/`)\n- Ring (`src/ring/`)\n",
          ["There are four kinds of store: Disk (`src/disk/`); Ring (`src/ring/`)"]),
         ("Here are some rules:\n- Use tabs in all files\n", ["Use tabs in all files"]),
+        ("Two bots review each change:\n\n| Name | When |\n|---|---|\n| `a` | always |\n| `b` | by hand |\n\n"
+         "They are independent.\n",
+         ["Two bots review each change: `a`, `b`. They are independent."]),
+        ("Jobs are named by hand. Two bots review each change:\n\n| Name |\n|---|\n| `a` |\n\nIt never blocks.\n",
+         ["Jobs are named by hand.", "Two bots review each change: `a`. It never blocks."]),
+        ("- Use the pools\n\nIn other words, be kind.\n", ["Use the pools"]),
+        ("# Bots\n\nNot to be confused with `b`, which is another one.\n", []),
+        ("Since [3971](https://a.b/pull/3971) we use the lower version.\n",
+         ["Since [3971](https://a.b/pull/3971) we use the lower version."]),
+        ("Always read the page of the folder in those folders:\n\n- [docs/A.md](docs/A.md)\n- [src/A.md](src/A.md)\n",
+         ["Always read the page of the folder in those folders: docs/A.md; src/A.md"]),
+        ("We keep the lower version. In short, this means:\n\n- bumps are disallowed\n- checks guard new calls of it\n",
+         ["We keep the lower version.", "We keep the lower version. In short, this means: bumps are disallowed",
+          "We keep the lower version. In short, this means: checks guard new calls of it"]),
+        ("# Intro\n\n# All contributions\n\n## Development workflow\n\nThe project uses `uv` for all.\n",
+         ["All contributions › Development workflow: The project uses `uv` for all."]),
         ("# Guide\n\n## Documentation Guidelines\n\n- **Style:** Prose over code comments\n",
          ["Documentation Guidelines: Style: Prose over code comments"]),
         ("## Errors\n\n- Use the base class of the package\n", ["Errors: Use the base class of the package"]),
@@ -374,6 +435,30 @@ def test_a_long_statement_is_not_cut_before_what_prohibits():
     (made,) = summaries(text)
 
     assert made.endswith("They must not be reported.")
+
+
+@pytest.mark.parametrize("after", ["elsewhere", "in any other example of the pages, whatever they are about"])
+def test_no_cut_goes_through_a_clause_that_forbids(after):
+    begins, forbids = "The examples run against a script", "; another tool starts it — never use it"
+    filler = " and again" * 22
+    text = f"{begins}{filler}{forbids} {after}."
+    assert len(f"{begins}{filler}{forbids}") < 300 < len(text)
+
+    assert summaries(f"{text}\n") == [text]
+
+
+def test_a_sentence_that_limits_the_one_before_it_stays_with_it():
+    limit = "But a friend with a key passes it."
+    (made,) = summaries(f"The gate asks for a role. {FILLER * 5}It stops strangers. {limit} {FILLER * 2}\n")
+
+    assert f"It stops strangers. {limit}" in made
+
+
+def test_a_parent_is_cut_at_the_end_of_a_clause():
+    clause = "Tools of all vendors have a class that stands for them and for what they do in `src/tools/`"
+    made = summaries(f"- {clause} — classes are the way{' to it' * 20}\n  - Local tools call a function of their own\n")
+
+    assert made[1] == f"{clause}… Local tools call a function of their own"
 
 
 DENIALS = [
