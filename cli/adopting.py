@@ -43,6 +43,8 @@ _COLUMNS = ("found", "what", *CHANGES, "refused", "pending")
 #: The columns that are left out where they say nothing.
 _RARE = ("moved", "removed", "conflict", "redacted", "refused")
 _COPIED = ("config.toml", "baseline.toml", "projects", "ontology", "shapes", "queries")
+#: How a change made in memory is worded, where its name does not say it.
+_LOCAL = {"retained": "active, though its source was removed"}
 _TOLD = 8
 #: Of so many files it is looked up whether something governs them.
 _TRIED = 10
@@ -207,7 +209,8 @@ def _annotations(
         text = f"{row['change']} in the source, and {became}\n{row['summary']}"
         yield workflow_command("error", "import-check", text, file=row["path"], line=_line(row))
     for row in local:
-        text = f"{row['change']} in memory since the import, so that memory and source differ\n{row['summary']}"
+        change = _LOCAL.get(row["change"], f"{row['change']} in memory since the import")
+        text = f"{change}, so that memory and source differ\n{row['summary']}"
         yield workflow_command("notice", "import-check", text, file=row["path"], line=_line(row))
     for each in broken:
         yield workflow_command("error", "unreadable", str(each.error.detail), file=each.place)
@@ -222,7 +225,7 @@ def _line(row: dict[str, Any]) -> int | None:
 def _say_local(door: Door, local: Sequence[dict[str, Any]]) -> None:
     """Name the memories that differ from their sources by a decision made here."""
     several = "memories were" if len(local) > 1 else "memory was"
-    named = ", ".join(f"{row['place']} ({row['change']})" for row in local[:_TOLD])
+    named = ", ".join(f"{row['place']} ({_LOCAL.get(row['change'], row['change'])})" for row in local[:_TOLD])
     more = f" and {len(local) - _TOLD:,} more: see them with --json" if len(local) > _TOLD else ""
     door.say(clean(f"{len(local):,} {several} changed here since the import: {named}{more}"))
 

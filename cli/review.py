@@ -26,7 +26,7 @@ from jidomem_cli.fields import own_words, whole_id
 from jidomem_cli.receipts import show_receipt
 from jidomem_cli.tables import PIPED, fit_line, form_of, short, shortened, show_json, show_rows
 
-_COLUMNS = ("tier", "kind", "item", "source", "summary", "other", "days", "leaning")
+_COLUMNS = ("priority", "kind", "item", "source", "summary", "other", "days", "leaning")
 #: The columns of a table that are left out where they say nothing.
 _RARE = ("source", "days", "leaning")
 #: So many settlements are told one by one, and so many refused ones are named.
@@ -69,9 +69,10 @@ def review(
 ) -> int:
     """List what waits for a curator, the most pressing first; or settle it.
 
-    Tier 1 is active and disagrees, 2 waits to bind others, 3 waits, 4 is due; what has waited for a month is a tier
-    higher. In a tier comes first what most other memories rest on, then the oldest; then the proposals imported from
-    files, the file imported last first, each file whole and in its own order, in the tier of its most pressing entry.
+    Priority 1 is for active memories that disagree, 2 for proposals that would bind others, 3 for other proposals, 4
+    for what is due; after a month in the queue it rises by one. Within a priority, first comes what most others rest
+    on, then the oldest; then the proposals imported from files, the file imported last first, each file whole, in its
+    own order and with the priority of its most pressing entry.
     Several IRIs are settled each by itself, in one commit. Two active memories that disagree are settled by
     accept A --against B (A holds, B is withdrawn), reject A --against B (B holds) or supersede A --against B (A is said
     again in the place of both).
@@ -212,7 +213,8 @@ def _preview(door: Door, chosen: Sequence[Waiting], dry_run: bool) -> None:
 def _kinds(some: Sequence[Waiting]) -> str:
     """Return how many memories there are of each type."""
     counts = Counter(one.type or "memory" for one in some)
-    return ", ".join(f"{count:,} {kind}" for kind, count in counts.most_common())
+    counts["withdrawal"] = counts.pop("deleted_marker", 0)
+    return ", ".join(f"{count:,} {kind}" for kind, count in counts.most_common() if count)
 
 
 def _rewordings(memory: Jidomem, waiting: Sequence[Waiting]) -> dict[str, list[Rewording]]:
@@ -228,6 +230,7 @@ def _list(door: Door, memory: Jidomem, found: Queue) -> None:
     rows: list[dict[str, Any]] = [
         {
             **one.to_dict(),
+            "priority": one.tier,
             "settle": [line for line, _ in ways],
             "rewordings": [asdict(each) for each in reworded.get(one.item, ())],
         }
@@ -257,8 +260,9 @@ def _list(door: Door, memory: Jidomem, found: Queue) -> None:
     else:
         door.say("settle many: jidomem review --edit")
     if unopposed := [one for one in found.waiting if one.kind == "proposal" and one.other is None]:
-        many = f"the {len(unopposed):,} ({_kinds(unopposed)})" if found.cursor is None else "all"
-        door.say(f"accept {many} that disagree with nothing active: jidomem review{options} accept --all")
+        several = "proposals" if len(unopposed) > 1 else "proposal"
+        many = f"{len(unopposed):,} {several} ({_kinds(unopposed)})" if found.cursor is None else "all proposals"
+        door.say(f"accept {many} without a conflict: jidomem review{options} accept --all")
 
 
 def _group(rows: Sequence[dict[str, Any]], waiting: Sequence[Waiting]) -> None:

@@ -44,7 +44,10 @@ def rollback(door: Door, moment: str, reason: str | None, dry_run: bool, yes: bo
             return
         if not sys.stdin.isatty():
             hint = "look at it with --dry-run, then add --yes"
-            raise InvalidRequest(f"{_counted(planned)}: nobody is there to say whether to", hint=hint)
+            raise InvalidRequest(
+                f"a rollback has to be confirmed, and standard input is no terminal; corrections: {_counted(planned)}",
+                hint=hint,
+            )
         _show(door, planned)
         click.confirm("Do this?", abort=True, err=True)
     _show(door, memory.roll_back(moment, reason=reason))

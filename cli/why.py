@@ -40,10 +40,14 @@ def why(door: Door, item: str) -> None:
         show_json(plain(found))
     else:
         dated = "decided" if memory.schema.is_a(jido(found["class"]), jido("Decision")) else "dated"
-        show_rows(door, [{"field": name, "value": value} for name, value in _lines(found, dated)], ("field", "value"))
+        show_rows(
+            door,
+            [{"field": name, "value": value} for name, value in _lines(found, dated, door.verbose)],
+            ("field", "value"),
+        )
 
 
-def _lines(found: dict[str, Any], dated: str) -> Iterator[tuple[str, str]]:
+def _lines(found: dict[str, Any], dated: str, verbose: bool) -> Iterator[tuple[str, str]]:
     """Yield what a person wants to see, the important first; what is empty is left out."""
     yield "id", short(found["iri"])
     shown = {**found, "summary": found["summary"] or REDACTED}
@@ -58,7 +62,8 @@ def _lines(found: dict[str, Any], dated: str) -> Iterator[tuple[str, str]]:
     yield from (("rests on", _entry(each)) for each in found["evidence"])
     judged = found["judged_by"]
     rules = ", ".join(local_name(rule["rule"]) for rule in judged["rules"])
-    yield "judged by", f"{judged['judge']}, ontology {judged['ontology']}: {rules}"
+    many = f"{len(judged['rules'])} rules of ontology {judged['ontology']}"
+    yield "validated by", f"{many} (judge: {judged['judge']}): {rules}" if verbose else f"{many} (-v names them)"
     for what in ("replaced", "replaced_by"):
         yield from ((each["how"].replace("_", " "), _entry(each)) for each in found[what])
     yield from (("revived by", _entry(each)) for each in found["revived_by"])

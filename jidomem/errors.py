@@ -430,7 +430,7 @@ class ModelUnavailable(JidomemError):
 
 _RESTORED = (
     "restore the file from git or a backup, then run: jidomem verify"
-    " (a hand edit comes in with: jidomem import turtle FILE)"
+    "   (then change the memory with: jidomem revise ID --set FIELD=VALUE --reason TEXT)"
 )
 
 

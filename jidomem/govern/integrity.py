@@ -19,6 +19,7 @@ from jidomem.govern.orders import said_of
 from jidomem.journal.commit import EDITED, Commit
 from jidomem.journal.erasing import Form, forms, orders, redacted_ids
 from jidomem.journal.files import FileJournal, Stream
+from jidomem.journal.harm import FROM_ROOT, in_repository
 from jidomem.journal.horizon import beyond
 from jidomem.journal.names import ASIDE, aside_of, each_file, set_aside, stem_of
 from jidomem.journal.redaction import leaves, recorded, taken_out
@@ -217,7 +218,7 @@ def _gone(folder: str, name: str, keys: Sequence[str], stream: Stream, revision:
         "violation",
         f"{what} {ids}{more} of {stream.project}/{stream.name} {verb} there at {revision.name} and"
         f" {'is' if len(keys) == 1 else 'are'} gone, and no redaction is recorded",
-        f"restore it: cd {quote(folder.rpartition('/')[0])} && git checkout {revision.ref} -- {quote(path)}",
+        f"{FROM_ROOT}, restore it: git checkout {revision.ref} -- {quote(in_repository(path))}",
         path,
         commit=keys[0].rpartition("-")[2],
         commits=tuple(key.rpartition("-")[2] for key in keys),

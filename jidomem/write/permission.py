@@ -176,7 +176,7 @@ def quarantine(described: Iterable[Triple], item: Term, view: View) -> str | Non
         if subject != item:
             continue
         if predicate == _SOURCE and value in _UNTRUSTED:
-            return f"its source is not trusted: {vocab.local_name(value)}"
+            return f"memories of source type {vocab.local_name(value)} become active by review"
         if predicate == _FROM and not value.startswith(_TEXT) and view.objects(value, _QUARANTINED):
             return f"it rests on what is not trusted: {bare(value)}"
     return None

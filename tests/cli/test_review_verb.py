@@ -271,7 +271,7 @@ def pages(limit):
 def test_accepting_is_offered_with_counts_and_only_to_those_who_may(repository):
     offered = run("review").stderr
     assert offered.splitlines()[-1] == (
-        "accept the 2 (2 convention) that disagree with nothing active: jidomem review accept --all"
+        "accept 2 proposals (2 convention) without a conflict: jidomem review accept --all"
     )
 
     shown = run("review", "--agent", "bob").stderr

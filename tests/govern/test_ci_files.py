@@ -54,7 +54,7 @@ def commands():
 def test_the_workflow_passes_a_clean_memory_and_stops_a_faulty_one(repository):
     shell("git add -A && git -c user.name=t -c user.email=t@t commit -qm begin", repository)
     steps = commands()
-    assert steps.pop("pip install jidomem")
+    assert steps.pop('pip install "$JIDOMEM"')
     shell("git update-ref refs/remotes/origin/main HEAD", repository)
 
     event = {"GITHUB_BASE_REF": "main", "BEFORE": "origin/main"}
@@ -82,6 +82,23 @@ def test_the_git_hook_lets_a_clean_memory_be_committed_and_no_faulty_one(reposit
 
     assert refused.returncode == 1
     assert "DecisionHasRationale" in refused.stdout + refused.stderr
+
+
+def test_the_git_hook_without_the_command_says_what_is_missing_and_how_to_install_it(repository):
+    shutil.copy(ROOT / "ci" / "pre-commit", repository / ".git" / "hooks" / "pre-commit")
+    path = repository.parent / "path"
+    path.mkdir()
+    for name in ("git", "sh"):
+        (path / name).symlink_to(shutil.which(name))
+    command = [*GIT, "commit", "--allow-empty", "-qm", "more"]
+
+    refused = subprocess.run(command, cwd=repository, env={"PATH": str(path)}, capture_output=True, text=True)
+    hook = subprocess.run(["sh", ".git/hooks/pre-commit"], cwd=repository, env={"PATH": str(path)}, capture_output=True)
+
+    assert refused.returncode == 1
+    assert "jidomem is not on PATH" in refused.stderr
+    assert "pipx install" in refused.stderr
+    assert hook.returncode == 127
 
 
 def test_the_hook_for_pre_commit_runs_a_command_there_is(repository):

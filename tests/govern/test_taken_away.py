@@ -219,3 +219,38 @@ def test_git_is_asked_as_often_of_many_commits_as_of_few(repository, monkeypatch
     seal()
 
     assert few == many == asked()
+
+
+@pytest.mark.parametrize("is_committed", [False, True])
+def test_a_hand_edit_is_taken_back_and_made_again_by_the_commands_of_the_hint(repository, is_committed):
+    edited = files()[-1]
+    edited.write_text(edited.read_text().replace('jido:summary "', 'jido:summary "Edited: '))
+    if is_committed:
+        commit("edit")
+
+    (problem,) = problems()
+    hint = problem["message"].partition("from the root of the repository: ")[2]
+    restore, _, change = hint.removesuffix(")").partition("   (then change the memory with: ")
+    assert str(Path.cwd()) not in problem["message"]
+    path = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    change = change.replace("FIELD=VALUE", "'summary=Edited as it should be'").replace("TEXT", "corrected")
+    done = subprocess.run(["sh", "-ec", f"{restore}\n{change}"], env=path, capture_output=True, text=True)
+
+    assert done.returncode == 0, done.stderr
+    assert "Edited as it should be" in run("memory", "decisions").stdout
+    assert problems(code=0) == []
+
+
+def test_hints_name_files_from_the_root_of_the_repository(repository):
+    Path("notes.txt").write_text("x")
+    commit()
+    files()[-1].unlink()
+
+    for verb in ("check", "verify", "doctor"):
+        done = CliRunner().invoke(cli, [verb])
+        hint = next(line for line in done.output.splitlines() if "git checkout HEAD" in line)
+        assert hint.endswith(f"from the root of the repository, restore it: git checkout HEAD -- {git_path()}"), verb
+
+
+def git_path():
+    return git("diff", "--name-only", "--diff-filter=D").strip()

@@ -351,7 +351,7 @@ def test_what_a_document_says_waits_for_a_curator(opened, context):
     waits = context.store("claim", {"content": "the API is free", "source": "document"}, promote="force")
 
     assert (waits.outcome, waits.receipt.status) == ("proposed", "proposed")
-    assert "its source is not trusted: ExternalDocumentSource" in waits.reason
+    assert "memories of source type ExternalDocumentSource become active by review" in waits.reason
     assert another(opened).retrieve("claim", None) is None
     assert [row["summary"] for row in opened.reader.ask("proposals", project="p")] == ["the API is free"]
 

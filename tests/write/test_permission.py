@@ -248,7 +248,9 @@ def test_what_is_not_trusted_says_why_and_a_curator_answers_for_it(memory):
         "proposed", "proposed", "asserted", "proposed", "asserted",
     ]  # fmt: skip
     because = f'"it rests on what is not trusted: {page.iri}"'
-    assert said(memory, page.iri, "proposedBecause") == ['"its source is not trusted: ExternalDocumentSource"']
+    assert said(memory, page.iri, "proposedBecause") == [
+        '"memories of source type ExternalDocumentSource become active by review"'
+    ]
     assert [said(memory, each.iri, "proposedBecause") for each in (resting, judged, sound)] == [[because], [], []]
     assert because in said(memory, waiting.iri, "proposedBecause")
     assert [bool(said(memory, each.iri, "quarantined")) for each in (page, resting, judged, waiting, sound)] == [
