@@ -17,7 +17,7 @@ import click
 
 from jidomem.errors import InvalidRequest, JidomemError, NotFound
 from jidomem.exchange.sync_plan import CHANGES, LocalChange, PendingChange, Plan, Step
-from jidomem.exchange.synchroniser import refusal_of
+from jidomem.exchange.synchroniser import refusal_of, without_secret
 from jidomem.govern.besides import besides
 from jidomem.govern.nearness import is_about
 from jidomem.govern.review import Waiting, queue
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from jidomem import Jidomem
     from jidomem.exchange.foreign import Broken
     from jidomem.exchange.importing import Entry, Report
+    from jidomem.exchange.synchroniser import Synchronisation
     from jidomem.runtime.adopting import Adopted
 
 AUTO = "auto"
@@ -45,6 +46,7 @@ _RARE = ("moved", "removed", "conflict", "redacted", "refused")
 _COPIED = ("config.toml", "baseline.toml", "projects", "ontology", "shapes", "queries")
 #: How a change made in memory is worded, where its name does not say it.
 _LOCAL = {"retained": "active, though its source was removed"}
+_TAKEN_OUT = "take it out of the file, revoke it if it was ever pushed, then: jidomem init --from auto"
 _TOLD = 8
 #: Of so many files it is looked up whether something governs them.
 _TRIED = 10
@@ -153,7 +155,9 @@ def check(door: Door, names: Sequence[str]) -> int:
     steps = sorted((step for step in found.plan.steps if step.change != "unchanged"), key=_order)
     pending, unreviewed, broken = found.plan.pending, found.plan.unreviewed, found.sources.broken
     code = 1 if steps or pending else broken[0].error.exit_code if broken else 0
-    rows = [*map(_difference, steps), *map(_pending_difference, pending)]
+    secret = {id(step): _secret_refusal(*at) for step in steps if (at := _secret(memory, found, step)) is not None}
+    rows = [{**_difference(step), **secret.get(id(step), {})} for step in steps]
+    rows += map(_pending_difference, pending)
     local = [_local_difference(each) for each in found.plan.local]
     if door.json or door.format == "json":
         unread = [{"place": each.place, **each.error.to_dict()} for each in broken]
@@ -184,7 +188,10 @@ def check(door: Door, names: Sequence[str]) -> int:
     refused = [(step, refusal) for step in steps if (refusal := refusal_of(step)) is not None]
     for step, refusal in refused:
         tell(refusal, door, where=f"{step.place}: ")
-    if any(step.change != "redacted" and step.holder is None for step in steps):
+    for row in rows if door.format != "github" else ():
+        if row["refusal"]:
+            tell(InvalidRequest(row["refusal"], hint=_TAKEN_OUT), door, where=f"{row['place']}: ")
+    if any(step.change != "redacted" and step.holder is None and id(step) not in secret for step in steps):
         again = " ".join(f"--from {shlex.quote(name)}" for name in names)
         door.say(f"bring memory level with them: jidomem init {again}")
     settle = _settling(door, memory) if pending else {}
@@ -206,6 +213,7 @@ def _annotations(
     """Yield a workflow command of GitHub Actions for each difference and each source that cannot be read."""
     for row in rows:
         became = "pending review: jidomem review" if row["proposal"] else "not imported: jidomem init --from auto"
+        became = f"not imported: {row['refusal']}; {_TAKEN_OUT}" if row["refusal"] else became
         text = f"{row['change']} in the source, and {became}\n{row['summary']}"
         yield workflow_command("error", "import-check", text, file=row["path"], line=_line(row))
     for row in local:
@@ -251,7 +259,20 @@ def _difference(step: Step) -> dict[str, Any]:
     return {"change": step.change, "kind": step.kind, "path": step.path,
             "place": step.place, "summary": step.summary,
             "item": current.iri if current else None, "moved_from": step.moved_from,
-            "note": step.note or None, "proposal": None}  # fmt: skip
+            "note": step.note or None, "proposal": None, "refusal": None}  # fmt: skip
+
+
+def _secret(memory: Jidomem, found: Synchronisation, step: Step) -> tuple[Step, str, str] | None:
+    """Return a step whose entry would be refused for a likely secret, with its place and its kind; None for others."""
+    if memory.settings.policy.secrets != "refuse" or not step.write or (at := found.secret_of(step)) is None:
+        return None
+    return step, *at
+
+
+def _secret_refusal(step: Step, place: str, kind: str) -> dict[str, Any]:
+    """Return what a row says of a difference that cannot be imported for a likely secret."""
+    refusal = f"it holds what looks like {kind}, which no memory may hold"
+    return {"place": place, "summary": without_secret(step.summary), "refusal": refusal}
 
 
 def _pending_difference(change: PendingChange) -> dict[str, Any]:

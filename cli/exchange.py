@@ -315,7 +315,8 @@ def _told(door: Door, memory: Jidomem, report: Report) -> int:
         door.say("nothing was found in it: is it a file of that kind?")
     told = _counts(report)
     if any(entry.change for entry in report.entries):  # they came from a source, and not from a document
-        told = {word: told[word] for word in (*CHANGES, "refused") if told[word] or word in ("added", "unchanged")}
+        told = {word: told.get(word, 0) for word in (*CHANGES, "refused")}
+        told = {word: count for word, count in told.items() if count or word in ("added", "unchanged")}
     counts = ", ".join(f"{count} {word}" for word, count in told.items())
     left = "".join(f", {count} left out ({reason})" for reason, count in sorted(report.left_out.items()))
     door.say(f"{counts}{left}, {len(report.notes)} notes; project {memory.project}")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 from jidomem.anchor import Anchor, path_of
-from jidomem.errors import InvalidRequest, JidomemError
+from jidomem.errors import IntentRefused, InvalidRequest, JidomemError
 from jidomem.exchange.adr import named_iri, record_iri
 from jidomem.exchange.adr_words import stem
 from jidomem.exchange.imported import BLOB, DIGEST, LINE, LOCAL_ID, PREVIOUS, STATE, imported
@@ -22,6 +22,7 @@ from jidomem.read.reader import MemoryReader
 from jidomem.repository.elsewhere import ADR
 from jidomem.terms import bare
 from jidomem.vocab import JIDO, UNDATED
+from jidomem.write import secrets
 from jidomem.write.correction import OWN
 from jidomem.write.stages import Manner
 from jidomem.write.writer import MemoryWriter
@@ -67,6 +68,7 @@ class Synchronisation:
     sources: Sources
     known: Sequence[Lineage]
     plan: Plan
+    texts: Mapping[str, bytes] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -101,7 +103,7 @@ class Synchronisation:
         if moved := moved_records(sources.entries, known, is_absent):
             sources = read(moved=moved)
         planned = plan(sources.entries, known, is_absent=is_absent, is_removed=is_removed)
-        return cls(writer, project, sources, known, planned)
+        return cls(writer, project, sources, known, planned, {file.path: file.data for file in files})
 
     def submit(self, committed: Committed = lambda paths: {}, *, dry_run: bool = False) -> Report:
         """Return what became of each entry, in one commit if it holds all; with *dry_run* nothing is kept.
@@ -122,9 +124,43 @@ class Synchronisation:
                 outcomes += self.writer.submit_together(self.project, batch, dry_run=dry_run)[: len(intents.submitted)]
         outcome_of = {id(step): outcome for step, outcome in zip(intents.submitted, outcomes, strict=True)}
         refused = {id(step): refusal for step in self.plan.steps if (refusal := refusal_of(step)) is not None}
-        report.entries += [_entry(step, refused.get(id(step)) or outcome_of.get(id(step))) for step in self.plan.steps]
+        report.entries += [
+            self._placed(step, _entry(step, refused.get(id(step)) or outcome_of.get(id(step))))
+            for step in self.plan.steps
+        ]
         report.notes += intents.notes
         return report
+
+    def secret_of(self, step: Step) -> tuple[str, str] | None:
+        """Return where the entry of a step holds a likely secret, file and line, and its kind; None where none."""
+        if step.entry is None or (kind := _secret_in(step.entry.entry.fields)) is None:
+            return None
+        end = step.place.removeprefix(f"{step.path}:")
+        first = int(end) if end.isdecimal() else step.entry.entry.line or 1
+        lines = self.texts.get(step.path, b"").decode("utf-8", "replace").splitlines()
+        for number, line in enumerate(lines[first - 1 :], first):
+            if (found := secrets.find(line)) is not None:
+                return f"{step.path}:{number}", found.kind
+        return step.place, kind
+
+    def _placed(self, step: Step, entry: Entry) -> Entry:
+        """Return *entry*, one that was refused for a likely secret with the line of that, and without its text."""
+        if not isinstance(entry.outcome, IntentRefused) or (found := self.secret_of(step)) is None:
+            return entry
+        return replace(entry, place=found[0], summary=without_secret(entry.summary))
+
+
+def without_secret(summary: str) -> str:
+    """Return *summary*, or words in its place where it holds a likely secret."""
+    return summary if secrets.find(summary) is None else "(not shown: it holds what looks like a secret)"
+
+
+def _secret_in(value: Any) -> str | None:
+    """Return the kind of the first likely secret in the texts of *value*, None where there is none."""
+    if isinstance(value, str):
+        return found.kind if (found := secrets.find(value)) is not None else None
+    within = value.values() if isinstance(value, Mapping) else value if isinstance(value, (list, tuple)) else ()
+    return next(filter(None, map(_secret_in, within)), None)
 
 
 def refusal_of(step: Step) -> InvalidRequest | None:

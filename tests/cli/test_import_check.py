@@ -133,3 +133,30 @@ def test_the_differences_are_workflow_commands_for_github(write):
         "withdrawn in memory since the import, so that memory and source differ%0AUse a log",
     ]
     assert "memory and sources differ: 1 added" in result.stderr
+
+
+TOKEN = "ghp_" + "a1B2" * 9
+
+
+@pytest.mark.parametrize("part", ["context", "title"])
+def test_a_secret_in_a_record_is_named_by_file_and_line_and_never_shown(write, part):
+    text = RECORD.format(title=f"Use {TOKEN}" if part == "title" else "Use a token")
+    text += f"\n## Context\n\nAll of it.\n\nWith {TOKEN} as the token.\n" if part == "context" else ""
+    write("docs/adr/0003-token.md", text)
+    line = next(number for number, each in enumerate(text.splitlines(), 1) if TOKEN in each)
+    place = f"docs/adr/0003-token.md:{line}"
+
+    said, report = checked(1)
+    on_github = run("import", "--check", "--format", "github")
+    imports = [run("init", "--from", "auto"), run("import", "adr", "docs/adr/0003-token.md")]
+
+    assert f"error: {place}: it holds what looks like a GitHub token" in said
+    assert "jidomem init --from auto\n" in said.partition("hint: take it out of the file")[2]
+    assert "bring memory level" not in said
+    assert [row["place"] for row in report["differences"]] == [place]
+    assert f"::error file=docs/adr/0003-token.md,line={line},title=import-check::" in on_github.stdout
+    assert "take it out of the file" in on_github.stdout
+    for done in imports:
+        assert done.exit_code == 3, done.output
+        assert f"error: {place}: " in done.stderr
+    assert TOKEN not in "".join(each.output for each in (on_github, *imports)) + said + str(report)

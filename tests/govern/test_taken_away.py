@@ -237,7 +237,7 @@ def test_a_hand_edit_is_taken_back_and_made_again_by_the_commands_of_the_hint(re
     done = subprocess.run(["sh", "-ec", f"{restore}\n{change}"], env=path, capture_output=True, text=True)
 
     assert done.returncode == 0, done.stderr
-    assert "Edited as it should be" in run("memory", "decisions").stdout
+    assert "Edited as it should be" in run("ask", "timeline").stdout
     assert problems(code=0) == []
 
 
