@@ -9,9 +9,11 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from posixpath import dirname
 from types import MappingProxyType
 from typing import Any
 
+from jidomem.exchange.adr_dates import ordered_dates
 from jidomem.exchange.adr_links import Links, tie
 from jidomem.exchange.adr_record import Note, Record, read_record
 from jidomem.exchange.adr_words import slug, stem
@@ -119,15 +121,18 @@ def read_records(
 def _content(record: Record) -> list[Any]:
     """Return what a record says itself: not where its file is, nor what other records make of its status."""
     references = [[each.relation, each.text] for each in record.references]
-    texts = [record.title, record.status, record.date, record.rationale, record.explanation]
+    texts = [record.title, record.status, record.own_date, record.rationale, record.explanation]
     return [*texts, [*record.alternatives], [*record.evidence], references]
 
 
 def _records(files: Sequence[tuple[str, bytes]], largest: int, notes: list[Note]) -> dict[str, Record]:
     """Return the records by the names of their files, for a second file of one name by its path."""
     records: dict[str, Record] = {}
+    shown: dict[str, list[str]] = {}
     for path, content in dict(files).items():
-        record, said = read_record(path, content, largest)
+        shown.setdefault(dirname(path), []).extend(ordered_dates(content.decode("utf-8", "replace")))
+    for path, content in dict(files).items():
+        record, said = read_record(path, content, largest, shown[dirname(path)])
         notes += said
         if record is None:
             continue

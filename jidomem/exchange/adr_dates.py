@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from jidomem.moments import parse_moment
 
 ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?")
+DAY_FIRST, MONTH_FIRST = "day first", "month first"
 _MONTHS = {
     name: number
     for number, names in enumerate(
@@ -51,14 +52,42 @@ def dates_in(text: str, others: Iterable[str] = ()) -> Iterator[str]:
             month = _MONTHS.get(found["m"].lower()) or (int(found["m"]) if found["m"].isdigit() else 0)
             if when := _date(int(found["y"]), month, int(found["d"])):
                 yield when
-    pairs = [(int(found[1]), int(found[3])) for each in (text, *others) for found in _NUMBERS.finditer(each)]
-    day_first, month_first = any(a > 12 for a, _ in pairs), any(b > 12 for _, b in pairs)
+    orders = _orders((text, *others))
     for found in _NUMBERS.finditer(text):
         first, second, year = int(found[1]), int(found[3]), int(found[4])
-        if day_first != month_first or first == second:
-            month, day = (second, first) if day_first else (first, second)
+        if len(orders) == 1 or first == second:
+            month, day = (second, first) if DAY_FIRST in orders else (first, second)
             if when := _date(year, month, day):
                 yield when
+
+
+def ambiguous_in(text: str, others: Iterable[str] = ()) -> list[tuple[str, str, str]]:
+    """Return the dates of *text* of which neither it nor *others* shows the order: as written, and both readings.
+
+    >>> ambiguous_in("05/01/2022"), ambiguous_in("05/01/2022", ["25/04/2022"])
+    ([('05/01/2022', '2022-01-05', '2022-05-01')], [])
+    """
+    if len(_orders((text, *others))) == 1:
+        return []
+    found = []
+    for each in _NUMBERS.finditer(text):
+        first, second, year = int(each[1]), int(each[3]), int(each[4])
+        day_first, month_first = _date(year, second, first), _date(year, first, second)
+        if day_first and month_first and first != second:
+            found.append((each[0], day_first[:10], month_first[:10]))
+    return found
+
+
+def ordered_dates(text: str) -> list[str]:
+    """Return the dates of *text* in numbers that show whether the day or the month comes first."""
+    return [found[0] for found in _NUMBERS.finditer(text) if (int(found[1]) > 12) != (int(found[3]) > 12)]
+
+
+def _orders(texts: Iterable[str]) -> set[str]:
+    """Return which orders of day and month the dates of *texts* show."""
+    pairs = [(int(found[1]), int(found[3])) for each in texts for found in _NUMBERS.finditer(each)]
+    found = {DAY_FIRST} if any(first > 12 for first, _ in pairs) else set()
+    return found | ({MONTH_FIRST} if any(second > 12 for _, second in pairs) else set())
 
 
 def date_of_name(name: str) -> str | None:

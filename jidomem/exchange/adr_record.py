@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
 
-from jidomem.exchange.adr_dates import ISO_DATE, date_of_name, dates_in
+from jidomem.exchange.adr_dates import ISO_DATE, ambiguous_in, date_of_name, dates_in, ordered_dates
 from jidomem.exchange.adr_page import Line, Page, Section, parse_line, parse_page
 from jidomem.exchange.adr_words import (
     DATE_KEYS,
@@ -85,18 +85,23 @@ class Record:
     alternatives: tuple[str, ...]
     evidence: tuple[str, ...]
     references: tuple[Reference, ...]
+    #: The date without what other records show of the order of day and month.
+    own_date: str | None = None
 
 
-def read_record(path: str, content: bytes, largest: int) -> tuple[Record | None, tuple[Note, ...]]:
+def read_record(
+    path: str, content: bytes, largest: int, dates: Sequence[str] = ()
+) -> tuple[Record | None, tuple[Note, ...]]:
     """Return the record in a file, or None when it holds none, and what is to be said about it.
 
-    One with a text of more than *largest* bytes, which no memory takes, is none.
+    One with a text of more than *largest* bytes, which no memory takes, is none. *dates* of other records of its folder
+    show whether the day or the month comes first, where its own do not.
     """
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         return None, (Note(path, None, f"not UTF-8 at byte {error.start}; skipped", "error"),)
-    reading = _Reading(path, parse_page(text))
+    reading = _Reading(path, parse_page(text), dates)
     record = reading.record(largest)
     return record, tuple(sorted(reading.notes, key=lambda note: note.line or 0))
 
@@ -114,9 +119,10 @@ class _Entry:
 class _Reading:
     """One pass over a page. What another field says in full is `used`; all other lines become the explanation."""
 
-    def __init__(self, path: str, page: Page) -> None:
+    def __init__(self, path: str, page: Page, dates: Sequence[str] = ()) -> None:
         self.path = path
         self.page = page
+        self.dates = dates
         self.notes: list[Note] = []
         self.used: set[int] = set()
         self.title_at = self._title_section()
@@ -145,7 +151,7 @@ class _Reading:
         status = self._status()
         if status == "accepted" and any(reference.relation == "ended" for reference in named):
             status = "superseded"
-        date = self._date()
+        date, own_date = self._date()
         self._front_matter()
         rationale = self._rationale()
         number = number_of(self.path, self.title_at.title if self.title_at else "")
@@ -160,6 +166,7 @@ class _Reading:
             alternatives=self._alternatives(),
             evidence=self._evidence(),
             references=named,
+            own_date=own_date,
         )
         large = max(len(text.encode()) for text in (title, rationale, record.explanation))
         if large > largest:
@@ -275,26 +282,48 @@ class _Reading:
             self._use(entry)
         return status
 
-    def _date(self) -> str | None:
-        """Return the moment of the decision: as its date, its status, its first change or its file name has it."""
+    def _date(self) -> tuple[str | None, str | None]:
+        """Return the moment of the decision, and that which its file has by itself.
+
+        It is that of its date, its status, its first change or its file name.
+        """
         keys = [
             key for key in DATE_KEYS if any(entry.key == key and entry.value.plain.strip() for entry in self.entries)
         ]
         dated = [entry for key in keys for entry in self.entries if entry.key == key and entry.value.plain.strip()]
         section = self.parts.get("changelog")
-        changes = [line.plain for line in self.page.said(section.body, section.end)] if section else []
-        every = [*(entry.value.plain for entry in dated), *changes]
-        for entry in [*dated, *(e for e in reversed(self.entries) if e.key == "status")]:
-            plain = entry.value.plain
-            if when := next(dates_in(plain, every), None):
-                if ISO_DATE.fullmatch(plain.strip()) and entry.key != "status":
-                    self._use(entry)
+        changes = [*self.page.said(section.body, section.end)] if section else []
+        entries = [*dated, *(each for each in reversed(self.entries) if each.key == "status")]
+        own = [*(entry.value.plain for entry in dated), *(line.plain for line in changes)]
+        every = own if any(map(ordered_dates, own)) else [*own, *self.dates]
+        first = next((number for number, each in enumerate(entries) if any(dates_in(each.value.plain, every))), None)
+        found = self._moment(entries, changes, every)
+        before = entries if first is None else entries[:first]
+        self._note_ambiguous([*(each.value for each in before), *(changes if first is None else ())], every, found)
+        if first is not None:
+            entry = entries[first]
+            if ISO_DATE.fullmatch(entry.value.plain.strip()) and entry.key != "status":
+                self._use(entry)
+        elif dated and not ambiguous_in(dated[0].value.plain, every):
+            plain = _short(dated[0].value.plain)
+            self.note("warning", f"date {plain!r} is not ISO 8601 (2016-02-12); kept as text", dated[0].value.number)
+        return found, self._moment(entries, changes, own)
+
+    def _moment(self, entries: Iterable[_Entry], changes: Iterable[Line], every: Sequence[str]) -> str | None:
+        """Return the first date of *entries*, else the oldest of *changes*, else that of the file name."""
+        for entry in entries:
+            if when := next(dates_in(entry.value.plain, every), None):
                 return when
-        for entry in dated[:1]:
-            plain = _short(entry.value.plain)
-            self.note("warning", f"date {plain!r} is not ISO 8601 (2016-02-12); kept as text", entry.value.number)
-        changed = [when for line in changes for when in dates_in(line, every)]
+        changed = [when for line in changes for when in dates_in(line.plain, every)]
         return min(changed, default=None) or date_of_name(stem(self.path))
+
+    def _note_ambiguous(self, lines: Iterable[Line], every: Sequence[str], used: str | None) -> None:
+        """Note each date of *lines* whose order of day and month nothing shows, and the date *used* in its place."""
+        instead = f"{used[:10]} is used" if used else "the date at which git first got the file is used"
+        for line in lines:
+            for written, day_first, month_first in ambiguous_in(line.plain, every):
+                readings = f"date {written} can be {day_first} or {month_first}"
+                self.note("warning", f"{readings}: neither is used, {instead}; write one of the two", line.number)
 
     def _use(self, entry: _Entry) -> None:
         """Take the lines of *entry* out of the explanation, with one blank line where there was one on either side."""

@@ -142,3 +142,33 @@ def test_records_in_folders_of_their_own_are_told_apart_and_linked_by_the_names_
     a, b = sorted(read_in.entries, key=lambda entry: entry.summary)
     assert (a.fields["status"], b.links) == ("accepted", (("supersedes", a.key),))
     assert all("same name" not in note.message and "has the name" not in note.message for note in read_in.notes)
+
+
+CHANGED = "# Use a {name}\n\n## Context\n\nc\n\n## Decision\n\nd\n\n## Changelog\n\n- {date}: accepted\n"
+
+
+def test_a_date_that_can_be_read_in_two_ways_is_noted_with_its_line_both_readings_and_the_date_used():
+    text = CHANGED.format(name="queue", date="05/01/2022").encode()
+
+    reading = read_records([("docs/adr/0001-use-a-queue.md", text)])
+
+    (note,) = [note for note in reading.notes if "05/01/2022" in note.message]
+    assert (note.path, note.line, note.severity) == ("docs/adr/0001-use-a-queue.md", 13, "warning")
+    assert "2022-01-05 or 2022-05-01: neither is used, the date at which git first got the file is used" in note.message
+    assert "timestamp" not in reading.entries[0].fields
+
+
+def test_another_record_of_the_folder_shows_whether_the_day_comes_first():
+    first = ("docs/adr/0001-use-a-queue.md", CHANGED.format(name="queue", date="05/01/2022").encode())
+    second = ("docs/adr/0002-use-a-log.md", CHANGED.format(name="log", date="25/04/2022").encode())
+    elsewhere = ("docs/rfc/0002-use-a-log.md", second[1])
+
+    alone, together = read_records([first, elsewhere]), read_records([first, second])
+
+    assert "timestamp" not in next(e for e in alone.entries if e.place == first[0]).fields
+    dated = next(e for e in together.entries if e.place == first[0])
+    assert dated.fields["timestamp"] == "2022-01-05T00:00:00Z"
+    assert not [note for note in together.notes if "05/01/2022" in note.message]
+    assert (
+        dated.digest == next(e for e in alone.entries if e.place == first[0]).digest
+    )  # what the file says is the same
