@@ -53,9 +53,11 @@ def hints(folder):
     return [line.split(": ", 2)[2] for line in shown.splitlines() if line.strip().startswith(starts)]
 
 
-def paste(hint, check=True):
+def paste(hint, check=True, folder=None):
     quiet = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
-    done = subprocess.run(["bash", "-c", hint], env={**os.environ, **NAMED, **quiet}, capture_output=True, text=True)
+    done = subprocess.run(
+        ["bash", "-c", hint], env={**os.environ, **NAMED, **quiet}, cwd=folder, capture_output=True, text=True
+    )
     assert not check or done.returncode == 0, done.stderr
 
 
@@ -285,7 +287,8 @@ def test_verify_and_doctor_tell_of_commits_that_head_has_and_the_folder_lacks(re
     for full in ([], ["--full"]):
         code, looked = cli_run("--root", repository / ".jidomem", "doctor", *full)
         assert (code, "was there at HEAD and is gone" in looked, "is at 1-" in looked) == (1, True, False)
-    paste(next(line.partition("restore it: ")[2] for line in looked.splitlines() if "restore it: " in line))
+    hint = next(line.partition("restore it: ")[2] for line in looked.splitlines() if "restore it: " in line)
+    paste(hint, folder=repository)
 
     assert newest.exists()
     assert cli_run("--root", repository / ".jidomem", "verify")[0] == 0
