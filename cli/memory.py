@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import click
 
-from jidomem import Jidomem
 from jidomem.govern.freshness import COLUMNS
 from jidomem_cli.ask import INCLUDE_INACTIVE, STATUS, answer
 from jidomem_cli.door import ROWS, Door, Verb, Verbs, pass_door
@@ -15,10 +11,7 @@ from jidomem_cli.tables import show_rows
 
 #: kind -> (the question it asks, what it lists)
 _KINDS = {
-    "decisions": (
-        "active-decisions",
-        "architectural decisions, newest first; for those of every sort: jidomem ask decisions",
-    ),
+    "decisions": ("decisions", "active decisions of every sort, newest first"),
     "tasks": ("open-tasks", "open tasks"),
     "errors": ("open-errors", "open errors"),
     "conventions": ("conventions", "conventions"),
@@ -48,9 +41,7 @@ def _listing(kind: str) -> click.Command:
     def show(door: Door, include_inactive: bool, status: str | None = None) -> None:
         memory = door.read()
         params = {} if status is None else {"status": status}
-        is_empty = not answer(door, memory, query, include_inactive=include_inactive, params=params)
-        if is_empty and kind == "decisions" and door.cursor is None:
-            _name_others(door, memory, include_inactive, params)
+        answer(door, memory, query, include_inactive=include_inactive, params=params)
 
     if kind == "decisions":
         show = STATUS(show)
@@ -61,25 +52,6 @@ def _listing(kind: str) -> click.Command:
 
 for _kind in _KINDS:
     memory.add_command(_listing(_kind))
-
-
-def _name_others(door: Door, memory: Jidomem, include_inactive: bool, params: Mapping[str, Any]) -> None:
-    """Say how many decisions of other sorts there are, asked of the same moments, and what lists them."""
-    others = len(
-        memory.reader.ask(
-            "decisions",
-            project=memory.project,
-            as_of=door.as_of,
-            valid_at=door.valid_at,
-            include_inactive=include_inactive,
-            **params,
-        )
-    )
-    if others:
-        options = [("--as-of", door.as_of), ("--valid-at", door.valid_at), ("--status", params.get("status"))]
-        narrowed = "".join(f" {option} {value}" for option, value in options if value)
-        again = f"jidomem ask decisions{narrowed}{' --include-inactive' * include_inactive}"
-        door.say(f"decisions that are not architectural: {others}, see: {again}")
 
 
 @memory.command(formats=ROWS)

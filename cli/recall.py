@@ -11,7 +11,7 @@ from jidomem.read.tables import plain
 from jidomem.recall import LIMIT, MOST, Hit
 from jidomem_cli.door import Door, Verb, pass_door
 from jidomem_cli.paths import Paths
-from jidomem_cli.tables import Row, form_of, show_json, show_rows
+from jidomem_cli.tables import CONFLICTS, Row, form_of, show_json, show_rows
 
 _FORMATS = ("table", "json", "jsonl", "csv", "tsv", "md")
 _OPTION = "--include-inactive"
@@ -66,7 +66,11 @@ def recall(door: Door, /, text: str, limit: int, explain: bool, about: tuple[str
     elif form == "md":
         click.echo(markdown(found, _OPTION), nl=False)
     else:
-        columns = (*_COLUMNS, *(["parts"] if explain else []), *([] if form == "table" else ["text"]))
+        columns = (
+            *_COLUMNS,
+            *(["parts"] if explain else []),
+            *([] if form == "table" else ["text", "state", CONFLICTS]),
+        )
         show_rows(door, [_row(hit) for hit in found.entries], columns, memory=memory, below="text", whole="summary")
     if form != "json" and (found.metadata["more"] or found.metadata["left_out"]):
         door.say("there is more: raise --limit or --budget-tokens")
@@ -89,6 +93,8 @@ def _row(hit: Hit) -> Row:
         "agent": hit.agent_id,
         "recorded": said["recorded_at"],
         "status": said["status"],
+        "state": said.get("state"),
+        CONFLICTS: said.get(CONFLICTS),
         "time": said["time"],
         "text": hit.excerpt,
         "parts": [f"{name} {_short(value)}" for name, value in (*parts.items(), *words.items()) if value],

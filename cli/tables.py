@@ -15,6 +15,7 @@ from unicodedata import east_asian_width
 
 import click
 
+from jidomem.active import state_text
 from jidomem.excerpt import beginning
 from jidomem.moments import parse_moment
 from jidomem.read.item import short_id
@@ -32,6 +33,8 @@ or begin with: jidomem remember "what an agent should know\""""
 _FIRST = (
     "PREFIX jido: <https://jido.ai/ontology#> SELECT (MIN(?at) AS ?first) { ?made a jido:Commit ; jido:recordedAt ?at }"
 )
+#: The key of a row, and the column of a table, that names what a memory disagrees with where nobody settled it.
+CONFLICTS = "conflicts_with"
 #: Between two columns; and a text in a column of a narrow terminal has so many characters, before others are left out.
 _BETWEEN, _LEAST = 2, 16
 #: The columns that a narrow terminal goes without, the first of these first.
@@ -54,11 +57,13 @@ def show_rows(
 
     A table has the text that a row calls *above* over the row, an empty one too, and the text that it calls *below*
     under the row, after the text of the column *whole* where that is cut, and is *piped* characters wide where no
-    terminal is.
+    terminal is. Unsettled disagreements are a further column.
     Where there are none, and *memory* is given, it is said why: nothing was ever written, or nothing by then, or
     *none*, else how many proposals are pending.
     """
     form = form_of(door)
+    if form in ("table", "md") and any(row.get(CONFLICTS) for row in rows):
+        columns = [*columns, CONFLICTS]
     if form == "json":
         show_json({"rows": [plain(row) for row in rows], "cursor": cursor})
         return
@@ -136,9 +141,14 @@ _SUMMARY_OF: Mapping[str, Sequence[str]] = {
 
 
 def _shown(row: Row, column: str) -> Any:
-    """Return the value of a column; a memory that lost its summary is called redacted, as each was given one."""
+    """Return the value of a column, with the status the state of a task or error.
+
+    A memory that lost its summary is called redacted, as each was given one.
+    """
     value = row.get(column)
     is_of_memory = any(row.get(name) for name in _SUMMARY_OF.get(column, ()))
+    if column == "status" and value and isinstance(row.get("state"), str):
+        return state_text(str(value), row["state"])
     return REDACTED if is_of_memory and value in (None, "") else value
 
 
@@ -275,7 +285,7 @@ def _tsv(_: Door, rows: Sequence[Row], columns: Sequence[str]) -> None:
 def _markdown(_: Door, rows: Sequence[Row], columns: Sequence[str]) -> None:
     click.echo(f"| {' | '.join(columns)} |\n|{'---|' * len(columns)}")
     for row in rows:
-        cells = (clean(short(row.get(column))).replace("|", "\\|") for column in columns)
+        cells = (clean(short(_shown(row, column))).replace("|", "\\|") for column in columns)
         click.echo(f"| {' | '.join(cells)} |")
 
 

@@ -33,6 +33,15 @@ def is_accepted(decision_status: str | None) -> bool:
     return decision_status in (None, ACCEPTED)
 
 
+def state_text(status: str, state: str | None) -> str:
+    """Return the status of a memory and the state of the task or error that it is, as one text.
+
+    >>> state_text("active", "Resolved"), state_text("active", "accepted"), state_text("rejected", "rejected")
+    ('active, Resolved', 'active', 'rejected')
+    """
+    return status if not state or state in (ACCEPTED, status) else f"{status}, {state}"
+
+
 def validity(valid_from: str | None, valid_until: str | None, moment: str) -> str:
     """Return whether a memory holds at *moment*: active, scheduled or expired; moments are in their one written form.
 

@@ -6,18 +6,21 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
 from jidomem import vocab
+from jidomem.active import ACTIVE, state_text
 from jidomem.anchor import Anchor
 from jidomem.errors import InvalidRequest, NotFound
 from jidomem.excerpt import excerpt, shortened
 from jidomem.govern.besides import besides
 from jidomem.govern.briefing import BUDGET, Briefing, Entry, Found, fitted, governing_command, recall_command
 from jidomem.govern.freshness import anchors_by_item, anchors_in_force
-from jidomem.govern.governing import governing
+from jidomem.govern.governing import FORCES, governing
 from jidomem.govern.nearness import is_about, is_general, nearness
 from jidomem.govern.quoted import quoted
+from jidomem.govern.recalled import disagreement
 from jidomem.index import OxigraphIndex
 from jidomem.query import FOREVER, to_term
 from jidomem.read import item
@@ -44,8 +47,12 @@ _Told = tuple[str, str, Sequence[str]]
 _ELSEWHERE = (-1, 0)
 #: The source of all that is imported from a page of notes.
 _DOCUMENT = "ExternalDocumentSource"
+#: How near one is that is about no place in particular.
+_WHOLE = (0, 0)
 _SEVERITIES = ("critical", "high", "medium", "low", None)
 _ENDED = ("Completed", "Abandoned")
+_AGAINST = "against "
+_STATES = ("hasTaskStatus", "hasErrorStatus")
 _DETAILS = f"""SELECT ?item ?summary ?recorded ?about ?blob ?line {{{{ VALUES ?item {{{{ {{items}} }}}}
 ?item {jido("summary")} ?summary ; {jido("recordedAt")} ?recorded
 OPTIONAL {{{{ ?item {jido("about")} ?about }}}} OPTIONAL {{{{ ?item {jido("sourceBlob")} ?blob }}}}
@@ -125,7 +132,7 @@ class Briefed:
         self._looked_at = min(MOST, 1 + budget // TOKENS_AN_ENTRY)
         binding, general = self._conventions()
         found: dict[str, Found | None] = {
-            "rules": self._page("strict-conventions", "conv", "strict convention"),
+            "rules": self._strict(),
             "binding": binding,
             "files": self._files(),
             "related": self._recalled(),
@@ -154,6 +161,18 @@ class Briefed:
     def _rows(self, name: str, **params: Any) -> tuple[list[dict[str, Any]], bool]:
         page = self._reader.ask_page(name, project=self._project, limit=self._looked_at, **self._moment, **params)
         return page.rows, page.cursor is not None
+
+    def _strict(self) -> Found:
+        """Return the strict conventions; where there are files, those about other places come last."""
+        rows, more = self._rows("strict-conventions")
+        names = [row["conv"] for row in rows]
+        if self._about:
+            places = dict[str, int]()
+            for row in self._details(names):
+                is_elsewhere = self._nearness(str(row["about"] or "")) == _ELSEWHERE
+                places[row["item"]] = min(places.get(row["item"], 1), int(is_elsewhere))
+            names.sort(key=lambda name: places.get(name, 0))
+        return self._found([(name, "strict convention", ()) for name in names], more)
 
     def _page(self, name: str, column: str, label: str) -> Found:
         rows, more = self._rows(name)
@@ -206,9 +225,7 @@ class Briefed:
             found[name] = row
             if not is_general(place):
                 placed.add(name)
-            distances = [nearness(path, place) for path in self._about if is_about(place, path)]
-            distance = max(distances, default=_ELSEWHERE if self._about and not is_general(place) else (0, 0))
-            near[name] = max(near.get(name, _ELSEWHERE), distance)
+            near[name] = max(near.get(name, _ELSEWHERE), self._nearness(place))
         ranked = sorted(found.values(), key=_in_file)
         ranked.sort(key=lambda row: str(row["recorded"]), reverse=True)
         ranked.sort(key=lambda row: row["item"] in placed or not _FORBIDS.search(row["summary"]))
@@ -227,16 +244,32 @@ class Briefed:
                 names, length = [], 0
 
     def _files(self) -> Found | None:
-        """Return what governs the files, the nearest first, then what else is about them."""
+        """Return what governs the files and what else is about them, the nearest first, then the most binding."""
         if not self._about:
             return None
         rows = governing(self._reader, self._index, self._tree, self._project, self._about, **self._moment)
-        items = {row["item"]: row for row in rows if row["force"] != "strict" or row["about"]}
-        entries: list[_Told] = [(name, f"{row['force']} for {_word(row['path'])}", ()) for name, row in items.items()]
+        rows = [row for row in rows if row["force"] != "strict" or row["about"]]
+        rows.sort(key=lambda row: FORCES.index(row["force"]))
+        rows.sort(key=lambda row: nearness(row["path"], row["about"]), reverse=True)
+        near: dict[str, tuple[int, int]] = {}
+        entries: dict[str, _Told] = {}
+        for row in rows:
+            near.setdefault(row["item"], nearness(row["path"], row["about"]))
+            entries.setdefault(row["item"], (row["item"], f"{row['force']} for {_word(row['path'])}", ()))
         if self._moment["as_of"] is None:
-            others = besides(self._reader, self._project, self._about, items)
-            entries += [(one.item, f"{one.kind} about {_word(one.about)}", ()) for one in others if not one.waits]
-        return replace(self._found(entries), ask=governing_command(self._about))
+            for one in besides(self._reader, self._project, self._about, entries):
+                if not one.waits:
+                    near[one.item] = self._nearness(one.about)
+                    entries[one.item] = (one.item, f"{one.kind} about {_word(one.about)}", ())
+        nearest_first = sorted(entries, key=near.__getitem__, reverse=True)
+        found = self._found([entries[name] for name in nearest_first])
+        urgent = sum(distance > _WHOLE for distance in near.values())
+        return replace(found, ask=governing_command(self._about), urgent=urgent)
+
+    def _nearness(self, place: str) -> tuple[int, int]:
+        """Return how near a memory about *place* is to the nearest of the files."""
+        distances = [nearness(path, place) for path in self._about if is_about(place, path)]
+        return max(distances, default=_ELSEWHERE if self._about and not is_general(place) else _WHOLE)
 
     def _tasks(self) -> Found:
         own: list[dict[str, Any]] = []
@@ -279,13 +312,26 @@ class Briefed:
         return self._found([(row["err"], f"error, {_word(row['severity'] or 'no')} severity", ()) for row in severe],
                            more)  # fmt: skip
 
+    @cached_property
+    def _disagreements(self) -> list[dict[str, Any]]:
+        return self._reader.ask("conflicts", project=self._project, **self._moment)
+
+    @cached_property
+    def _rivals(self) -> Mapping[str, list[str]]:
+        """Return each memory that is in an unsettled disagreement, with those it disagrees with."""
+        found: dict[str, set[str]] = {}
+        for row in self._disagreements:
+            found.setdefault(row["a"], set()).add(row["b"])
+            found.setdefault(row["b"], set()).add(row["a"])
+        return {name: sorted(others) for name, others in found.items()}
+
     def _conflicts(self) -> Found:
         entries: list[_Told] = []
-        for row in self._reader.ask("conflicts", project=self._project, **self._moment):
-            entries.append((row["a"], row["kind"].replace("_", " "), [f"against {item.short_id(row['b'])}"]))
+        for row in self._disagreements:
+            entries.append((row["a"], row["kind"].replace("_", " "), [f"{_AGAINST}{item.short_id(row['b'])}"]))
         rows, more = self._rows("proposals", trusted_only=True)
         for row in {row["item"]: row for row in rows}.values():
-            against = [f"against {item.short_id(row['conflict'])}"] if row["conflict"] else []
+            against = [f"{_AGAINST}{item.short_id(row['conflict'])}"] if row["conflict"] else []
             entries.append((row["item"], "proposal", against))
         return self._found(entries, more)
 
@@ -345,8 +391,13 @@ class Briefed:
         files = self._freshness(name)
         stale = [f"{_word(found.path)} {found.state}" for found in files if found.state != UNCHANGED]
         agent, source = local_name(str(said.get("assertedBy", ""))), local_name(str(said.get("hasSourceType", "")))
-        status = "" if told["status"] == "active" else told["status"]
-        words = [*notes, *stale, status, *_origin(said, told["recorded_at"], agent, source)]
+        states = [local_name(str(said[link])) for link in _STATES if link in said]
+        state = "".join(state for state in states if state not in label)
+        status = state_text(told["status"], state).removeprefix(ACTIVE).removeprefix(", ")
+        rivals = self._rivals.get(name, [])
+        is_marked = any(note.startswith(_AGAINST) for note in notes)
+        marks = "" if is_marked else disagreement(rivals)
+        words = [*notes, *stale, status, marks, *_origin(said, told["recorded_at"], agent, source)]
         short = item.short_id(name)
         mark = f" [cut; jidomem show {short}]" if is_cut else ""
         why = f"; text: {quoted(answer, EXCERPT)[0]}" if answer else ""
@@ -361,6 +412,8 @@ class Briefed:
             "notes": list(notes),
             "standing": told["status"],
             "status": told["status"],
+            **({"state": states[0]} if states else {}),
+            **({"conflicts_with": rivals} if rivals else {}),
             "time": said.get("hasTimestamp"),
             "agent": agent or None,
             "source": source or None,

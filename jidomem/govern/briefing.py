@@ -77,7 +77,7 @@ class Found:
     """What there is for a section: so many entries at least, made one by one; `more` where there are others.
 
     `ask` is the command that lists them all, where it is not that of SECTIONS; `limit` is how many were ranked at most,
-    where there are more.
+    where there are more. The first `urgent` entries are fitted before those of all other sections.
     """
 
     count: int
@@ -85,6 +85,7 @@ class Found:
     more: bool = False
     ask: str = ""
     limit: int | None = None
+    urgent: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +173,7 @@ def fitted(
 ) -> Briefing:
     """Return the briefing of what was *found*: the first entries of each section in order, then the rest in order.
 
+    Memories about the named files are fitted before all others, into two thirds of the budget or one entry.
     A memory is shown once, but for what waits. Raises InvalidRequest for a *budget* that does not hold what says what
     is left out.
     """
@@ -186,6 +188,9 @@ def fitted(
     filling = _Filling({name: found[name] for name in order}, budget - least)
     parts = {name: budget // part for name, part in _PARTS.items()}
     special = [name for name in order if name not in _GENERAL]
+    for name in order:
+        if found[name].urgent:
+            filling.fill([name], found[name].urgent, {name: filling.left * 2 // 3})
     filling.fill(order, FIRST)
     filling.fill(special, parts=parts)
     filling.fill(special)
@@ -224,7 +229,7 @@ class _Filling:
                 cost = _cost([entry.line, *heading])
                 if entry.values["iri"] in self._seen and name not in _MATTERS:
                     pending.remove(place)
-                elif self._spent[name] + cost > part:
+                elif self._shown[name] and self._spent[name] + cost > part:
                     break
                 elif cost > self.left:
                     misses += 1

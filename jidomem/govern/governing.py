@@ -227,6 +227,7 @@ def _described(index: OxigraphIndex, project: str, row: Row, asked: Mapping[str,
         "source": local_name(said["hasSourceType"]) if "hasSourceType" in said else None,
         "agent": local_name(said["assertedBy"]) if "assertedBy" in said else None,
         "recorded": memory["recorded_at"],
+        **({"conflicts_with": row["conflicts_with"]} if "conflicts_with" in row else {}),
     }
 
 

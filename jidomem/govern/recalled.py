@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from jidomem.active import ACTIVE, state_text
 from jidomem.errors import InvalidRequest
 from jidomem.excerpt import EXCERPT, shortened
 from jidomem.govern.quoted import quoted, tokens
@@ -41,12 +42,20 @@ def _notice(result: Found, option: str) -> str:
     return f"{text}.\n" if text else ""
 
 
-def anchored(result: Found, known: Mapping[str, Sequence[Freshness]]) -> Found:
-    """Return *result* with what became of the files that each memory is about; `freshness` where that is *known*."""
+def anchored(result: Found, known: Mapping[str, Sequence[Freshness]], rivals: Mapping[str, Sequence[str]]) -> Found:
+    """Return *result* with what became of the files that each memory is about; `freshness` where that is *known*.
+
+    The memories that one disagrees with are its *rivals*: `conflicts_with` where there are any.
+    """
     hits = [
-        replace(hit, metadata={**hit.metadata, "freshness": [file.to_dict() for file in known[hit.id]]})
-        if known.get(hit.id)
-        else hit
+        replace(
+            hit,
+            metadata={
+                **hit.metadata,
+                **({"conflicts_with": [*rivals[hit.id]]} if hit.id in rivals else {}),
+                **({"freshness": [file.to_dict() for file in known[hit.id]]} if known.get(hit.id) else {}),
+            },
+        )
         for hit in result.entries
     ]
     return replace(result, entries=hits)
@@ -95,12 +104,22 @@ def _line(hit: Hit) -> str:
     short = local_name(hit.id)[-8:]
     is_cut = is_cut or _GAP.search(hit.excerpt) is not None
     mark = f" [cut; jidomem show {short}]" if is_cut else ""
-    status = "" if said["status"] == "active" else said["status"]
+    status = state_text(said["status"], said.get("state")).removeprefix(ACTIVE).removeprefix(", ")
+    rivals = disagreement(said.get("conflicts_with", ()))
     about = ", ".join(_word(str(place)) for place in said["about"][:3])
     stale = ", ".join(f"{_word(path)} {state}" for path, state in stale_files(hit).items())
     day = (said["time"] or said["recorded_at"]).date().isoformat()
-    words = [status, about, _word(hit.agent_id), day, said.get("source", ""), stale]
+    words = [status, rivals, about, _word(hit.agent_id), day, said.get("source", ""), stale]
     return f"- {_word(short)} {_word(said['kind'])}: {text}{answer}{mark} ({', '.join(filter(None, words))})\n"
+
+
+def disagreement(others: Sequence[str]) -> str:
+    """Return the words that mark a memory in an unsettled disagreement with *others*; nothing without any.
+
+    >>> disagreement(["https://jido.ai/memory/0197a1b2-0000-7000-8000-00000000abcd"])
+    'disagrees with 0000abcd'
+    """
+    return f"disagrees with {', '.join(_word(local_name(other)[-8:]) for other in others)}" if others else ""
 
 
 def _word(text: str) -> str:

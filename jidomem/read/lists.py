@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Set
 from dataclasses import replace
 from functools import partial
 from sys import maxsize
@@ -48,6 +48,13 @@ class Lists:
             page = self._walked(query, project, bindings, maxsize, start.place if start else Place())
             return page[0] if page else []
         return self._rows(query, project, bindings, f"OFFSET {start.offset:d}" if start else "")
+
+    def disagreements(
+        self, query: NamedQuery, project: str, bindings: Mapping[str, Term], items: Collection[str]
+    ) -> Rows:
+        """Return those rows of *query*, whose rows are pairs of memories, that have one of *items*."""
+        page = self._walked(query, project, bindings, maxsize, Place(), {*items})
+        return page[0] if page else []
 
     def page(
         self, query: NamedQuery, project: str, bindings: Mapping[str, Term], limit: int | None, start: Cursor
@@ -109,9 +116,18 @@ class Lists:
         return Page(rows[:size], str(further) if further else None)
 
     def _walked(
-        self, query: NamedQuery, project: str, bindings: Mapping[str, Term], size: int, place: Place
+        self,
+        query: NamedQuery,
+        project: str,
+        bindings: Mapping[str, Term],
+        size: int,
+        place: Place,
+        among: Set[str] | None = None,
     ) -> tuple[Rows, Place | None] | None:
-        """Return a page of a list that need not be sorted to find it; None where it must be."""
+        """Return a page of a list that need not be sorted to find it; None where it must be.
+
+        Of a list of pairs it is of those alone that have a memory *among* these, where they are given.
+        """
         course, graphs = query.course, graphs_of(project)
         if course is None:
             return None
@@ -120,9 +136,13 @@ class Lists:
         def candidates(key: str, count: int) -> list[str] | None:
             if course.pairs and "item" in bindings:
                 return [one for one in self._listings.disagreeing(graphs, bindings["item"]) if one >= key][:count]
-            return self._listings.candidates(
-                course, graphs, start=key, moment=bindings["asOf"], inactive=inactive, count=count
+            most = count if among is None else maxsize
+            keys = self._listings.candidates(
+                course, graphs, start=key, moment=bindings["asOf"], inactive=inactive, count=most
             )
+            if among is None or keys is None:
+                return keys
+            return [one for one in keys if not among.isdisjoint(one.split(" ")[:2])][:count]
 
         def judged(values: str) -> Iterable[tuple[Term | None, ...]]:
             return self.terms(query, project, bindings, query.among(values))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal
@@ -30,7 +30,7 @@ from jidomem.schema import Schema
 from jidomem.terms import Term, Triple, bare, boolean, date_time, iri, parts
 from jidomem.values import to_value
 from jidomem.version import Version
-from jidomem.vocab import graph_iri, graphs_of, jido
+from jidomem.vocab import graph_iri, graphs_of, jido, local_name
 
 if TYPE_CHECKING:  # most processes have none, and load nothing that speaks HTTP
     from jidomem.index.remote_index import RemoteIndex
@@ -38,6 +38,12 @@ if TYPE_CHECKING:  # most processes have none, and load nothing that speaks HTTP
 
 _SECOND = timedelta(seconds=1)
 _DATES = (jido("validFrom"), jido("validUntil"))
+_STATES, _WITH_STATE = (jido("hasErrorStatus"), jido("hasTaskStatus")), (jido("Error"), jido("Task"))
+#: The columns of named queries that name the memory which a row is about.
+_OF_MEMORY = (
+    "item", "decision", "task", "err", "conv", "fact", "lesson", "risk", "rule", "root", "subject", "related",
+    "derived",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +164,7 @@ class MemoryReader(Records):
         start = Cursor.parse(cursor, question) if cursor is not None else None
         if limit is None and start is None:
             rows = self._lists.whole(query, project, _valid(bindings, self._valid_at(query, project, bindings)))
-            return Page(self._with_validity(query, project, bindings, rows), None)
+            return Page(self._marked(query, project, bindings, rows), None)
         if start is None:
             versions = (version, *(self.index.mark(graph).version for graph in graphs_of(project)))
             newest = max(known.recorded_at or "" for known in versions)  # each stream has commits of its own
@@ -166,7 +172,7 @@ class MemoryReader(Records):
             start = Cursor(first_moment(bindings, newest), 0, question, valid_at=valid)
         then = _valid({**bindings, "asOf": start.as_of}, start.valid_at)
         page = self._lists.page(query, project, then, limit, start)
-        return replace(page, rows=self._with_validity(query, project, bindings, page.rows))
+        return replace(page, rows=self._marked(query, project, bindings, page.rows))
 
     def _only_project(self) -> str:
         """Return the project of a root that has one; raises InvalidRequest where there are several, or none."""
@@ -187,6 +193,46 @@ class MemoryReader(Records):
         moment = self._now()
         whole = moment if not moment.microsecond else moment.replace(microsecond=0) + _SECOND
         return min(bindings["asOf"], date_time(stamp(whole)))
+
+    def _marked(self, query: NamedQuery, project: str, bindings: Mapping[str, Term], rows: Rows) -> Rows:
+        """Return *rows* with what their memories are apart from the columns.
+
+        That is the `state` of a task or an error in a list of all kinds, and in `conflicts_with` the memories with
+        which one has an unsettled disagreement.
+        """
+        rows = self._with_validity(query, project, bindings, rows)
+        if {"item", "kind", "status"} <= {*query.columns}:
+            rows = [row | self._state(project, row) for row in rows]
+        column = next((name for name in query.columns if name in _OF_MEMORY), None)
+        if column is None or "asOf" not in bindings:
+            return rows
+        moments = {name: bare(bindings[name]) for name in ("asOf", "validAt") if bindings.get(name)}
+        rivals = self.conflicts_with(
+            project, {row[column] for row in rows}, as_of=moments["asOf"], valid_at=moments.get("validAt")
+        )
+        return [row | {"conflicts_with": rivals[row[column]]} if row[column] in rivals else row for row in rows]
+
+    def _state(self, project: str, row: Mapping[str, Any]) -> dict[str, str]:
+        """Return the state of the task or error that *row* shows; nothing for other memories."""
+        if not any(self._schema.is_a(iri(row["kind"]), family) for family in _WITH_STATE):
+            return {}
+        graph, name = graph_iri(project), iri(row["item"])
+        state = next((term for link in _STATES for _, _, term in self.index.triples(graph, name, link)), None)
+        return {} if state is None else {"state": local_name(state)}
+
+    def conflicts_with(
+        self, project: str, items: Collection[str], *, as_of: object = None, valid_at: object = None
+    ) -> dict[str, list[str]]:
+        """Return those of *items* that are in an unsettled disagreement, each with the memories it disagrees with."""
+        query = self.playbook.get("conflicts")
+        bindings = query.bind(_reserved(query, project, as_of, valid_at, include_inactive=False))
+        bindings = _valid(bindings, self._valid_at(query, project, bindings))
+        found: dict[str, set[str]] = {}
+        for row in self._lists.disagreements(query, project, bindings, items):
+            for one, other in ((row["a"], row["b"]), (row["b"], row["a"])):
+                if one in items:
+                    found.setdefault(one, set()).add(other)
+        return {name: sorted(others) for name, others in found.items()}
 
     def _with_validity(self, query: NamedQuery, project: str, bindings: Mapping[str, Term], rows: Rows) -> Rows:
         """Return *rows* with the status of memories of all kinds that are listed though they do not hold now."""

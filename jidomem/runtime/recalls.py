@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from jidomem.index.held_texts import HeldTexts
     from jidomem.index.texts import Texts
     from jidomem.read.gathering import Alike
+    from jidomem.read.reader import MemoryReader
     from jidomem.read.recalling import Recalling
     from jidomem.recall import Found, Narrowing, RecallRequest
     from jidomem.runtime.embedding import Embedding
@@ -52,6 +53,7 @@ class Recalls:
     embeds_for: float | None = None
 
     if TYPE_CHECKING:  # what the root has besides
+        reader: MemoryReader
 
         @property
         def project(self) -> str:
@@ -84,7 +86,10 @@ class Recalls:
         found = self._found(asking, request, narrowing, name)
         found = replace(found, inactive=asking.inactive(name, request, narrowing, found))
         known = fresh(self.index, self.tree, name, (hit.id for hit in found.entries if hit.metadata["kind"] != PAGES))
-        told = fitted(anchored(found, known), narrowing.budget_tokens)
+        rivals = self.reader.conflicts_with(
+            name, {hit.id for hit in found.entries}, as_of=narrowing.as_of, valid_at=narrowing.valid_at
+        )
+        told = fitted(anchored(found, known, rivals), narrowing.budget_tokens)
         if self.read_log is not None:
             items = [hit.id for hit in told.entries if hit.metadata["kind"] != PAGES]
             self.read_log.shown(name, items, by=request.agent_id, in_="recall")

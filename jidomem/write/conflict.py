@@ -16,7 +16,7 @@ from jidomem.conflict_keys import CLASH, Convention, digest
 from jidomem.errors import ConflictItem
 from jidomem.intent import MemoryUpdateIntent
 from jidomem.terms import Term, bare, iri, literal
-from jidomem.vocab import jido
+from jidomem.vocab import TYPE, jido, type_of
 from jidomem.words import normal_text
 from jidomem.write.kinds import family
 from jidomem.write.triples import names_a_thing
@@ -28,6 +28,8 @@ NOT_CONTENT = {
     "revives", "reason",
 }  # fmt: skip
 _LIKENED = NOT_CONTENT | {"about", "extra_triples"}  # what is content, but compared in a way of its own
+#: So many facts on the topic that were not compared are named in warnings.
+_MOST_WARNED = 3
 WHY: Mapping[str, str] = {
     "duplicate": "{iri} already says {summary!r}; another field differs",
     "overlapping_decision": "{iri} is active on {topic!r}: {summary}",
@@ -152,11 +154,36 @@ def detect(
         if other not in settled:
             conflicts.setdefault(other, _conflict("same_key", intent, other, view))
             alone.add(other)
+    warnings += [
+        f"{bare(item)} is an active fact on the same topic that was not compared: {_summary(bare(item), view)};"
+        " facts are compared with the same topic and the same about"
+        for item in _uncompared(intent, view)
+        if bare(item) not in settled and bare(item) not in conflicts
+    ][:_MOST_WARNED]
     if not conflicts:
         return [], warnings
     settlement = _settlement(intent, conflicts.values(), ends)
-    beside = () if alone or ends else tuple(dict.fromkeys([*intent.coexists_with, *conflicts]))
+    active = [other for other in intent.coexists_with if view.in_force(iri(other))]
+    beside = () if alone or ends else tuple(dict.fromkeys([*active, *conflicts]))
     return [replace(found, resolve_with=settlement, coexists_with=beside) for found in conflicts.values()], warnings
+
+
+def _uncompared(intent: MemoryUpdateIntent, view: View) -> Iterable[Term]:
+    """Yield the active facts on the topic of a fact that say something else of things that may be the same.
+
+    One of the two names nothing in about, or both name a thing.
+    """
+    if family(intent.type or "") != "fact" or not intent.topic:
+        return
+    about, summary = set(map(normal_text, intent.about)), normal_text(intent.summary or "")
+    for item in sorted(view.subjects(jido("topic"), literal(intent.topic))):
+        kinds = (type_of(kind) for kind in view.objects(item, TYPE))
+        if bare(item) in intent.coexists_with or not any(kind and family(kind) == "fact" for kind in kinds):
+            continue
+        theirs = {normal_text(bare(value)) for value in view.objects(item, jido("about"))}
+        may_be_same = about != theirs and (not about or not theirs or about & theirs)
+        if may_be_same and view.is_active(item) and normal_text(_summary(bare(item), view)) != summary:
+            yield item
 
 
 def rivals(item: Term, view: View) -> list[Term]:

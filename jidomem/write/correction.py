@@ -181,7 +181,7 @@ class Corrections(Policing):
             hint = "give one of `supersede`, `invalidate`, `confirm` and `undo`, or fields to change"
             raise InvalidRequest("say what becomes of it, in one way", hint=hint)
         if invalidate and not reason:
-            raise InvalidRequest("what is withdrawn is withdrawn for a reason", hint="give `reason`: why it is wrong")
+            raise InvalidRequest("a withdrawal needs a reason", hint="give `reason`: why it is wrong")
         with _pointing_on():
             if invalidate:
                 return self.invalidate(project_id, item, reason=reason or "", dry_run=dry_run, **more)

@@ -43,7 +43,7 @@ _EVIDENCE = jido("Evidence")
 _NO_ID = "00000000-0000-7000-8000-000000000000"
 _KEPT_ELSEWHERE = (
     "leave it out, and say where it is kept instead; if it is none, say it in other words,"
-    ' or let secrets = "warn" in config.toml'
+    ' or set secrets = "warn" in config.toml'
 )
 _WRITER_POLICY = AgentPolicy("MemoryWriter", ("CanWriteMemory", "CanQueryMemory"))
 

@@ -302,9 +302,9 @@ def test_rules_that_bind_come_first_then_what_is_near_to_the_files_then_to_the_t
 
     sections = shown(told)
     assert [name for name in sections if sections[name]] == ["binding", "files", "related", "conventions", "facts"]
-    assert sections["binding"][:2] == ["Sign every commit", "Chunks must be signed"]  # required, then the nearest
+    assert sections["binding"][0] == "Sign every commit"  # required
     assert sections["binding"][-1] == "Buttons must be blue"  # of other files
-    assert sections["files"] == ["Log with structlog", "Uploads run in UTC"]
+    assert sections["files"] == ["Log with structlog", "Chunks must be signed", "Uploads run in UTC"]
     assert sections["related"][0] == "Failed uploads are retried by the scheduler, not by the client"
     assert sections["conventions"][-1] == "Mobile first"
 
@@ -430,7 +430,7 @@ def test_every_convention_is_ranked_however_many_there_are(memory):
     keep(memory, note("Buttons must be blue", about=["web/a.css"]))
 
     told = memory.briefing("p", about=["web/a.css"])
-    assert shown(told)["binding"] == ["Buttons must be blue"]
+    assert shown(told)["files"] == ["Buttons must be blue"]
     (section,) = [one for one in told.to_dict()["sections"] if one["name"] == "conventions"]
     assert len(section["entries"]) + section["left_out"] == 1_050
     assert not section["more"]
@@ -458,6 +458,20 @@ def test_a_briefing_ranks_more_facts_than_one_query_can_name(memory):
     assert receipt.status == "asserted"
     assert "the pump is in hall 7" in listed
     assert sum(summary.endswith(" of the build") for summary in listed) > 50
+
+
+def test_memories_about_the_named_files_come_first_within_any_budget_the_nearest_then_the_most_binding(memory):
+    keep(memory, *(strict(f"rule {n} of the server: {'it is long ' * 9}") | {"about": ["src/x.py"]} for n in range(9)))
+    keep(memory, intent(type="lesson_learned", summary="Workers wait for time zones", about=["tests/test_temporal.py"]))
+    keep(memory, strict("Tests have fixed clocks") | {"about": ["tests/**"]})
+    keep(memory, strict("Clocks are injected") | {"about": ["tests/test_temporal.py"]})
+    asked = {"about": ["tests/other.py", "tests/test_temporal.py"]}
+
+    smallest, larger = (memory.briefing("p", budget_tokens=budget, **asked) for budget in (320, 1_500))
+
+    assert shown(smallest)["files"][:1] == ["Clocks are injected"]
+    assert shown(larger)["files"] == ["Clocks are injected", "Workers wait for time zones", "Tests have fixed clocks"]
+    assert "rule 0 of the server" in larger.text
 
 
 def test_the_command_for_what_was_left_out_of_the_files_names_them(memory):

@@ -82,4 +82,5 @@ def short(value):
 
 
 def shortened(rows):
-    return [[short(value) for value in row.values()] for row in rows]
+    """The values of the columns of *rows*, without the marks that no query has a column for."""
+    return [[short(value) for name, value in row.items() if name not in ("state", "conflicts_with")] for row in rows]
