@@ -86,11 +86,7 @@ REMEMBER = Tool(
             " assumption, hypothesis, discovery, unknown",
         },
         "rationale": {**_TEXT, "description": "Needed to replace another agent's."},
-        "topic": {
-            **_TEXT,
-            "description": "What a decision or fact is about, in a phrase; compared are decisions on one topic, facts on one"
-            " topic with the same about.",
-        },
+        "topic": {**_TEXT, "description": "What a decision or fact is on, in a phrase; compared, of facts with about."},
         "about": {**_TEXTS, "description": "Files, modules, things it concerns."},
         "confidence": {"type": ["string", "number"], "description": "low, medium, high or 0..1"},
         "evidence": _TEXTS,
@@ -246,8 +242,8 @@ TOOLS: tuple[Tool, ...] = (
             "limit": _WHOLE,
             "kinds": {**_TEXTS, "description": 'Such as ["decision"]; "turn", "entry" and "page" are what was said.'},
             "about": {**_TEXTS, "description": "Files that rank higher."},
-            "agent": {**_TEXT, "description": "Only what this agent asserted."},
-            "since": {**_TEXT, "description": "Only what was recorded from this ISO moment on."},
+            "agent": {**_TEXT, "description": "Who asserted it."},
+            "since": _TEXT,
             "budget_tokens": _WHOLE,
             "as_of": _AS_OF,
             "include_inactive": _TRUTH,
