@@ -86,8 +86,8 @@ REMEMBER = Tool(
             " assumption, hypothesis, discovery, unknown",
         },
         "rationale": {**_TEXT, "description": "Needed to replace another agent's."},
-        "topic": {**_TEXT, "description": "What a decision or fact is on, in a phrase; compared, of facts with about."},
-        "about": {**_TEXTS, "description": "Files, modules, things it concerns."},
+        "topic": {**_TEXT, "description": "Of a decision or fact, a phrase; facts are compared with about, too."},
+        "about": {**_TEXTS, "description": "Files and things it concerns."},
         "confidence": {"type": ["string", "number"], "description": "low, medium, high or 0..1"},
         "evidence": _TEXTS,
         "supersedes": {**_TEXTS, "description": "Ids it replaces."},
@@ -214,7 +214,7 @@ TOOLS: tuple[Tool, ...] = (
     REMEMBER,
     Tool(
         "revise",
-        "Correct a memory by a further one, in one way: supersede (the text that is true instead), invalidate (needs"
+        "Correct a memory by a further one, in one way: supersede (the true text), invalidate (needs"
         " reason), confirm, undo, or set fields such as a task's status.",
         {
             "id": _ID,
@@ -240,9 +240,9 @@ TOOLS: tuple[Tool, ...] = (
         {
             "query": _TEXT,
             "limit": _WHOLE,
-            "kinds": {**_TEXTS, "description": 'Such as ["decision"]; "turn", "entry" and "page" are what was said.'},
+            "kinds": {**_TEXTS, "description": 'Such as ["decision"]; "turn", "entry", "page": what was said.'},
             "about": {**_TEXTS, "description": "Files that rank higher."},
-            "agent": {**_TEXT, "description": "Who asserted it."},
+            "agent": _TEXT,
             "since": _TEXT,
             "budget_tokens": _WHOLE,
             "as_of": _AS_OF,
