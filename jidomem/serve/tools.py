@@ -86,7 +86,7 @@ REMEMBER = Tool(
             " assumption, hypothesis, discovery, unknown",
         },
         "rationale": {**_TEXT, "description": "Needed to replace another agent's."},
-        "topic": {**_TEXT, "description": "Of a decision or fact, a phrase; facts are compared with about, too."},
+        "topic": {**_TEXT, "description": "Of a decision or fact, a phrase; facts: compared with about."},
         "about": {**_TEXTS, "description": "Files and things it concerns."},
         "confidence": {"type": ["string", "number"], "description": "low, medium, high or 0..1"},
         "evidence": _TEXTS,
@@ -279,7 +279,7 @@ TOOLS: tuple[Tool, ...] = (
     ASK,
     Tool(
         "status",
-        "Which memory this is, what it holds, whether it is sound.",
+        "Which memory this is, what it holds, if it is sound.",
         {},
         {"project": _TEXT, "agent": _TEXT, "version": _TEXT, "counts": _OBJECT, "damage": _LIST},
         _status,
