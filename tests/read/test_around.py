@@ -72,6 +72,19 @@ def test_what_shares_a_key_disagrees_unless_one_says_that_both_hold(index):
     assert [link.kind for link in found.links].count(CONFLICTS) == 1
 
 
+def test_conventions_that_share_a_key_disagree_only_where_their_places_overlap():
+    of_src, of_lib, of_web = (
+        memory(name, 4, f'; jido:about "{place}" ; jido:conflictKey "convention_clash:1"')
+        for name, place in (("one", "src"), ("two", "lib"), ("three", "src/web"))
+    )
+    made = new_index()
+    made.apply(graph_iri("demo"), "world", triples(of_src + of_lib + of_web))
+
+    links = drawn(made, M + "one", depth=1).links
+
+    assert [(link.source, link.target) for link in links if link.kind == CONFLICTS] == [(M + "one", M + "three")]
+
+
 def test_the_past_has_neither_nodes_nor_links_of_later(index):
     then = drawn(index, M + "old", M + "rival", as_of="2026-01-02", depth=3)
 
