@@ -337,7 +337,7 @@ class Intents:
         assert lineage is not None
         old = lineage.active[0]
         said = self._restated[old.iri]
-        values = {name: value for name, value in said.items() if name not in OWN or name == "timestamp"}
+        values = {name: value for name, value in said.items() if name not in OWN}
         given = [path if path != old.path else entry.path for path in said.get("about", ())]
         if not lineage.is_edited:
             given = [

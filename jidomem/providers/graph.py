@@ -30,7 +30,7 @@ from jidomem.write.writer import MemoryWriter
 
 KEY = f"{JIDO}key"
 #: What a value leaves to the memory it was read from: what links it, and who said it where.
-_NOT_VALUE = frozenset((*OWN, "asserted_by", "asserted_in"))
+_NOT_VALUE = frozenset((*OWN, "timestamp", "asserted_by", "asserted_in"))
 _IN_FORCE = """
 PREFIX jido: <https://jido.ai/ontology#>
 SELECT ?item ?key WHERE {{

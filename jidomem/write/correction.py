@@ -22,7 +22,7 @@ from jidomem.write.view import View
 
 _SHOWN = 10_000  # characters of a summary that a marker of its withdrawal repeats
 #: What a memory says of its own place among others, which another one in its place says anew.
-OWN = ("iri", "timestamp", "supersedes", "invalidates", "revives", "coexists_with", "reason")
+OWN = ("iri", "supersedes", "invalidates", "revives", "coexists_with", "reason")
 _TEXTS = ("summary", "detailed_explanation")
 #: Who says one of these anew has looked at the files that the memory is about.
 _LOOKED_AT = frozenset((*_TEXTS, "rationale", "about"))
@@ -51,11 +51,12 @@ class Corrections(Policing):
     ) -> Receipt:
         """Return the receipt of a memory that supersedes *item*: *changes* made, every other field carried over.
 
-        *changes* are fields of an intent; one that is None is left out. That the old one was verified says nothing of
-        another text; a mere change of state says nothing of the files it is about, which are kept as they were. Raises
-        what `submit_intent` raises.
+        *changes* are fields of an intent; one that is None is left out. Another summary is dated now unless `timestamp`
+        is among them; any other change keeps the date. That the old one was verified says nothing of another text; a
+        mere change of state says nothing of the files it is about, which are kept as they were. Raises what
+        `submit_intent` raises.
         """
-        values = self._carried(self._fresh_view(project_id), item)
+        values = self._carried(self._fresh_view(project_id), item, changes)
         values |= {"supersedes": [item], "reason": reason} | otherwise(values, changes)
         kept = None if _LOOKED_AT & changes.keys() else self._blobs_of(project_id, iri(item))
         return self.submit_intent(project_id, values, dry_run=dry_run, blobs=kept, under=under)
@@ -98,9 +99,9 @@ class Corrections(Policing):
     ) -> dict[str, Any]:
         """Return the intent that confirms *item*, with *fields* in place of what it carries over."""
         old = restated_in(view, item)
-        values: dict[str, Any] = {**self._carried(view, item), **fields, "reason": reason}
+        values: dict[str, Any] = {**self._carried(view, item, fields), **fields, "reason": reason}
         if "expires_on" not in fields and "expires_on" in old:
-            values["expires_on"] = _next_review(old, self._now())
+            values["expires_on"] = _next_review(old, view, self._now())
         values["supersedes"] = [item]
         if _is_proposed(iri(item), view):
             values |= {name: old[name] for name in ("invalidates", "revives") if name in old}
@@ -151,7 +152,7 @@ class Corrections(Policing):
         view = self._fresh_view(project_id)
         restated_in(view, item)  # raises for what is no memory
         old, ends = _undone(iri(item), view)
-        values = self._carried(view, bare(old)) | {"revives": [bare(old)], "supersedes": ends, "reason": reason}
+        values = self._carried(view, bare(old), fields) | {"revives": [bare(old)], "supersedes": ends, "reason": reason}
         kept = None if _LOOKED_AT & fields.keys() else self._blobs_of(project_id, old)
         return self.submit_intent(project_id, values | fields, dry_run=dry_run, blobs=kept)
 
@@ -197,9 +198,15 @@ class Corrections(Policing):
         """Return the blob ids that *item* keeps of the files it is about, by path."""
         return blobs_in(self._fresh_view(project_id), item)
 
-    def _carried(self, view: View, item: str) -> dict[str, Any]:
-        """Return the fields of *item* for a memory in its place, asserted here and now."""
-        said = {name: value for name, value in restated_in(view, item).items() if name not in OWN}
+    def _carried(self, view: View, item: str, changes: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the fields of *item* for a memory in its place, asserted here and now, with the date of *item*.
+
+        Where *changes* give another summary, it is a new statement: it has no date yet, and gets the present one.
+        """
+        old = restated_in(view, item)
+        said = {name: value for name, value in old.items() if name not in OWN}
+        if changes.get("summary", old.get("summary")) != old.get("summary"):
+            said.pop("timestamp", None)
         who = {"asserted_by": self.agent, "asserted_in": self.session}
         return {**said, "coexists_with": _beside(iri(item), view), **who}
 
@@ -247,9 +254,17 @@ def _without_verified(values: Mapping[str, Any]) -> list[Any]:
     return [triple for triple in values.get("extra_triples", []) if triple[0] != _VERIFIED]
 
 
-def _next_review(old: Mapping[str, Any], now: datetime) -> str:
-    """Return when to look again: as long from now as it was from the memory's own time to its review."""
+def _next_review(old: Mapping[str, Any], view: View, now: datetime) -> str:
+    """Return when to look again: as long from now as it was from the last look at the memory to its review.
+
+    The first look was at the memory's own time; one that carries on the time of another was looked at when recorded.
+    """
     said, due = parse_moment(old.get("timestamp")), parse_moment(old["expires_on"])
+    before = [*old.get("supersedes", ()), *old.get("revives", ())]
+    times = {parse_moment(bare(time)) for each in before for time in view.objects(iri(each), jido("hasTimestamp"))}
+    if said in times:
+        recorded = view.first(iri(old["iri"]), jido("recordedAt"))
+        said = (parse_moment(bare(recorded)) if recorded else None) or said
     span = due - said if said and due else timedelta()
     if span <= timedelta():
         raise InvalidRequest(

@@ -1,10 +1,11 @@
 """`jidomem import --check` names each difference of memory from its sources, and fails only where a source changed."""
 
 import json
+import re
 import subprocess
 
 import pytest
-from cli_world import run
+from cli_world import rows, run
 
 RECORD = "# {title}\n\n## Status\n\nAccepted\n\n## Context\n\nBursts.\n\n## Decision\n\nWe do.\n"
 QUEUE, LOG = "docs/adr/0001-use-a-queue.md", "docs/adr/0002-use-a-log.md"
@@ -160,3 +161,17 @@ def test_a_secret_in_a_record_is_named_by_file_and_line_and_never_shown(write, p
         assert done.exit_code == 3, done.output
         assert f"error: {place}: " in done.stderr
     assert TOKEN not in "".join(each.output for each in (on_github, *imports)) + said + str(report)
+
+
+def test_a_confirmed_record_keeps_the_date_of_its_file_wherever_it_is_shown(write):
+    write(LOG, RECORD.format(title="Use a log").replace("## Status", "Date: 2020-03-04\n\n## Status"))
+    done("init", "--from", "auto")
+    done("revise", "0002", "--confirm", "--reason", "it still holds")
+
+    (decided,) = [row["time"] for row in rows("memory", "decisions") if row["summary"] == "Use a log"]
+    assert decided == "2020-03-04T00:00:00.000000Z"
+    (recalled,) = [hit["metadata"]["time"] for hit in json.loads(done("recall", "log", "--json").stdout)["entries"]]
+    assert recalled == decided
+    assert re.search(r"decided +2020-03-04", done("why", "Use a log").stdout)
+    assert re.search(r'"Use a log".*\(ana, 2020-03-04\)', done("briefing").stdout)
+    assert LEVEL in checked(0)[0]

@@ -48,7 +48,7 @@ def test_undoing_says_again_what_was_superseded_and_revives_it(memory):
     assert status(memory, old, new, back) == ["superseded", "superseded", "active"]  # superseded is never active again
     said, again = (memory.writer.restated("p", item) for item in (old, back))
     changed = {name: again[name] for name in again if again[name] != said.get(name)}
-    assert changed.keys() == {"iri", "timestamp", "asserted_by", "asserted_in", "revives", "supersedes", "reason"}
+    assert changed.keys() == {"iri", "asserted_by", "asserted_in", "revives", "supersedes", "reason"}
     assert (again["revives"], again["supersedes"]) == ([old], [new])
     entries = memory.reader.history("p", old)
     assert [row["entry"] for row in entries] == [old, new, back]
@@ -537,3 +537,47 @@ def test_what_takes_a_memorys_place_does_not_end_again_what_that_had_ended(memor
     said = memory.writer.restated("p", new)
     assert (said["supersedes"], said.get("invalidates")) == ([ending], None)
     assert status(memory, old, wrong, ending, new) == ["superseded", "invalidated", "superseded", "active"]
+
+
+def dates(memory, *items):
+    return [memory.writer.restated("p", item)["timestamp"][:10] for item in items]
+
+
+def test_a_correction_that_does_not_set_the_date_of_a_memory_keeps_it(memory):
+    old = kept(memory, **decision(topic="store", timestamp="2020-03-04"))
+
+    confirmed = memory.writer.confirm("p", old).iri
+    changed = revised(memory, confirmed, topic="storage", rationale="it is one file")
+    memory.writer.invalidate("p", changed, reason="wrong")
+    back = memory.writer.undo("p", changed).iri
+
+    assert dates(memory, confirmed, changed, back) == ["2020-03-04"] * 3
+    assert {shown(memory, item)["recorded_at"].year for item in (confirmed, changed, back)} == {START.year}
+
+
+def test_another_summary_is_dated_now_unless_its_date_is_given(memory):
+    old = kept(memory, summary="the build needs Rust 1.80", timestamp="2020-03-04")
+
+    same = revised(memory, old, summary="the build needs Rust 1.80", topic="build")
+    new = revised(memory, same, summary="the build needs Rust 1.85")
+    given = revised(memory, new, summary="the build needs Rust 1.86", timestamp="2021-01-01")
+
+    assert dates(memory, same, new, given) == ["2020-03-04", stamp(START)[:10], "2021-01-01"]
+
+
+def test_an_accepted_proposal_keeps_its_date(memory):
+    proposed = memory.writer.submit_intent("p", decision(timestamp="2020-03-04"), propose=True).iri
+
+    accepted = memory.writer.settle("p", proposed, "accept").iri
+
+    assert dates(memory, accepted) == ["2020-03-04"]
+
+
+def test_a_memory_confirmed_again_is_reviewed_after_as_long_a_time_as_before(memory):
+    due = START + timedelta(days=90)
+    item = kept(memory, type="assumption", summary="it stays free", expires_on=stamp(due), timestamp=stamp(START))
+
+    for _ in range(3):
+        item = memory.writer.confirm("p", item).iri
+
+    assert due < shown(memory, item)["properties"]["expiresOn"][0] < due + timedelta(minutes=1)

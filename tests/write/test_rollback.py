@@ -546,3 +546,12 @@ def test_a_second_rollback_writes_nothing_however_an_index_writes_a_value(tmp_pa
     assert done.corrections[-1].change == "restated"
     assert (again.corrections, again.commit) == ((), None)
     assert files(tmp_path) == before
+
+
+def test_a_memory_that_a_rollback_restates_keeps_its_date(memory):
+    old = memory.writer.submit_intent("p", decision(timestamp="2020-03-04"))
+    memory.writer.invalidate("p", old.iri, reason="wrong")
+
+    (restated,) = memory.roll_back(old.version.recorded_at, reason="it was right", project="p").corrections
+
+    assert memory.writer.restated("p", restated.by)["timestamp"][:10] == "2020-03-04"
