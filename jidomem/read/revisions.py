@@ -110,7 +110,7 @@ def _event(memory: Memory, superseded: Sequence[Memory], withdrawn: Sequence[Mem
     if said.get("revives"):
         return "revived"
     if superseded:
-        if all(map(_is_proposed, superseded)):
+        if any(map(_is_proposed, superseded)):
             return "accepted"
         is_same = said.get("confirmedBy") or all(change["field"] == "verified" for change in changes)
         return "confirmed" if is_same else "revised"

@@ -555,3 +555,22 @@ def test_a_memory_that_a_rollback_restates_keeps_its_date(memory):
     (restated,) = memory.roll_back(old.version.recorded_at, reason="it was right", project="p").corrections
 
     assert memory.writer.restated("p", restated.by)["timestamp"][:10] == "2020-03-04"
+
+
+def test_history_after_a_rollback_has_every_branch_of_the_lineage_in_order_of_time(memory):
+    old = memory.writer.submit_intent("p", intent(summary="the port is 80"))
+    beside = memory.writer.submit_intent("p", intent(summary="of no lineage here"))
+    change = intent(summary="the port is 443", supersedes=[old.iri])
+    proposed = memory.writer.submit_intent("p", change, propose=True).iri
+    accepted = memory.writer.settle("p", proposed, "accept").iri
+    memory.writer.invalidate("p", beside.iri, reason="wrong")
+    later = memory.writer.remember("p", "noise").iri
+    withdrawn, _, *restated = memory.roll_back(beside.version.recorded_at, reason="wrong", project="p").corrections
+    (again,) = [each.by for each in restated if each.item == old.iri]
+
+    histories = [memory.reader.history("p", item) for item in (old.iri, proposed, accepted, again)]
+
+    assert {each.item for each in (withdrawn, _)} == {accepted, later}
+    for rows in histories:
+        assert [row["entry"] for row in rows] == [old.iri, proposed, accepted, withdrawn.by, again]
+        assert [row["event"] for row in rows] == ["asserted", "proposed", "accepted", "withdrawn", "revived"]
