@@ -201,9 +201,9 @@ def held(
 ) -> tuple[str | None, list[Triple]]:
     """Return why the memory is only proposed, None where nothing here says so, and what is written of that.
 
-    What is not trusted is asserted on the word of a curator alone, who gives none for what *waits* for one. The
-    alternatives of a decision are trusted no further than it. By *confirmed* it keeps the word that curators gave for
-    what says the same.
+    What is not trusted is asserted on the word of a curator alone, who gives none for what *waits* for one; ending
+    what was asserted so is for curators, too. The alternatives of a decision are trusted no further than it. By
+    *confirmed* it keeps the word that curators gave for what says the same.
     """
     item = iri(intent.iri or "")
     untrusted = quarantine(described, item, view)
@@ -211,10 +211,19 @@ def held(
         return None, [(item, _CONFIRMED, iri(intent.asserted_by or ""))]
     if untrusted and confirmed and permission.held_back is None and not waits:
         return None, [(item, _CONFIRMED, who) for who in confirmed]
-    held_back = permission.held_back or untrusted
+    vouched = None if permission.is_curator or confirmed else _vouched(intent, view)
+    held_back = permission.held_back or untrusted or vouched
     because = [(item, jido("proposedBecause"), literal(held_back))] if held_back else []
     marked = [item, *alternative_nodes(intent)] if untrusted else []
     return held_back, [*because, *((node, _QUARANTINED, boolean(True)) for node in marked)]
+
+
+def _vouched(intent: MemoryUpdateIntent, view: View) -> str | None:
+    """Return why *intent* is for a curator: it ends an active memory that holds on the word of one; None otherwise."""
+    for other in map(iri, (*intent.supersedes, *intent.invalidates)):
+        if (who := view.first(other, _CONFIRMED)) is not None and view.in_force(other):
+            return f"it ends {bare(other)}, which {vocab.local_name(who)} accepted"
+    return None
 
 
 def _change(node: Term, view: View) -> Change:
