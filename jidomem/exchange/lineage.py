@@ -152,7 +152,8 @@ def _is_at(version: Version, other: Version) -> bool:
 
 def _with_doubt(version: Version, earlier: Mapping[str, Version]) -> Version:
     """Return *version* as doubted where it says again what a doubted one said, as what somebody confirms does."""
-    before = (earlier[iri] for iri in version.supersedes if iri in earlier)
+    restated = (iri for iri in version.revives if iri not in version.previous)
+    before = (earlier[iri] for iri in (*version.supersedes, *restated) if iri in earlier)
     is_doubted = any(each.is_doubted and each.path == version.path and _is_same(version, each) for each in before)
     return replace(version, is_doubted=True) if is_doubted else version
 

@@ -98,8 +98,6 @@ def identical(intent: MemoryUpdateIntent, found: Mapping[str, str], view: View) 
 def proposed_already(intent: MemoryUpdateIntent, found: Mapping[str, str], view: View) -> str | None:
     """Return the proposal of the same agent that waits and says, replaces and stands beside exactly this; else None."""
     key_of = {kind: key for key, kind in found.items()}
-    if "identical" not in key_of:
-        return None
     wanted = {
         jido("assertedBy"): {iri(intent.asserted_by or "")},
         jido("supersedes"): set(map(iri, intent.supersedes)),
@@ -107,7 +105,15 @@ def proposed_already(intent: MemoryUpdateIntent, found: Mapping[str, str], view:
         jido("revives"): set(map(iri, intent.revives)),
         jido("coexistsWith"): set(map(iri, intent.coexists_with)),
     }
-    for item in view.subjects(jido("conflictKey"), literal(key_of["identical"])):
+    if "identical" in key_of:
+        alike = view.subjects(jido("conflictKey"), literal(key_of["identical"]))
+    elif intent.type == "deleted_marker" and intent.invalidates:
+        alike = view.subjects(jido("invalidates"), iri(intent.invalidates[0]))
+        texts = (("summary", intent.summary), ("rationale", intent.rationale))
+        wanted |= {jido(name): {literal(text)} for name, text in texts if text}
+    else:
+        return None
+    for item in alike:
         waits = jido("Proposed") in view.objects(item, ITEM_MARK) and not view.has_ended(item)
         if waits and all(set(view.objects(item, name)) == values for name, values in wanted.items()):
             return bare(item)
@@ -295,12 +301,19 @@ def _settlement(
 
 
 def end_of_chain(item: Term, view: View) -> Term | None:
-    """Return what is in force at the end of the chain of successors, None when it ended without one."""
-    seen = {item}
-    while (after := view.first(item, jido("supersededBy"))) is not None and after not in seen:
-        seen.add(after)
-        item = after
-    return item if view.in_force(item) else None
+    """Return what is in force at the end of the chain of successors, or brought back one of it; None for neither."""
+    seen: set[Term] = set()
+    todo = [item]
+    while todo:
+        chain = [todo.pop()]
+        while (after := view.first(chain[-1], jido("supersededBy"))) is not None and after not in {*chain, *seen}:
+            chain.append(after)
+        if view.in_force(chain[-1]):
+            return chain[-1]
+        seen.update(chain)
+        revived = (new for old in chain for new in view.subjects(jido("revives"), old) if new not in seen)
+        todo += revived
+    return None
 
 
 def of_one_origin(item: Term, other: Term, view: View) -> bool:

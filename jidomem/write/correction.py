@@ -10,14 +10,16 @@ from typing import Any
 
 from jidomem import vocab
 from jidomem.anchor import ANCHOR, anchors_of
-from jidomem.errors import Conflict, InvalidRequest, PolicyDenied
+from jidomem.errors import Conflict, InvalidRequest, JidomemError, PolicyDenied
 from jidomem.intent import MemoryUpdateIntent, Receipt
 from jidomem.moments import parse_moment, stamp
 from jidomem.terms import Term, bare, iri
 from jidomem.vocab import jido
 from jidomem.write import conflict, permission
+from jidomem.write.line import JudgeFn
 from jidomem.write.policing import Policing
 from jidomem.write.restate import restated_in
+from jidomem.write.stages import Judged
 from jidomem.write.view import View
 
 _SHOWN = 10_000  # characters of a summary that a marker of its withdrawal repeats
@@ -104,7 +106,8 @@ class Corrections(Policing):
             values["expires_on"] = _next_review(old, view, self._now())
         values["supersedes"] = [item]
         if _is_proposed(iri(item), view):
-            values |= {name: old[name] for name in ("invalidates", "revives") if name in old}
+            values["invalidates"] = old.get("invalidates", [])
+            values["revives"] = [each for each in old.get("revives", ()) if not _is_proposed(iri(each), view)]
             values["supersedes"] = [item, *old.get("supersedes", [])]
             values["reason"] = values["reason"] or ACCEPTED
         if self._is_curator_in(view, values["asserted_by"]):
@@ -113,7 +116,12 @@ class Corrections(Policing):
 
     def check_corrects(self, project_id: str, item: str, *, asserted: bool = False) -> None:
         """Raise PolicyDenied unless the writer's agent may correct *item*, and with *asserted* so that it counts."""
-        view, stages = self._fresh_view(project_id), self._stages
+        held_back = self._permission(self._fresh_view(project_id), item).held_back
+        if asserted and held_back:
+            raise self._not_theirs(project_id, held_back)
+
+    def _permission(self, view: View, item: str) -> permission.Permission:
+        """Return what may become of a memory by the writer's agent in the place of *item*; raises PolicyDenied."""
         said = restated_in(view, item)
         proposal = MemoryUpdateIntent(
             type=said["type"],
@@ -122,9 +130,7 @@ class Corrections(Policing):
             convention_scope=said.get("convention_scope"),
             supersedes=[item],
         )
-        held_back = permission.permitted(proposal, view, stages.policy, stages.speaker).held_back
-        if asserted and held_back:
-            raise self._not_theirs(project_id, held_back)
+        return permission.permitted(proposal, view, self._stages.policy, self._stages.speaker)
 
     def _must_be_asserted(self, project_id: str, receipt: Receipt) -> None:
         """Raise Conflict or PolicyDenied, which names who may, for what would only be proposed."""
@@ -147,14 +153,71 @@ class Corrections(Policing):
         """Return the receipt of a memory that says again what was superseded or invalidated, and revives it.
 
         *item* is what ended, or what ended it. What took its place is superseded by the new memory; the old one stays
-        ended. Raises InvalidRequest where nothing ended, or it is back already, and what `submit_intent` raises.
+        ended. A proposal that was accepted or rejected is pending again, as another proposal of the same. Raises
+        InvalidRequest where nothing ended, or it is back already, and what `submit_intent` raises.
         """
         view = self._fresh_view(project_id)
         restated_in(view, item)  # raises for what is no memory
+        if (settled := _settled_proposal(iri(item), view)) is not None:
+            judges = self._pending_again(project_id, settled, view, reason, fields)
+            if dry_run:
+                outcome = self._together(project_id, lambda outcomes: judges, dry_run=True)[-1]
+                if isinstance(outcome, JidomemError):
+                    raise outcome
+                return outcome
+            return self._line(project_id).submit_atomic(judges)[-1]
         old, ends = _undone(iri(item), view)
         values = self._carried(view, bare(old), fields) | {"revives": [bare(old)], "supersedes": ends, "reason": reason}
         kept = None if _LOOKED_AT & fields.keys() else self._blobs_of(project_id, old)
         return self.submit_intent(project_id, values | fields, dry_run=dry_run, blobs=kept)
+
+    def _pending_again(
+        self, project_id: str, proposal: Term, view: View, reason: str | None, fields: Mapping[str, Any]
+    ) -> list[JudgeFn]:
+        """Return what judges a proposal that says again what *proposal* said, and before it what ends its acceptance.
+
+        A memory that the accepted one took the place of is asserted again; where there is none, the accepted one is
+        withdrawn. Raises InvalidRequest where the accepted one was replaced in its turn.
+        """
+        accepted = view.first(proposal, jido("supersededBy"))
+        intents: list[dict[str, Any]] = []
+        again: dict[str, str] = {}
+        if accepted is not None and view.in_force(accepted):
+            for old in sorted(old for link in _ENDS.values() for old in view.objects(accepted, jido(link))):
+                if not _is_proposed(old, view):
+                    again[bare(old)] = f"{vocab.BASE}memory/{self._sources.new_id()}"
+                    values = self._carried(view, bare(old), {}) | {"iri": again[bare(old)], "reason": reason}
+                    intents.append(values | {"revives": [bare(old)], "supersedes": [bare(accepted)]})
+            if len(again) > 1:
+                raise InvalidRequest(
+                    f"{bare(accepted)} took the place of several", hint=f"undo them one by one: {', '.join(again)}"
+                )
+            if not again:
+                why = reason or f"its acceptance was undone: {bare(proposal)}"
+                intents.append(self._withdrawal(project_id, view, bare(accepted), why))
+        elif accepted is not None and (newer := conflict.end_of_chain(accepted, view)) is not None:
+            raise InvalidRequest(
+                f"{bare(proposal)} was accepted as {bare(accepted)}, which {bare(newer)} replaced",
+                hint=f'undo that first: jidomem revise {bare(newer)} --undo --reason "..."',
+            )
+        said = restated_in(view, bare(proposal))
+        values = {**self._carried(view, bare(proposal), fields), "revives": [bare(proposal)], "reason": reason}
+        values |= {name: [again.get(each, each) for each in said[name]] for name in _ENDS.values() if name in said}
+        return [
+            *(self._asserting(project_id, intent) for intent in intents),
+            self._judge(project_id, {**values, **fields}, propose=True),
+        ]
+
+    def _asserting(self, project_id: str, values: Mapping[str, Any]) -> JudgeFn:
+        """Return what judges an intent and raises where it would only be proposed."""
+        judge = self._judge(project_id, values)
+
+        def judged(view: View, now: datetime) -> Judged:
+            found = judge(view, now)
+            self._must_be_asserted(project_id, found.receipt)
+            return found
+
+        return judged
 
     def correct(
         self,
@@ -272,6 +335,17 @@ def _next_review(old: Mapping[str, Any], view: View, now: datetime) -> str:
             hint="give `expires_on`: when to look at it next",
         )
     return stamp(now + span)
+
+
+def _settled_proposal(item: Term, view: View) -> Term | None:
+    """Return the proposal whose settlement is undone where *item* is: itself, or what *item* accepted or rejected."""
+    if view.has_ended(item):
+        return item if _is_proposed(item, view) else None
+    accepted = sorted(old for old in view.objects(item, jido("supersedes")) if _is_proposed(old, view))
+    rejected = view.objects(item, jido("invalidates"))
+    if not accepted and len(rejected) == 1 and _is_proposed(rejected[0], view):
+        accepted = rejected
+    return accepted[0] if accepted and view.in_force(item) else None
 
 
 def _undone(item: Term, view: View) -> tuple[Term, list[str]]:

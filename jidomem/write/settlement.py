@@ -10,7 +10,7 @@ from typing import Any
 
 from jidomem.errors import Conflict, InvalidRequest, JidomemError
 from jidomem.intent import Receipt
-from jidomem.moments import stamp
+from jidomem.moments import parse_moment, stamp
 from jidomem.terms import Term, bare, iri, literal
 from jidomem.vocab import jido
 from jidomem.write import conflict
@@ -58,8 +58,8 @@ class Settlements(Corrections):
         *accept* holds it: a proposal is asserted, what is due holds on, and *other* is withdrawn. *reject* withdraws
         it. *supersede* asserts it in the place of what it disagrees with, *keep-both* beside that, where it says where
         each applies; *changes* are fields that either says otherwise. Raises InvalidRequest for what cannot be settled
-        so, Conflict for what would not settle it, PolicyDenied for an agent that may only propose, and what
-        `submit_intent` raises; nothing is kept then.
+        so, such as an active memory on which nothing is pending, Conflict for what would not settle it, PolicyDenied
+        for an agent that may only propose, and what `submit_intent` raises; nothing is kept then.
         """
         settlement = Settlement(item, action, other, reason, changes)
         (outcome,) = self.settle_many(project_id, [settlement], dry_run=dry_run)
@@ -92,9 +92,14 @@ class Settlements(Corrections):
         if other is not None:
             restated_in(view, other)
             _check_pair(iri(item), iri(other), action, view)
+        elif action in ("accept", "reject") and view.in_force(iri(item)) and not self._is_due(iri(item), view, now):
+            _check_unsettled(iri(item), action, view)
         reason = settlement.reason or _REASONS[action]
         if action == "reject":
+            self._check_may_reject(project_id, iri(item), view)
             values = self._withdrawal(project_id, view, item, reason)
+        elif action == "accept" and other is None and _is_moot(iri(item), view):
+            values = self._withdrawal(project_id, view, item, settlement.reason or _MOOT)
         elif action == "accept" and other is not None:
             reason = settlement.reason or f"rejected in review: {item} holds"
             values = self._withdrawal(project_id, view, other, reason)
@@ -107,6 +112,25 @@ class Settlements(Corrections):
             raise Conflict(judged.receipt.conflicts)
         self._must_be_asserted(project_id, judged.receipt)
         return judged
+
+    def _check_may_reject(self, project_id: str, item: Term, view: View) -> None:
+        """Raise PolicyDenied unless the writer's agent may accept the proposal *item*, or takes back its own."""
+        is_own = self._node(self.agent, "agents") in view.objects(item, jido("assertedBy"))
+        if is_own or jido("Proposed") not in view.objects(item, ITEM_MARK):
+            return
+        allowed = self._permission(view, bare(item))
+        if allowed.held_back:
+            raise self._not_theirs(project_id, allowed.held_back)
+        if view.objects(item, jido("quarantined")) and not allowed.is_curator:
+            raise self._not_theirs(project_id, "its source is not trusted")
+
+    def _is_due(self, item: Term, view: View, now: datetime) -> bool:
+        """Return whether the active *item* is to be looked at again *now*: by its dates, or as it has none."""
+        dates = [*view.objects(item, jido("expiresOn")), *view.objects(item, jido("validUntil"))]
+        if not dates:
+            return any(self._stages.schema.is_a(kind, jido("Assumption")) for kind in view.types(item))
+        moments = [parse_moment(bare(date)) for date in dates]
+        return any(moment is not None and moment <= now for moment in moments)
 
     def _accepted(self, item: Term, action: str, other: str | None, view: View, now: datetime) -> dict[str, Any]:
         """Return the fields that assert *item* again, with or in place of what it disagrees with."""
@@ -125,6 +149,17 @@ class Settlements(Corrections):
         replaced += old if action == "accept" else [each for each in old if not view.has_ended(each)]
         replaced += rivals if action == "supersede" else []
         values: dict[str, Any] = {"supersedes": [*dict.fromkeys(map(bare, replaced))]}
+        if proposed and (withdrawn := view.objects(item, jido("invalidates"))):
+            ended = {each: conflict.end_of_chain(each, view) for each in withdrawn if view.has_ended(each)}
+            if action != "accept":
+                withdrawn = [each for each in withdrawn if each not in ended]
+            else:  # one that has a successor is left in, as a conflict that the curator settles
+                withdrawn = [each for each in withdrawn if each not in ended or ended[each] is not None]
+            if action == "supersede":
+                ends = [end for end in ended.values() if end is not None]
+                values["supersedes"] = [each for each in values["supersedes"] if iri(each) not in ends]
+                withdrawn += ends
+            values["invalidates"] = [*dict.fromkeys(map(bare, withdrawn))]
         if action == "keep-both":
             values["coexists_with"] = sorted(map(bare, rivals))
         if not proposed and not view.first(item, jido("expiresOn")) and jido("Assumption") in view.types(item):
@@ -140,10 +175,49 @@ _REASONS = {
 }
 
 
+#: Why a proposed withdrawal is settled that withdraws nothing any more.
+_MOOT = "what it withdraws has ended already"
+
+
+def _is_moot(item: Term, view: View) -> bool:
+    """Return whether *item* is a proposed withdrawal of memories that have all ended, and nothing took their place."""
+    if jido("Proposed") not in view.objects(item, ITEM_MARK) or jido("DeletedMarker") not in view.types(item):
+        return False
+    withdrawn = view.objects(item, jido("invalidates"))
+    return all(view.has_ended(each) and conflict.end_of_chain(each, view) is None for each in withdrawn)
+
+
 def _rivals(item: Term, view: View) -> list[Term]:
     """Return what *item* was proposed against, and what came since that it disagrees with."""
     recorded = [other for other in view.objects(item, jido("conflictsWith")) if view.in_force(other)]
     return [*dict.fromkeys([*recorded, *conflict.rivals(item, view)])]
+
+
+#: How a pending proposal names an active memory -> what it is, and the action that asserts it.
+_PENDING: Mapping[str, tuple[str, str]] = {
+    "invalidates": ("a withdrawal", "accept"),
+    "supersedes": ("a change", "accept"),
+    "conflictsWith": ("a disagreement", "supersede"),
+}
+
+
+def _check_unsettled(item: Term, action: str, view: View) -> None:
+    """Raise InvalidRequest where it is not the active *item* that is settled: a proposal against it is, or nothing."""
+    pending: dict[Term, tuple[str, str]] = {}
+    for name, what in _PENDING.items():
+        for other in view.subjects(jido(name), item):
+            if jido("Proposed") in view.objects(other, ITEM_MARK) and not view.has_ended(other):
+                pending.setdefault(other, what)
+    if pending:
+        named = ", ".join(f"{bare(other)} ({what})" for other, (what, _) in pending.items())
+        ways = [f"jidomem review {way} {bare(other)}" for other, (_, way) in pending.items()]
+        ways += [f"jidomem review reject {bare(other)}" for other in pending]
+        raise InvalidRequest(f"{bare(item)} is active; pending on it: {named}", hint=f"choose: {'; '.join(ways)}")
+    if action == "accept" and not _rivals(item, view):
+        raise InvalidRequest(
+            f"{bare(item)} is active, and nothing is pending on it",
+            hint=f"to confirm that it still holds: jidomem revise {bare(item)} --confirm",
+        )
 
 
 def _settled_already(item: Term, view: View) -> InvalidRequest:

@@ -6,6 +6,7 @@ import pytest
 from conftest import START, files, intent
 from writing import open_with, refusal, said
 
+from jidomem.authority import Change
 from jidomem.errors import InvalidRequest, NotFound
 from jidomem.terms import iri
 from jidomem.write.settlement import Settlement
@@ -85,16 +86,16 @@ def test_what_a_proposal_would_replace_is_replaced_by_what_is_accepted_and_so_ar
 
 
 def test_an_assumption_that_is_due_holds_for_ninety_days_more_and_any_other_memory_as_long_as_it_did(memory):
-    day = "2026-12-01T00:00:00.000000Z"
     due = kept(memory, type="assumption", summary="a")
     others = (
-        kept(memory, type="assumption", summary="b", expires_on=day), kept(memory, summary="c"),
+        kept(memory, type="assumption", summary="b", timestamp="2026-11-01", expires_on="2026-11-11"),
         kept(memory, propose=True, type="assumption", summary="d"),
     )  # fmt: skip
     (later,) = said(memory, settle(memory, due, "accept"), "expiresOn")
     assert later.startswith(f'"{(START + timedelta(days=90)):%Y-%m-%dT%H:%M}')
     dated, *plain = (said(memory, settle(memory, item, "accept"), "expiresOn") for item in others)
-    assert (dated[0][:17], plain) == (f'"{day[:16]}', [[], []])
+    assert dated[0].startswith(f'"{(START + timedelta(days=10)):%Y-%m-%dT%H:%M}')
+    assert plain == [[]]
 
 
 @pytest.mark.parametrize("action", ["supersede", "keep-both"])
@@ -216,3 +217,161 @@ def test_a_dry_run_of_many_keeps_nothing_and_answers_as_they_would_be(memory):
 
     assert (held.status, held.commit, "settled already" in again.detail) == ("asserted", None, True)
     assert memory.catch_up("p") == before
+
+
+@pytest.mark.parametrize("action", ["accept", "reject"])
+def test_an_active_memory_is_not_settled_in_place_of_what_is_pending_on_it(memory, action):
+    item, other = kept(memory), kept(memory, summary="two")
+    marker = {"type": "deleted_marker", "summary": "wrong", "rationale": "r", "invalidates": [item]}
+    withdrawal = kept(memory, propose=True, **marker)
+    before = files(memory.settings.root)
+
+    error = refusal(settle, memory, item, action)
+
+    assert error.detail == f"{item} is active; pending on it: {withdrawal} (a withdrawal)"
+    assert f"jidomem review accept {withdrawal}" in error.hint
+    assert files(memory.settings.root) == before
+    settle(memory, withdrawal, "accept")
+    assert said(memory, item, "invalidatedBy") != []
+    change = kept(memory, propose=True, summary="2", supersedes=[other])
+    assert refusal(settle, memory, other, action).detail.endswith(f"pending on it: {change} (a change)")
+
+
+def test_an_active_memory_on_which_nothing_is_pending_is_not_accepted_again(memory):
+    item = kept(memory)
+
+    error = refusal(settle, memory, item, "accept")
+
+    assert error.detail == f"{item} is active, and nothing is pending on it"
+    assert error.hint.endswith(f"jidomem revise {item} --confirm")
+
+
+MARKER = {"type": "deleted_marker", "summary": "wrong", "rationale": "it was never so"}
+
+
+def test_undoing_an_acceptance_makes_the_proposal_pending_again(memory):
+    proposed = kept(memory, propose=True, timestamp="2020-03-04")
+    accepted = settle(memory, proposed, "accept")
+
+    again = memory.writer.undo("p", accepted, reason="too early")
+
+    assert again.status == "proposed"
+    assert [row["item"] for row in memory.reader.ask("proposals", project="p")] == [again.iri]
+    assert said(memory, again.iri, "revives") == [iri(proposed)]
+    assert said(memory, again.iri, "hasTimestamp") == said(memory, proposed, "hasTimestamp")
+    assert memory.reader.ask("facts", project="p") == []
+    settle(memory, again.iri, "accept")
+    assert len(memory.reader.ask("facts", project="p")) == 1
+
+
+def test_undoing_the_acceptance_of_a_change_restores_what_it_replaced(memory):
+    old = kept(memory, summary="the port is 80")
+    proposed = kept(memory, propose=True, summary="the port is 443", supersedes=[old])
+    accepted = settle(memory, proposed, "accept")
+    before = files(memory.settings.root)
+    assert memory.writer.undo("p", proposed, dry_run=True).status == "proposed"
+    assert files(memory.settings.root) == before
+
+    again = memory.writer.undo("p", proposed).iri
+
+    (restored,) = memory.reader.ask("facts", project="p")
+    assert said(memory, restored["fact"], "revives") == [iri(old)]
+    assert said(memory, restored["fact"], "supersedes") == [iri(accepted)]
+    assert said(memory, again, "supersedes") == [iri(restored["fact"])]
+
+
+def test_undoing_the_acceptance_of_a_withdrawal_restores_the_memory_and_proposes_the_withdrawal_again(memory):
+    item = kept(memory)
+    accepted = settle(memory, kept(memory, propose=True, **{**MARKER, "invalidates": [item]}), "accept")
+
+    again = memory.writer.undo("p", accepted).iri
+
+    (restored,) = memory.reader.ask("facts", project="p")
+    assert said(memory, restored["fact"], "revives") == [iri(item)]
+    assert said(memory, again, "invalidates") == [iri(restored["fact"])]
+
+
+def test_undoing_a_rejection_makes_the_proposal_pending_again(memory):
+    proposed = kept(memory, propose=True)
+    settle(memory, proposed, "reject")
+
+    again = memory.writer.undo("p", proposed)
+
+    assert again.status == "proposed"
+    assert memory.reader.ask("facts", project="p") == []
+    assert memory.writer.undo("p", proposed).iri == again.iri
+
+
+def test_what_replaced_an_accepted_proposal_is_undone_first(memory):
+    proposed = kept(memory, propose=True)
+    accepted = settle(memory, proposed, "accept")
+    newer = memory.writer.revise("p", accepted, changes={"summary": "two"}, reason="r").iri
+
+    error = refusal(memory.writer.undo, "p", proposed)
+
+    assert error.detail == f"{proposed} was accepted as {accepted}, which {newer} replaced"
+    assert f"jidomem revise {newer} --undo" in error.hint
+
+
+def test_a_withdrawal_of_what_was_replaced_meanwhile_withdraws_what_took_its_place(memory):
+    item = kept(memory)
+    withdrawal = kept(memory, propose=True, **{**MARKER, "invalidates": [item]})
+    newer = memory.writer.confirm("p", item).iri
+    assert refusal(settle, memory, withdrawal, "accept").code == "conflict"
+
+    marker = settle(memory, withdrawal, "supersede")
+
+    assert said(memory, marker, "invalidates") == [iri(newer)]
+    assert memory.reader.ask("facts", project="p") == []
+    assert memory.reader.ask("proposals", project="p") == []
+
+
+def test_a_withdrawal_of_what_a_rollback_restated_withdraws_that(memory):
+    item = memory.writer.submit_intent("p", intent())
+    withdrawal = kept(memory, propose=True, **{**MARKER, "invalidates": [item.iri]})
+    memory.writer.revise("p", item.iri, changes={"summary": "two"}, reason="r")
+    (_, restated) = memory.roll_back(item.version.recorded_at, reason="too soon", project="p").corrections
+
+    marker = settle(memory, withdrawal, "supersede")
+
+    assert said(memory, marker, "invalidates") == [iri(restated.by)]
+    assert memory.reader.ask("facts", project="p") == []
+
+
+def test_a_withdrawal_of_what_has_ended_is_settled_by_accepting_it(memory):
+    item = kept(memory)
+    withdrawal = kept(memory, propose=True, **{**MARKER, "invalidates": [item]})
+    memory.writer.invalidate("p", item, reason="wrong")
+
+    made = settle(memory, withdrawal, "accept")
+
+    assert said(memory, made, "rationale") == ['"what it withdraws has ended already"']
+    assert memory.reader.ask("proposals", project="p") == []
+
+
+def test_one_withdrawal_is_proposed_once(memory):
+    item = kept(memory)
+
+    first, second = (kept(memory, propose=True, **{**MARKER, "invalidates": [item]}) for _ in range(2))
+    other = kept(memory, propose=True, **{**MARKER, "rationale": "another reason", "invalidates": [item]})
+
+    assert first == second != other
+
+
+def test_who_may_not_accept_a_proposal_neither_rejects_it_nor_withdraws_what_was_accepted(memory):
+    memory.writer.change_policy("p", [Change(agent="rita", grants="Curator")])
+    first, second = (kept(memory, summary=text, source_type="ExternalDocumentSource") for text in ("one", "two"))
+    memory.writer.agent = "rita"
+    accepted = settle(memory, first, "accept")
+    memory.writer.agent = "bob"
+
+    assert refusal(settle, memory, second, "reject").code == "policy_denied"
+    assert refusal(settle, memory, accepted, "reject").code == "policy_denied"
+    assert refusal(memory.writer.undo, "p", accepted).code == "policy_denied"
+    withdrawal = memory.writer.invalidate("p", accepted, reason="I do not like it")
+    assert (withdrawal.status, said(memory, accepted, "invalidatedBy")) == ("proposed", [])
+    own = memory.writer.remember("p", "three", source_type="ExternalDocumentSource").iri
+    settle(memory, own, "reject")
+    memory.writer.agent = "rita"
+    settle(memory, withdrawal.iri, "accept")
+    assert said(memory, accepted, "invalidatedBy") != []
