@@ -173,5 +173,5 @@ def test_a_confirmed_record_keeps_the_date_of_its_file_wherever_it_is_shown(writ
     (recalled,) = [hit["metadata"]["time"] for hit in json.loads(done("recall", "log", "--json").stdout)["entries"]]
     assert recalled == decided
     assert re.search(r"decided +2020-03-04", done("why", "Use a log").stdout)
-    assert re.search(r'"Use a log".*\(ana, 2020-03-04\)', done("briefing").stdout)
+    assert re.search(r'"Use a log".*, 2020-03-04', done("briefing").stdout)
     assert LEVEL in checked(0)[0]
