@@ -203,10 +203,23 @@ def _hint(violations: Sequence[Violation]) -> str:
         values = only.remedy if only.field and not only.nearest and 0 < len(only.allowed) <= _FEW else ""
         if hint := only.hint or _HINTS.get(only.code) or values:
             return hint
-    fields = sorted({f"`{violation.field}`" for violation in violations if violation.field})
-    nearest = [f"{v.field}: did you mean {v.nearest!r}?" for v in violations if v.nearest]
-    nearest += [_proposing(str(v.value)) for v in violations if v.code == "unknown_term" and not v.nearest]
-    return "; ".join([*nearest, f"correct {', '.join(fields)} and resubmit" if fields else "correct it and resubmit"])
+    lines = dict.fromkeys(_remedy(violation, is_one=len(violations) == 1) for violation in violations)
+    return "\n".join(lines) or "correct it and resubmit"
+
+
+def _remedy(violation: Violation, *, is_one: bool) -> str:
+    """Return how one broken rule is put right, by the name of its field where there are others."""
+    if violation.code == "unknown_term" and not violation.nearest:
+        return f"{_proposing(str(violation.value))}; or correct `{violation.field}` and resubmit"
+    if violation.field is None:
+        return violation.hint or "correct it and resubmit"
+    if violation.code == "unknown_field" and violation.nearest:
+        return f"write {violation.nearest!r} for {violation.field!r}"
+    if violation.nearest:
+        return f"set `{violation.field}` to {violation.nearest!r}"
+    if is_one or not violation.remedy:
+        return f"correct `{violation.field}` and resubmit"
+    return violation.remedy if f"`{violation.field}`" in violation.remedy else f"{violation.field}: {violation.remedy}"
 
 
 def _proposing(term: str) -> str:
@@ -254,14 +267,19 @@ class Conflict(JidomemError):
     """An intent disagrees with an active item, or supersedes what is already superseded; nothing was written.
 
     `choices` are the ways out, of which the author takes one. `items` gives the fields of each conflicting memory by
-    its IRI, as far as they are known.
+    its IRI, as far as they are known. The author of another memory than their own `needs_reason` to end it.
     """
 
     code = "conflict"
 
     def __init__(
-        self, conflicts: Sequence[ConflictItem], *, items: Mapping[str, Mapping[str, Any]] | None = None
+        self,
+        conflicts: Sequence[ConflictItem],
+        *,
+        items: Mapping[str, Mapping[str, Any]] | None = None,
+        needs_reason: bool = True,
     ) -> None:
+        self._needs = ("reason",) if needs_reason else ()
         self.conflicts = tuple(conflicts)
         self.items = dict(items or {})
         super().__init__("; ".join(conflict.why for conflict in self.conflicts), hint=self._spelt_choices())
@@ -282,12 +300,12 @@ class Conflict(JidomemError):
             ways = [Choice("keep", {}, (), "submit nothing: the memory that took the place stays active")]
             if any(replacing.values()):
                 effect = "read the memory that took the place first: it ends, and yours takes its place"
-                return (Choice(next(iter(replacing)), replacing, ("reason",), effect), *ways)
+                return (Choice(next(iter(replacing)), replacing, self._needs, effect), *ways)
             return (
                 Choice("new", replacing, (), "leave the named memory out: yours is recorded as a new memory"),
                 *ways,
             )
-        ways = [Choice("supersedes", replacing, ("reason",), _REPLACED)]
+        ways = [Choice("supersedes", replacing, self._needs, _REPLACED if self._needs else _OWN_REPLACED)]
         if beside := self.conflicts[0].coexists_with:
             is_named = any(conflict.kind == "convention_clash" for conflict in self.conflicts)
             name = "convention_name" if is_named else "topic"
@@ -304,7 +322,8 @@ class Conflict(JidomemError):
         return {**super().to_dict(), "conflicts": conflicts, "choices": [choice.to_dict() for choice in self.choices]}
 
 
-_REPLACED = "it ends, and yours takes its place; of a memory that another agent asserted, say why"
+_OWN_REPLACED = "it ends, and yours takes its place"
+_REPLACED = f"{_OWN_REPLACED}; of a memory that another agent asserted, say why"
 _BESIDE = "both stay active, each in its own place: say in about (or convention_scope) where yours applies"
 
 

@@ -14,6 +14,7 @@ from jidomem.govern.quoted import visible
 from jidomem.intent import FIELDS
 from jidomem.serve.desk import Desk
 from jidomem.serve.hints import for_tools
+from jidomem.words import misspelling_of
 
 Schema = Mapping[str, Any]
 Arguments = dict[str, Any]
@@ -82,10 +83,25 @@ def call(tool: Tool, desk: Desk, given: Arguments) -> Told:
         if not tool.reads:
             desk.check_writes()
         if faults := [*_faults(tool, given)]:
+            mended = _in_form(tool, given)
+            if mended is not None and not _more_faults(tool, desk, mended, ()):
+                return _refused(tool, _invalid(faults), mended)
             raise _invalid([*faults, *_more_faults(tool, desk, given, faults)])
         return tool.does(desk, given)
     except JidomemError as error:
-        return _refused(tool, given, error)
+        return _refused(tool, error, tool.mend(given, error))
+
+
+def _in_form(tool: Tool, given: Arguments) -> Arguments | None:
+    """Return the arguments with misspelt names and single texts for lists put right, None where that is not all."""
+    mended: Arguments = {}
+    for name, value in given.items():
+        known = name if name in tool.takes or name in FIELDS else misspelling_of(name, tool.takes)
+        if known is None or known not in tool.takes or known in mended or (known != name and known in given):
+            return None
+        takes_texts = tool.takes[known] == {**tool.takes[known], "type": "array", "items": {"type": "string"}}
+        mended[known] = [value] if takes_texts and isinstance(value, str) else value
+    return None if any(_faults(tool, mended)) else mended
 
 
 def _invalid(faults: Sequence[Violation]) -> InvalidRequest:
@@ -102,9 +118,9 @@ def _faults(tool: Tool, given: Mapping[str, Any]) -> Iterator[Violation]:
         near = get_close_matches(name, tool.takes, n=1, cutoff=0.5)
         known = f"did you mean {near[0]!r}?" if near else f"it takes {', '.join(tool.takes) or 'none'}"
         if name in SET_BY_SERVER and "fields" in tool.takes:
-            known = f"leave out {name}: the server sets it"
+            known, near = f"leave out {name}: the server sets it", []
         elif name in FIELDS and "fields" in tool.takes:
-            known = f"give {_argument(tool, name)}"
+            known, near = f"give {_argument(tool, name)}", []
         message = f"{tool.name} takes no argument {name!r}"
         yield Violation("invalid_argument", message, field=name, nearest=near[0] if near else None, hint=known)
     for name in tool.required:
@@ -149,9 +165,14 @@ def _more_faults(tool: Tool, desk: Desk, given: Arguments, faults: Sequence[Viol
     return ()
 
 
-def _refused(tool: Tool, given: Arguments, error: JidomemError) -> Told:
+def _refused(tool: Tool, error: JidomemError, retry: Arguments | None) -> Told:
     """Return a refusal: the values every door shows, and `retry`, the arguments that would put it right."""
-    values, retry = _in_arguments(tool, for_tools(error.to_dict())), tool.mend(given, error)
+    values = _in_arguments(tool, for_tools(error.to_dict()))
+    if isinstance(error, Conflict):
+        values["choices"] = [
+            {**choice, "needs": [_plain_argument(tool, name) for name in choice["needs"]]}
+            for choice in values["choices"]
+        ]
     lines = [f"refused ({error.code}): {error.detail}"]
     if retry is not None:
         values |= {"retry": retry, "hint": f"call {tool.name} with the arguments in `retry`"}
@@ -176,7 +197,7 @@ def _contradiction(tool: Tool, error: Conflict, hint: str) -> Iterator[str]:
         return
     yield "nothing was written; decide which of these holds, and call again with it, or ask:"
     for choice in error.choices:
-        needs = "".join(f" and {_argument(tool, name).replace('`', '')}" for name in choice.needs)
+        needs = "".join(f" and {_plain_argument(tool, name)}" for name in choice.needs)
         yield f"- {_json(dict(choice.fields)) if choice.fields else choice.name}{needs}: {choice.effect}"
 
 
@@ -194,5 +215,15 @@ def _argument(tool: Tool, field: str) -> str:
         return f"`{field}`"
     if field == "summary" and "text" in tool.takes:
         return "`text`"
+    if field == "reason" and "rationale" in tool.takes:  # which says as well why a memory ends
+        return "`rationale`"
     holder = next((name for name in ("fields", "set") if name in tool.takes), None)
     return f"`{field}` in `{holder}`" if holder else f"`{field}`"
+
+
+def _plain_argument(tool: Tool, field: str) -> str:
+    """Return the argument of *tool* that gives *field*, as a choice names it.
+
+    A field of the further ones is named with the argument that holds it: `convention_name in fields`.
+    """
+    return _argument(tool, field).replace("`", "")

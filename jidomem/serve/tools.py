@@ -71,7 +71,9 @@ def _remember(desk: Desk, given: Arguments) -> Told:
     dry_run, fields = given.get("dry_run", False), _fields(given)
     who = desk.who() if dry_run else desk.begin()
     values = desk.kept(desk.writer.remember(desk.project, given["text"], dry_run=dry_run, **who, **fields)).to_dict()
-    return Told({**values, "filled": {"applies_to_project": desk.project, **who, **values["filled"]}})
+    if values["status"] != "deduplicated":
+        values["filled"] = {"applies_to_project": desk.project, **who, **values["filled"]}
+    return Told(values)
 
 
 REMEMBER = Tool(

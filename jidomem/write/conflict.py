@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 from jidomem import conflict_keys
@@ -15,7 +16,8 @@ from jidomem.active import is_accepted
 from jidomem.conflict_keys import CLASH, Convention, digest
 from jidomem.errors import ConflictItem
 from jidomem.intent import MemoryUpdateIntent
-from jidomem.terms import Term, bare, iri, literal
+from jidomem.moments import parse_moment
+from jidomem.terms import Term, bare, iri, literal, parts
 from jidomem.vocab import TYPE, jido, type_of
 from jidomem.words import normal_text
 from jidomem.write.kinds import family
@@ -144,7 +146,7 @@ def detect(
             continue
         for item in _holders(key, view):
             other = bare(item)
-            if other in settled or other in conflicts:
+            if other in settled or other in conflicts or not _overlap(intent, item, view):
                 continue
             if kind == "similar_decision":
                 warnings.append(f"{other} decides about the same files without a topic either: name a topic")
@@ -153,7 +155,8 @@ def detect(
     for slot, value in value_keys(intent, is_functional).items() if can_be_active else ():
         for item in _holders(slot, view):
             other = bare(item)
-            if other not in settled and literal(value) not in view.objects(item, jido("conflictKey")):
+            differs = literal(value) not in view.objects(item, jido("conflictKey"))
+            if other not in settled and differs and _overlap(intent, item, view):
                 conflicts.setdefault(other, _conflict("contradiction", intent, other, view))
                 alone.add(other)
     for other in _unknown(under, view) if under else ():
@@ -253,6 +256,20 @@ def _comparable(value: Any) -> Any:
 def _without_subject(intent: MemoryUpdateIntent) -> list[Any]:
     """Return the extra triples with `this` for the memory's own IRI, so that two fresh IRIs compare equal."""
     return sorted((["this" if s == intent.iri else s, p, o] for s, p, o in intent.extra_triples), key=str)
+
+
+def _overlap(intent: MemoryUpdateIntent, item: Term, view: View) -> bool:
+    """Return whether there is a moment at which *intent* and *item* are both valid.
+
+    An intent that does not say from when it is valid is so from when it is said.
+    """
+    start, end = parse_moment(intent.valid_from or intent.timestamp), parse_moment(intent.valid_until)
+    since, until = (_moment(view.first(item, jido(name))) for name in ("validFrom", "validUntil"))
+    return not (start and until and until <= start) and not (since and end and end <= since)
+
+
+def _moment(term: Term | None) -> datetime | None:
+    return None if term is None else parse_moment(parts(term).text)
 
 
 def _holders(key: str, view: View) -> list[Term]:

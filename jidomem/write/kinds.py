@@ -33,6 +33,30 @@ SYNONYMS: Mapping[str, tuple[str, ...]] = {
     "wontfix": ("Abandoned", "Deferred"),
 }
 
+#: What others call a type of ours; refused like a slip of the pen, with ours as the nearest.
+TYPE_SYNONYMS: Mapping[str, str] = {
+    "action": "task",
+    "choice": "decision",
+    "guideline": "convention",
+    "idea": "hypothesis",
+    "insight": "lesson_learned",
+    "issue": "error",
+    "learning": "lesson_learned",
+    "memo": "fact",
+    "memory": "fact",
+    "note": "fact",
+    "observation": "discovery",
+    "open_question": "unknown",
+    "preference": "convention",
+    "problem": "error",
+    "question": "unknown",
+    "rule": "convention",
+    "standard": "coding_standard",
+    "ticket": "task",
+    "to_do": "task",
+    "todo": "task",
+}
+
 
 def family(kind: str) -> str:
     """Return the kind directly below MemoryItem that *kind* belongs to.

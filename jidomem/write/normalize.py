@@ -15,7 +15,7 @@ from jidomem.intent import LIST_FIELDS, MemoryUpdateIntent
 from jidomem.policy import LITERAL_LIMIT
 from jidomem.schema import Schema
 from jidomem.write import extra, names
-from jidomem.write.kinds import choices_of, defaults_of
+from jidomem.write.kinds import TYPE_SYNONYMS, choices_of, defaults_of
 from jidomem.write.tidy import MOMENTS, Tidy, shortly
 
 ITEM_LISTS = ("supersedes", "invalidates", "coexists_with", "revives")
@@ -83,8 +83,8 @@ def _kind(tidy: Tidy, given: str | None) -> str | None:
     key = vocab.TYPE_ALIASES.get(key, key)
     if key in vocab.CLASS_OF_TYPE:
         return key
-    allowed = (*vocab.CLASS_OF_TYPE, *vocab.TYPE_ALIASES)
-    near = names.nearest(key, allowed)
+    allowed = (*(name for name in vocab.CLASS_OF_TYPE if name != "deleted_marker"), *vocab.TYPE_ALIASES)
+    near = TYPE_SYNONYMS.get(key) or names.nearest(key, allowed)
     message = f"{given!r} is not a type of memory" + (f"; did you mean {near!r}?" if near else "")
     repair = names.put("type", near) if near else None
     tidy.refuse("unknown_type", "type", given, message, allowed=allowed, nearest=near, repair=repair)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from jidomem import vocab
@@ -12,6 +12,7 @@ from jidomem.anchor import anchored
 from jidomem.errors import Conflict, ConflictItem, IntentRefused, JidomemError, Violation
 from jidomem.intent import FIELDS, LIST_FIELDS, MemoryUpdateIntent, Receipt
 from jidomem.law import Law
+from jidomem.moments import parse_moment
 from jidomem.policy import LITERAL_LIMIT, AgentPolicy, Policy
 from jidomem.schema import Schema
 from jidomem.terms import Term, Triple, bare, iri, literal
@@ -186,7 +187,7 @@ class Stages:
             return self._deduplicated(intent, same, request, view)
         conflicts, close = conflict.detect(intent, keys, view, self._is_functional, manner.under)
         conflicts = [each for each in conflicts if each.kind == "stale_supersession" or each.iri not in manner.ending]
-        status = self._settle(intent, conflicts, manner, view)
+        status = self._settle(intent, conflicts, described, manner, view)
         waits = status == triples.PROPOSED
         confirmed = permission.confirmations(intent, view) if manner.relocates else ()
         held_back, marks = permission.held(described, intent, allowed, view, waits=waits, confirmed=confirmed)
@@ -207,7 +208,12 @@ class Stages:
                 **({} if intent.evidence == normal.intent.evidence else {"evidence": intent.evidence}),
             },
             conflicts=tuple(conflicts),
-            warnings=(*looks_secret, *warnings, *close),
+            warnings=(
+                *looks_secret,
+                *warnings,
+                *close,
+                *(() if manner.as_it_was else _odd_moments(proposal, intent, now)),
+            ),
         )
         kept = [*described, *declared, *triples.relate(intent, status, [c.iri for c in conflicts])]
         kept += [*self._keys(intent, keys), *marks]
@@ -364,7 +370,12 @@ class Stages:
         return [violation.message for violation in violations]
 
     def _settle(
-        self, intent: MemoryUpdateIntent, conflicts: Sequence[ConflictItem], manner: Manner, view: View
+        self,
+        intent: MemoryUpdateIntent,
+        conflicts: Sequence[ConflictItem],
+        described: Sequence[Triple],
+        manner: Manner,
+        view: View,
     ) -> Term:
         """Return asserted or proposed by the policy of the kind; raise Conflict where the policy refuses."""
         if not conflicts or manner.as_it_was:
@@ -372,7 +383,10 @@ class Stages:
         policy = "propose" if manner.propose else self.policy.on_conflict.get(family(intent.type or ""), "refuse")
         if policy == "refuse" or any(found.kind in _NEVER_ACCEPTED for found in conflicts):
             shown = conflicts[:_SHOWN_WHOLE]
-            raise Conflict(conflicts, items={found.iri: _in_full(found.iri, view) for found in shown})
+            items = {found.iri: _in_full(found.iri, view) for found in shown}
+            replacing = replace(intent, **conflicts[0].resolve_with)
+            needs_reason = bool(_faults_of(validate.check_reason, replacing, described, view))
+            raise Conflict(conflicts, items=items, needs_reason=needs_reason)
         return triples.PROPOSED if policy == "propose" else triples.ASSERTED
 
     def _is_functional(self, prop: Term) -> bool:
@@ -389,11 +403,26 @@ class Stages:
     def _deduplicated(self, intent: MemoryUpdateIntent, same: str, request: str, view: View) -> Judged:
         """Return the receipt of the memory that says the same; a key is kept, so that a retry is told the same."""
         commit, version = retry.commit_of(iri(same), view)
-        receipt = Receipt(same, commit, version, "deduplicated")
+        authors = sorted(map(vocab.local_name, view.objects(iri(same), jido("assertedBy"))))
+        said = f"{same} of {' and '.join(authors)} says this already: nothing was added, and your word for it"
+        others = [f"{said} is not recorded; to record it, confirm that memory"]
+        is_own = vocab.local_name(intent.asserted_by or "") in authors
+        receipt = Receipt(same, commit, version, "deduplicated", warnings=() if is_own else tuple(others))
         if not intent.idempotency_key:
             return Judged(receipt)
         node = iri(f"{vocab.BASE}submissions/{self.new_id()}")
         return self.judged(receipt, retry.submission(node, intent, request, receipt), view)
+
+
+def _odd_moments(proposal: MemoryUpdateIntent, intent: MemoryUpdateIntent, now: datetime) -> Iterator[str]:
+    """Yield a warning for each moment of *proposal* that is likely a mistake: an end in the past, a time to come."""
+    for name, word in (("valid_until", "valid no more"), ("expires_on", "due for review at once")):
+        end = parse_moment(getattr(intent, name))
+        if end is not None and end <= now:
+            yield f"{name} {getattr(intent, name)} is in the past: this memory is {word}"
+    said = parse_moment(intent.timestamp)
+    if proposal.timestamp is not None and said is not None and said > now + timedelta(days=1):
+        yield f"timestamp {intent.timestamp} is in the future: it says when this came to be known"
 
 
 def _faults_of(check: Callable[..., object], *given: Any) -> list[Violation]:

@@ -16,6 +16,7 @@ from jidomem.policy import Policy
 from jidomem.schema import Schema
 from jidomem.terms import Term, Triple, bare, iri, is_iri, literal, parts
 from jidomem.vocab import TYPE, jido
+from jidomem.words import misspelling_of
 from jidomem.write.extra import FIELD_OF as FIELD_OF_EXTRA
 from jidomem.write.kinds import CONVENTIONS, DECISIONS, ERRORS, other_kind
 from jidomem.write.names import RESERVED, is_absolute, is_ours, is_reserved, put, swap
@@ -82,13 +83,17 @@ def require_fields(intent: MemoryUpdateIntent, project: str) -> None:
     missing = [name for name in REQUIRED if getattr(intent, name) is None]
     violations = [_missing(name, project) for name in missing]
     if intent.applies_to_project not in (None, f"{vocab.BASE}projects/{project}"):
+        given, own = intent.applies_to_project or "", f"{vocab.BASE}projects/{project}"
+        meant = misspelling_of(vocab.local_name(given), (project,))
         violations.append(
             Violation(
                 "project_mismatch",
                 f"the intent applies to {intent.applies_to_project}, but was submitted to project {project!r}",
                 field="applies_to_project",
                 value=intent.applies_to_project,
-                allowed=(f"{vocab.BASE}projects/{project}", project),
+                allowed=(own, project),
+                nearest=meant,
+                repair=put("applies_to_project", own) if meant else None,
             )
         )
     if intent.type in DECISIONS and intent.rationale is None:

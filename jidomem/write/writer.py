@@ -43,6 +43,8 @@ class MemoryWriter(HistoryWriter):
         }
         filled = {name: value for name, value in given.items() if name not in fields}
         receipt = self.submit_intent(project_id, {"summary": text, **filled, **fields}, dry_run=dry_run)
+        if receipt.status == "deduplicated":  # the memory that is kept has its own author, session and confidence
+            return receipt
         return replace(receipt, filled={**filled, **receipt.filled})
 
     def declare(self, project_id: str, rows: Sequence[Triple]) -> list[str]:

@@ -166,8 +166,8 @@ def test_a_conflict_shows_the_other_memory_and_what_each_way_out_does():
     assert f"  overlapping_decision with {MEMORY}{OLD}: Use Oxigraph 0.4" in shown
     (start,) = [number for number, line in enumerate(shown) if line == "hint: choose one:"]
     ways = dict(line.strip().partition(": ")[::2] for line in shown[start + 1 :])
-    assert list(ways) == [f"--supersedes {OLD} --reason TEXT", f"--coexists-with {OLD} --about TEXT", "--topic TEXT"]
-    assert ways[f"--supersedes {OLD} --reason TEXT"].startswith("it ends, and yours takes its place")
+    assert list(ways) == [f"--supersedes {OLD}", f"--coexists-with {OLD} --about TEXT", "--topic TEXT"]
+    assert ways[f"--supersedes {OLD}"].startswith("it ends, and yours takes its place")
     assert run(*words, "--supersedes", OLD).exit_code == 0
 
 
@@ -178,7 +178,7 @@ def test_a_refused_revision_names_the_changes_that_settle_it():
     refused = run(*words)
 
     assert refused.exit_code == 5
-    assert f"  --set supersedes={first[-8:]} --reason TEXT: read the memory that took the place" in refused.stderr
+    assert f"  --set supersedes={first[-8:]}: read the memory that took the place" in refused.stderr
     assert run(*words, "--set", f"supersedes={first[-8:]}").exit_code == 0
 
 

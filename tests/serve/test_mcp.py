@@ -330,7 +330,7 @@ def test_an_obedient_agent_does_not_replace_what_another_one_asserted(desks):  #
 @pytest.mark.parametrize(
     ("tool", "arguments", "code", "words"),
     [
-        ("remember", {"txt": "x"}, "invalid_argument", "did you mean 'text'?"),
+        ("remember", {"txt": "x"}, "invalid_argument", 'call remember with: {"text": "x"}'),
         ("remember", {}, "invalid_argument", "remember needs text"),
         ("remember", {"text": 7}, "invalid_argument", "text is no string"),
         ("remember", {"text": "x", "about": ["a", 1]}, "invalid_argument", "an entry of about is no string"),
@@ -615,7 +615,8 @@ def test_clients_of_one_http_server_are_agents_of_their_own(url, mode):
     again, _ = talk(url, asks, mode=mode, client=Implementation(name="codex", version="1"))
 
     assert kept.structured_content["filled"]["asserted_by"] == "claude-code"
-    assert again.structured_content["filled"]["asserted_by"] == "codex"
+    assert again.structured_content["status"] == "deduplicated"
+    assert again.structured_content["filled"] == {}  # the memory is the first one's
     assert again.structured_content["status"] == "deduplicated"
     assert [row["summary"] for row in facts.structured_content["rows"]] == ["over HTTP"]
 
@@ -811,3 +812,54 @@ def test_the_reference_servers_memory_is_read_by_its_tools_once_it_was_imported_
     assert accepted.structured_content == {
         "entities": [{**ANA, "observations": ["likes tea"]}], "relations": [LIKES],
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("given", "retry"),
+    [
+        ({"text": "x", "about": "a.py"}, {"text": "x", "about": ["a.py"]}),
+        ({"text": "x", "tpoic": "storage"}, {"text": "x", "topic": "storage"}),
+        ({"txet": "x", "evidence": "seen"}, {"text": "x", "evidence": ["seen"]}),
+    ],
+)
+def test_a_slip_in_the_form_of_a_call_is_answered_with_the_call_that_is_accepted(desks, given, retry):
+    (refused,) = called(desks, ("remember", given))
+    assert refused.is_error
+    assert refused.structured_content["retry"] == retry
+
+    (kept,) = called(desks, ("remember", refused.structured_content["retry"]))
+    assert kept.structured_content["status"] == "asserted"
+
+
+def test_a_retry_is_offered_only_where_the_call_would_be_accepted(desks):
+    (refused,) = called(desks, ("remember", {"text": "x", "about": "a.py", "type": "decision"}))
+    assert "retry" not in refused.structured_content
+
+
+def test_a_choice_needs_a_reason_only_to_end_what_another_asserted_and_names_the_argument_that_takes_it(desks):
+    first = {"text": "Use Oxigraph", "type": "fact", "topic": "store"}
+    called(desks, ("remember", first))
+    ours = called(desks, ("remember", {**first, "text": "Use SQLite"}))[0].structured_content
+    theirs = called(desks, ("remember", {**first, "text": "Use SQLite"}), client=EVE)[0].structured_content
+
+    assert [choice["needs"] for choice in ours["choices"]] == [[], ["about"], ["topic"]]
+    assert [choice["needs"] for choice in theirs["choices"]] == [["rationale"], ["about"], ["topic"]]
+    again = {**first, "text": "Use SQLite", **theirs["choices"][0]["fields"], "rationale": "it is one file"}
+    assert not called(desks, ("remember", again), client=EVE)[0].is_error
+
+
+def test_an_argument_that_is_none_has_one_answer(desks):
+    (refused,) = called(desks, ("remember", {"text": "x", "reason": "because"}))
+    (fault,) = refused.structured_content["violations"]
+    assert (fault["nearest"], fault["hint"]) == (None, "give `rationale`")
+
+
+def test_a_receipt_of_what_another_said_already_names_its_author_and_fills_in_nothing(desks):
+    called(desks, ("remember", {"text": "x"}))
+    (again,) = called(desks, ("remember", {"text": "x"}), client=EVE)
+
+    receipt = again.structured_content
+    assert (receipt["status"], receipt["filled"]) == ("deduplicated", {})
+    assert "of claude-code says this already" in receipt["warnings"][0]
+    assert "is not recorded" in receipt["warnings"][0]
+    assert not called(desks, ("remember", {"text": "x"}))[0].structured_content["warnings"]

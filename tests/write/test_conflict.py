@@ -671,3 +671,22 @@ def test_two_are_of_one_origin_where_both_took_the_place_of_one_in_the_end():
     view = succeeded("ab", "bc", "ad", "ef", "gh", "hg")
     one = {other: conflict.of_one_origin(iri("urn:x:c"), iri(f"urn:x:{other}"), view) for other in "abdefg"}
     assert one == {"a": False, "b": True, "d": True, "e": False, "f": False, "g": False}
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "is_refused"),
+    [
+        ({"valid_until": "2026-01-01"}, {}, False),  # it is over
+        ({"valid_until": "2027-01-01"}, {}, True),
+        ({"valid_until": "2027-01-01"}, {"valid_from": "2027-01-01"}, False),
+        ({"valid_from": "2028-01-01"}, {"valid_until": "2027-01-01"}, False),
+        ({"valid_from": "2028-01-01"}, {}, True),
+    ],
+)
+def test_memories_that_are_never_valid_at_one_moment_do_not_disagree(memory, first, second, is_refused):
+    memory.writer.submit_intent("p", intent(topic="store", **first))
+    given = intent(summary="another", topic="store", **second)
+    if is_refused:
+        assert refusal(memory.writer.submit_intent, "p", given).code == "conflict"
+    else:
+        assert memory.writer.submit_intent("p", given).status == "asserted"

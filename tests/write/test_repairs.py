@@ -179,3 +179,48 @@ def test_what_several_stages_refuse_is_repaired_in_one_go(writer):  # C051
     fixed = refusal(writer.submit_intent, "p", given).fixed_intent
     assert fixed == given | {"type": "task", "status": "Planned", "about": ["src/"], "supersedes": [KNOWN]}
     assert writer.submit_intent("p", fixed).status == "asserted"
+
+
+@pytest.mark.parametrize(
+    ("word", "kind"), [("todo", "task"), ("note", "fact"), ("rule", "convention"), ("Question", "unknown")]
+)
+def test_an_everyday_word_for_a_type_is_mended_to_it(writer, word, kind):
+    error = refusal(writer.submit_intent, "p", intent(type=word))
+    assert (error.violations[0].nearest, error.fixed_intent["type"]) == (kind, kind)
+    assert "deleted_marker" not in error.violations[0].allowed
+
+
+@pytest.mark.parametrize("word", ["due", "deadline", "due_date"])
+def test_a_day_by_which_something_is_due_is_when_it_expires(writer, word):
+    error = refusal(writer.submit_intent, "p", intent(type="task", **{word: "2030-01-01"}))
+    assert error.fixed_intent["expires_on"] == "2030-01-01"
+
+
+def test_a_misspelt_project_is_mended_and_another_one_is_not(memory):
+    given = intent(applies_to_project="kitchn")
+    assert refusal(memory.writer.submit_intent, "kitchen", given).fixed_intent["applies_to_project"].endswith("kitchen")
+    assert refusal(memory.writer.submit_intent, "billing", given).fixed_intent is None
+
+
+def test_a_refusal_of_several_faults_has_one_line_for_each(writer):
+    error = refusal(writer.submit_intent, "p", intent(type="xyzzy", assignee="ana", severty="huge"))
+    lines = error.hint.splitlines()
+    assert lines[:2] == ["write 'assigned_to' for 'assignee'", "write 'severity' for 'severty'"]
+    assert len(lines) == len(error.violations)
+
+
+@pytest.mark.parametrize(
+    ("fields", "warning"),
+    [
+        ({"valid_until": "2020-01-01"}, "valid_until 2020-01-01T00:00:00.000000Z is in the past"),
+        ({"expires_on": "2020-01-01"}, "expires_on 2020-01-01T00:00:00.000000Z is in the past"),
+        ({"timestamp": "2099-01-01"}, "timestamp 2099-01-01T00:00:00.000000Z is in the future"),
+    ],
+)
+def test_a_moment_that_is_likely_a_mistake_is_warned_of_by_its_field(writer, fields, warning):
+    assert any(each.startswith(warning) for each in writer.submit_intent("p", intent(**fields)).warnings)
+
+
+def test_a_timestamp_of_today_is_not_warned_of(writer):
+    fields = {"timestamp": "2026-11-21T12:00:00Z", "valid_until": "2030-01-01", "expires_on": "2030-01-01"}
+    assert writer.submit_intent("p", intent(**fields)).warnings == ()
