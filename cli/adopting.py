@@ -359,6 +359,8 @@ def _say_rest(door: Door, found: Found, report: Report) -> None:
     warnings = [note for note in report.notes if ": warning: " in note or ": error: " in note]
     for note in report.notes if door.verbose else warnings[:_TOLD]:
         door.say(clean(note))
+    for part in report.places if door.verbose else ():
+        door.say(clean(part))
     if report.left_out:
         door.say(", ".join(f"{count} left out ({why})" for why, count in sorted(report.left_out.items())))
     if (more := len(report.notes) - len(warnings[:_TOLD])) and not door.verbose:

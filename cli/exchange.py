@@ -311,6 +311,8 @@ def _told(door: Door, memory: Jidomem, report: Report) -> int:
         door.say(clean(f"skipped: {path}: {why}"))
     for note in report.notes:
         door.say(clean(note))
+    for part in report.places if door.verbose else ():
+        door.say(clean(part))
     if not (report.entries or report.notes or report.passed or report.left_out):
         door.say("nothing was found in it: is it a file of that kind?")
     told = _counts(report)

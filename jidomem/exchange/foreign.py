@@ -65,6 +65,7 @@ class Broken:
 class Reading:
     """What a file holds; `left_out` counts what is no memory by the reason, `source_type` says what kind of file it is.
 
+    `places` has a line for each part that is left out, where its place is known.
     With `alone` an entry that changed is known by its key, which no other has.
     """
 
@@ -74,6 +75,12 @@ class Reading:
     broken: list[Broken] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
+    places: list[str] = field(default_factory=list)
+
+    def leave_out(self, place: str, reason: str) -> None:
+        """Count a part that is no memory, and note its place."""
+        self.left_out[reason] += 1
+        self.places.append(f"{place}: left out: {reason}")
 
 
 def objects(name: str, data: bytes, reading: Reading) -> Iterator[tuple[str, dict[str, Any]]]:

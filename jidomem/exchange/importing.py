@@ -46,13 +46,15 @@ class Entry:
 class Report:
     """What became of everything in the files; nothing is left out without a note, or being counted by the reason.
 
-    `passed` are the files that hold nothing of the kind: path and reason.
+    `passed` are the files that hold nothing of the kind: path and reason; `places` has a line for each part of a page
+    that is left out.
     """
 
     entries: list[Entry] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     passed: list[tuple[str, str]] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
+    places: list[str] = field(default_factory=list)
 
     @property
     def refusals(self) -> list[Entry]:

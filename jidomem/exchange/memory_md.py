@@ -73,12 +73,13 @@ def read(name: str, data: bytes, find: Find = lambda named: None) -> Reading:
     scope = scopes(name, text) if is_rules or _INSTRUCTS.search(name) else []
     page = _Page(name, tuple(scope), is_rules, find)
     statements, left_out = read_statements(text)
-    reading.left_out.update(left_out)
+    for line, reason in left_out:
+        reading.leave_out(f"{name}:{line}", reason)
     for statement in statements:
         words = statement.text
         if IMPORT.fullmatch(words):
             reading.notes.append(f"{name}:{statement.line}: {words} names another file: import it too, if it is wanted")
-            reading.left_out["names another file"] += 1
+            reading.leave_out(f"{name}:{statement.line}", "names another file")
         else:
             reading.entries.append(_entry(page, statement))
     return reading

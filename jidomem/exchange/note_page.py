@@ -7,7 +7,6 @@ numbers.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -88,11 +87,11 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """The blocks of a page, the lines each tag section spans with its name, and counts of what is not shown."""
+    """The blocks of a page, the lines of each tag section with its name, and the line and reason of what is hidden."""
 
     blocks: tuple[SyntaxTreeNode, ...]
     sections: tuple[tuple[range, str], ...]
-    hidden: Counter[str]
+    hidden: tuple[tuple[int, str], ...]
 
     def tags(self, line: int) -> list[str]:
         """Return the names of the tag sections that *line* stands in, outermost first."""
@@ -106,10 +105,11 @@ def is_sample_section(name: str) -> bool:
 
 def parse_page(text: str) -> Page:
     """Return *text* as a page."""
-    hidden: Counter[str] = Counter()
+    hidden: list[tuple[int, str]] = []
 
     def blank(match: re.Match[str]) -> str:
-        hidden["is a comment" if match[0].startswith("<") else "is front matter"] += 1
+        line = match.string.count("\n", 0, match.start()) + 1
+        hidden.append((line, "is a comment" if match[0].startswith("<") else "is front matter"))
         return "\n" * match[0].count("\n")
 
     text = text.replace("\r\n", "\n").replace("\r", "\n")
@@ -122,8 +122,8 @@ def parse_page(text: str) -> Page:
     env: dict[str, int] = {}
     tree = SyntaxTreeNode(_MARKDOWN.parse("\n".join(lines), env))
     if env.get("too deep"):
-        hidden["is nested too deeply"] = env["too deep"]
-    return Page(tuple(tree.children), tuple(sections), hidden)
+        hidden += [(1, "is nested too deeply")] * env["too deep"]
+    return Page(tuple(tree.children), tuple(sections), tuple(hidden))
 
 
 def _code_lines(lines: Sequence[str]) -> set[int]:

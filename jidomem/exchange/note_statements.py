@@ -7,7 +7,6 @@ links or names, samples and sentences about the page are none, and are counted b
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -188,12 +187,12 @@ class _Flow:
         self.lead = _Scope(self.lead.leads[-_MOST_LEADS:], self.lead.raw[-_MOST_LEADS:])
 
 
-def read_statements(text: str) -> tuple[list[Statement], Counter[str]]:
-    """Return the statements of a page, and how much of it is none, by the reason."""
+def read_statements(text: str) -> tuple[list[Statement], list[tuple[int, str]]]:
+    """Return the statements of a page, and of each part that is none the line and the reason, in the order of lines."""
     page = parse_page(text)
     reader = _Reader(page)
     statements = list(reader.sequence(page.blocks, _Scope()))
-    return statements, reader.left_out + page.hidden
+    return statements, sorted([*reader.left_out, *page.hidden])
 
 
 class _Reader:
@@ -201,7 +200,7 @@ class _Reader:
 
     def __init__(self, page: Page) -> None:
         self._page = page
-        self.left_out: Counter[str] = Counter()
+        self.left_out: list[tuple[int, str]] = []
         first = next((block for block in page.blocks if block.type == "heading"), None)
         self._title = first if first and first.tag == "h1" else None
         self._headings: list[tuple[int, str, str]] = []
@@ -223,7 +222,7 @@ class _Reader:
             if block.type in _LISTS:
                 yield from self._led_list(block, flow)
             elif block.type in _CODE:
-                self.left_out["is code"] += 1
+                self._leave_out(block, "is code")
                 flow.lead = flow.lead if flow.is_after_list else _NOTHING
             elif block.type == "paragraph":
                 yield from self._block_of_words(block, following, flow)
@@ -232,7 +231,7 @@ class _Reader:
                 flow.lead = _NOTHING
             else:
                 if block.type == "table":
-                    self.left_out["is a table"] += 1
+                    self._leave_out(block, "is a table")
                     flow.previous = _subject_of_table(flow.introduction, block)
                     flow.lead, flow.introduction = _NOTHING, ""
                     continue
@@ -240,11 +239,14 @@ class _Reader:
                 if block.type == "hr":
                     self._is_apart = True
                     continue
-                self.left_out["is a heading"] += 1
+                self._leave_out(block, "is a heading")
                 if block.level == 0:
                     self._open(block)
                 else:
                     flow.label = _titled(text_of(block))
+
+    def _leave_out(self, block: SyntaxTreeNode, reason: str) -> None:
+        self.left_out.append((_line(block), reason))
 
     def _led_list(self, block: SyntaxTreeNode, flow: _Flow) -> Iterator[Statement]:
         """Yield the statements of a list; a rule that leads in to links or names alone is one itself."""
@@ -372,7 +374,7 @@ class _Reader:
         elif block is None and is_rule(parts[-1]):
             yield from self._state(head, replace(text, plain=own), scope)
         else:
-            self.left_out["only introduces what follows"] += 1
+            self._leave_out(head, "only introduces what follows")
             yield from self._sentences(head, text, parts[:-1], scope)
 
     def _sentences(self, block: SyntaxTreeNode, text: Text, rest: Sequence[str], scope: _Scope) -> Iterator[Statement]:
@@ -492,7 +494,7 @@ class _Reader:
         is_item: bool = True,
     ) -> Iterator[Statement]:
         """Yield the statement that a text is with its context, or count why it is none."""
-        line = block.map[0] + 1 if block.map else 1
+        line = _line(block)
         tags = self._page.tags(line)
         own = _JOINS.sub("", text.plain).rstrip() if scope.leads else text.plain
         own = _SAMPLE_LINK.sub("", own.rstrip(":： ")) if text.has_link else own.rstrip(":： ")
@@ -502,7 +504,7 @@ class _Reader:
         if reason is None and any(map(is_sample_section, tags)):
             reason = "is an example"
         if reason is not None:
-            self.left_out[reason] += 1
+            self._leave_out(block, reason)
             return
         leads = tuple(lead for lead in scope.leads if not is_pointer(lead))
         denied = tuple(f"{words}:" for words in map(section_words, tags) if words)
@@ -514,6 +516,10 @@ class _Reader:
         yield Statement(
             line, headings, (*above, *denied, *leads), own, raw, more, done, text.raw, is_order, is_titled
         )  # fmt: skip
+
+
+def _line(block: SyntaxTreeNode) -> int:
+    return block.map[0] + 1 if block.map else 1
 
 
 def _left_out(text: Text, own: str, scope: _Scope, *, is_item: bool) -> str | None:

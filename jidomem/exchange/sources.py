@@ -45,6 +45,7 @@ class Sources:
     broken: list[Broken] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
+    places: list[str] = field(default_factory=list)
     passed: list[tuple[str, str]] = field(default_factory=list)
     whole: set[str] = field(default_factory=set)
 
@@ -111,5 +112,6 @@ def _add(file: SourceFile, reading: Reading, sources: Sources) -> None:
     sources.broken += reading.broken
     sources.notes += reading.notes
     sources.left_out.update(reading.left_out)
+    sources.places += reading.places
     if not reading.broken:
         sources.whole.add(file.path)

@@ -111,7 +111,12 @@ class Synchronisation:
         The refusal of one entry stops no other. Records that have no date have the moment of their first commit.
         Raises Failed where the journal cannot be written.
         """
-        report = Report(notes=[*self.sources.notes], left_out=self.sources.left_out, passed=self.sources.passed)
+        report = Report(
+            notes=[*self.sources.notes],
+            left_out=self.sources.left_out,
+            places=self.sources.places,
+            passed=self.sources.passed,
+        )
         report.entries += [Entry("", "", broken.place, broken.error) for broken in self.sources.broken]
         written = [step for step in self.plan.steps if step.write]
         intents, outcomes = Intents(self, written, committed), list[Outcome]()

@@ -304,6 +304,20 @@ def test_what_records_and_notes_name_governs_those_files(repository):
     assert "related, not binding: 1\n" in run("governing", "web/ui/a.ts").stderr
 
 
+def test_each_part_of_a_page_that_is_left_out_is_named_with_its_line_when_asked(repository):
+    (repository / "AGENTS.md").write_text(
+        "# Rules\n\n- Never push\n\n| changed | checks |\n|---|---|\n| Go | `make lint` |\n\n```\nx = 1\n```\n"
+    )
+    parts = ["1: left out: is a heading", "5: left out: is a table", "9: left out: is code"]
+
+    for words in (("init", "--from", "AGENTS.md", "--dry-run"), ("import", "memory-md", "AGENTS.md", "--dry-run")):
+        said, plain = run("-v", *words).stderr.splitlines(), run(*words).stderr
+
+        assert [line for line in said if "left out: " in line] == [f"AGENTS.md:{part}" for part in parts]
+        assert "left out: " not in plain
+        assert "1 left out (is a table)" in plain
+
+
 def test_a_file_that_nothing_governs_has_one_line_about_proposals_then_points_at_the_conventions(repository):
     taken_in("auto")
     (repository / "other.txt").write_text("x")
