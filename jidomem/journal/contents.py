@@ -9,7 +9,7 @@ from time import time_ns
 from jidomem.errors import JournalDamaged
 from jidomem.journal import disk
 from jidomem.journal.commit import EDITED, Commit, FormatError, UnknownFormat, parse
-from jidomem.journal.harm import harm, restoring
+from jidomem.journal.harm import beginning, harm, restoring
 from jidomem.journal.names import ASIDE, each_file, file_name, is_pack, set_aside, short_id, stem
 from jidomem.journal.packs import Entry, Pack, Row
 from jidomem.journal.shelf import Shelf
@@ -257,7 +257,8 @@ class Contents:
     ) -> JournalDamaged:
         """Return the damage of a file, or of a commit in a pack."""
         path = f"{self.path}/{name.partition('#')[0]}"
-        what, hint = harm(path) or (problem, hint or restoring(path))
+        data = beginning(path)
+        what, hint = harm(path, data) or (problem, hint or restoring(path, data))
         return JournalDamaged(what, path=path, line=line, commit=identity or short_id(name), hint=hint)
 
     def _keep_at_hand(self, name: str, commit: Commit) -> None:

@@ -14,12 +14,16 @@ _ITEM = re.compile(rb"^<https://jido\.ai/memory/[0-9a-f-]{28}([0-9a-f]{8})>$", r
 _MARKS = re.compile(rb"^(?:<<<<<<< |=======|>>>>>>> |\|{7} )", re.MULTILINE)
 
 
-def harm(path: str) -> tuple[str, str] | None:
-    """Return what git did to a damaged file, and the command that puts it right; None where it was not git."""
+def beginning(path: str) -> bytes:
+    """Return the first part of a damaged file, nothing where it cannot be read."""
     try:
-        data = disk.read_part(path, 0, _LOOK)
+        return disk.read_part(path, 0, _LOOK)
     except OSError:
-        return None
+        return b""
+
+
+def harm(path: str, data: bytes) -> tuple[str, str] | None:
+    """Return what git did to a file that begins with *data*, and the command for it; None if it was not git."""
     mark = _MARKS.search(data)
     marked = data.count(b"\n", 0, mark.start()) + 1 if mark else None
     folder, name = path.rpartition("/")[::2]
@@ -48,16 +52,13 @@ def harm(path: str) -> tuple[str, str] | None:
     return None
 
 
-def restoring(path: str) -> str:
+def restoring(path: str, data: bytes) -> str:
     """Return the commands that restore a damaged file as it was written, and the one that changes a memory in it.
 
-    A commit file is written once, so git first had it as it was, also where the damage was committed since. A pack or
-    a redacted commit may be written anew.
+    The file begins with *data*. A commit file is written once, so git first had it as it was, also where the damage
+    was committed since. A pack or a redacted commit may be written anew.
     """
-    try:
-        items = {*_ITEM.findall(disk.read_part(path, 0, _LOOK))}
-    except OSError:
-        items = set()
+    items = {*_ITEM.findall(data)}
     item = items.pop().decode() if len(items) == 1 else "ID"
     change = f"   (then change the memory with: jidomem revise {item} --set FIELD=VALUE --reason TEXT)"
     file = in_repository(path)
