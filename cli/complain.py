@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from jidomem.errors import Conflict, InvalidRequest, JidomemError, Violation
+from jidomem.excerpt import cut
 from jidomem.intent import FIELD_ALIASES, FIELDS
 from jidomem.vocab import BASE, local_name
 from jidomem_cli.door import Door, clean
@@ -23,7 +24,7 @@ BUG = 1
 _WHO = {"asserted_by": "--agent", "asserted_in": "--session"}
 #: What is shown of a memory that disagrees, and how many characters of each.
 _OF_AN_ITEM = ("type", "status", "rationale", "detailed_explanation", "about", "asserted_by", "timestamp")
-_SHOWN = 300
+_SHOWN = 160
 #: Fields whose options have another name.
 _OPTION_OF = {"path": "about", "agent": "whom"}
 Options = Callable[[Mapping[str, Any]], str]
@@ -175,7 +176,9 @@ def _violation(violation: Violation, door: Door, *, is_one: bool) -> Iterator[st
 def _conflicts(error: Conflict) -> Iterator[str]:
     """Yield the memories that disagree."""
     for found in error.conflicts:
-        yield f"{found.kind} with {found.iri}: {found.summary[:_SHOWN]}"
+        yield f"{found.kind} with {found.iri}: {cut(found.summary, _SHOWN)[0]}"
+        if found.kind == "stale_supersession":  # it ended: the memory in its place is what to read
+            continue
         item = error.items.get(found.iri, {})
         for name in (name for name in _OF_AN_ITEM if item.get(name)):
             value = item[name] if isinstance(item[name], list) else [item[name]]
@@ -193,7 +196,7 @@ def _choices(error: Conflict, options: Options | None) -> Iterator[str]:
 def _plain(value: Any) -> str:
     """Return a value of a field as a person reads it, cut where it is long."""
     text = " ".join(str(value).split())
-    return local_name(text) if text.startswith(BASE) else text[:_SHOWN]
+    return local_name(text) if text.startswith(BASE) else cut(text, _SHOWN, blanks=True)[0]
 
 
 def place(door: Door) -> str:

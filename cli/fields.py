@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from jidomem import Jidomem, vocab
+from jidomem.anchor import path_of
 from jidomem.decoding import TooDeep, decode_json
 from jidomem.errors import InvalidRequest
 from jidomem.intent import LIST_FIELDS
@@ -110,6 +111,27 @@ def whole_id(memory: Jidomem, name: str) -> str:
 
 
 def named_here(memory: Jidomem, name: str) -> str:
-    """Return *name*, that of a file which is seen from here, with a line or without, as the memory has the file."""
+    """Return *name*, that of a file which is seen from here, with a line or without, as the memory has the file.
+
+    Of a line within a paragraph that was imported from its first line it is that one.
+    """
     path, colon, line = name.rpartition(":") if name.rpartition(":")[2].isdecimal() else (name, "", "")
-    return Paths(memory.settings.root, memory.tree).seen(path) + colon + line
+    seen = Paths(memory.settings.root, memory.tree).seen(path)
+    first = _first_line(memory, seen, int(line)) if line else None
+    return seen + colon + (line if first is None else str(first))
+
+
+def _first_line(memory: Jidomem, path: str, line: int) -> int | None:
+    """Return the line at which the memory begins that was imported from *line* of a file; None where none was.
+
+    It is the nearest above with which a memory begins, and no blank line or heading lies between.
+    """
+    data = memory.tree.read(path) if memory.tree is not None and path_of(path) == path else None
+    begins = memory.reader.source_lines(memory.project, path) if data is not None else frozenset()
+    lines = data.decode("utf-8", "replace").splitlines() if data is not None else []
+    for number in range(min(line, len(lines)), 0, -1) if line <= len(lines) else ():
+        if number in begins:
+            return number
+        if not lines[number - 1].strip() or lines[number - 1].startswith("#"):
+            return None
+    return None

@@ -39,17 +39,20 @@ def _told(brought: dict[str, int]) -> str:
 
 
 @click.command(cls=Verb, formats=ROWS, as_of=True, valid_at=True)
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Show the first N memories (default: all).")
 @click.option("--as-of", "ends", multiple=True, metavar="MOMENT", help="A moment or a version; once for until now.")
 @pass_door
-def diff(door: Door, ends: tuple[str, ...]) -> None:
+def diff(door: Door, ends: tuple[str, ...], limit: int | None) -> None:
     """Tell what was added, superseded or invalidated between two moments, each given by --as-of.
 
-    A moment is ISO 8601, or a version that `jidomem log` lists: all that was recorded by then. Below a revision stand
-    who recorded it, when and why, and the fields that it changed, as FIELD: BEFORE -> AFTER; --json has them whole.
+    A moment is ISO 8601, or a version that `jidomem log` lists, or its number: all that was recorded by then.
+    Below a revision stand who recorded it, when and why, and the fields that it changed, as FIELD: BEFORE -> AFTER;
+    --json has them whole.
 
     Examples:
       jidomem diff --as-of 2026-01-01 --as-of 2030-01-01
       jidomem diff --as-of 0
+      jidomem diff --as-of 2 --limit 20
     """
     given = [*([door.as_of] if door.as_of else []), *ends]
     if len(given) not in (1, 2):
@@ -57,13 +60,14 @@ def diff(door: Door, ends: tuple[str, ...]) -> None:
         raise InvalidRequest("a difference is between two moments, or one and now", hint=hint)
     memory = door.read()
     rows: list[dict[str, Any]] = memory.reader.diff(memory.project, *given, valid_at=door.valid_at)
-    shown = rows
+    shown = rows[:limit]
     if form_of(door) == "table":
-        shown = [{**row, "changes": _revision(door, row)} for row in rows]
+        shown = [{**row, "changes": _revision(door, row)} for row in shown]
     show_rows(door, shown, _CHANGED, below="changes")
     if rows:
         counts = Counter(row["change"] for row in rows)
-        door.say(", ".join(f"{count} {change}" for change, count in sorted(counts.items())))
+        more = f"; {len(rows) - len(shown)} more: raise --limit" if len(shown) < len(rows) else ""
+        door.say(", ".join(f"{count} {change}" for change, count in sorted(counts.items())) + more)
 
 
 def _revision(door: Door, row: dict[str, Any]) -> list[str]:

@@ -287,9 +287,15 @@ def _may_settle(memory: Jidomem, waiting: Sequence[Waiting]) -> bool:
 
 def _curators(memory: Jidomem) -> str:
     """Return who may settle what waits, or how to become the one who may."""
-    names = ", ".join(map(short, memory.writer.authority(memory.project).curators))
-    grant = f"nobody is a curator, who settles these: jidomem policy grant {quote(memory.writer.agent)} curator"
-    return f"settled by a curator: {names}" if names else grant
+    authority = memory.writer.authority(memory.project)
+    names, agent = ", ".join(map(short, authority.curators)), quote(memory.writer.agent)
+    told = f"settled by a curator: {names}" if names else "nobody is a curator, who settles these"
+    if authority.administrators:  # who are curators, too
+        return told
+    return (
+        f"{told}\nnobody is an administrator, so anybody can name himself curator; name an administrator first, who is"
+        f" a curator, too: jidomem policy grant {agent} admin"
+    )
 
 
 def _against(door: Door, row: Mapping[str, Any]) -> str:

@@ -16,7 +16,7 @@ from jidomem.vocab import REDACTED
 from jidomem_cli.complain import place
 from jidomem_cli.door import Door, Verb, pass_door
 from jidomem_cli.fields import named_here
-from jidomem_cli.tables import form_of, short, show_json, show_rows
+from jidomem_cli.tables import form_of, short, show_fields, show_json
 
 
 @click.command(cls=Verb, formats=("table", "json", "md", "ttl"), as_of=True, valid_at=True)
@@ -26,7 +26,8 @@ def show(door: Door, item: str) -> None:
     """Show the memory IRI: its IRI, or a beginning or end of its id of 4 or more characters.
 
     An imported memory is also named by its file, the number of its record, its title, or file and line, as in
-    docs/adr/0016-names.md, 0016 or AGENTS.md:64. So it is wherever a memory is named.
+    docs/adr/0016-names.md, 0016 or AGENTS.md:64; any line of it, or a beginning of the file's name, will do. So it is
+    wherever a memory is named.
 
     Examples:
       jidomem show 1a2b3c4d
@@ -43,8 +44,7 @@ def show(door: Door, item: str) -> None:
     if form_of(door) == "json":
         show_json(plain(found))
     else:
-        rows = _lines(found, _reworded(memory, found))
-        show_rows(door, [{"field": name, "value": value} for name, value in rows], ("field", "value"))
+        show_fields(door, _lines(found, _reworded(memory, found)))
         if (newer := _in_its_place(memory, found)) is not None:
             door.say(f"in its place: jidomem show{place(door)} {short(newer)}")
 

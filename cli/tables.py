@@ -7,8 +7,8 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from datetime import datetime, time
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any
 from unicodedata import east_asian_width
@@ -38,8 +38,9 @@ CONFLICTS = "conflicts_with"
 #: Between two columns; and a text in a column of a narrow terminal has so many characters, before others are left out.
 _BETWEEN, _LEAST = 2, 16
 #: The columns that a narrow terminal goes without, the first of these first.
-_LEAST_WANTED = ("parts", "topic", "session", "sessions", "agent", "agents", "recorded", "about", "kind", "level")
-_MOMENT = re.compile(r"^(\d{4}-\d\d-\d\d) \d\d:\d\d:\d\dZ$")
+_LEAST_WANTED = ("parts", "topic", "session", "sessions", "agent", "agents", "about", "kind", "level", "recorded")
+_MOMENT = re.compile(r"^(\d{4}-\d\d-\d\d)(?: (\d\d:\d\d):\d\dZ)?$")
+_MIDNIGHT = time()
 #: What stands before the text below a row.
 INDENT = "    "
 #: The width of a curator's lists where there is no terminal: people read them through a pipe, too.
@@ -78,6 +79,22 @@ def show_rows(
         door.say(f"more: --cursor {cursor}" if door.verbose else "more: raise --limit; -v shows the cursor")
 
 
+def show_fields(door: Door, rows: Iterable[tuple[str, Any]]) -> None:
+    """Print names and values; in a table each text is whole, over as many lines of the width there is as it takes."""
+    shown = [*rows]
+    width = line_width(door)
+    if form_of(door) != "table" or width is None:
+        show_rows(door, [{"field": name, "value": value} for name, value in shown], ("field", "value"))
+        return
+    column = max((_width(name) for name, _ in shown), default=0) + _BETWEEN
+    for name, value in shown:
+        room = max(width - column, _LEAST)
+        lines = [line for part in short(value).split("\n") for line in wrapped(clean(part).rstrip(), room) or [""]]
+        for number, line in enumerate(lines or [""]):
+            label = name if number == 0 else ""
+            click.echo(f"{label:<{column}}{line}".rstrip())
+
+
 def _why_none(memory: Jidomem, as_of: str | None, none: str | None) -> str:
     """Return what may be the reason that nothing is found, with the command that helps."""
     if not memory.journal.knows(memory.project):
@@ -110,8 +127,8 @@ def short(value: Any) -> str:
     """
     if isinstance(value, list):
         return ", ".join(map(short, value))
-    if isinstance(value, datetime):
-        return f"{value:%Y-%m-%d %H:%M:%S}Z"
+    if isinstance(value, datetime):  # a record states a date, which is midnight then
+        return f"{value:%Y-%m-%d}" if value.time() == _MIDNIGHT else f"{value:%Y-%m-%d %H:%M:%S}Z"
     if isinstance(value, bool):
         return str(value).lower()
     text = "" if value is None else str(value)
@@ -207,8 +224,8 @@ def fitted(
 ) -> tuple[list[str], list[list[str]], list[str]]:
     """Return columns and cells whose lines have at most *width* characters, and the columns that are left out for it.
 
-    Moments become dates, then columns of _LEAST_WANTED are left out while a text would be cut to fewer than _LEAST
-    characters, then the longest texts are cut.
+    Moments lose their seconds, unless these tell rows apart; then columns of _LEAST_WANTED are left out while a text
+    would be cut to fewer than _LEAST characters, then the longest texts are cut; moments only where they have no room.
 
     >>> fitted(["item", "summary"], [["0000abcd", "Use Oxigraph as the index"]], 24)
     (['item', 'summary'], [['0000abcd', 'Use Oxigraph…']], [])
@@ -216,27 +233,51 @@ def fitted(
     kept, left_out = [*range(len(columns))], list[str]()
     texts = [[*columns], *map(list, cells)]
 
-    def widths() -> list[int]:
-        return [max(_width(row[at]) for row in texts) for at in kept]
+    moments = {at for at in kept if _are_moments([row[at] for row in cells])}
 
-    if sum(widths()) + _BETWEEN * (len(kept) - 1) > width:
-        texts = [[_MOMENT.sub(r"\1", text) for text in row] for row in texts]
+    def widths() -> dict[int, int]:
+        return {at: max(_width(row[at]) for row in texts) for at in kept}
+
+    if sum(widths().values()) + _BETWEEN * (len(kept) - 1) > width:
+        shortened_columns = {at: _without_seconds([row[at] for row in cells]) for at in moments}
+        for at, column in shortened_columns.items():
+            for row, text in zip(texts[1:], column, strict=True):
+                row[at] = text
     for name in _LEAST_WANTED:
-        if _longest(widths(), width) >= min(_LEAST, max(widths())):
+        flexible = [wide for at, wide in widths().items() if at not in moments]
+        if not flexible or _longest(widths(), width, moments) >= min(_LEAST, max(flexible)):
             break
         if name in columns and (at := [*columns].index(name)) in kept:
             kept.remove(at)
             left_out.append(name)
-    longest = _longest(widths(), width)
-    header, *rows = [[cut_text(row[at], longest) for at in kept] for row in texts]
+    fewest = sum(wide if at in moments else 1 for at, wide in widths().items()) + _BETWEEN * (len(kept) - 1)
+    moments = moments if fewest <= width else set()
+    longest = _longest(widths(), width, moments)
+    header, *rows = [[row[at] if at in moments else cut_text(row[at], longest) for at in kept] for row in texts]
     return header, rows, left_out
 
 
-def _longest(widths: Sequence[int], width: int) -> int:
-    """Return to how many characters the texts of columns are cut so that a line has *width*; 1 at least."""
-    room = width - _BETWEEN * (len(widths) - 1)
-    longest = max(widths)
-    while longest > 1 and sum(min(each, longest) for each in widths) > room:
+def _are_moments(column: Sequence[str]) -> bool:
+    """Return whether the values of a column, but for empty ones, are moments or dates."""
+    return any(column) and all(_MOMENT.fullmatch(text) for text in column if text)
+
+
+def _without_seconds(column: Sequence[str]) -> list[str]:
+    """Return moments without their seconds; as they are where rows of the same minute differ by these.
+
+    >>> _without_seconds(["2026-11-24 03:52:12Z", "2026-11-24 03:53:12Z", "2026-11-24"])
+    ['2026-11-24 03:52Z', '2026-11-24 03:53Z', '2026-11-24']
+    """
+    minutes = [_MOMENT.sub(lambda found: f"{found[1]} {found[2]}Z" if found[2] else found[1], text) for text in column]
+    return minutes if len({*minutes}) == len({*column}) else [*column]
+
+
+def _longest(widths: Mapping[int, int], width: int, whole: Collection[int]) -> int:
+    """Return to how many characters the texts of columns, but for *whole* ones, are cut for *width*; 1 at least."""
+    flexible = [wide for at, wide in widths.items() if at not in whole]
+    room = width - _BETWEEN * (len(widths) - 1) - sum(wide for at, wide in widths.items() if at in whole)
+    longest = max(flexible, default=1)
+    while longest > 1 and sum(min(each, longest) for each in flexible) > room:
         longest -= 1
     return longest
 

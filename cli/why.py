@@ -12,7 +12,7 @@ from jidomem.read.tables import plain
 from jidomem.vocab import REDACTED, jido, local_name
 from jidomem_cli.door import Door, Verb, pass_door
 from jidomem_cli.fields import named_here
-from jidomem_cli.tables import form_of, short, show_json, show_rows
+from jidomem_cli.tables import form_of, short, show_fields, show_json
 
 _PLAIN = (
     "class", "status", "summary", "excerpt", "confidence", "valid_from", "valid_until", "expires_on",
@@ -25,7 +25,7 @@ _REASON = 200
 @click.argument("item", metavar="IRI")
 @pass_door
 def why(door: Door, item: str) -> None:
-    """Explain the memory IRI: its date, who recorded it, when and in which session, its evidence, and its rules.
+    """Explain the memory IRI: its date, who recorded it, when and in which session, its source, evidence and rules.
 
     And what it replaced, what replaced it, what was concluded from it, and what it disagrees with. An imported record
     has two dates: that of the decision as the record states it, and that of the session that imported it.
@@ -40,11 +40,7 @@ def why(door: Door, item: str) -> None:
         show_json(plain(found))
     else:
         dated = "decided" if memory.schema.is_a(jido(found["class"]), jido("Decision")) else "dated"
-        show_rows(
-            door,
-            [{"field": name, "value": value} for name, value in _lines(found, dated, door.verbose)],
-            ("field", "value"),
-        )
+        show_fields(door, _lines(found, dated, door.verbose))
 
 
 def _lines(found: dict[str, Any], dated: str, verbose: bool) -> Iterator[tuple[str, str]]:
@@ -57,6 +53,7 @@ def _lines(found: dict[str, Any], dated: str, verbose: bool) -> Iterator[tuple[s
         f"{short(found['recorded_at'])} by {short(found['asserted_by'])} in session {short(found['asserted_in'])}"
     )
     yield "recorded", recorded
+    yield from (("source", _place(each)) for each in found["source"])
     if found["commit"]:
         yield "commit", f"{found['commit'][:12]} by {short(found['committer'])}"
     yield from (("rests on", _entry(each)) for each in found["evidence"])
@@ -78,6 +75,10 @@ def _lines(found: dict[str, Any], dated: str, verbose: bool) -> Iterator[tuple[s
     yield from (
         ("disagrees with", f"{short(each['iri'])} ({each['kind']}) {each['summary']}") for each in found["conflicts"]
     )
+
+
+def _place(source: dict[str, Any]) -> str:
+    return source["path"] if source["line"] is None else f"{source['path']}:{source['line']}"
 
 
 def _entry(each: dict[str, Any]) -> str:

@@ -27,7 +27,7 @@ _IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>\"{}|^`\\]*")
 _HOW = f"give its IRI, {_LEAST} or more characters of its id, or of an imported one its file, number or title"
 _ID = re.compile(r"[0-9A-Fa-f-]+")
 _NEAREST_AMONG = 2_000
-_SEVERAL = 10
+_SEVERAL, _NEAREST = 10, 3
 _SOME = f"SELECT ?project ?item WHERE {{ ?item {jido('appliesToProject')} ?project }} LIMIT {_NEAREST_AMONG}"
 
 
@@ -81,8 +81,8 @@ def resolve(index: OxigraphIndex, ids: Ids, project: str, short: object, as_of: 
 
     It is its IRI, a beginning or end of its id that is unique, or the id it had elsewhere: of several versions the
     newest. One that was imported is also named by its file (with or without folders, line and ending), the number of
-    its record, or its title: the active version of it, else the newest. Raises InvalidRequest for what is no text;
-    NotFound when there is none, or several: the hint lists them.
+    its record, its title, or the beginning of the name of its file: the active version of it, else the newest.
+    Raises InvalidRequest for what is no text; NotFound when there is none, or several: the hint lists them.
     """
     text = parts(to_term(short, "string", "item")).text
     if _IRI.fullmatch(text) and _of_project(index, project, to_term(text, "iri", "iri")):
@@ -93,7 +93,9 @@ def resolve(index: OxigraphIndex, ids: Ids, project: str, short: object, as_of: 
     by_id = next(filter(None, (find(index, project, text, moment) for find in finders)), [])
     found = dict.fromkeys(by_id, "")
     if source_names.is_number(text) or not found:
-        found |= _by_source(index, project, text, moment)
+        found |= _by_source(index, project, source_names.named(index, project, text), moment)
+    if not found and len(text) >= _LEAST:
+        found = _by_source(index, project, source_names.beginning_with(index, project, text), moment)
     if len(found) == 1:
         return next(iter(found))
     if found:
@@ -104,13 +106,15 @@ def resolve(index: OxigraphIndex, ids: Ids, project: str, short: object, as_of: 
     raise _missing(index, project, text)
 
 
-def _by_source(index: OxigraphIndex, project: str, text: str, moment: Term) -> dict[str, str]:
-    """Return the memory of each imported entry that *text* names, with its place: those in force, else proposed ones.
+def _by_source(
+    index: OxigraphIndex, project: str, entries: Iterable[Sequence[source_names.SourceName]], moment: Term
+) -> dict[str, str]:
+    """Return the memory of each of the imported *entries*, with its place: those in force, else proposed ones.
 
     Of an entry whose memories have all ended it is the newest.
     """
     found: list[tuple[int, str, str]] = []
-    for versions in source_names.named(index, project, text):
+    for versions in entries:
         known = [
             (_standing(index, project, each.item, moment), at, bare(each.item), str(each))
             for each in versions
@@ -184,6 +188,7 @@ def _missing(index: OxigraphIndex, project: str, asked: str) -> NotFound:
             f"{project} has no memory {asked!r} as of then", hint="it was recorded later: ask as of a later moment"
         )
     best = [near[name] for name in get_close_matches(local_name(asked), near, n=3)]
+    best = best or source_names.nearest(index, project, asked, _NEAREST)
     hint = f"did you mean {' or '.join(best)}?" if best else _HOW
     return NotFound(f"{project} has no memory {asked!r}", hint=hint, candidates=best)
 

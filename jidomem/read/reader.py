@@ -18,7 +18,7 @@ from jidomem.index.ids import Ids
 from jidomem.index.shelved import Shelved
 from jidomem.moments import stamp
 from jidomem.query import NamedQuery, to_term
-from jidomem.read import actor_names, item
+from jidomem.read import actor_names, item, source_names
 from jidomem.read.functions import Rows
 from jidomem.read.lists import Apart, Lists
 from jidomem.read.pages import Cursor, Page, fingerprint, first_moment
@@ -386,6 +386,12 @@ class MemoryReader(Records):
         """
         self._catch_up(project)
         return self.find(project, short, as_of=as_of)
+
+    def source_lines(self, project: str, path: str) -> frozenset[int]:
+        """Return the lines of the file at *path* with which imported memories begin."""
+        self._catch_up(project)
+        found = source_names.sources(self.index, project)
+        return frozenset(each.line for each in found if each.line is not None and each.path == path)
 
     def find(self, project: str, short: str, *, as_of: object = None) -> str:
         """Return what `resolve` does, among the memories that are indexed already."""

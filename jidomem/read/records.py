@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterable
@@ -21,12 +22,15 @@ from jidomem.vocab import GRAPHS, graph_iri, jido, local_name
 
 _COMMIT = "urn:jido:commit:"
 _START = "0001-01-01T00:00:00.000000Z"
+#: The number of a version: a date without hyphens has eight digits.
+_NUMBER = re.compile("[0-9]{1,7}")
 #: How many commits are asked about at once.
 _SOME = 200
 _BROUGHT = f"""SELECT ?commit ?kind ?node ?agent ?session WHERE {{ VALUES ?commit {{ %s }}
 ?node {jido("recordedIn")} ?commit ; a ?kind .
-OPTIONAL {{ ?node {jido("assertedBy")}|{jido("causedBy")} ?agent }}
+OPTIONAL {{ ?node {jido("assertedBy")}|{jido("causedBy")}|{jido("setBy")} ?agent }}
 OPTIONAL {{ ?node {jido("assertedIn")}|{jido("ofSession")} ?session }} }}"""
+_ORDERED = f"SELECT ?commit ?agent WHERE {{ VALUES ?commit {{ %s }} ?commit {jido('orderedBy')} ?agent }}"
 _RECORDED = f"""SELECT ?item ?recorded ?agent ?reason ?replaced ?proposed WHERE {{ VALUES ?item {{ %s }}
 ?item {jido("recordedAt")} ?recorded .
 OPTIONAL {{ ?item {jido("assertedBy")} ?agent }}
@@ -58,15 +62,20 @@ class Records(Functions):
         """Return the commits of a project, newest first, and the cursor of the next ones.
 
         Each has version, recorded_at, commit, graph, committer and ontology; the agents and sessions of what it
-        brought; and `brought`, how many of each class.
+        brought, and the agents that ordered it, as a redaction; and `brought`, how many of each class.
         """
         page = self.ask_page("commits", project=project, **options)
         commits = [row["commit"] for row in page.rows]
         brought: dict[str, Rows] = {commit: [] for commit in commits}
+        ordered: dict[str, list[str]] = {commit: [] for commit in commits}
         for at in range(0, len(commits), _SOME):
-            for row in self.select(project, _BROUGHT % " ".join(map(iri, commits[at : at + _SOME]))):
+            some = " ".join(map(iri, commits[at : at + _SOME]))
+            for row in self.select(project, _BROUGHT % some):
                 brought[row["commit"]].append(row)
-        return Page([_entry(row, brought[row["commit"]]) for row in page.rows], page.cursor)
+            for row in self.select(project, _ORDERED % some):
+                ordered[row["commit"]].append(row["agent"])
+        entries = [_entry(row, brought[row["commit"]], ordered[row["commit"]]) for row in page.rows]
+        return Page(entries, page.cursor)
 
     @abstractmethod
     def get_memory(self, project: str, iri: str, *, as_of: object = None, valid_at: object = None) -> dict[str, Any]:
@@ -129,10 +138,13 @@ class Records(Functions):
     def moment(self, project: str, given: object) -> str:
         """Return the moment *given* is, or of the newest commit of the version it is; raises InvalidRequest, NotFound.
 
-        A version stands for all that was recorded by then, on whichever branch.
+        A version stands for all that was recorded by then, on whichever branch; its number alone stands for it where
+        no other branch has a commit of that number.
         """
         if given == "0":
             return _START
+        if isinstance(given, str) and _NUMBER.fullmatch(given):
+            return self._numbered(project, int(given))
         named = version.read(given) if isinstance(given, str) else None
         if named is None:
             try:
@@ -146,6 +158,16 @@ class Records(Functions):
                 return stamp(row["recorded"])
         raise NotFound(f"{project} has no version {given}", hint="give one that is listed by: jidomem log")
 
+    def _numbered(self, project: str, position: int) -> str:
+        """Return the moment of the only commit at *position*; raises NotFound where there is none, or several."""
+        rows = self.select(project, _AT_POSITION % (iri(graph_iri(project)), position))
+        if len(rows) == 1:
+            return stamp(rows[0]["recorded"])
+        versions = [f"{position}-{row['commit'].removeprefix(_COMMIT)[: version.SHORT]}" for row in rows]
+        if versions:
+            raise NotFound(f"{project} has several versions {position}", hint=f"give one of: {', '.join(versions)}")
+        raise NotFound(f"{project} has no version {position}", hint="give one that is listed by: jidomem log")
+
     def version(self, project: str, as_of: object) -> Version:
         """Return the version a project's memory had at a moment."""
         moment: Term = to_term(as_of, "dateTime", "as_of")
@@ -157,8 +179,8 @@ def _head(row: dict[str, Any]) -> Head:
     return Head(stamp(row["recorded"]), row["commit"].removeprefix(_COMMIT), row["position"])
 
 
-def _entry(row: dict[str, Any], brought: Rows) -> dict[str, Any]:
-    """Return a commit, told by what it brought."""
+def _entry(row: dict[str, Any], brought: Rows, ordered: list[str]) -> dict[str, Any]:
+    """Return a commit, told by what it brought and the agents that ordered it."""
     kinds = Counter(local_name(kind) for kind, _ in {(found["kind"], found["node"]) for found in brought})
     graph = next(name for name, long in GRAPHS.items() if row["stream"].endswith(f"/{long}"))
     return {
@@ -168,7 +190,7 @@ def _entry(row: dict[str, Any], brought: Rows) -> dict[str, Any]:
         "graph": graph,
         "committer": row["committer"],
         "ontology": row["ontology"],
-        "agents": _each(found["agent"] for found in brought),
+        "agents": _each((*ordered, *(found["agent"] for found in brought))),
         "sessions": _each(found["session"] for found in brought),
         "brought": dict(sorted(kinds.items())),
     }

@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 from jidomem.anchor import anchors_of, path_of
 from jidomem.index import OxigraphIndex
@@ -71,6 +72,32 @@ def named(index: OxigraphIndex, project: str, text: str) -> list[list[SourceName
         if is_named:
             found[source.entry].append(source)
     return [found[entry] for entry in sorted(found, key=lambda entry: (entry[0], entry[2] or 0, entry[1]))]
+
+
+def beginning_with(index: OxigraphIndex, project: str, text: str) -> list[list[SourceName]]:
+    """Return the entries of sources in files whose names begin with *text*, in any case, as `named` does."""
+    found: dict[tuple[str, str, int | None], list[SourceName]] = defaultdict(list)
+    for source in sources(index, project):
+        if record_name(source.path).casefold().startswith(text.casefold()):
+            found[source.entry].append(source)
+    return [found[entry] for entry in sorted(found, key=lambda entry: (entry[0], entry[2] or 0, entry[1]))]
+
+
+def nearest(index: OxigraphIndex, project: str, text: str, most: int) -> list[str]:
+    """Return at most *most* names of sources that are like *text*, the nearest first: of a file with a line by that."""
+    names = {str(source): source for source in sources(index, project)}
+    placed = _AT_LINE.fullmatch(text)
+    if placed and (path := path_of(placed[1])) is not None:
+        lines = {
+            name: abs(source.line - int(placed[2]))
+            for name, source in names.items()
+            if source.line is not None and f"/{source.path}".endswith(f"/{path}")
+        }
+        if lines:
+            return sorted(lines, key=lambda name: (lines[name], name))[:most]
+    written = {record_name(source.path): name for name, source in names.items()} | {name: name for name in names}
+    found = get_close_matches(text, sorted(written), n=most)
+    return [*dict.fromkeys(written[each] for each in found)]
 
 
 def sources(index: OxigraphIndex, project: str) -> Iterator[SourceName]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from jidomem import rules
+from jidomem.anchor import anchors_of
 from jidomem.errors import NotFound
 from jidomem.excerpt import excerpt
 from jidomem.query import FOREVER, to_term
@@ -13,7 +14,7 @@ from jidomem.read.functions import Rows
 from jidomem.read.records import Records
 from jidomem.read.revisions import Revisions, node_texts
 from jidomem.schema import Schema
-from jidomem.terms import bare, iri
+from jidomem.terms import bare, iri, literal
 from jidomem.vocab import jido
 
 #: Tells, of a project's memory, when and to whom it was shown by a moment.
@@ -32,6 +33,12 @@ _COMMITTED = (
 _ITEMS = f"SELECT DISTINCT ?node {{ VALUES ?node {{ %s }} ?node {jido('hasAssertionStatus')} ?status }}"
 _REVIVALS = f"""SELECT ?node {{ ?node {jido("revives")} %s ; {jido("recordedAt")} ?at FILTER(?at <= %s) }}
 ORDER BY ?at ?node"""
+
+
+def _sources(said: dict[str, list[str]]) -> Rows:
+    """Return the file, and the line unless it is a record, that a memory was imported from."""
+    line = next(iter(said.get("sourceLine", ())), None)
+    return [{"path": each.path, "line": line} for each in anchors_of(map(literal, said.get("sourceBlob", ())))]
 
 
 class Why:
@@ -61,11 +68,12 @@ class Why:
             "asserted_by": said.get("assertedBy", []),
             "asserted_in": said.get("assertedIn", []),
             "recorded_at": found["recorded_at"],
+            "source": _sources(said),
             "commit": found["commit"],
             "committer": committed.get("committer"),
             "evidence": self._evidence(said.get("derivedFrom", [])),
             "judged_by": self._judged(found, committed.get("ontology")),
-            "replaced": self._linked(said, ("supersedes", "invalidates", "revives")),
+            "replaced": self._replaced(item, said),
             "replaced_by": self._linked(found, ("superseded_by", "invalidated_by")),
             "revived_by": [self._told(other) for other in self._revivals(item)],
             "in_its_place": self._latest(found),
@@ -105,6 +113,12 @@ class Why:
 
     def _linked(self, said: dict[str, list[str]], names: Iterable[str]) -> Rows:
         return [{"how": how, **self._told(other)} for how in names for other in said.get(how, [])]
+
+    def _replaced(self, item: str, said: dict[str, list[str]]) -> Rows:
+        """Return what *item* replaced, each with the reason for which it did."""
+        rows = self._linked(said, ("supersedes", "invalidates", "revives"))
+        reason = Revisions(self._reader, self._project, self._as_of).of(item)["reason"] if rows else None
+        return [{**row, "reason": reason} for row in rows]
 
     def _revivals(self, item: str) -> list[str]:
         """Return what had revived a memory by then."""

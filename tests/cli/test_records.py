@@ -1,6 +1,7 @@
 """What the journal tells at the command line: the log, differences, histories, and the past of what is shown."""
 
 import json
+import re
 
 import pytest
 from cli_world import FACT, MEMORY, OLD, rows, run, stand_in
@@ -144,3 +145,137 @@ def test_one_memory_is_explained_in_a_table_or_as_json():
 def test_the_log_is_what_python_tells():
     with jidomem.open() as memory:
         assert [row["version"] for row in memory.reader.log("p").rows] == [row["version"] for row in rows("log")]
+
+
+NOTED = """# Agents
+
+## Tests
+
+- Run `make test` before a commit, on every machine
+  that you have, and read
+  what it prints.
+
+- Never push to main.
+"""
+
+
+@pytest.fixture
+def noted(tmp_path, monkeypatch):
+    """A repository with notes, and two records of which the names begin alike."""
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    (tmp_path / "AGENTS.md").write_text(NOTED)
+    records = tmp_path / "docs" / "adr"
+    records.mkdir(parents=True)
+    for name, title, more in (
+        ("20200924-use-lunr", "Use Lunr", "Superseded by [Meilisearch](20201103-use-meilisearch.md)"),
+        ("20201103-use-meilisearch", "Use Meilisearch", "Accepted"),
+        ("20201104-use-elm", "Use Elm", "Accepted"),
+    ):
+        date = f"{name[:4]}-{name[4:6]}-{name[6:8]}"
+        (records / f"{name}.md").write_text(
+            f"# {title}\n\n- Status: {more}\n- Date: {date}\n\n## Decision\n\nWe {title.lower()} for search.\n"
+        )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("JIDOMEM_AGENT", "ana")
+    done = run("init", "--from", "auto")
+    assert done.exit_code == 0, done.stderr
+    return tmp_path
+
+
+def test_a_line_inside_the_lines_of_a_note_names_it(noted):
+    first = run("show", "AGENTS.md:5").stdout
+    assert "make test" in first
+
+    assert [run("show", f"AGENTS.md:{line}").stdout for line in (6, 7)] == [first, first]
+    blank = run("why", "AGENTS.md:8")
+    assert "did you mean AGENTS.md:9 or AGENTS.md:5?" in blank.stderr
+
+
+def test_a_unique_beginning_of_the_name_of_a_file_names_its_memory(noted):
+    assert "Use Meilisearch" in run("show", "20201103").stdout
+    several = run("show", "2020110")
+    assert several.exit_code == 4
+    assert "20201103-use-meilisearch.md" in several.stderr
+    assert "20201104-use-elm.md" in several.stderr
+    assert "docs/adr/20200924-use-lunr.md" in run("show", "20200924-use-luna").stderr
+
+
+def test_why_names_the_file_and_line_that_a_memory_was_imported_from(noted):
+    note = json.loads(run("why", "AGENTS.md:5", "--json").stdout)
+    assert note["source"] == [{"path": "AGENTS.md", "line": 5}]
+    assert re.search(r"^source +AGENTS.md:5$", run("why", "AGENTS.md:5").stdout, re.MULTILINE)
+    assert re.search(r"^source +docs/adr/20201103-\S+$", run("why", "20201103").stdout, re.MULTILINE)
+
+
+def test_why_gives_the_reason_of_the_superseding_and_not_that_of_the_memory_that_ended(noted):
+    made = json.loads(run("remember", "Use grep", "--type", "decision", "--rationale", "r", "--json").stdout)["iri"]
+    second = json.loads(run("revise", made, "--supersede", "Use rg", "--reason", "it is slow", "--json").stdout)["iri"]
+    third = json.loads(run("revise", second, "--supersede", "Use ag", "--reason", "rg is gone", "--json").stdout)["iri"]
+
+    (row,) = json.loads(run("why", third, "--json").stdout)["replaced"]
+    assert (row["iri"], row["reason"]) == (second, "rg is gone")
+    (row,) = json.loads(run("why", second, "--json").stdout)["replaced_by"]
+    assert row["reason"] == "rg is gone"
+
+
+def test_a_date_without_a_time_is_shown_as_a_date(noted):
+    for verb in (["show", "20201103"], ["why", "20201103"], ["ask", "decisions"]):
+        assert "00:00:00" not in run(*verb).stdout
+    assert "2020-11-03" in run("why", "20201103").stdout
+
+
+def test_log_shows_the_agent_that_ordered_a_change_of_policy_a_redaction_or_a_rollback(noted):
+    run("remember", "Jane Example knows", "--agent", "ben")
+    run("policy", "grant", "ana", "admin")
+    assert run("redact", "--text", "Jane Example", "--reason", "a person").exit_code == 0
+    run("remember", "wrong", "--agent", "ana")
+    version = json.loads(run("log", "--json", "--limit", "2").stdout)["rows"][1]["version"]
+    assert run("rollback", "--to", version, "--reason", "it was wrong", "--yes").exit_code == 0
+
+    rows = json.loads(run("log", "--json", "--limit", "4").stdout)["rows"]
+    assert [[agent.rpartition("/")[2] for agent in row["agents"]] for row in rows] == [["ana"]] * 4
+
+
+def test_a_difference_and_a_timeline_leave_alternatives_to_their_decision(noted):
+    run("remember", "Use uv", "--type", "decision", "--rationale", "fast", "--alternatives", "Use pip")
+
+    assert "Use pip" not in run("diff", "--as-of", "1").stdout
+    assert "Use pip" not in run("ask", "timeline").stdout
+    assert "Use uv" in run("ask", "timeline").stdout
+
+
+def test_a_difference_takes_the_number_of_a_version_and_a_limit(noted):
+    run("remember", "one")
+    rows = json.loads(run("log", "--json").stdout)["rows"]
+    run("remember", "two")
+    run("remember", "three")
+    number = rows[0]["version"].partition("-")[0]
+
+    short, whole = (
+        json.loads(run("diff", "--as-of", given, "--json").stdout) for given in (number, rows[0]["version"])
+    )
+    assert short == whole
+    limited = run("diff", "--as-of", number, "--limit", "1")
+    assert "2 added; 1 more: raise --limit" in limited.stderr
+    assert run("diff", "--as-of", "99").exit_code == 4
+
+
+def test_a_stale_supersession_is_told_in_a_few_lines(noted):
+    long = "It was measured for weeks. " * 60
+    made = json.loads(run("remember", "Use grep", "--type", "decision", "--rationale", long, "--json").stdout)["iri"]
+    run("revise", made, "--supersede", "Use rg", "--reason", "it is slow", "--set", f"rationale={long}")
+    refused = run("revise", made, "--supersede", "Use ag", "--reason", "it is slow")
+
+    assert "already superseded by" in refused.stderr
+    assert refused.stderr.count("measured") <= 6
+
+
+def test_review_says_that_anybody_may_name_himself_curator_while_nobody_is_administrator(noted):
+    told = run("review").stderr
+    assert "nobody is an administrator, so anybody can name himself curator" in told
+    run("policy", "grant", "ana", "curator")
+    assert "settled by a curator: ana\nnobody is an administrator" in run("review", "--agent", "ben").stderr
+
+    run("policy", "grant", "ana", "admin")
+    assert run("review", "--agent", "ben").stderr.endswith("settled by a curator: ana\n")

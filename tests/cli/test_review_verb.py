@@ -287,8 +287,10 @@ def test_where_nobody_is_a_curator_a_review_names_the_command_that_makes_one(tmp
     assert run("init").exit_code == 0
     assert run("import", "memory-md", "AGENTS.md").exit_code == 0
 
-    hint = run("review").stderr.splitlines()[-1]
-    assert hint == "nobody is a curator, who settles these: jidomem policy grant ana curator"
+    *_, nobody, hint = run("review").stderr.splitlines()
+    assert nobody == "nobody is a curator, who settles these"
+    assert hint.startswith("nobody is an administrator, so anybody can name himself curator")
+    assert hint.endswith(": jidomem policy grant ana admin")
     assert run(*hint.partition(": jidomem ")[2].split()).exit_code == 0
 
     assert "jidomem review accept --all" in run("review").stderr

@@ -3,6 +3,7 @@
 import fcntl
 import os
 import pty
+import re
 import struct
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from cli_world import run, stand_in
 from conftest import decision, intent
 
 import jidomem
+from jidomem_cli import tables
 
 WIDTH = 80
 LONG = (
@@ -150,3 +152,33 @@ def test_a_list_shows_topics_where_there_are_any_and_where_the_width_allows(monk
     narrow = run("ask", "decisions")
     assert "topic" not in narrow.stdout.splitlines()[0]
     assert "left out for want of width: topic" in narrow.stderr
+
+
+@pytest.mark.parametrize("verb", [["ask", "timeline"], ["log"]], ids=" ".join)
+def test_a_narrow_list_keeps_the_time_of_day_and_cuts_the_texts(verb):
+    printed, _ = in_a_terminal(*verb, columns=60)
+    shown = re.findall(r"\d{4}-\d\d-\d\d(?: \d\d:\d\d(?::\d\dZ|Z)?)?", printed)
+
+    assert shown
+    assert all(":" in moment for moment in shown)
+
+
+def test_rows_of_one_minute_keep_the_seconds_that_tell_them_apart():
+    cells = [["one", "2026-11-24 03:52:12Z"], ["two", "2026-11-24 03:52:40Z"]]
+    kept = tables.fitted(["summary", "recorded"], [["a text " * 5, row[1]] for row in cells], 50)[1]
+    assert [row[1] for row in kept] == [row[1] for row in cells]
+
+    cells[1][1] = "2026-11-24 03:53:40Z"
+    kept = tables.fitted(["summary", "recorded"], [["a text " * 5, row[1]] for row in cells], 50)[1]
+    assert [row[1] for row in kept] == ["2026-11-24 03:52Z", "2026-11-24 03:53Z"]
+
+
+def test_a_memory_is_shown_whole_and_wrapped(repository):
+    text = "One paragraph says a lot. " * 20 + "\n\n- and a list of more"
+    with jidomem.open() as memory:
+        item = memory.writer.submit_intent("p", decision(summary="Long", topic="long", rationale=text)).iri
+    printed, _ = in_a_terminal("show", item, columns=60)
+
+    assert " ".join(printed.split()).count("One paragraph says a lot.") == 20
+    assert "- and a list of more" in printed
+    assert [line for line in printed.splitlines() if columns_of(line) > 60] == []

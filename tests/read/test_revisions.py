@@ -68,7 +68,7 @@ def test_a_rationale_of_its_own_is_the_reason_where_none_is_given(memory):
     (replaced,) = memory.reader.why("p", new)["replaced"]
 
     assert [row["reason"] for row in rows] == [None, "it scales"]
-    assert replaced["reason"] is None
+    assert replaced["reason"] == "it scales"
     assert [each["reason"] for each in memory.reader.why("p", old)["replaced_by"]] == ["it scales"]
 
 
