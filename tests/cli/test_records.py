@@ -121,7 +121,7 @@ def test_one_memory_is_explained_in_a_table_or_as_json():
     new = run("revise", OLD, "--supersede", "Use Oxigraph 0.5", "--reason", "faster").stdout.strip()
     resting = run("remember", "loading is fast", "--evidence", MEMORY + OLD, "--evidence", "a trial").stdout.strip()
 
-    table = run("why", OLD)
+    table = run("why", OLD, "-v")
     rests = run("why", resting).stdout
     found = json.loads(run("why", OLD, "--json").stdout)
 
