@@ -14,11 +14,15 @@ _ENDED = "?end jido:hasAssertionStatus jido:Asserted"
 _ANY = "jido:supersededBy|jido:invalidatedBy"
 _UNLESS = "FILTER NOT EXISTS { ?item %s ?by . ?by jido:hasAssertionStatus jido:Asserted }"
 _HELD = "FILTER EXISTS { ?item jido:hasAssertionStatus jido:Asserted }"
+_PROPOSED = "FILTER EXISTS { ?item jido:hasAssertionStatus jido:Proposed }"
+#: The proposals that a memory took the place of, as that which accepts one does: they were never active.
+_ACCEPTED = "accepted"
 #: Each is answered from one index of the store: a million memories take seconds, and minutes in one query of all.
 _COUNTED = (
     ("all", "?item a ?kind"),
     ("invalidated", f"?item jido:invalidatedBy ?end ; a ?kind . {_ENDED}"),
-    ("superseded", f"?item jido:supersededBy ?end ; a ?kind . {_ENDED} {_UNLESS % 'jido:invalidatedBy'}"),
+    ("superseded", f"?item jido:supersededBy ?end ; a ?kind . {_ENDED} {_UNLESS % 'jido:invalidatedBy'} {_HELD}"),
+    (_ACCEPTED, f"?item jido:supersededBy ?end ; a ?kind . {_ENDED} {_UNLESS % 'jido:invalidatedBy'} {_PROPOSED}"),
     ("pending", f"?item jido:hasAssertionStatus jido:Proposed ; a ?kind {_UNLESS % _ANY}"),
     *((status, f"?item jido:decisionStatus {literal(status)} ; a ?kind {_HELD} {_UNLESS % _ANY}")
       for status in UNACCEPTED),
@@ -61,7 +65,8 @@ SELECT ?kind WHERE { ?kind rdfs:subClassOf* jido:MemoryItem }
 def counts(reader: MemoryReader, project: str, **moment: Any) -> dict[str, dict[str, int]]:
     """Return how many memories of each kind are in each state at a *moment*, or now: active, superseded, invalidated,
     pending, of which a curator has yet to accept or reject each, and by the status of decisions proposed, rejected,
-    deprecated. Validity in the world is not judged, but where `valid_at` asks for it.
+    deprecated. A proposal that was accepted is counted as the memory that took its place. Validity in the world is not
+    judged, but where `valid_at` asks for it.
     """
     if all(each is None for each in moment.values()):
         return _now(reader, project)
@@ -99,11 +104,11 @@ def _now(reader: MemoryReader, project: str) -> dict[str, dict[str, int]]:
             if row["kind"] in kinds:
                 of = found.setdefault(local_name(row["kind"]), {})
                 of[status] = of.get(status, 0) + row["count"]
-    return {kind: _by_status(of) for kind, of in sorted(found.items())}
+    return {kind: told for kind, of in sorted(found.items()) if (told := _by_status(of))}
 
 
 def _by_status(of: dict[str, int]) -> dict[str, int]:
     """Return the counts without those of all: what neither ended nor is pending is active."""
-    ended = {status: count for status, count in of.items() if status != "all"}
-    active = of["all"] - sum(ended.values())
+    ended = {status: count for status, count in of.items() if status not in ("all", _ACCEPTED)}
+    active = of["all"] - sum(ended.values()) - of.get(_ACCEPTED, 0)
     return {"active": active, **ended} if active else ended

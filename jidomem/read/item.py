@@ -10,6 +10,7 @@ from typing import Any
 
 from jidomem.active import ACTIVE, ENDED, is_accepted, validity
 from jidomem.errors import NotFound
+from jidomem.excerpt import shortened
 from jidomem.index import OxigraphIndex, Solutions
 from jidomem.index.ids import Ids
 from jidomem.query import FOREVER, to_term
@@ -17,6 +18,7 @@ from jidomem.read import source_names
 from jidomem.terms import Term, Triple, bare, iri, literal, parts
 from jidomem.values import to_value
 from jidomem.vocab import BASE, TYPE, graph_iri, jido, local_name, told_as
+from jidomem.words import normal_text
 
 _COMMIT = "urn:jido:commit:"
 _OF, _WITH, _RECORDED = jido("appliesToProject"), jido("recordedIn"), jido("recordedAt")
@@ -29,6 +31,11 @@ _ID = re.compile(r"[0-9A-Fa-f-]+")
 _NEAREST_AMONG = 2_000
 _SEVERAL, _NEAREST = 10, 3
 _SOME = f"SELECT ?project ?item WHERE {{ ?item {jido('appliesToProject')} ?project }} LIMIT {_NEAREST_AMONG}"
+#: So many memories are named of those whose words are alike, with so many characters of each, from this share on.
+_ALIKE, _SHOWN, _SHARED = 3, 60, 0.5
+_SUMMARIES = f"""SELECT ?project ?item ?summary ?ended WHERE {{
+?item {jido("appliesToProject")} ?project ; {jido("summary")} ?summary
+BIND(EXISTS {{ ?item {jido("supersededBy")}|{jido("invalidatedBy")} ?end }} AS ?ended) }} LIMIT {_NEAREST_AMONG}"""
 
 
 def short_id(item: str) -> str:
@@ -189,8 +196,30 @@ def _missing(index: OxigraphIndex, project: str, asked: str) -> NotFound:
         )
     best = [near[name] for name in get_close_matches(local_name(asked), near, n=3)]
     best = best or source_names.nearest(index, project, asked, _NEAREST)
+    if not best and (alike := _alike(index, project, asked)):
+        listed = " or ".join(f'{short_id(item)} "{shortened(summary, _SHOWN)[0]}"' for item, summary in alike)
+        return NotFound(
+            f"{project} has no memory {asked!r}", hint=f"did you mean {listed}?", candidates=[item for item, _ in alike]
+        )
     hint = f"did you mean {' or '.join(best)}?" if best else _HOW
     return NotFound(f"{project} has no memory {asked!r}", hint=hint, candidates=best)
+
+
+def _alike(index: OxigraphIndex, project: str, asked: str) -> list[tuple[str, str]]:
+    """Return the memories whose summaries share the most words with *asked*, half of these at least, with summaries.
+
+    Those that ended come after the others.
+    """
+    words = set(normal_text(asked).split())
+    found = index.query(_SUMMARIES, graphs=[graph_iri(project)], bindings={"project": _project(project)})
+    assert isinstance(found, Solutions)
+    ranked: list[tuple[float, bool, str, str]] = []
+    for *_, item, summary, ended in found.rows:
+        text = parts(summary or "").text
+        shared = len(words.intersection(normal_text(text).split())) / len(words) if words else 0.0
+        if shared >= _SHARED:
+            ranked.append((-shared, bare(ended or "") != "false", bare(item or ""), text))
+    return [(item, text) for _, _, item, text in sorted(ranked)[:_ALIKE]]
 
 
 def _found(index: OxigraphIndex, project: str, item: str, as_of: object, valid_at: object) -> _Item:

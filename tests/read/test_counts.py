@@ -3,7 +3,7 @@
 from random import Random
 
 from click.testing import CliRunner
-from conftest import fixed_sources
+from conftest import fixed_sources, intent
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reader_world import new_index, reader_of
@@ -16,6 +16,10 @@ from jidomem.read.counts import counts, kept
 from jidomem.serve.http import create_app
 from jidomem_cli.main import cli
 
+ACCEPTED = """PREFIX jido: <https://jido.ai/ontology#>
+SELECT DISTINCT ?item { ?item jido:hasAssertionStatus jido:Proposed ; jido:supersededBy ?end .
+?end jido:hasAssertionStatus jido:Asserted
+FILTER NOT EXISTS { ?item jido:invalidatedBy ?by . ?by jido:hasAssertionStatus jido:Asserted } }"""
 #: What the writer sees to.
 OURS = {"foreign": False, "left_out": ""}
 
@@ -32,9 +36,26 @@ def test_what_there_is_now_is_what_there_is_as_of_the_last_moment(seed):
     now = counts(reader, "demo", as_of=None, valid_at=None)
 
     assert now == counts(reader, "demo", as_of=at(59))
-    assert sum(sum(of.values()) for of in now.values()) == len(
+    accepted = reader.select("demo", ACCEPTED)
+    assert sum(sum(of.values()) for of in now.values()) + len(accepted) == len(
         {name for name, cls in scribe.known if cls != "Evidence"}
     )
+
+
+def test_accepted_proposals_are_not_counted_as_superseded(root):
+    with jidomem.open(root, project="p", sources=fixed_sources()) as memory:
+        for number in range(3):
+            memory.writer.submit_intent("p", intent(summary=f"fact {number}"), propose=True)
+        memory.writer.submit_intent("p", intent(summary="an old fact", iri="urn:old"))
+        memory.writer.submit_intent("p", intent(summary="a new fact", supersedes=["urn:old"]))
+        assert counts(memory.reader, "p") == {"Fact": {"active": 1, "superseded": 1, "pending": 3}}
+
+        for row in memory.reader.ask("proposals", project="p"):
+            memory.writer.confirm("p", row["item"])
+
+        assert counts(memory.reader, "p") == {"Fact": {"active": 4, "superseded": 1}}
+        now = memory.reader.ask("timeline", project="p", limit=1)[0]["recorded"]
+        assert counts(memory.reader, "p", as_of=now) == counts(memory.reader, "p")
 
 
 def test_what_the_history_holds_is_counted_now_and_as_of_a_moment_at_every_door(root):

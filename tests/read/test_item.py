@@ -1,9 +1,10 @@
 from datetime import UTC, datetime
 
 import pytest
+from conftest import intent
 from reader_world import new_index, reader_of, triples, world_index
 
-from jidomem.errors import NotFound
+from jidomem.errors import IntentRefused, NotFound
 from jidomem.read.item import short_id
 from jidomem.vocab import graph_iri
 
@@ -124,3 +125,17 @@ def test_a_short_id_of_several_memories_is_refused_with_all_of_them(short_reader
 def test_the_short_id_we_show_is_one_we_accept(short_reader):
     iri = short_reader.resolve("demo", "0000abcd")
     assert short_reader.resolve("demo", short_id(iri)) == iri
+
+
+def test_a_memory_named_by_words_of_its_summary_is_refused_with_the_nearest_memories(memory):
+    first = memory.writer.submit_intent("p", intent(summary="CI hangs on the worker of the queue")).iri
+    memory.writer.submit_intent("p", intent(summary="The build needs Rust"))
+
+    for name in ("CI hangs", "ci hangs on the worker of the queue"):
+        with pytest.raises(NotFound) as error:
+            memory.reader.resolve("p", name)
+        assert error.value.candidates == (first,) or [*error.value.candidates] == [first]
+        assert error.value.hint == f'did you mean {short_id(first)} "CI hangs on the worker of the queue"?'
+    with pytest.raises(IntentRefused) as refused:
+        memory.writer.submit_intent("p", intent(summary="CI is quick", supersedes=["CI hangs"]))
+    assert refused.value.violations[0].nearest == first

@@ -690,3 +690,28 @@ def test_memories_that_are_never_valid_at_one_moment_do_not_disagree(memory, fir
         assert refusal(memory.writer.submit_intent, "p", given).code == "conflict"
     else:
         assert memory.writer.submit_intent("p", given).status == "asserted"
+
+
+def test_a_fact_on_a_topic_whose_about_may_be_the_same_is_kept_with_a_warning_that_names_the_other(memory):
+    (other, apart) = [memory.writer.submit_intent("p", each).iri for each in (
+        fact(), fact(about=["client"], summary="The port is 99"))]  # fmt: skip
+
+    whole, shared, alike, own = [
+        memory.writer.submit_intent("p", fact(summary="The port is 81", **fields))
+        for fields in ({"about": []}, {"about": ["server", "proxy"]}, {"topic": "host"}, {"about": ["tests"]})
+    ]
+
+    assert [other in "".join(receipt.warnings) for receipt in (whole, shared, alike, own)] == [True, True, False, False]
+    assert apart in "".join(whole.warnings)
+    assert "compared with the same topic and the same about" in whole.warnings[0]
+
+
+def test_the_choices_of_a_contradiction_name_no_memory_that_has_ended(memory):
+    ended = memory.writer.submit_intent("p", decision(summary="Use one", topic="index")).iri
+    now = memory.writer.submit_intent("p", decision(summary="Use two", topic="index", supersedes=[ended])).iri
+
+    with pytest.raises(jidomem.Conflict) as error:
+        memory.writer.submit_intent("p", decision(summary="Use three", topic="index", coexists_with=[ended]))
+
+    fields = [choice.fields for choice in error.value.choices if choice.name == "coexists_with"]
+    assert fields == [{"coexists_with": [now]}]
