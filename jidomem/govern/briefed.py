@@ -433,7 +433,8 @@ def _origin(said: Mapping[str, Any], recorded: datetime, agent: str, source: str
     time = said.get("hasTimestamp")
     moment = time if isinstance(time, datetime) else recorded
     if _is_imported(said):
-        day = [moment.date().isoformat()] if moment != recorded else []
+        # a note has no date: its time is that of its import, also once it was accepted
+        day = [moment.date().isoformat()] if moment != recorded and source != _DOCUMENT else []
         return ["imported", *day, "" if source == _DOCUMENT else source]
     return [_word(agent), moment.date().isoformat(), source]
 
