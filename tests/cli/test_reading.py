@@ -15,7 +15,6 @@ from jidomem_cli.door import Door
 from jidomem_cli.tables import show_rows
 
 LISTS = {
-    "decisions": "list_active_architectural_decisions",
     "tasks": "list_open_tasks",
     "errors": "list_open_errors",
     "conventions": "list_conventions",
@@ -50,12 +49,22 @@ def test_a_list_at_the_command_line_is_the_answer_of_the_reader(kind):
 )
 def test_a_list_is_a_table_with_a_header_and_short_ids(kind, summary):
     # C103
-    header, line = run("memory", kind).stdout.splitlines()
+    header, *lines = run("memory", kind).stdout.splitlines()
 
     assert "summary" in header
-    assert summary in line
+    (line,) = [line for line in lines if summary in line]
     assert "https://" not in line
     assert header.index("summary") == line.index(summary)
+
+
+def test_the_decisions_at_the_command_line_are_those_of_every_sort():
+    # C103
+    with jidomem.open() as memory:
+        every = [row["decision"] for row in memory.reader.ask("decisions", project="p")]
+        architectural = [row["decision"] for row in memory.reader.ask("active-decisions", project="p")]
+
+    assert [row["decision"] for row in rows("memory", "decisions")] == every
+    assert {*architectural} < {*every}
 
 
 def test_each_format_holds_the_same_rows():

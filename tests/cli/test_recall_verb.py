@@ -28,7 +28,7 @@ def test_memories_are_found_by_words_in_every_format():
     lines = run("recall", "cache shipping", "--format", "jsonl").stdout.splitlines()
     assert {json.loads(line)["content"] for line in lines[:2]} == {"the cache holds 2 GiB", "Ship the importer"}
     assert run("recall", "cache", "--format", "csv").stdout.startswith(
-        "score,item,kind,summary,about,agent,recorded,status,time,text\n"
+        "score,item,kind,summary,about,agent,recorded,status,time,text,state,conflicts_with\n"
     )
     assert f'- {FACT} fact: "the cache holds 2 GiB" (architect, 2026-11-21)' in run(
         "recall", "cache", "--format", "md"

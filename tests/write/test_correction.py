@@ -207,7 +207,7 @@ def test_a_correction_is_one_of_those_there_are(memory):
     for ways in ({}, {"confirm": True, "undo": True}, {"invalidate": True, "changes": {"topic": "x"}, "reason": "x"}):
         with pytest.raises(InvalidRequest, match="in one way"):
             memory.writer.correct("p", item, **ways)
-    with pytest.raises(InvalidRequest, match="for a reason"):
+    with pytest.raises(InvalidRequest, match="a withdrawal needs a reason"):
         memory.writer.correct("p", item, invalidate=True)
 
 
@@ -367,7 +367,7 @@ def test_what_makes_no_correction_is_answered_with_those_there_are(memory):
         assert refusal.value.hint == (
             "give one of `supersede`, `invalidate`, `confirm` and `undo`, or fields to change"
         )
-    with pytest.raises(InvalidRequest, match="what is withdrawn is withdrawn for a reason") as refusal:
+    with pytest.raises(InvalidRequest, match="a withdrawal needs a reason") as refusal:
         memory.writer.correct("p", item, invalidate=True, reason="")
     assert refusal.value.hint == "give `reason`: why it is wrong"
 
