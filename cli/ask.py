@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
 
 import click
 
 from jidomem import Jidomem
 from jidomem.active import STATUSES
 from jidomem.errors import InvalidRequest
-from jidomem.query import NamedQuery
+from jidomem.query import NamedQuery, Param, snake
 from jidomem_cli.door import ROWS, Door, Verb, pass_door
 from jidomem_cli.tables import form_of, show_rows
 
@@ -29,32 +30,39 @@ STATUS = click.option(
 )
 
 
-@click.command(cls=Verb, formats=ROWS, paged=True, as_of=True, valid_at=True)
+@click.command(
+    cls=Verb, formats=ROWS, paged=True, as_of=True, valid_at=True, context_settings={"ignore_unknown_options": True}
+)
 @click.argument("name", required=False)
-@click.argument("params", nargs=-1, metavar="[PARAM=VALUE]...")
+@click.argument("params", nargs=-1, metavar="[PARAM=VALUE | --PARAM VALUE]...", type=click.UNPROCESSED)
 @INCLUDE_INACTIVE
 @STATUS
 @pass_door
 def ask(door: Door, name: str | None, params: tuple[str, ...], include_inactive: bool, status: str | None) -> None:
     """Answer the question NAME; without one, list the questions by the role that asks them.
 
-    PARAM=VALUE gives a parameter that the list names, such as actionable_only=true; an agent or a session is given by
-    its name or IRI. Moments, the status and what is not active have options.
+    PARAM=VALUE or --PARAM VALUE gives a parameter that the list names, such as actionable_only=true; an agent or a
+    session is given by its name or IRI. Moments, the status and what is not active have options.
 
     Examples:
       jidomem ask
       jidomem ask open-tasks actionable_only=true --limit 5
       jidomem ask decisions --status rejected
       jidomem ask tasks-of-agent agent=ana
+      jidomem ask changes --since 2026-11-17
       jidomem ask architect/active-decisions --as-of 2026-11-01 --format csv
     """
+    if name is not None and name.startswith("-"):
+        raise InvalidRequest("name the question first", hint=f"jidomem ask QUESTION {name} VALUE")
     if name is None:
         if include_inactive or any(value is not None for value in (status, door.as_of, door.limit, door.cursor)):
             raise InvalidRequest("the list of questions is shown whole", hint="name a question, such as open-tasks")
         _show_playbook(door, door.open())
         return
     memory = door.read()
-    given = dict(map(_param, params)) | ({} if status is None else {"status": status})
+    query = memory.playbook.get(name)
+    door.options = {**door.options, **{snake(param.name): _option(param) for param in query.params}}
+    given = dict(map(_param, _pairs(query, params))) | ({} if status is None else {"status": status})
     answer(door, memory, name, include_inactive=include_inactive, params=given)
 
 
@@ -91,6 +99,37 @@ def _show_playbook(door: Door, memory: Jidomem) -> None:
 def _own(query: NamedQuery) -> list[str]:
     """Return the parameters of a query that are given as NAME=VALUE, without those that have an option."""
     return [str(param) for param in query.params if param.name.lower() not in _OPTIONS and param.type != "status"]
+
+
+def _option(param: Param) -> str:
+    return f"--{snake(param.name).replace('_', '-')}"
+
+
+def _pairs(query: NamedQuery, words: Sequence[str]) -> Iterator[str]:
+    """Yield *words* with each option that is a parameter of *query*, and its value, as NAME=VALUE.
+
+    Raises click.NoSuchOption for an option that is none, and InvalidRequest for one without a value.
+    """
+    options = {_option(param): param for param in query.params}
+    left = [*words]
+    while left:
+        word = left.pop(0)
+        if not word.startswith("-"):
+            yield word
+            continue
+        flag, equals, value = word.partition("=")
+        param = options.get(flag)
+        if param is None:
+            own = [name for option in click.get_current_context().command.params for name in option.opts]
+            near = get_close_matches(flag, dict.fromkeys([*options, *(name for name in own if name.startswith("--"))]))
+            raise click.NoSuchOption(flag, possibilities=near, ctx=click.get_current_context())
+        if not equals and param.type == "boolean" and (not left or left[0] not in ("true", "false")):
+            value = "true"
+        elif not equals:
+            if not left:
+                raise InvalidRequest(f"{flag} needs a value", hint=f"write {flag} VALUE")
+            value = left.pop(0)
+        yield f"{snake(param.name)}={value}"
 
 
 def _param(word: str) -> tuple[str, str]:

@@ -170,7 +170,7 @@ class NamedQuery:
         if param.name in values:
             return to_term(values[param.name], param.type, snake(param.name))
         if param.default is None:
-            hint = f"give {snake(param.name)}, {_described(param.type, param.name)}"
+            hint = f"give `{snake(param.name)}`, {_described(param.type, param.name)}"
             raise InvalidRequest(f"{self.role}/{self.name} needs the parameter {snake(param.name)!r}", hint=hint)
         return param.default
 

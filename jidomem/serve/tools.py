@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from jidomem.active import STATUSES
-from jidomem.errors import IntentRefused, InvalidRequest, JidomemError
+from jidomem.errors import IntentRefused, InvalidRequest, JidomemError, NotFound
 from jidomem.govern.nearness import SHOWN
 from jidomem.govern.recalled import markdown
 from jidomem.intent import FIELDS
+from jidomem.query import snake
+from jidomem.read import Playbook
 from jidomem.read.counts import counts, kept, pending
 from jidomem.read.tables import plain
 from jidomem.serve.desk import Desk
@@ -176,6 +178,23 @@ def playbook(desk: Desk) -> list[dict[str, str]]:
     ]
 
 
+def _mended_question(given: Arguments, error: JidomemError) -> Arguments | None:
+    """Return the arguments with those that are parameters of the question among `params`."""
+    astray = [name for name in given if name not in ASK.takes]
+    try:
+        query = Playbook().get(str(given.get("name")))
+    except NotFound:
+        return None
+    known = {snake(param.name) for param in query.params}
+    params = given.get("params", {})
+    if not astray or not isinstance(params, dict) or not all(name in known for name in astray):
+        return None
+    if {violation.field for violation in error.violations} - {*astray}:
+        return None
+    rest = {name: value for name, value in given.items() if name in ASK.takes}
+    return {**rest, "params": {**params, **{name: given[name] for name in astray}}}
+
+
 def _status(desk: Desk, given: Arguments) -> Told:
     memory, project = desk.memory, desk.project
     version = memory.catch_up(project)
@@ -211,6 +230,7 @@ ASK = Tool(
     },
     {"rows": _LIST, "cursor": _MAYBE, "questions": _LIST},
     _ask,
+    mend=_mended_question,
 )
 TOOLS: tuple[Tool, ...] = (
     REMEMBER,

@@ -417,3 +417,21 @@ def test_an_argument_that_cannot_be_meant_is_misuse_with_a_way_on(words):
 
     assert (result.exit_code, result.stdout) == (2, "")
     assert "hint: " in result.stderr
+
+
+def test_a_parameter_of_a_question_is_given_as_an_option_too():
+    asked = ("ask", "changes", "--format", "csv")
+    expected = run("ask", "changes", "since=2026-11-20", "--format", "csv").stdout
+
+    assert len(expected.splitlines()) > 1
+    assert run(*asked, "--since", "2026-11-20").stdout == run(*asked, "--since=2026-11-20").stdout == expected
+    assert run("ask", "open-tasks", "--actionable-only", "--limit", "9").exit_code == 0
+    for words, hint in (
+        (["changes"], "give --since, a date or time such as 2026-11-17 or 2026-11-17T09:00:00Z"),
+        (["changes", "--since", "x"], "give one of: --since 2026-11-17, "),
+        (["changes", "--since"], "write --since VALUE"),
+        (["--since", "2026-11-17", "changes"], "jidomem ask QUESTION --since VALUE"),
+    ):
+        assert f"hint: {hint}" in run("ask", *words).stderr
+    refused = run("ask", "changes", "--sinse", "2026-11-20")
+    assert (refused.exit_code, "Did you mean" in refused.stderr, "--since" in refused.stderr) == (2, True, True)

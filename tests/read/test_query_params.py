@@ -72,7 +72,7 @@ def test_a_value_of_another_type_is_refused_by_name(name, value):
 def test_a_missing_parameter_is_refused_by_name():
     with pytest.raises(InvalidRequest, match="planner/mine needs the parameter 'who'") as refusal:
         QUERY.bind({"project": "demo", "what": "text"})
-    assert refusal.value.hint == "give who, an IRI such as https://jido.ai/agents/architect"
+    assert refusal.value.hint == "give `who`, an IRI such as https://jido.ai/agents/architect"
 
 
 @pytest.mark.parametrize("name", ["session", "agent"])

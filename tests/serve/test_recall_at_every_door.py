@@ -189,3 +189,15 @@ def test_every_door_that_answers_says_how_many_matches_are_not_active(memory, do
     notice = told["inactive"]["notice"]
     assert notice.startswith("1 inactive record matches")
     assert "(1 proposed): add " in notice
+
+
+def test_a_parameter_of_a_question_beside_params_is_refused_with_the_call_that_gives_it_in_params(memory):
+    ask = next(tool for tool in TOOLS if tool.name == "ask")
+    memory.writer.remember("p", "quagga")
+
+    refused = call(ask, Desk(memory, "ana"), {"name": "changes", "since": "2026-01-01", "limit": 2})
+    unknown = call(ask, Desk(memory, "ana"), {"name": "changes", "until": "2026-01-01"})
+
+    assert refused.values["retry"] == {"name": "changes", "limit": 2, "params": {"since": "2026-01-01"}}
+    assert not call(ask, Desk(memory, "ana"), refused.values["retry"]).is_error
+    assert "retry" not in unknown.values
