@@ -38,9 +38,11 @@ CONFLICTS = "conflicts_with"
 #: Between two columns; and a text in a column of a narrow terminal has so many characters, before others are left out.
 _BETWEEN, _LEAST = 2, 16
 #: The columns that a narrow terminal goes without, the first of these first.
-_LEAST_WANTED = ("parts", "topic", "session", "sessions", "agent", "agents", "about", "kind", "level", "recorded")
-_MOMENT = re.compile(r"^(\d{4}-\d\d-\d\d)(?: (\d\d:\d\d):\d\dZ)?$")
+_LEAST_WANTED = ("parts", "topic", "session", "sessions", "agent", "agents", "about", "kind", "level")
+_MOMENT = re.compile(r"^(\d{4}-\d\d-\d\d)(?: (\d\d:\d\d)(?::\d\d)?Z)?$")
 _MIDNIGHT = time()
+#: The column of moments that keeps the time of day where the others become dates.
+_RECORDED = "recorded"
 #: What stands before the text below a row.
 INDENT = "    "
 #: The width of a curator's lists where there is no terminal: people read them through a pipe, too.
@@ -225,7 +227,8 @@ def fitted(
     """Return columns and cells whose lines have at most *width* characters, and the columns that are left out for it.
 
     Moments lose their seconds, unless these tell rows apart; then columns of _LEAST_WANTED are left out while a text
-    would be cut to fewer than _LEAST characters, then the longest texts are cut; moments only where they have no room.
+    would be cut to fewer than _LEAST characters, then moments but for _RECORDED become dates and the longest texts are
+    cut; moments only where they have no room.
 
     >>> fitted(["item", "summary"], [["0000abcd", "Use Oxigraph as the index"]], 24)
     (['item', 'summary'], [['0000abcd', 'Use Oxigraph…']], [])
@@ -243,13 +246,19 @@ def fitted(
         for at, column in shortened_columns.items():
             for row, text in zip(texts[1:], column, strict=True):
                 row[at] = text
-    for name in _LEAST_WANTED:
+    times = ["time", _RECORDED] if _RECORDED in columns else []
+    for name in (*_LEAST_WANTED, *times):
         flexible = [wide for at, wide in widths().items() if at not in moments]
-        if not flexible or _longest(widths(), width, moments) >= min(_LEAST, max(flexible)):
+        least = _LEAST // 2 if name == _RECORDED else _LEAST
+        if not flexible or _longest(widths(), width, moments) >= min(least, max(flexible)):
             break
         if name in columns and (at := [*columns].index(name)) in kept:
             kept.remove(at)
             left_out.append(name)
+    if _longest(widths(), width, moments) < _LEAST:
+        for at in (at for at in kept if at in moments and not columns[at].startswith(_RECORDED)):
+            for row in texts[1:]:
+                row[at] = _MOMENT.sub(r"\1", row[at])
     fewest = sum(wide if at in moments else 1 for at, wide in widths().items()) + _BETWEEN * (len(kept) - 1)
     moments = moments if fewest <= width else set()
     longest = _longest(widths(), width, moments)
