@@ -33,7 +33,9 @@ def remember(door: Door, /, text: str, dry_run: bool, **fields: Any) -> int:
       jidomem remember "No print" --type convention --enforcement-level Strict --about "src/**" --forbids "print[(]"
     """
     memory = door.open()
-    checks = [[_CHECKS[name], {"@value": value}] for name in _CHECKS for value in fields.pop(name)]
+    patterns = [(name, value) for name in _CHECKS for value in fields.pop(name)]
+    flags = {value: f"--{name.replace('_', '-')}" for name, value in patterns}
+    checks = [[_CHECKS[name], {"@value": value}] for name, value in patterns]
     fields |= {"extra_triples": checks} if checks else {}
     values = as_named_here(memory, given(fields))
     try:
@@ -41,6 +43,8 @@ def remember(door: Door, /, text: str, dry_run: bool, **fields: Any) -> int:
     except JidomemError as refusal:
         if not text.strip():
             refusal.hint = 'say what to remember: jidomem remember "the build needs Rust 1.80"'
+        if at_fault := [flags[each.value] for each in refusal.violations if each.value in flags]:
+            refusal.hint = refusal.hint.replace("`extra_triples`", " and ".join(dict.fromkeys(at_fault)))
         tell(refusal, door, options=as_options if text.strip() else None)
         return refusal.exit_code
     show_receipt(door, memory, receipt)

@@ -22,15 +22,17 @@ _END = "```\n"
 _LEFT_OUT = "At least {} more matched.\n"
 #: Where sentences of a text are left out: at its beginning, its end or between two.
 _GAP = re.compile(r"(?:^|(?<= ))…(?= |$)")
+_SHOW = "jidomem show {}"
 _OPTIONS = ("include_inactive=true", "--include-inactive")
 
 
-def markdown(result: Found, option: str = _OPTIONS[0]) -> str:
+def markdown(result: Found, option: str = _OPTIONS[0], show: str = _SHOW) -> str:
     """Return what was recalled as Markdown: a line a memory, how many were left out, and how many are not active.
 
-    The *option* is what shows these: the one of the command line or that of all other interfaces.
+    The *option* is what shows these: the one of the command line or that of all other interfaces. By *show*, which is
+    no longer than the command, a memory that is cut is read whole.
     """
-    lines = [_line(hit) for hit in result.entries] or ["nothing\n"]
+    lines = [_line(hit, show) for hit in result.entries] or ["nothing\n"]
     left = result.metadata["left_out"] or int(result.metadata["more"])
     return "".join(
         [_OPENING, _FENCE, *lines, _END, *([_LEFT_OUT.format(left)] if left else []), _notice(result, option)]
@@ -95,7 +97,7 @@ def _first(hits: Sequence[Hit], budget: int) -> Sequence[Hit]:
     return hits
 
 
-def _line(hit: Hit) -> str:
+def _line(hit: Hit, show: str = _SHOW) -> str:
     """Return one memory on one line that nothing in it can end."""
     said = hit.metadata
     content, is_cut = shortened(hit.content, LONGEST)
@@ -103,7 +105,7 @@ def _line(hit: Hit) -> str:
     answer = f"; text: {quoted(hit.excerpt, EXCERPT)[0]}" if hit.excerpt else ""
     short = local_name(hit.id)[-8:]
     is_cut = is_cut or _GAP.search(hit.excerpt) is not None
-    mark = f" [cut; jidomem show {short}]" if is_cut else ""
+    mark = f" [cut; {show.format(short)}]" if is_cut else ""
     status = state_text(said["status"], said.get("state")).removeprefix(ACTIVE).removeprefix(", ")
     rivals = disagreement(said.get("conflicts_with", ()))
     about = ", ".join(_word(str(place)) for place in said["about"][:3])

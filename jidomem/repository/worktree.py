@@ -12,9 +12,11 @@ from pathlib import Path
 
 from jidomem.anchor import path_of
 from jidomem.repository.ignored import is_ignored
+from jidomem.words import misspelling_of
 
 #: The largest file that is anchored, and how much is read for one memory.
 LARGEST, AT_ONCE = 4 * 1024 * 1024, 16 * 1024 * 1024
+_FILE = re.compile(r"(?!/)[^\s:*?\[\]{}\\]+/[^\s:*?\[\]{}\\/]*[^\s:*?\[\]{}\\/.]\.[A-Za-z0-9]{1,10}")
 _RULES = 256 * 1024
 _SHA256 = re.compile(r"^\s*objectformat\s*=\s*sha256\s*$", re.IGNORECASE | re.MULTILINE)
 
@@ -65,6 +67,29 @@ class Worktree:
     def has(self, path: str) -> bool:
         """Return whether something is at *path*."""
         return os.path.lexists(self.base / path)
+
+    def absent(self, entries: Iterable[str]) -> dict[str, str | None]:
+        """Return those of *entries* that name a file which is not there, each with the path it is misspelt for.
+
+        A name with a folder and an ending is one, where no other sign says that it is a pattern or an address.
+        """
+        named = dict.fromkeys(entry for entry in entries if _FILE.fullmatch(entry))
+        return {entry: self._respelt(entry) for entry in named if not self.has(entry)}
+
+    def _respelt(self, path: str) -> str | None:
+        """Return the path of a file whose folders and name those of *path* are slips of the pen for."""
+        respelt: list[str] = []
+        for part in path.split("/"):
+            folder = self.base.joinpath(*respelt)
+            if part == ".." or not os.path.lexists(folder / part):
+                try:
+                    part = misspelling_of(part, os.listdir(folder)) or ""
+                except OSError:
+                    return None
+                if part in ("", ".git"):
+                    return None
+            respelt.append(part)
+        return "/".join(respelt)
 
     def configuration(self) -> str:
         """Return the text of the configuration of the repository, empty where there is none."""

@@ -117,6 +117,7 @@ class Jidomem(Held, Recalls, Governed):
                     literal=given.limits.literal,
                     find=self.reader.find,
                     blobs=self.tree.blobs if self.tree else lambda paths: {},
+                    absent=self.tree.absent if self.tree else lambda paths: {},
                 )
             return self._writer
 

@@ -37,4 +37,4 @@ def recall(site: Site, project: str) -> Response:
     found = site.memory.recall(asked.pop("query"), project, **asked, **({"agent_id": who} if who else {}))
     if form == "json":
         return wire.answer(found.to_dict())
-    return Response(markdown(found), content_type=f"{MARKDOWN}; charset=utf-8")
+    return Response(markdown(found, show="GET memories/{}"), content_type=f"{MARKDOWN}; charset=utf-8")

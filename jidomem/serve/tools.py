@@ -139,7 +139,7 @@ def _why(desk: Desk, given: Arguments) -> Told:
 def _recall(desk: Desk, given: Arguments) -> Told:
     asked = dict(given)
     result = desk.memory.recall(asked.pop("query"), agent_id=desk.agent, **asked)
-    values, text = plain(result.to_dict()), markdown(result)
+    values, text = plain(result.to_dict()), markdown(result, show="why {}")
     if not desk.is_briefed:
         text = f"{_briefing(desk, {'budget_tokens': OPENING}).text}\n{text}"
     return Told(values, text)

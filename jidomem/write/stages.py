@@ -50,6 +50,8 @@ _WRITER_POLICY = AgentPolicy("MemoryWriter", ("CanWriteMemory", "CanQueryMemory"
 
 #: What is refused whatever the policy does with disagreement.
 _NEVER_ACCEPTED = ("stale_supersession", "same_key")
+#: What the guard holds files to.
+_CHECKS = {f"{vocab.JIDO}{name}" for name in ("forbidsPattern", "requiresPattern", "checkCommand")}
 #: How many of the memories that disagree a refusal gives in full.
 _SHOWN_WHOLE = 10
 
@@ -63,7 +65,7 @@ class Manner:
     With *as_it_was* it says again what was in force, which stands as it stood, beside what it disagreed with then.
     It is to be the one of a key *under* which other memories are known. What is *ending*, as others of its commit take
     its place, disagrees with nothing. One that *relocates* says what it supersedes said, of a source that was moved,
-    and is confirmed as that was.
+    and is confirmed as that was. The files that it names and that are *absent* come with the nearest that is there.
     """
 
     blobs: Mapping[str, str] = field(default_factory=dict)
@@ -72,6 +74,7 @@ class Manner:
     under: conflict.Under | None = None
     ending: frozenset[str] = frozenset()
     relocates: bool = False
+    absent: Mapping[str, str | None] = field(default_factory=dict)
 
 
 PLAINLY = Manner()
@@ -197,6 +200,11 @@ class Stages:
             validate.check_reason(intent, described, view)
         elif (same := conflict.proposed_already(intent, keys, view)) is not None:
             return self._deduplicated(intent, same, request, view)
+        if status == triples.ASSERTED and self._check_waits(intent, view):
+            warnings = [
+                *warnings,
+                "its check waits for a curator: the guard applies it once one accepts or confirms it",
+            ]
         receipt = Receipt(
             iri=intent.iri or "",
             commit=None,
@@ -213,6 +221,7 @@ class Stages:
                 *warnings,
                 *close,
                 *(() if manner.as_it_was else _odd_moments(proposal, intent, now)),
+                *_absent(manner.absent),
             ),
         )
         kept = [*described, *declared, *triples.relate(intent, status, [c.iri for c in conflicts])]
@@ -389,6 +398,14 @@ class Stages:
             raise Conflict(conflicts, items=items, needs_reason=needs_reason)
         return triples.PROPOSED if policy == "propose" else triples.ASSERTED
 
+    def _check_waits(self, intent: MemoryUpdateIntent, view: View) -> bool:
+        """Return whether *intent* brings a check for the guard that counts only once a curator accepts it."""
+        said = {predicate for subject, predicate, _ in intent.extra_triples if subject == intent.iri}
+        if said.isdisjoint(_CHECKS):
+            return False
+        curators = permission.authority(view, self.policy).curators
+        return bool(curators) and intent.asserted_by not in curators
+
     def _is_functional(self, prop: Term) -> bool:
         declared = self.schema.properties.get(prop)
         return declared is not None and declared.functional
@@ -412,6 +429,12 @@ class Stages:
             return Judged(receipt)
         node = iri(f"{vocab.BASE}submissions/{self.new_id()}")
         return self.judged(receipt, retry.submission(node, intent, request, receipt), view)
+
+
+def _absent(files: Mapping[str, str | None]) -> Iterator[str]:
+    """Yield a warning for each file that is named and not there."""
+    for path, near in files.items():
+        yield f"about names {path}, and there is no such file" + (f"; did you mean {near}?" if near else "")
 
 
 def _odd_moments(proposal: MemoryUpdateIntent, intent: MemoryUpdateIntent, now: datetime) -> Iterator[str]:

@@ -44,15 +44,18 @@ class Submitter:
         find: Callable[[str, str], str],
         literal: int = LITERAL_LIMIT,
         blobs: Callable[[Iterable[str]], Mapping[str, str]] = lambda paths: {},
+        absent: Callable[[Iterable[str]], Mapping[str, str | None]] = lambda paths: {},
     ) -> None:
         """Write to *tail* what *law* lets pass.
 
         *agent* and *session* are who asserts, and where, when a verb names nobody. A text has at most *literal* bytes.
         *find* returns the IRI that a short id, or another name, of a memory of a project stands for, else raises
-        NotFound. *blobs* gives the blob ids of files that a memory is about.
+        NotFound. *blobs* gives the blob ids of files that a memory is about, and *absent* those not there, each
+        with the nearest that is.
         """
         self.agent = agent
         self._blobs = blobs
+        self._absent = absent
         self._find = find
         self._session_name = session
         self._tail = tail
@@ -232,7 +235,10 @@ class Submitter:
     ) -> JudgeFn:
         if isinstance(intent, JidomemError):
             return partial(_refused, intent)
-        manner = Manner(self._blobs(abouts(intent)) if blobs is None else blobs, propose, under=under)
+        about = abouts(intent)
+        held = self._blobs(about) if blobs is None else blobs
+        absent = self._absent(each for each in about if each not in held)
+        manner = Manner(held, propose, under=under, absent=absent)
         return self._judged_by(project_id, intent, manner)
 
     def _judged_by(self, project_id: str, intent: Proposal, manner: Manner) -> JudgeFn:

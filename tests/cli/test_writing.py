@@ -396,3 +396,17 @@ def test_a_list_field_takes_one_triple_or_a_pattern_in_brackets_as_they_stand():
 
     assert task.exit_code == 0, task.stdout
     assert shown(json.loads(task.stdout)["iri"])["properties"]["about"] == ["[ab].py"]
+
+
+def test_a_pattern_that_is_none_is_hinted_at_by_its_option():
+    refused = run("remember", "No x", "--type", "convention", "--enforcement-level", "Strict", "--forbids", "(?=x)y")
+
+    assert refused.exit_code == 3
+    assert "extra_triples" not in refused.stderr
+    assert "--forbids" in refused.stderr
+
+
+def test_a_check_of_no_curator_is_said_to_wait_for_one():
+    words = ["remember", "No print", "--type", "convention", "--enforcement-level", "Strict", "--forbids", "print[(]"]
+    assert "its check waits for a curator" in run(*words).stderr
+    assert "waits" not in run(*words[:1], "No eval", *words[2:-1], "eval[(]", "--agent", "curator").stderr
