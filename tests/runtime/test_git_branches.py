@@ -36,10 +36,13 @@ def git(folder, *args, check=True):
     return done
 
 
-def paste(hint):
-    """Do what a hint says, up to what it adds in brackets."""
+def paste(hint, folder):
+    """Run the commands of a hint where it says, at the root of the repository, up to what it adds in brackets."""
+    where, _, commands = hint.split("   (")[0].partition(": ")
+    assert where == "from the root of the repository"
     named = {f"GIT_{who}_{what}": "a@example.org" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
-    subprocess.run(["bash", "-c", hint.split("   (")[0]], check=True, capture_output=True, env={**os.environ, **named})
+    environment = {**os.environ, **named}
+    subprocess.run(["bash", "-c", commands], cwd=folder, check=True, capture_output=True, env=environment)
 
 
 class Branch:
@@ -197,7 +200,7 @@ def test_where_git_sees_renames_between_packed_branches_the_hint_merges_them(tmp
 
     for found in FileJournal(left.root).damage(STREAM)[:1]:
         assert "git left the marks of a conflict" in found.detail
-        paste(found.hint)
+        paste(found.hint, left.folder)
     assert {commit.id for commit in left.commits()} == both
     assert FileJournal(left.root).verify(STREAM) == ()
 
@@ -245,7 +248,7 @@ def test_line_ends_that_git_rewrote_are_named_and_the_hint_puts_them_right(branc
     assert "its line ends were rewritten: git did so where it was checked out (core.autocrlf)" in found[0].detail
     assert clone.commits() == []
 
-    paste(found[0].hint)
+    paste(found[0].hint, clone.folder)
 
     assert FileJournal(clone.root).verify(STREAM) == ()
     assert [commit.id for commit in clone.commits()] == [commit.id for commit in left.commits()]
@@ -264,7 +267,7 @@ def test_marks_of_a_conflict_are_named_and_the_hint_takes_one_side(branches):
     assert git(left.folder, "merge", "-q", "--no-edit", "FETCH_HEAD", check=False).returncode != 0
     (found,) = FileJournal(left.root).damage(STREAM)
     assert "git left the marks of a conflict in line" in found.detail
-    paste(found.hint)
+    paste(found.hint, left.folder)
     assert FileJournal(left.root).verify(STREAM) == ()
     git(left.folder, "commit", "-q", "--no-edit")
     assert parse(next(left.root.rglob("*.redacted.ttl")).read_bytes()).redacted
