@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -10,17 +11,22 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from conftest import decision, intent
+from conftest import decision, fixed_sources, intent
 from http_world import Client, running
 
 import jidomem
 from jidomem.serve import wire
 from jidomem.serve.http import create_app
+from jidomem.vocab import local_name
 
 
 @pytest.fixture
-def client(memory):
+def client(memory, tmp_path):
     memory.writer.submit_intent("p", decision(topic="store"))
+    with jidomem.open(tmp_path / "branch", sources=fixed_sources()) as branch:  # merged, which nobody judges
+        branch.writer.submit_intent("p", decision(iri="urn:x:branch", topic="store", summary="Use SQLite"))
+    journal = "projects/p/memory"
+    shutil.copytree(tmp_path / "branch" / journal, memory.settings.root / journal, dirs_exist_ok=True)
     memory.writer.submit_intent("p", intent(type="root_cause", summary="no fsync"))  # which explains no error
     return create_app(memory).test_client()
 
@@ -73,7 +79,10 @@ def test_it_comes_as_sarif(client, asked):
 
     assert told.content_type == "application/sarif+json"
     (run,) = json.loads(told.data)["runs"]
-    assert [result["level"] for result in run["results"]] == ["error"]
+    assert {(local_name(result["ruleId"]), result["level"]) for result in run["results"]} == {
+        ("NothingInForceDisagrees", "error"),
+        ("RootCauseExplainsAnError", "warning"),
+    }
 
 
 def test_it_comes_as_junit(client):

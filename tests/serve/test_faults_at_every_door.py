@@ -123,7 +123,7 @@ def test_a_missing_reason_is_asked_for_in_the_words_of_each_interface(root, desk
     withdrawn = run(root, "revise", first, "--invalidate")
 
     assert refused.value.hint == http.json["hint"] == "give `reason`: one sentence that says why"
-    assert mcp.values["hint"] == "give `reason` in `fields`: one sentence that says why"
+    assert mcp.values["hint"] == "give `rationale`: one sentence that says why"
     assert [result.stderr.splitlines()[-1] for result in (said, revised, withdrawn)] == [
         "hint: give --reason TEXT", "hint: give --reason TEXT", "hint: give --reason: why it is wrong",
     ]  # fmt: skip
