@@ -106,7 +106,8 @@ def _in_force(door: Door, memory: Jidomem, form: str, moment: str | None) -> byt
         door.say(f"{left} superseded, withdrawn or only proposed left out: --format turtle has them")
     if form == "mcp-memory":
         return handover.mcp_memory(project, found)
-    texts = node_texts(memory.reader, project, (n for one in found for n in one["properties"].get("derivedFrom", ())))
+    worded = (node for one in found for name in handover.WORDED for node in one["properties"].get(name, ()))
+    texts = node_texts(memory.reader, project, worded)
     moment = moment or now().isoformat(timespec="seconds")
     return handover.markdown(project, found, memory.schema.is_a, moment, texts)
 

@@ -28,6 +28,8 @@ _MARKUP = re.compile(r"[\\`*_\[\]<>&#~|!]")
 _BEGINS = re.compile(r"^([-+=]|\d+(?=[.)]))")
 _DONE = frozenset({"Completed"})
 _INSTEAD, _EVIDENCE, _SOURCE = "hasAlternative", "derivedFrom", "source"
+#: Properties whose values are shown by their texts.
+WORDED = (_INSTEAD, _EVIDENCE)
 #: What is told of a memory by name, where it says it.
 _NAMED = (
     ("about", "About"), ("topic", "Topic"), (_INSTEAD, "Instead of"), ("assignedTo", "Assigned to"),
@@ -45,11 +47,11 @@ def markdown(
 ) -> bytes:
     """Return the memories as one Markdown page, a list for each of HEADINGS; *is_a* tells the classes of a class.
 
-    Each entry says what is remembered, then why, of what, by whom and when, and the id to ask for more by. Evidence is
-    shown by its text in *texts*, the file that a memory was imported from by its path.
+    Each entry says what is remembered, then why, of what, by whom and when, and the id to ask for more by. Alternatives
+    and evidence are shown by their text in *texts*, the file that a memory was imported from by its path.
     """
     below: dict[str, list[str]] = {heading: [] for heading in HEADINGS.values()}
-    for memory in _with_grounds(_told_once(memories), texts):
+    for memory in _with_grounds(_told_once(memories, texts), texts):
         heading = next(title for cls, title in HEADINGS.items() if is_a(jido(memory["class"]), jido(cls)))
         below[heading].append(_entry(memory))
     front = f"---\nproject: {project}\nas_of: {moment}\nwritten_by: jidomem export\n---\n\n# The memory of {project}\n"
@@ -77,14 +79,13 @@ def mcp_memory(project: str, memories: Iterable[Memory]) -> bytes:
     return "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in lines).encode()
 
 
-def _told_once(memories: Iterable[Memory]) -> list[Memory]:
+def _told_once(memories: Iterable[Memory], texts: Mapping[str, str] = MappingProxyType({})) -> list[Memory]:
     """Return the memories, less those that withdraw others; what was rejected is told by its decision alone."""
     by_iri = {memory["iri"]: memory for memory in memories if memory["class"] != "DeletedMarker"}
     told = []
     for memory in by_iri.values():
-        others = [by_iri[each] for each in memory["properties"].get(_INSTEAD, ()) if each in by_iri]
-        if others:
-            words = [_one(other, "summary") for other in others]
+        if others := memory["properties"].get(_INSTEAD, ()):
+            words = [_one(by_iri[each], "summary") if each in by_iri else texts.get(each, each) for each in others]
             memory = {**memory, "properties": {**memory["properties"], _INSTEAD: words}}
         told.append(memory)
     folded = {each for memory in by_iri.values() for each in memory["properties"].get(_INSTEAD, ())}

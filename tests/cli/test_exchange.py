@@ -119,6 +119,16 @@ def test_the_page_names_the_file_and_the_evidence_that_a_memory_came_from_and_no
     assert re.search(r"decision, dated 2018-03-02, recorded \d{4}-\d\d-\d\d by \w+, ", page)
 
 
+def test_the_page_names_what_a_decision_did_not_choose(run):
+    alternatives = ["--alternatives", "a file", "--alternatives", "SQLite"]
+    run("remember", "Use Jena", "--type", "decision", "--rationale", "it embeds", *alternatives, "--agent", "ana")
+
+    page = run("export", "--format", "markdown").stdout
+
+    assert [line for line in page.splitlines() if "Instead of" in line] == ["  Instead of: a file; SQLite"]
+    assert "## Further memories" not in page
+
+
 def test_an_export_into_a_folder_is_named_after_its_project(run, tmp_path):
     # C024
     run("export", "-o", ".")

@@ -12,6 +12,7 @@ from markdown_it import MarkdownIt
 
 from jidomem.exchange import handover, memory_md
 from jidomem.exchange.mcp_memory import entity_fact, observation_fact, relation_fact
+from jidomem.read.revisions import node_texts
 
 PEERS = Path(__file__).parent.parent / "peers" / "node_modules"
 
@@ -22,7 +23,10 @@ def in_force(memory):
 
 
 def page(memory):
-    return handover.markdown("p", in_force(memory), memory.schema.is_a, "2026-11-23").decode()
+    found = in_force(memory)
+    worded = [node for each in found for name in handover.WORDED for node in each["properties"].get(name, ())]
+    texts = node_texts(memory.reader, "p", worded)
+    return handover.markdown("p", found, memory.schema.is_a, "2026-11-23", texts).decode()
 
 
 def graph(memory):
