@@ -156,7 +156,8 @@ def test_every_door_asks_it_apart_and_shows_what_was_just_kept(both, monkeypatch
     memory, _ = both
     iri = memory.writer.submit_intent("p", intent(summary="just now")).iri
     place = ["--root", str(memory.settings.root), "--project", "p"]
-    monkeypatch.setattr(memory.index, "query", None)  # whoever asks in this process fails
+    asked, query = [], memory.index.query
+    monkeypatch.setattr(memory.index, "query", lambda text, **more: asked.append(text) or query(text, **more))
 
     rows = memory.reader.ask("own-facts", project="p")
     http = create_app(memory).test_client().get("/projects/p/queries/own-facts").json["rows"]
@@ -165,6 +166,8 @@ def test_every_door_asks_it_apart_and_shows_what_was_just_kept(both, monkeypatch
     assert iri in [row["fact"] for row in rows]
     assert [row["fact"] for row in http] == [row["fact"] for row in rows]
     assert [json.loads(line)["fact"] for line in shown.stdout.splitlines()] == [row["fact"] for row in rows]
+    assert "?fact" in memory.playbook.get("own-facts").text
+    assert [text for text in asked if "?fact" in text] == []  # the marks of disagreements alone are found here
 
 
 @pytest.mark.parametrize("name", BOMBS)
