@@ -30,7 +30,7 @@ from jidomem.schema import Schema
 from jidomem.terms import Term, Triple, bare, boolean, date_time, iri, parts
 from jidomem.values import to_value
 from jidomem.version import Version
-from jidomem.vocab import graph_iri, graphs_of, jido, local_name
+from jidomem.vocab import BASE, graph_iri, graphs_of, jido, local_name
 
 if TYPE_CHECKING:  # most processes have none, and load nothing that speaks HTTP
     from jidomem.index.remote_index import RemoteIndex
@@ -39,6 +39,7 @@ if TYPE_CHECKING:  # most processes have none, and load nothing that speaks HTTP
 _SECOND = timedelta(seconds=1)
 _DATES = (jido("validFrom"), jido("validUntil"))
 _STATES, _WITH_STATE = (jido("hasErrorStatus"), jido("hasTaskStatus")), (jido("Error"), jido("Task"))
+_MEMORY = re.compile(re.escape(f"{BASE}memory/") + r"[0-9A-Za-z-]+")
 #: The columns of named queries that name the memory which a row is about.
 _OF_MEMORY = (
     "item", "decision", "task", "err", "conv", "fact", "lesson", "risk", "rule", "root", "subject", "related",
@@ -213,8 +214,9 @@ class MemoryReader(Records):
         return [row | {"conflicts_with": rivals[row[column]]} if row[column] in rivals else row for row in rows]
 
     def _state(self, project: str, row: Mapping[str, Any]) -> dict[str, str]:
-        """Return the state of the task or error that *row* shows; nothing for other memories."""
-        if not any(self._schema.is_a(iri(row["kind"]), family) for family in _WITH_STATE):
+        """Return the state of the task or error that *row* shows; nothing for anything else."""
+        has_state = any(self._schema.is_a(iri(row["kind"]), family) for family in _WITH_STATE)
+        if not has_state or not _is_memory(row["item"]):
             return {}
         graph, name = graph_iri(project), iri(row["item"])
         state = next((term for link in _STATES for _, _, term in self.index.triples(graph, name, link)), None)
@@ -239,11 +241,11 @@ class MemoryReader(Records):
         is_judged = not {"item", "status"} <= {*query.columns} or "validAt" in bindings
         if is_judged or bindings.get("includeInactive") != boolean(True) or not self._has_dates(project):
             return rows
-        as_of, graph = bindings["asOf"], graph_iri(project)
-        moment = bare(min(as_of, date_time(stamp(self._now()))))
+        graph, now = graph_iri(project), date_time(stamp(self._now()))
+        moment = bare(min(bindings.get("asOf", now), now))
 
         def status(row: Mapping[str, Any]) -> str:
-            if row["status"] != ACTIVE:
+            if row["status"] != ACTIVE or not _is_memory(row["item"]):
                 return str(row["status"])
             since, until = ([_moment(each) for _, _, each in self.index.triples(graph, iri(row["item"]), by)]
                             for by in _DATES)  # fmt: skip
@@ -396,6 +398,11 @@ class MemoryReader(Records):
     def find(self, project: str, short: str, *, as_of: object = None) -> str:
         """Return what `resolve` does, among the memories that are indexed already."""
         return item.resolve(self.index, self._ids, project, short, as_of)
+
+
+def _is_memory(value: object) -> bool:
+    """Return whether *value* is the IRI of a memory: a question of a root may show anything as an item."""
+    return isinstance(value, str) and _MEMORY.fullmatch(value) is not None
 
 
 def _reserved(

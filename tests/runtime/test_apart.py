@@ -170,6 +170,19 @@ def test_every_door_asks_it_apart_and_shows_what_was_just_kept(both, monkeypatch
     assert [text for text in asked if "?fact" in text] == []  # the marks of disagreements alone are found here
 
 
+def test_items_that_are_no_memories_are_shown_without_marks(tmp_path):
+    values = "VALUES (?item ?kind ?status) { ('a b>' jido:Task 'active') (7 jido:Task 'active') }"
+    head = HEADER.format(" includeInactive:boolean=false", "item kind status", "item")
+    prefix = "PREFIX jido: <https://jido.ai/ontology#>\n"
+    columns = "?project ?includeInactive ?item ?kind ?status"
+    lay(tmp_path / "root", short=f"{head}{prefix}SELECT {columns} WHERE {{ {values} }} ORDER BY ?item")
+    with jidomem.open(tmp_path / "root", project="p") as memory:
+        memory.writer.submit_intent("p", intent(valid_until="2999-01-01"))
+        for options in ({}, {"include_inactive": True}):
+            rows = memory.reader.ask("short", project="p", **options)
+            assert [(row["item"], row["status"]) for row in rows] == [(7, "active"), ("a b>", "active")]
+
+
 @pytest.mark.parametrize("name", BOMBS)
 def test_one_without_end_is_cut_while_others_are_answered_and_leaves_nothing_running(tmp_path, name):
     # Given a root whose question takes more than it may
