@@ -147,7 +147,7 @@ def _bring_in(
     is_new = [not is_here(writer, project, statement) for statement in statements]
     new = [statement for statement, wanted in zip(statements, is_new, strict=True) if wanted]
     outcomes = chain.from_iterable(
-        writer.submit_many(project, [statement.intent for statement in some], propose=proposed)
+        writer.submit_many(project, [statement.intent for statement in some], propose=proposed, imported=True)
         for proposed, some in groupby(new, key=lambda statement: statement.proposed)
     )
     entries = []

@@ -43,8 +43,13 @@ def declare_objects(intent: MemoryUpdateIntent, view: View, schema: Schema) -> l
     return triples
 
 
-def check_terms(triples: list[Triple], view: View, schema: Schema, policy: Policy) -> list[str]:
-    """Return warnings; raise IntentRefused unless every term is declared and stands where the ontology allows it."""
+def check_terms(
+    triples: list[Triple], view: View, schema: Schema, policy: Policy, *, keep_values: bool = False
+) -> list[str]:
+    """Return warnings; raise IntentRefused unless every term is declared and stands where the ontology allows it.
+
+    With *keep_values* an undeclared value is a warning.
+    """
     types: dict[Term, frozenset[Term]] = {}
     for subject, _, value in [triple for triple in triples if triple[1] == TYPE]:
         types[subject] = types.get(subject, _NONE) | {value}
@@ -73,6 +78,9 @@ def check_terms(triples: list[Triple], view: View, schema: Schema, policy: Polic
         problem = _term_problem((subject, predicate, value), kinds_of, schema, policy, warnings)
         if problem is None:
             problem = _value_problem((subject, predicate, value), kinds_of, types, schema)
+            if problem is not None and keep_values:
+                warnings[f"{problem.message}: kept as it was"] = None
+                problem = None
         if problem is None and predicate != TYPE:
             problem = _place_problem((subject, predicate, value), kinds_of, schema)
         if problem is not None:

@@ -66,6 +66,7 @@ class Manner:
     It is to be the one of a key *under* which other memories are known. What is *ending*, as others of its commit take
     its place, disagrees with nothing. One that *relocates* says what it supersedes said, of a source that was moved,
     and is confirmed as that was. The files that it names and that are *absent* come with the nearest that is there.
+    One that is *imported* may have undeclared values, which earlier releases accepted.
     """
 
     blobs: Mapping[str, str] = field(default_factory=dict)
@@ -75,6 +76,7 @@ class Manner:
     ending: frozenset[str] = frozenset()
     relocates: bool = False
     absent: Mapping[str, str | None] = field(default_factory=dict)
+    imported: bool = False
 
 
 PLAINLY = Manner()
@@ -361,7 +363,8 @@ class Stages:
         item = iri(intent.iri or "")
         links = [triple for triple in triples.relate(intent, triples.ASSERTED) if triple[0] == item]
         try:
-            warnings = placement.check_terms(described, view, self.schema, self.policy)
+            was_kept = manner.imported or manner.as_it_was
+            warnings = placement.check_terms(described, view, self.schema, self.policy, keep_values=was_kept)
             warnings += self.judge_shapes([*described, *declared, *links], view)
         except IntentRefused as refusal:  # an id that was only just made says nothing to its author
             faults = [replace(fault, message=fault.message.replace(bare(item), "this memory"))

@@ -109,21 +109,45 @@ class Submitter:
 
     @overload
     def submit_many(  # type: ignore[overload-overlap]  # a collection is an iterable that is all there
-        self, project_id: str, intents: Collection[Given], *, atomic: bool = False, propose: bool = False
+        self,
+        project_id: str,
+        intents: Collection[Given],
+        *,
+        atomic: bool = False,
+        propose: bool = False,
+        imported: bool = False,
     ) -> list[Outcome]: ...
 
     @overload
     def submit_many(
-        self, project_id: str, intents: Iterable[Given], *, atomic: Literal[True], propose: bool = False
+        self,
+        project_id: str,
+        intents: Iterable[Given],
+        *,
+        atomic: Literal[True],
+        propose: bool = False,
+        imported: bool = False,
     ) -> list[Outcome]: ...
 
     @overload
     def submit_many(
-        self, project_id: str, intents: Iterable[Given], *, atomic: Literal[False] = False, propose: bool = False
+        self,
+        project_id: str,
+        intents: Iterable[Given],
+        *,
+        atomic: Literal[False] = False,
+        propose: bool = False,
+        imported: bool = False,
     ) -> Outcomes: ...
 
     def submit_many(
-        self, project_id: str, intents: Iterable[Given], *, atomic: bool = False, propose: bool = False
+        self,
+        project_id: str,
+        intents: Iterable[Given],
+        *,
+        atomic: bool = False,
+        propose: bool = False,
+        imported: bool = False,
     ) -> list[Outcome] | Outcomes:
         """Return one receipt or refusal for each intent, in order; each is judged with those before it in view.
 
@@ -133,10 +157,11 @@ class Submitter:
         refusal.
 
         With *atomic* the first refusal is raised, its `position` saying which it was, and nothing at all is written.
-        With *propose* each waits for a curator, as by `submit_intent`.
+        With *propose* each waits for a curator, as by `submit_intent`. Where they are *imported*, from an export of an
+        earlier release or the like, an undeclared value is kept with a warning.
         """
         line = self._line(project_id)
-        judge = partial(self._judge, project_id, propose=propose)
+        judge = partial(self._judge, project_id, propose=propose, imported=imported)
         if atomic:
             return [*line.submit_atomic([judge(intent) for intent in intents])]
 
@@ -232,13 +257,14 @@ class Submitter:
         propose: bool = False,
         blobs: Mapping[str, str] | None = None,
         under: Under | None = None,
+        imported: bool = False,
     ) -> JudgeFn:
         if isinstance(intent, JidomemError):
             return partial(_refused, intent)
         about = abouts(intent)
         held = self._blobs(about) if blobs is None else blobs
         absent = self._absent(each for each in about if each not in held)
-        manner = Manner(held, propose, under=under, absent=absent)
+        manner = Manner(held, propose, under=under, absent=absent, imported=imported)
         return self._judged_by(project_id, intent, manner)
 
     def _judged_by(self, project_id: str, intent: Proposal, manner: Manner) -> JudgeFn:

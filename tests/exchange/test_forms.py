@@ -48,7 +48,7 @@ def imported(memory, data, form):
 def fill(memory):
     first = memory.writer.submit_intent("p", decision(topic="store", alternatives=["Jena", "a file"], evidence=["x"]))
     memory.writer.revise("p", first.iri, changes={"summary": 'Use "QLever"\n\u2028é', "confidence": 0.85}, reason="y")
-    memory.writer.submit_intent("p", intent(type="task", summary="tidy", about=["src/a.py", "jido:odd"]))
+    memory.writer.submit_intent("p", intent(type="task", summary="tidy", about=["src/a.py", "jido:High"]))
 
 
 @pytest.mark.parametrize(("write", "form"), [(jsonld, Form.JSON_LD), (nquads, Form.N_QUADS)])
@@ -64,6 +64,16 @@ def test_what_is_exported_and_imported_elsewhere_exports_the_same(memory, tmp_pa
 
     assert [entry.outcome.to_dict() for entry in report.refusals] == []
     assert [entry.outcome for entry in again.entries] == [None] * len(report.accepted)
+
+
+def test_an_undeclared_value_that_an_earlier_release_exported_is_imported_with_a_warning(memory):
+    memory.writer.submit_intent("p", intent(type="task", summary="tidy", about=["jido:High"]))
+    data = turtle(memory).replace(b"jido:about jido:High", b"jido:about jido:odd")
+
+    with jidomem.open(memory.settings.root.parent / "other") as other:
+        (entry,) = imported(other, data, Form.TURTLE).entries
+        assert "https://jido.ai/ontology#odd is not a declared value: kept as it was" in entry.outcome.warnings
+        assert turtle(other) == data
 
 
 @pytest.mark.parametrize(("write", "form"), [(turtle, Form.TURTLE), (jsonld, Form.JSON_LD), (nquads, Form.N_QUADS)])
