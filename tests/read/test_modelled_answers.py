@@ -96,10 +96,13 @@ class Model:
         found = {}
         for item in self.known(moment, world):
             kind = str(self.said.value(item, rdflib.RDF.type)).removeprefix(JIDO)
-            of = found.setdefault(kind, {})
             status = self.status(item, moment)
-            if status == "proposed" and (item, NS.hasAssertionStatus, NS.Proposed) in self.said:
+            is_proposal = (item, NS.hasAssertionStatus, NS.Proposed) in self.said
+            if is_proposal and status == "superseded":
+                continue  # an accepted proposal is counted as the memory that took its place
+            if is_proposal and status == "proposed":
                 status = "pending"
+            of = found.setdefault(kind, {})
             of[status] = of.get(status, 0) + 1
         return found
 

@@ -27,10 +27,11 @@ def _walked_from_the_first_time_on():
 
 
 class Sorted(Playbook):
-    """The same questions, each answered whole and sorted by the engine."""
+    """The same questions, each answered whole and sorted by the engine, but for pairs, which the engine cannot find."""
 
     def get(self, name):
-        return replace(super().get(name), course=None)
+        query = super().get(name)
+        return query if query.course and query.course.pairs else replace(query, course=None)
 
 
 def modes(query):
