@@ -165,7 +165,7 @@ class MemoryReader(Records):
         start = Cursor.parse(cursor, question) if cursor is not None else None
         if limit is None and start is None:
             rows = self._lists.whole(query, project, _valid(bindings, self._valid_at(query, project, bindings)))
-            return Page(self._marked(query, project, bindings, rows), None)
+            return Page(self._marked(query, project, bindings, rows, bindings.get("asOf")), None)
         if start is None:
             versions = (version, *(self.index.mark(graph).version for graph in graphs_of(project)))
             newest = max(known.recorded_at or "" for known in versions)  # each stream has commits of its own
@@ -173,7 +173,7 @@ class MemoryReader(Records):
             start = Cursor(first_moment(bindings, newest), 0, question, valid_at=valid)
         then = _valid({**bindings, "asOf": start.as_of}, start.valid_at)
         page = self._lists.page(query, project, then, limit, start)
-        return replace(page, rows=self._marked(query, project, bindings, page.rows))
+        return replace(page, rows=self._marked(query, project, bindings, page.rows, then.get("asOf")))
 
     def _only_project(self) -> str:
         """Return the project of a root that has one; raises InvalidRequest where there are several, or none."""
@@ -195,22 +195,23 @@ class MemoryReader(Records):
         whole = moment if not moment.microsecond else moment.replace(microsecond=0) + _SECOND
         return min(bindings["asOf"], date_time(stamp(whole)))
 
-    def _marked(self, query: NamedQuery, project: str, bindings: Mapping[str, Term], rows: Rows) -> Rows:
+    def _marked(
+        self, query: NamedQuery, project: str, bindings: Mapping[str, Term], rows: Rows, as_of: Term | None
+    ) -> Rows:
         """Return *rows* with what their memories are apart from the columns.
 
         That is the `state` of a task or an error in a list of all kinds, and in `conflicts_with` the memories with
-        which one has an unsettled disagreement.
+        which one has an unsettled disagreement at *as_of*, which all pages of a list share.
         """
         rows = self._with_validity(query, project, bindings, rows)
         if {"item", "kind", "status"} <= {*query.columns}:
             rows = [row | self._state(project, row) for row in rows]
         column = next((name for name in query.columns if name in _OF_MEMORY), None)
-        if column is None or "asOf" not in bindings:
+        if column is None or as_of is None or "asOf" not in bindings:
             return rows
-        moments = {name: bare(bindings[name]) for name in ("asOf", "validAt") if bindings.get(name)}
-        rivals = self.conflicts_with(
-            project, {row[column] for row in rows}, as_of=moments["asOf"], valid_at=moments.get("validAt")
-        )
+        valid_at = bare(bindings["validAt"]) if bindings.get("validAt") else None
+        known = {row[column] for row in rows}
+        rivals = self.conflicts_with(project, known, as_of=bare(as_of), valid_at=valid_at)
         return [row | {"conflicts_with": rivals[row[column]]} if row[column] in rivals else row for row in rows]
 
     def _state(self, project: str, row: Mapping[str, Any]) -> dict[str, str]:

@@ -108,6 +108,17 @@ def test_a_settled_disagreement_is_not_marked_and_a_past_one_is_as_of_then(there
     }  # fmt: skip
 
 
+def test_the_next_page_marks_what_disagreed_when_the_first_page_was_read(there):
+    memory, (first, second, *_) = there
+    page = memory.reader.ask_page("decisions", project="p", limit=1)
+    both = decision(summary="quagga in both", topic="store", about=[FILE], supersedes=[first, second])
+    memory.writer.submit_intent("p", both)
+
+    rows = memory.reader.ask_page("decisions", project="p", cursor=page.cursor).rows
+
+    assert {row["decision"]: row.get("conflicts_with") for row in rows} == {first: [second], second: [first]}
+
+
 @pytest.mark.parametrize(
     "words",
     [["recall", "quagga"], ["recall", "quagga", "--format", "md"], ["ask", "timeline"], ["ask", "timeline", "--format",
