@@ -22,8 +22,8 @@ from bench import frame, generate, load
 from bench.frame import Options, Row, Spread, in_turn, percentile, short
 from jidomem import Jidomem
 from jidomem.errors import JidomemError
-from jidomem.journal.files import Stream
-from jidomem.shared import places
+from jidomem.extras.servers import addresses
+from jidomem.journal.journal import Stream
 from tests import postgres_server, seaweed
 from tests.shared.wire import Wire
 
@@ -37,7 +37,7 @@ STREAM = Stream(load.PROJECT)
 PAUSES = {"folder": "0.01"}
 _WATCHER = """
 import sys, time, jidomem
-from jidomem.journal.files import Stream
+from jidomem.journal.journal import Stream
 with jidomem.open(sys.argv[1], project=sys.argv[2]) as memory:
     stream, seen = Stream(sys.argv[2]), memory.catch_up(sys.argv[2])
     print(seen.position, flush=True)
@@ -195,7 +195,7 @@ def _submit(memory: Jidomem, coming: Iterator[Any], number: int) -> None:
 
 def _appended(name: str, address: str, options: Options) -> Row:
     """What the log alone takes: one commit of 2 KB after another, each acknowledged."""
-    log, numbers = places.open_log(address, os.environ), count(1)
+    log, numbers = addresses.open_log(address, os.environ), count(1)
     stream = Stream("alone")
 
     def append() -> None:
@@ -211,7 +211,7 @@ def _appended(name: str, address: str, options: Options) -> Row:
 def _puts(address: str) -> Row:
     """How many objects an append puts, counted on the wire."""
     wire = Wire(os.environ["AWS_ENDPOINT_URL"])
-    log, stream = places.open_log(address, {**os.environ, "AWS_ENDPOINT_URL": wire.endpoint}), Stream("counted")
+    log, stream = addresses.open_log(address, {**os.environ, "AWS_ENDPOINT_URL": wire.endpoint}), Stream("counted")
     wire.asked.clear()
     for number in range(1, 101):
         assert log.append(stream, number, f"{number:064}", os.urandom(2_000))

@@ -15,8 +15,8 @@ import jidomem
 from bench import frame, load
 from bench.frame import Options as Asked
 from bench.frame import Row, Spread, in_turn
-from jidomem.govern.check import Options, check_project
-from jidomem.govern.report import Problem
+from jidomem.check.check import Options, check_project
+from jidomem.check.report import Problem
 
 GOAL = 50_000, 20.0
 REFERENCE = 2_000

@@ -20,9 +20,8 @@ from pathlib import Path
 import jidomem
 from bench import backends, frame, http, load
 from bench.frame import Options, Row, Spread
-from jidomem.shared import checkpoints, places
-from jidomem.shared.ends import FolderEnd, LogEnd
-from jidomem.shared.moving import bring
+from jidomem.extras.servers import addresses, checkpoints
+from jidomem.extras.servers.transfer import FolderEnd, LogEnd, bring
 
 GOAL, OF = 60.0, 1_000_000
 TAIL, AT_ONCE = 50, 1_000  # one of so many memories comes after the checkpoint
@@ -40,7 +39,7 @@ def rows(options: Options) -> Iterator[Row]:
 
 
 def _started(name: str, address: str, source: Path, folder: Path, options: Options) -> Iterator[Row]:
-    log = places.open_log(address, os.environ)
+    log = addresses.open_log(address, os.environ)
     begun = time.perf_counter()
     bring(FolderEnd(source), LogEnd(log))
     _say(f"{name}: filled in {time.perf_counter() - begun:.0f} s")

@@ -15,8 +15,8 @@ from typing import Any
 
 from bench import frame, generate
 from bench.frame import Options, Row, Spread, in_turn
-from jidomem.models import local
-from jidomem.models.local import LocalEmbedder
+from jidomem.models import local_embedder
+from jidomem.models.local_embedder import LocalEmbedder
 
 AT_ONCE = 64
 QUESTION = "which compiler does the build need, and since when?"
@@ -24,7 +24,7 @@ QUESTION = "which compiler does the build need, and since when?"
 
 def rows(options: Options) -> Iterator[Row]:
     """The two networks, and the same embedder with threads."""
-    if lacking := local.missing():
+    if lacking := local_embedder.missing():
         yield Row("local embedder", "-", f"not installed: {', '.join(lacking)}")
         return
     texts = [_text(fields) for fields in islice(generate.intents(AT_ONCE, 7, "p"), AT_ONCE)]
@@ -65,7 +65,9 @@ def _published(embedder: LocalEmbedder, texts: Sequence[str]) -> Callable[[], No
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
-    session = onnxruntime.InferenceSession(str(local._installed()), options, providers=["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(
+        str(local_embedder._installed()), options, providers=["CPUExecutionProvider"]
+    )
     _, pieces = embedder._loaded()
 
     def run() -> None:

@@ -22,9 +22,9 @@ import pyoxigraph
 import jidomem
 from bench import frame, load
 from bench.frame import Options, Row, Spread, short
-from jidomem.query import FOREVER, NamedQuery
-from jidomem.terms import Term, line
-from jidomem.vocab import ONTOLOGY_GRAPH, graph_iri
+from jidomem.rdf.terms import Term, ntriples_line
+from jidomem.rdf.vocab import ONTOLOGY_GRAPH, graph_iri
+from jidomem.records.named_query import FOREVER, NamedQuery
 
 WITHIN = 4.0
 LIMIT = 20
@@ -76,7 +76,7 @@ def native(memory: jidomem.Jidomem, program: str, folder: Path) -> tuple[int, st
     text = folder.with_suffix(".nq")
     with text.open("w", encoding="utf-8") as file:
         for graph in graphs:
-            file.writelines(f"{line(triple)[:-1]}<{graph}> .\n" for triple in memory.index.triples(graph))
+            file.writelines(f"{ntriples_line(triple)[:-1]}<{graph}> .\n" for triple in memory.index.triples(graph))
     subprocess.run([program, "load", "-l", folder, "-f", text], check=True, capture_output=True)
     query = memory.playbook.get(QUESTION)
     values = query.bind({"project": load.PROJECT, "asOf": FOREVER})

@@ -12,8 +12,8 @@ import jidomem
 from bench import frame, http, load
 from bench.frame import Options, Row, percentile, short
 from jidomem import MemoryUpdateIntent
-from jidomem.terms import line
-from jidomem.vocab import graph_iri
+from jidomem.rdf.terms import ntriples_line
+from jidomem.rdf.vocab import graph_iri
 
 SUBMIT_MS, QUERY_MS = 50, 25
 CLIENTS = 16
@@ -67,7 +67,7 @@ def _theirs(options: Options, seconds: float) -> dict[str, Any] | None:
         item = f"<{memory.writer.submit_intent(load.PROJECT, MemoryUpdateIntent.from_dict(INTENT)).iri}>"
         memory.catch_up(load.PROJECT)
         graph = graph_iri(load.PROJECT)
-        block = "".join(line(triple) for triple in memory.index.triples(graph) if triple[0] == item)
+        block = "".join(ntriples_line(triple) for triple in memory.index.triples(graph) if triple[0] == item)
     update = f"INSERT DATA {{ GRAPH <{graph}> {{ {block.replace(item, '<urn:item:NUMBER>')} }} }}"
     submit = {"kind": "submit", "path": "/update", "body": update, "media": "application/sparql-update"}
     with http.serving([program, "serve", "-l", str(folder)], "-b", None) as port:

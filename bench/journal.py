@@ -16,9 +16,9 @@ from bench import frame, generate, load
 from bench.frame import Options, Row, Spread, in_turn, seconds, short
 from jidomem.journal import commit as commits
 from jidomem.journal.commit import Commit, parse
-from jidomem.journal.files import FileJournal, Stream
-from jidomem.terms import Triple
-from jidomem.version import Version
+from jidomem.journal.journal import FileJournal, Stream
+from jidomem.rdf.terms import Triple
+from jidomem.records.intent import Version
 
 CALLS = 5
 STREAM = Stream(load.PROJECT)

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator
 
 from bench import frame
 from bench.frame import Options, Row, Spread, in_turn
-from jidomem import schema
-from jidomem.compiled import CompiledJudge
-from jidomem.terms import Triple, date_time, literal
-from jidomem.vocab import BASE, TYPE, jido
+from jidomem.rdf.terms import Triple, date_time, literal
+from jidomem.rdf.vocab import BASE, TYPE, jido
+from jidomem.schema import ontology
+from jidomem.schema.shacl_compiler import CompiledValidator
 
 KINDS = {
     "Fact": {"derivedFrom": f"<{BASE}evidence/e>"},
@@ -42,10 +42,10 @@ def item(kind: str, number: int) -> list[Triple]:
 
 def rows(options: Options) -> Iterator[Row]:
     """The two judges, on forty items of four kinds."""
-    rules = schema.load()
+    rules = ontology.load()
     items = [item(kind, number) for number, kind in enumerate(list(KINDS) * 10)]
     items = [[*rows, *rules._entailed(rows)] for rows in items]
-    judge = CompiledJudge(rules._rules)
+    judge = CompiledValidator(rules._rules)
     times = in_turn({"compiled": _all(judge.findings, items), "pyshacl": _all(judge.reference, items)}, options.rounds)
     middle = Spread.of([each / len(items) * 1e6 for each in times["compiled"]])
     ratio = Spread.ratio(times["pyshacl"], times["compiled"])

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from bench import frame
 from bench.frame import Options, Row, Spread, in_turn, seconds, short
-from jidomem.index.likeness import Likeness, written
+from jidomem.index.vector_search import Likeness, written
 
 SIZES, DIMENSIONS, ASKED, TOP = (1_000, 100_000, 1_000_000), 384, 50, 10
 GOAL_MS, GOAL = 5, 0.95

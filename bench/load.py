@@ -28,20 +28,21 @@ from typing import Any, cast
 import jidomem
 from bench import generate
 from bench.generate import Fields
-from jidomem import clock, resources, schema
-from jidomem.clock import Sources
+from jidomem.base import clock, files
+from jidomem.base.clock import Sources
 from jidomem.errors import JidomemError
-from jidomem.index.document import Mark
+from jidomem.index.results import Watermark
 from jidomem.journal.commit import Commit
-from jidomem.journal.files import FileJournal, Stream
-from jidomem.law import Law
-from jidomem.policy import Policy
-from jidomem.terms import Term, Triple
-from jidomem.vocab import BASE, TYPE
+from jidomem.journal.journal import FileJournal, Stream
+from jidomem.rdf.terms import Term, Triple
+from jidomem.rdf.vocab import BASE, TYPE
+from jidomem.records.policy import Policy
+from jidomem.schema import ontology
+from jidomem.schema.ontology import EffectiveRules
 from jidomem.write import triples
-from jidomem.write.line import CommitLine, Outcome
-from jidomem.write.references import KnownMemories
-from jidomem.write.stages import Stages
+from jidomem.write.group_commit import CommitQueue, Outcome
+from jidomem.write.normalize import KnownMemories
+from jidomem.write.pipeline import Stages
 
 PROJECT = "bench"
 AT_ONCE = 1_000  # intents handed over together
@@ -62,9 +63,9 @@ class Known:
         rows = commit.triples
         self._types |= {s: o for s, p, o in rows if p == TYPE and not s.startswith(f"<{BASE}memory/")}
 
-    def mark(self, graph: str) -> Mark:
+    def mark(self, graph: str) -> Watermark:
         """No other stream has a commit."""
-        return Mark()
+        return Watermark()
 
     def settle(self) -> None:
         """Nothing waits."""
@@ -108,9 +109,9 @@ def build(
 
 def _unjudged(journal: FileJournal, sources: Sources) -> Callable[[list[Fields]], list[Outcome]]:
     """What keeps intents as the writer would, without asking whether it should."""
-    law = Law(schema.load(), Policy())
+    law = EffectiveRules(ontology.load(), Policy())
     stages = Unjudged(law, sources.new_id)
-    line = CommitLine(Stream(PROJECT), cast(Any, Known(journal)), sources, law)
+    line = CommitQueue(Stream(PROJECT), cast(Any, Known(journal)), sources, law)
 
     def submit(some: list[Fields]) -> list[Outcome]:
         return line.submit(
@@ -151,7 +152,7 @@ def _digest() -> str:
     """What decides the bytes of a journal: what is generated, and what the writer makes of it."""
     package = Path(jidomem.__file__).parent
     made = [Path(generate.__file__), Path(generate.__file__).with_name("words.py")]
-    made += [package / "journal" / "commit.py", package / "write" / "triples.py", *resources.ontology()]
+    made += [package / "journal" / "commit.py", package / "write" / "triples.py", *files.ontology_files()]
     return hashlib.blake2b(b"".join(path.read_bytes() for path in made), digest_size=6).hexdigest()
 
 

@@ -24,14 +24,14 @@ from typing import Any
 
 import jidomem
 from bench.recall import SETS, loaded
-from jidomem.clock import Sources
-from jidomem.directive import MemoryQuery
+from jidomem.base.clock import Sources
 from jidomem.errors import IntentRefused, TooLarge
-from jidomem.memoryos.config import MemoryOSConfig
-from jidomem.memoryos.scores import Policy
-from jidomem.models.local import LocalEmbedder
+from jidomem.extras.memoryos.config import MemoryOSConfig
+from jidomem.extras.memoryos.memory_os import MemoryOS
+from jidomem.extras.memoryos.segments import Policy
+from jidomem.models.local_embedder import LocalEmbedder
 from jidomem.providers import execute_directive
-from jidomem.runtime.memoryos.memory_os import MemoryOS
+from jidomem.records.directive import MemoryQuery
 from jidomem.runtime.root import Jidomem
 
 PROJECT, AGENT = "talk", "listener"

@@ -18,15 +18,22 @@ from pathlib import Path
 import jidomem
 from bench import frame
 from bench.frame import Options, Row, Spread, in_turn, percentile
-from jidomem.memoryos.config import MemoryOSConfig
-from jidomem.memoryos.retrieval import Question
-from jidomem.memoryos.scores import Policy, fscore
-from jidomem.memoryos.tiers import SystemMemory, Tiers
-from jidomem.memoryos.values import DialoguePage, DialogueSegment, KnowledgeEntry, ObjectPersona, SystemEntry
-from jidomem.models.hashed import HashedStems
+from jidomem.extras.memoryos.config import MemoryOSConfig
+from jidomem.extras.memoryos.memory_os import MemoryOS
+from jidomem.extras.memoryos.retrieval import Question
+from jidomem.extras.memoryos.segments import Policy, fscore
+from jidomem.extras.memoryos.values import (
+    DialoguePage,
+    DialogueSegment,
+    KnowledgeEntry,
+    ObjectPersona,
+    SystemEntry,
+    SystemMemory,
+    Tiers,
+)
+from jidomem.models.embeddings import HashedStems
 from jidomem.models.offline import OfflineModel
-from jidomem.runtime.memoryos.memory_os import MemoryOS
-from jidomem.spaces.step import Step
+from jidomem.records.directive import Step
 
 SEGMENTS, PAGES, NUMBERS, ENTRIES, PERSONAS, FACTS = 200, 50, 384, 1_000, 3, 100
 GOAL_MS = 20

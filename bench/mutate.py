@@ -68,11 +68,11 @@ TARGETS = {
         ("--ignore-glob=*/test_stateful*.py",),  # long, and other tests notice the same
     ),
     "commit": Target(
-        ("jidomem/journal/commit.py", "jidomem/journal/redaction.py"),
+        ("jidomem/journal/commit.py", "jidomem/journal/rewrite.py"),
         tuple(f"tests/journal/test_{name}.py" for name in ("commit", "contract", "erasing", "mutations")),
     ),
     "rank": Target(
-        ("jidomem/read/rank.py",),
+        ("jidomem/recall/bm25.py",),
         ("tests/read/test_rank.py", "tests/read/test_recall.py", "tests/read/test_recall_law.py"),
     ),
 }

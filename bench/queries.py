@@ -22,9 +22,9 @@ import pyoxigraph as ox
 import jidomem
 from bench import frame, generate, load
 from bench.frame import Options, Row, Spread, in_turn, seconds, short
-from jidomem.query import NamedQuery, Param, snake, to_term
+from jidomem.rdf.vocab import GRAPHS, ONTOLOGY_GRAPH, graph_iri
+from jidomem.records.named_query import NamedQuery, QueryParameter, snake, to_term
 from jidomem.runtime.root import Jidomem
-from jidomem.vocab import GRAPHS, ONTOLOGY_GRAPH, graph_iri
 
 LIMIT = 50
 #: A page is kept until the memory changes: each time another moment, none of which is there yet, is asked for.
@@ -104,7 +104,7 @@ def _holds(store: Any, graph: str) -> bool:
     return next(store.quads_for_pattern(None, None, None, ox.NamedNode(graph)), None) is not None
 
 
-def _needed(query: NamedQuery) -> list[Param]:
+def _needed(query: NamedQuery) -> list[QueryParameter]:
     return [param for param in query.params if param.default is None and param.name != "project"]
 
 
@@ -113,7 +113,7 @@ def _told(query: NamedQuery, store: Any) -> bool:
     return all(_value(param, store) for param in _needed(query))
 
 
-def _value(param: Param, store: Any) -> str:
+def _value(param: QueryParameter, store: Any) -> str:
     """Some value for a parameter; empty where none can be found."""
     quad = next(store.quads_for_pattern(None, ox.NamedNode(JIDO + TOLD.get(param.name, param.name)), None), None)
     value = "" if quad is None else str(quad.object.value)

@@ -13,7 +13,7 @@ from pathlib import Path
 import jidomem
 from bench import frame, load
 from bench.frame import Options, Row, Spread
-from jidomem.terms import line
+from jidomem.rdf.terms import ntriples_line
 
 GOAL, TIMES = 200_000, 2.0
 ROUNDS = 5
@@ -65,7 +65,7 @@ def _write(memory: jidomem.Jidomem, file: Path) -> None:
     with file.open("w", encoding="utf-8") as out:
         for stream in memory.journal.streams():
             for commit in memory.journal.read(stream):
-                out.writelines(f"{line(triple)}\n" for triple in commit.triples)
+                out.writelines(f"{ntriples_line(triple)}\n" for triple in commit.triples)
 
 
 if __name__ == "__main__":

@@ -22,16 +22,16 @@ from typing import Any
 from uuid import uuid4
 
 import jidomem
-from jidomem.embedder import Vector
-from jidomem.entry import Entry, WriteRequest
+from jidomem.base.clock import format_timestamp
 from jidomem.errors import JidomemError
-from jidomem.index.text_file import Within
-from jidomem.journal.files import Stream
-from jidomem.models.local import LocalEmbedder
-from jidomem.moments import stamp
-from jidomem.read import fusion, profiles
-from jidomem.read.gathering import Asked, gather
-from jidomem.read.search import asked_for
+from jidomem.index.search_tables import SearchFilter
+from jidomem.journal.journal import Stream
+from jidomem.models.local_embedder import LocalEmbedder
+from jidomem.recall import ranking
+from jidomem.recall.bm25 import asked_for
+from jidomem.recall.candidates import Asked, gather
+from jidomem.records.entry import Entry, WriteRequest
+from jidomem.records.interfaces import Vector
 from jidomem.runtime.root import Jidomem
 
 SETS = {"locomo": "locomo/locomo-dev.json", "realtalk": "realtalk", "beam": "beam"}
@@ -77,7 +77,7 @@ class Ours:
     def write(self, turns: Sequence[Any]) -> None:
         assert self._memory is not None
         told = [{"speaker": turn.speaker, "session": str(turn.session), "position": turn.index,
-                 "timestamp": stamp(turn.when.replace(tzinfo=None))} for turn in turns]  # fmt: skip
+                 "timestamp": format_timestamp(turn.when.replace(tzinfo=None))} for turn in turns]  # fmt: skip
         entries = [Entry(agent_id="bench", content=turn.content or "-", metadata=said)
                    for turn, said in zip(turns, told, strict=True)]  # fmt: skip
         kept = self._memory.entries.write_many(WriteRequest(entry=entry) for entry in entries)
@@ -97,11 +97,11 @@ class Ours:
         assert memory is not None
         alike = memory.alike_to(query, PROJECT, spoken=True)
         asked = Asked(query, asked_for(memory.texts.stemmer, query), now=memory.now(), alike=alike)
-        found, question = gather(memory.texts, Stream(PROJECT, "history"), asked, Within())
-        profile = profiles.chosen(found)
+        found, question = gather(memory.texts, Stream(PROJECT, "history"), asked, SearchFilter())
+        profile = ranking.chosen(found)
         for sign in ("", *(name for name in profile if name != "name")):
             worth = {name: value for name, value in profile.items() if name != sign}
-            yield sign, [self._ids[one.candidate.passage.item] for one in fusion.ranked(found, question, worth)]
+            yield sign, [self._ids[one.candidate.passage.item] for one in ranking.ranked(found, question, worth)]
 
 
 class Dense:

@@ -19,7 +19,7 @@ from time import perf_counter
 import jidomem
 from bench import frame, generate, load
 from bench.frame import Options, Row, Spread, in_turn, percentile, seconds, short
-from jidomem.journal.files import Stream
+from jidomem.journal.journal import Stream
 from jidomem.runtime.root import Jidomem
 
 GOAL_MS, INGEST = 20, 500

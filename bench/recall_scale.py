@@ -25,9 +25,9 @@ from typing import Any
 import jidomem
 from bench import frame, generate, load
 from bench.frame import Options, Row, Spread, in_turn, percentile, seconds, short
-from jidomem.entry import Entry, WriteRequest
-from jidomem.journal.files import Stream
-from jidomem.models.local import missing
+from jidomem.journal.journal import Stream
+from jidomem.models.local_embedder import missing
+from jidomem.records.entry import Entry, WriteRequest
 from jidomem.runtime.root import Jidomem
 
 GOAL_MS, INGEST, GOAL_MB = 20, 500, 500

@@ -14,7 +14,7 @@ import jidomem
 from bench import frame, load
 from bench.frame import Options, Row, Spread, in_turn
 from jidomem import ContextManager
-from jidomem.tiers.short import MAXIMUM
+from jidomem.working.tiers import MAXIMUM
 
 #: Calls a turn: of what takes nanoseconds, and of what takes milliseconds.
 FAST, SLOW = 50_000, 10

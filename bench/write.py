@@ -24,10 +24,11 @@ import jidomem
 from bench import frame, generate, load
 from bench.frame import Options, Row, Spread, in_turn, seconds, short
 from bench.journal import four_calls
-from jidomem import Jidomem, resources
+from jidomem import Jidomem
+from jidomem.base import files
 from jidomem.errors import JidomemError
-from jidomem.journal.files import Stream
-from jidomem.terms import line
+from jidomem.journal.journal import Stream
+from jidomem.rdf.terms import ntriples_line
 
 CALLS = 5  # submits timed together in one round
 AT_ONCE = 1_000
@@ -142,11 +143,11 @@ class Naive:
     def __init__(self, path: Path, memory: Jidomem) -> None:
         self.path, self.graph = path, rdflib.Graph()
         held = memory.index.triples(Stream(load.PROJECT).graph)
-        self.graph.parse(data="\n".join(map(line, held)), format="nt")
+        self.graph.parse(data="\n".join(map(ntriples_line, held)), format="nt")
         self.shapes, self.ontology = rdflib.Graph(), rdflib.Graph()
-        for file in resources.shapes():
+        for file in files.shape_files():
             self.shapes.parse(file)
-        for file in resources.ontology():
+        for file in files.ontology_files():
             self.ontology.parse(file)
         self.next = 0
 

@@ -11,17 +11,16 @@ from typing import TYPE_CHECKING
 import click
 
 from jidomem.errors import InvalidRequest, JidomemError
-from jidomem_cli.complain import complain
-from jidomem_cli.door import Door, Verb, clean, pass_door
-from jidomem_cli.tables import show_json
+from jidomem_cli.errors import print_error
+from jidomem_cli.options import Door, Verb, clean, pass_door
+from jidomem_cli.output import show_json
 
 if TYPE_CHECKING:
     from datetime import date
 
     from jidomem import Jidomem
-    from jidomem.govern.check import Options
-    from jidomem.govern.report import Problem, Report
-    from jidomem.govern.waivers import Baseline
+    from jidomem.check.check import Options
+    from jidomem.check.report import Baseline, Problem, Report
 
 MISUSE, UNCHECKED = 2, 3
 FORMATS = ("text", "json", "sarif", "junit", "github")
@@ -91,7 +90,7 @@ def complain_in_format(error: Exception, door: Door) -> int:
     if report is not None and report.problems:
         show(door, report)
         return error.exit_code if isinstance(error, JidomemError) else UNCHECKED
-    code = complain(error, door)
+    code = print_error(error, door)
     if report is not None and code != MISUSE and not door.json and (door.format or "text") != "text":
         show(door, report)
     return code
@@ -101,8 +100,8 @@ def _report_on(error: Exception, door: Door) -> Report | None:
     """Return a report on what *error* kept from being checked, with the faults of the root's own terms and shapes."""
     if not isinstance(error, JidomemError):
         return None
-    from jidomem.govern.overlay import check_overlay
-    from jidomem.govern.report import Report
+    from jidomem.check.overlay import check_overlay
+    from jidomem.check.report import Report
     from jidomem.runtime import settings
 
     if error.code == "invalid_config" and settings.address_of(door.root) is None:
@@ -119,9 +118,9 @@ def _report_on(error: Exception, door: Door) -> Report | None:
 
 def _report(door: Door, asked: Asked) -> Report:
     """Return the report on what was named; raises InvalidRequest when that is not clear."""
-    from jidomem.govern.check import check_files
-    from jidomem.govern.plain import check_data
-    from jidomem.govern.waivers import waive
+    from jidomem.check.check import check_files
+    from jidomem.check.report import waive
+    from jidomem.check.rules import check_data
 
     if (asked.data is None) != (asked.shapes is None) or (asked.data and asked.paths):
         raise InvalidRequest("--data and --shapes go together, and without PATHS", hint="see: jidomem check --help")
@@ -149,14 +148,14 @@ def _report(door: Door, asked: Asked) -> Report:
 
 
 def _baseline(asked: Asked) -> Baseline | None:
-    from jidomem.govern.waivers import read_baseline
+    from jidomem.check.report import read_baseline
 
     return read_baseline(str(asked.baseline), asked.baseline.read_bytes()) if asked.baseline else None
 
 
 def _options(memory: Jidomem, asked: Asked, folder: Path) -> Options:
-    from jidomem.govern.tasks import read_issues
-    from jidomem.journal.revisions import Revision
+    from jidomem.check.check import read_issues
+    from jidomem.journal.branches import Revision
 
     return replace(
         memory.check_options(),
@@ -168,14 +167,14 @@ def _options(memory: Jidomem, asked: Asked, folder: Path) -> Options:
 
 
 def _today() -> date:
-    from jidomem.clock import now
+    from jidomem.base.clock import now
 
     return now().date()
 
 
 def _shown(problem: Problem) -> Problem:
     """Return a problem with its path as seen from the working directory, where it lies below."""
-    from jidomem.govern.check import seen_from
+    from jidomem.check.check import seen_from
 
     return seen_from(problem, Path.cwd())
 
@@ -188,11 +187,11 @@ def show(door: Door, report: Report) -> None:
         show_json(report.to_dict())
     elif form == "sarif":
         from jidomem import __version__
-        from jidomem.govern.sarif import sarif
+        from jidomem.check.report import sarif
 
         click.echo(json.dumps(sarif(report, __version__), indent=2, ensure_ascii=False))
     elif form == "junit":
-        from jidomem.govern.junit import junit
+        from jidomem.check.report import junit
 
         click.echo(junit(report), nl=False)
     else:
@@ -201,9 +200,7 @@ def show(door: Door, report: Report) -> None:
 
 def _print(door: Door, report: Report, form: str) -> None:
     """Print findings as lines; words about the check go to standard error."""
-    from jidomem.govern.report import merge_redactions
-    from jidomem.govern.sarif import coverage, notes
-    from jidomem.govern.workflow import commands
+    from jidomem.check.report import commands, coverage, merge_redactions, notes
 
     shown = report if door.verbose else replace(report, problems=merge_redactions(report.problems))
     for text in commands(shown) if form == "github" else [*map(_line, shown.problems), *_unchecked(report)]:

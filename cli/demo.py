@@ -16,9 +16,9 @@ from typing import Any
 import click
 
 import jidomem
-from jidomem import resources
-from jidomem_cli.door import Door, Verb, pass_door
-from jidomem_cli.tables import show_json
+from jidomem.base import files
+from jidomem_cli.options import Door, Verb, pass_door
+from jidomem_cli.output import show_json
 
 KINDS: tuple[Mapping[str, Any], ...] = (
     {"type": "fact", "summary": "The journal of a million memories is a few thousand files", "topic": "journal size"},
@@ -33,7 +33,7 @@ KINDS: tuple[Mapping[str, Any], ...] = (
         "summary": "Lock with flock, not with a lock file",
         "topic": "locking",
         "rationale": "the kernel lets go of it when its holder is killed",
-        "about": ["jidomem/journal/files.py"],
+        "about": ["jidomem/journal/journal.py"],
     },
     {"type": "convention", "summary": "Errors end with the command that helps", "enforcement_level": "Required"},
     {"type": "milestone", "summary": "First release"},
@@ -98,7 +98,7 @@ def _tour(folder: Path) -> None:
 
 
 def _decisions() -> None:
-    with jidomem.open(resources.own_memory()) as own:
+    with jidomem.open(files.own_memory()) as own:
         rows = own.reader.list_active_architectural_decisions(own.project)
         kept = [row["decision"] for row in rows]
         kept += [row["conv"] for row in own.reader.list_conventions(own.project)]

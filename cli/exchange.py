@@ -1,43 +1,144 @@
-"""`jidomem export` and `jidomem import`: memory out as Turtle, memory in from what others wrote."""
+"""`jidomem export` and `jidomem import`: memory out as Turtle, memory in from what others wrote.
+
+`jidomem import code`: what a project's code defines and depends on, taken into its codebase graph.
+"""
 
 from __future__ import annotations
 
+import os
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from inspect import cleandoc
 from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING
 
 import click
 
 from jidomem import Jidomem, JidomemError, Receipt
-from jidomem.clients.writing import put, way_out
-from jidomem.clock import now
+from jidomem.base.clock import now
+from jidomem.clients.config_files import disk_error_hint, write_atomically
 from jidomem.errors import Failed, InvalidRequest, TooLarge
-from jidomem.exchange import export as exporting
-from jidomem.exchange import handover
+from jidomem.exchange import documents as exporting
+from jidomem.exchange import other_formats
 from jidomem.exchange.documents import Form
-from jidomem.exchange.importing import Entry, Report, import_document
-from jidomem.exchange.sources import SourceFile
+from jidomem.exchange.importer import Entry, Report, import_document
 from jidomem.exchange.sync_plan import CHANGES
-from jidomem.exchange.synchroniser import Look, Synchronisation
-from jidomem.index.steps import after_clearing
+from jidomem.exchange.synchroniser import Look, SourceFile, Synchronisation
+from jidomem.extras.code.importer import ENDINGS, FILES, CodeImportReport, import_code
+from jidomem.index.follower import after_clearing
 from jidomem.journal.commit import Commit
-from jidomem.journal.files import NAMES, Stream
-from jidomem.query import moment_hint
-from jidomem.read.revisions import node_texts
-from jidomem.repository.checkout import Checkout
-from jidomem.repository.elsewhere import ADR, GRAPH, ISSUES, NOTES
-from jidomem.repository.first_commits import first_commits
-from jidomem.repository.listing import Named
+from jidomem.journal.journal import NAMES, Stream
+from jidomem.read.history import node_texts
+from jidomem.records.named_query import moment_hint
+from jidomem.repository import git
+from jidomem.repository.git import Checkout, first_commits
+from jidomem.repository.other_tools import ADR, GRAPH, ISSUES, NOTES
+from jidomem.repository.worktree import Named, tracked
+from jidomem.runtime.root_config import slug_of
 from jidomem.runtime.settings import FOLDER
-from jidomem.write.names import moment as moment_of
-from jidomem_cli import adopting
-from jidomem_cli.code import code
-from jidomem_cli.complain import complain, tell
-from jidomem_cli.door import Door, Verb, Verbs, clean, pass_door
-from jidomem_cli.tables import short, show_json
+from jidomem.write.canonical import moment as moment_of
+from jidomem_cli import init
+from jidomem_cli.errors import print_error, tell
+from jidomem_cli.options import Door, Verb, Verbs, clean, pass_door
+from jidomem_cli.output import short, show_json
+
+if TYPE_CHECKING:
+    from jidomem import Jidomem
+
+#: Notes that are told one by one; `--json` has them all.
+_TOLD = 20
+
+
+@click.command("code", cls=Verb, writes=("agent", "wait"))
+@click.argument("path", type=click.Path(exists=True, file_okay=False, path_type=Path), default=".")
+@click.option("--dry-run", is_flag=True, help="Read what changed and keep nothing.")
+@pass_door
+def code(door: Door, path: Path, dry_run: bool) -> int:
+    """Read the Python and Elixir code below PATH into the codebase graph: modules, functions and what depends on what.
+
+    Only files that changed since are read again; what is gone counts no more, and --as-of answers as it was. What git
+    ignores is left out. Ask with: jidomem ask modules, functions, dependencies, dependents, about-dependents.
+
+    Examples:
+      jidomem import code .
+      jidomem import code . --dry-run
+    """
+    memory = door.open()
+    _refuse_elsewhere(door, memory, path)
+    base, below = _place(memory, path.resolve())
+    listing = tracked(base, below, ENDINGS)
+    show, close = _progress(door, len(listing.files))
+    try:
+        report = import_code(memory.writer, memory.tail, memory.project, listing, below, dry_run=dry_run, seen=show)
+    finally:
+        close()
+    _tell(door, memory.project, report, dry_run)
+    return 0
+
+
+def _refuse_elsewhere(door: Door, memory: Jidomem, path: Path) -> None:
+    """Raise InvalidRequest for code that is not of the memory's repository, unless its project was named.
+
+    A project has one tree: all that was known of it would be gone.
+    """
+    tree = memory.tree
+    if tree is None or door.project is not None or path.resolve().is_relative_to(tree.base.resolve()):
+        return
+    name = slug_of(path.resolve().name)
+    raise InvalidRequest(
+        f"{path} lies outside of {tree.base}, whose code {memory.project} holds: it would take its place",
+        hint=f"name a project for it: jidomem import code {quote(str(path))} --project {name}",
+    )
+
+
+def _place(memory: Jidomem, path: Path) -> tuple[Path, str]:
+    """Return where the paths of files begin, as those of memories or at the repository, and the folder below that."""
+    bases = [] if memory.tree is None else [memory.tree.base]
+    with suppress(InvalidRequest):  # no git, or it refuses the repository
+        top = git.read_git(path, "rev-parse", "--show-toplevel")
+        bases += [] if top is None else [Path(os.fsdecode(top.rstrip(b"\n")))]
+    base = next((base.resolve() for base in bases if path.is_relative_to(base.resolve())), path)
+    return base, path.relative_to(base).as_posix().removeprefix(".")
+
+
+def _progress(door: Door, files: int) -> tuple[Callable[[str], None], Callable[[], None]]:
+    """Return what is called with each file, and at the end: a bar on a terminal, elsewhere nothing."""
+    if door.quiet or not sys.stderr.isatty():
+        return lambda path: None, lambda: None
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    console = Console(stderr=True, color_system="auto" if door.paints(sys.stderr) else None)
+    columns = TextColumn("reading"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[path]}")
+    progress = Progress(*columns, console=console, transient=True)
+    task = progress.add_task("", total=files, path="")
+    progress.start()
+    return lambda path: progress.update(task, advance=1, path=clean(path)[-60:]), progress.stop
+
+
+def _tell(door: Door, project: str, report: CodeImportReport, dry_run: bool) -> None:
+    """Say what was read and kept, and what could not be read."""
+    if door.json:
+        notes = [{"path": note.path, "line": note.line or None, "message": note.message} for note in report.notes]
+        counts = {"files": dict(report.files), "found": dict(report.found), "triples": report.triples}
+        show_json({"project": project, "dry_run": dry_run, **counts, "commits": report.commits, "notes": notes})
+        return
+    for note in report.notes[:_TOLD]:
+        door.say(clean(str(note)))
+    if len(report.notes) > _TOLD:
+        door.say(f"and {len(report.notes) - _TOLD} notes more; all with --json")
+    if not report.files:
+        door.say("there is no Python or Elixir file there that git does not ignore: nothing was kept")
+        return
+    files = ", ".join(f"{report.files[word]:,} {word}" for word in FILES if report.files[word]) or "none"
+    found = ", ".join(f"{count:,} {word}" for word, count in report.found.items())
+    kept = "would be kept" if dry_run else "kept"
+    door.say(f"files: {files}{f'; in what was read: {found}' if found else ''}; {report.triples:,} statements {kept}")
+
 
 #: The largest file of another memory that is taken in.
 LARGEST = 64 * 1024 * 1024
@@ -105,11 +206,11 @@ def _in_force(door: Door, memory: Jidomem, form: str, moment: str | None) -> byt
     if left := len(every) - len(found):
         door.say(f"{left} superseded, withdrawn or only proposed left out: --format turtle has them")
     if form == "mcp-memory":
-        return handover.mcp_memory(project, found)
-    worded = (node for one in found for name in handover.WORDED for node in one["properties"].get(name, ()))
+        return other_formats.export_mcp_memory(project, found)
+    worded = (node for one in found for name in other_formats.WORDED for node in one["properties"].get(name, ()))
     texts = node_texts(memory.reader, project, worded)
     moment = moment or now().isoformat(timespec="seconds")
-    return handover.markdown(project, found, memory.schema.is_a, moment, texts)
+    return other_formats.markdown(project, found, memory.schema.is_a, moment, texts)
 
 
 def _save(door: Door, project: str, data: bytes, output: Path, form: str) -> None:
@@ -117,9 +218,11 @@ def _save(door: Door, project: str, data: bytes, output: Path, form: str) -> Non
     name = f"{project}_memory.{FORMATS[form]}"
     path = output / name if output.is_dir() else output
     try:
-        put(path, data) if path.is_file() or not path.exists() else path.write_bytes(data)  # else a pipe, or a device
+        write_atomically(path, data) if path.is_file() or not path.exists() else path.write_bytes(
+            data
+        )  # else a pipe, or a device
     except OSError as error:
-        hint = way_out(error, f"name a file in a folder that is there: jidomem export -o {name}")
+        hint = disk_error_hint(error, f"name a file in a folder that is there: jidomem export -o {name}")
         raise Failed(f"{path}: {error.strerror}", hint=hint, code="write_failed") from error
     if door.json:
         show_json({"project": project, "file": str(path), "bytes": len(data)})
@@ -170,9 +273,9 @@ def check(door: Door, sources: tuple[str, ...]) -> int:
     from jidomem_cli.check import UNCHECKED, complain_in_format
 
     try:
-        return adopting.check(door, sources or (adopting.AUTO,))
+        return init.check(door, sources or (init.AUTO,))
     except JidomemError as error:
-        status = complain_in_format(error, door) if door.format == "github" else complain(error, door)
+        status = complain_in_format(error, door) if door.format == "github" else print_error(error, door)
         return UNCHECKED if status == DIFFERENT else status
 
 
@@ -307,7 +410,7 @@ def _told(door: Door, memory: Jidomem, report: Report) -> int:
     for count in refused.values():
         if count > 1:
             door.say(f"{count - 1:,} more {'is' if count == 2 else 'are'} refused for that reason")
-    adopting.say_changes(door, memory, report.entries, ("conflict",))
+    init.say_changes(door, memory, report.entries, ("conflict",))
     for path, why in report.passed:
         door.say(clean(f"skipped: {path}: {why}"))
     for note in report.notes:
@@ -338,4 +441,4 @@ def _as_json(entry: Entry) -> dict[str, object]:
     outcome = entry.outcome.to_dict() if entry.outcome else None
     word = "refused" if isinstance(entry.outcome, JidomemError) else "kept" if entry.outcome else "here already"
     said = {"iri": entry.iri, "summary": entry.summary, "place": entry.place, "became": word, "outcome": outcome}
-    return {**said, **({name: value for name, value in adopting.as_change(entry).items() if name not in said})}
+    return {**said, **({name: value for name, value in init.as_change(entry).items() if name not in said})}

@@ -1,4 +1,9 @@
-"""`jidomem guard`: what governs files, before they are edited."""
+"""`jidomem guard`: what governs files, before they are edited.
+
+`jidomem briefing`: what an agent should know first.
+
+`jidomem governing`: what to know before a file is touched.
+"""
 
 from __future__ import annotations
 
@@ -7,23 +12,32 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from jidomem.clients import dialects
-from jidomem.clock import now
-from jidomem.decoding import decode_json
+from jidomem.base.clock import now
+from jidomem.base.json_values import decode_json
+from jidomem.base.words import cut
+from jidomem.clients import setup
+from jidomem.clients.setup import CLIENTS
 from jidomem.errors import Failed, InvalidRequest
-from jidomem.guard.edits import Edit, changes_of, edited, of_patch, text_of
-from jidomem.guard.guard import Guard, Verdict
-from jidomem.guard.rule import Stop
-from jidomem.guard.telling import stopped
+from jidomem.guard.guard import Edit, Guard, Verdict, changes_of, edited, of_patch, stopped, text_of
+from jidomem.guard.rules import Stop
+from jidomem.read.playbook import plain
+from jidomem.recall.governing import GOVERNING_COLUMNS, RelatedMemory, besides, nearest
+from jidomem.recall.nearness import MOST_SHOWN
 from jidomem.repository import git
-from jidomem.runtime import settings, trust
-from jidomem_cli.door import Door, Verb, pass_door
-from jidomem_cli.hook import CLIENTS, answering
-from jidomem_cli.paths import Paths
+from jidomem.runtime import root_config, settings
+from jidomem.runtime.logs import GuardLog
+from jidomem_cli.fields import Paths
+from jidomem_cli.hooks import HOOK_CLIENTS, answering
+from jidomem_cli.hooks import HOOK_CLIENTS as HOOKED
+from jidomem_cli.options import ROWS, Door, Verb, pass_door
+from jidomem_cli.output import form_of, short, show_json, show_rows
+
+if TYPE_CHECKING:
+    from jidomem import Jidomem
 
 _STOPPED = 3
 _TOUCHED = ("file_path", "notebook_path", "path", "target_file")
@@ -33,7 +47,7 @@ _WRITTEN = ("content", "contents")
 @click.command(cls=Verb)
 @click.argument("paths", metavar="PATH...", nargs=-1)
 @click.option("--staged", is_flag=True, help="What is to be committed, instead of paths.")
-@click.option("--hook", type=click.Choice(CLIENTS), help="Answer a client that calls this before an edit.")
+@click.option("--hook", type=click.Choice(HOOK_CLIENTS), help="Answer a client that calls this before an edit.")
 @click.option("--session", metavar="NAME", help="What was shown in it is not shown again; else one a day.")
 @click.option("--override", metavar="REASON", help="Let the next edit of PATH go ahead, whatever stops it.")
 @pass_door
@@ -72,7 +86,7 @@ class _Post:
 
     def __init__(self, found: settings.Settings) -> None:
         self.session = found.session
-        self.guard = Guard(found, now, lambda command: trust.may_run(settings.own_config(), found.root, command))
+        self.guard = Guard(found, now, lambda command: root_config.may_run(settings.own_config(), found.root, command))
         self.paths = Paths(found.root, self.guard.tree)
 
 
@@ -96,7 +110,7 @@ def _of_hook(door: Door, client: str, said: Mapping[str, Any], session: str | No
     edits = list(_edits(post, said.get("tool_input") or {}))
     if event == "postToolUse":  # nothing is there to be stopped any more
         edits = [Edit(edit.path) for edit in edits]
-    name = session or dialects.session_of(said) or f"day-{now():%Y-%m-%d}"
+    name = session or setup.session_of(said) or f"day-{now():%Y-%m-%d}"
     verdict = post.guard.judge(edits, name, tells=event != "preToolUse")
     return {"context": verdict.text, "stop": stopped(verdict.stops)}
 
@@ -136,13 +150,13 @@ def _staged(post: _Post) -> list[Edit]:
         raise InvalidRequest("there is no repository here, so nothing is staged", hint="jidomem guard PATH")
     top, index = post.guard.tree.top, os.environ.get("GIT_INDEX_FILE")
     index = os.path.abspath(index) if index else None
-    listed = git.found(top, "diff", "--cached", "--name-only", "-z", "--diff-filter=ACMRT", index=index) or b""
+    listed = git.read_git(top, "diff", "--cached", "--name-only", "-z", "--diff-filter=ACMRT", index=index) or b""
     named = filter(None, os.fsdecode(listed).split("\0"))
     names = {path: name for name in named if (path := post.paths.of(str(top / name)))}
     rules = post.guard.governing(list(names))
 
     def text(revision: str, name: str) -> str | None:
-        data = git.found(top, "cat-file", "blob", f"{revision}:{name}", index=index)
+        data = git.read_git(top, "cat-file", "blob", f"{revision}:{name}", index=index)
         return None if data is None else data.decode("utf-8", "replace")
 
     return [
@@ -179,3 +193,177 @@ def _plain(verdict: Verdict) -> dict[str, Any]:
 
 def _stop(stop: Stop) -> dict[str, str]:
     return {"path": stop.path, "iri": stop.rule.item, "summary": stop.rule.summary, "reason": stop.reason}
+
+
+@click.command(cls=Verb, formats=("md", "json"), as_of=True, valid_at=True)
+@click.option("--agent", "who", envvar="JIDOMEM_AGENT", metavar="NAME",
+              help="Who is briefed, else $JIDOMEM_AGENT: its tasks come first, and what is new to it.")  # fmt: skip
+@click.option("--role", metavar="ROLE", help="Whose matters come first; else the role the agent is declared with.")
+@click.option("--budget-tokens", type=click.IntRange(1), metavar="N", help="How long it may be (1500).")
+@click.option("--about", multiple=True, metavar="PATH", help="A file that will be worked on; repeat it for more.")
+@click.option("--task", metavar="TEXT", help="The work to be done, in words: memories that match come early.")
+@click.option("--hook", type=click.Choice(HOOKED), help="Answer a client that calls this when a session begins.")
+@pass_door
+def briefing(
+    door: Door, who: str | None, role: str | None, budget_tokens: int | None, about: tuple[str, ...],
+    task: str | None, hook: str | None,
+) -> None:  # fmt: skip
+    """Tell what an agent should know first: rules that bind, then what is near to its files and task, then the rest.
+
+    It fills the budget, and says what was left out and how to ask for it. A token is counted for every three bytes.
+
+    Examples:
+      jidomem briefing
+      jidomem briefing --agent architect --budget-tokens 800
+      jidomem briefing --about src/a.py --task "retry failed uploads"
+      jidomem briefing --role Debugger --about src/a.py --json
+    """
+    if hook is not None:
+        answering(
+            door, hook, "briefing", lambda said: _begun(door, said, who or CLIENTS[hook].agent, role, budget_tokens)
+        )
+        return
+    memory = door.read()
+    told = memory.briefing(
+        agent=who,
+        role=role,
+        budget_tokens=budget_tokens,
+        about=Paths(memory.settings.root, memory.tree).each(about),
+        task=task,
+        as_of=door.as_of,
+        valid_at=door.valid_at,
+    )
+    if form_of(door) == "json":
+        show_json(plain(told.to_dict()))
+    else:
+        click.echo(told.text, nl=False)
+
+
+def _begun(
+    door: Door, said: Mapping[str, Any], agent: str, role: str | None, budget_tokens: int | None
+) -> Mapping[str, Any]:
+    """Return the briefing of *agent* as context; nothing where nothing is remembered."""
+    memory = door.open()
+    if not memory.settings.root.is_dir() or memory.project not in memory.projects():
+        return {}
+    if said.get("source") == "compact" and memory.read_log is not None:  # what it was shown it has lost
+        GuardLog(memory.read_log, memory.project).forget_shown(setup.session_of(said) or "")
+    told = memory.briefing(agent=agent, role=role, budget_tokens=budget_tokens)
+    return {"context": told.text} if any(section.entries or section.left_out for section in told.sections) else {}
+
+
+_TOLD, _LONG = 5, 100
+_OPTION = "--include-inactive"
+
+
+@click.command(cls=Verb, formats=ROWS, as_of=True, valid_at=True)
+@click.argument("paths", metavar="PATH...", nargs=-1, required=True)
+@click.option("--all", "every", is_flag=True, help="All that governs the files, not the nearest alone.")
+@click.option("--limit", type=click.IntRange(1), metavar="N",
+              help=f"At most N memories a file (default: {MOST_SHOWN}; with --json all).")  # fmt: skip
+@click.option("--include-inactive", is_flag=True, help="Also memories that are not active.")
+@pass_door
+def governing(door: Door, paths: tuple[str, ...], every: bool, limit: int | None, include_inactive: bool) -> None:
+    """List the rules, decisions, errors and lessons that govern files, the nearest first.
+
+    That is what is about the file itself, then about its folder and the folders above it, then about a pattern, then
+    strict and required conventions about the whole. Each says whether the files it is about are as they were when it
+    was written. A file need not exist yet, and may be named by its web address. Proposals, facts and notes
+    about no file govern nothing; the first proposals and facts about the file are printed on standard error.
+
+    Examples:
+      jidomem governing README.md
+      jidomem governing README.md --all
+      jidomem governing src/a.py src/b.py --json
+    """
+    memory = door.read()
+    asked = Paths(memory.settings.root, memory.tree).each(paths)
+    answer = memory.governing_answer(
+        *asked, as_of=door.as_of, valid_at=door.valid_at, include_inactive=include_inactive
+    )
+    found = answer.rows
+    form = form_of(door)
+    is_read = form in ("table", "md")
+    if limit is None and is_read:
+        limit = MOST_SHOWN
+    rows = found if limit is None or every else nearest(found, limit)
+    if form == "json":
+        values = {"rows": [plain(row) for row in rows], "cursor": None, "count": len(found)}
+        show_json({**values, **answer.to_dict(_OPTION)})
+    else:
+        if is_read:
+            rows = [{**row, "freshness": _freshness(row["freshness"])} for row in rows]
+        none = _whole_project(answer.conventions or 0)
+        show_rows(
+            door,
+            rows,
+            GOVERNING_COLUMNS if len(asked) > 1 else GOVERNING_COLUMNS[1:],
+            memory=memory,
+            whole="summary",
+            none=none,
+        )
+    if len(rows) < len(found) and form != "json":
+        door.say(f"… {len(found) - len(rows)} more: --all")
+    if form != "json":
+        for text in answer.notices():
+            door.say(text)
+    others: list[RelatedMemory] = []
+    if not (include_inactive or door.quiet or door.as_of or door.valid_at):
+        others = besides(memory.reader, memory.project, asked, {row["item"] for row in found})
+        _say_besides(door, "related, not binding", [one for one in others if not one.waits])
+        _say_pending(door, memory, [one for one in others if one.waits], is_empty=not found)
+    if form != "json" and (text := answer.inactive_but({one.item for one in others}).notice(_OPTION)):
+        door.say(text)
+
+
+def _whole_project(conventions: int) -> str:
+    """Return what to say after "none" where *conventions* are there, which are about the whole or about other files."""
+    if not conventions:
+        return ""
+    return f" about this alone; conventions of the project: {conventions}, see: jidomem ask conventions"
+
+
+def _say_besides(door: Door, what: str, found: Sequence[RelatedMemory]) -> None:
+    """Say how much there is of *what*, and the nearest of it."""
+    if found:
+        door.say(f"{what}: {len(found)}")
+        _say_nearest(door, found)
+
+
+def _say_pending(door: Door, memory: Jidomem, found: Sequence[RelatedMemory], *, is_empty: bool) -> None:
+    """Say on one line how many proposals about the files are pending, of how many, then the nearest and what accepts.
+
+    Where there are none, the number of all is said only if nothing else was found.
+    """
+    if not found and not is_empty:
+        return
+    pending = len(memory.reader.ask("proposals", project=memory.project)) if memory.journal.knows(memory.project) else 0
+    pending = max(pending, len(found))
+    of_all = "" if pending == len(found) else f" (of {pending} in all, see: jidomem review)"
+    if not found:
+        if pending:
+            door.say(f"pending proposals: {pending}, none about this; see: jidomem review")
+        return
+    from jidomem_cli.errors import place  # it brings what each verb of writing takes
+
+    door.say(f"pending proposals about this, not active until accepted: {len(found)}{of_all}")
+    _say_nearest(door, found)
+    review = f"jidomem review{place(door)} accept"
+    door.say(f"accept one: {review} {short(found[0].item)}; all: {review} --all")
+
+
+def _say_nearest(door: Door, found: Sequence[RelatedMemory]) -> None:
+    for one in found[:_TOLD]:
+        door.say(f"  {short(one.item)}  {one.kind}: {cut(one.summary, _LONG)[0]}")
+
+
+def _freshness(found: Sequence[dict[str, str | None]]) -> list[str]:
+    """Return what became of the files of a memory in words; in one where all are as they were."""
+    changed = [_told(each) for each in found if each["state"] != "unchanged"]
+    return changed or (["unchanged"] if found else [])
+
+
+def _told(found: dict[str, str | None]) -> str:
+    """Return what became of a file, in words."""
+    at = f" to {found['at']}" if found["at"] not in (None, found["path"]) else ""
+    return f"{found['path']} {found['state']}{at}"

@@ -1,21 +1,483 @@
-"""`jidomem init`: make a memory root in a folder, and take in what the repository remembers already."""
+"""`jidomem init`: make a memory root in a folder, and take in what the repository remembers already.
+
+`jidomem init --from` and `jidomem import --check`: memory and the sources in its repository, level or not.
+"""
 
 from __future__ import annotations
 
 import os
+import re
+import shlex
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from posixpath import basename, dirname
 from shlex import quote
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 from platformdirs import user_data_dir
 
-from jidomem.errors import Failed, InvalidRequest, NotFound
-from jidomem.journal.files import FileJournal, Stream
-from jidomem.runtime import config, making, settings
-from jidomem_cli.door import Door, Verb, pass_door
-from jidomem_cli.tables import show_json
+from jidomem.check.report import command as workflow_command
+from jidomem.curation.review_queue import Waiting, queue
+from jidomem.curation.review_text import commands
+from jidomem.errors import Failed, InvalidRequest, JidomemError, NotFound
+from jidomem.exchange.sync_plan import CHANGES, LocalChange, PendingChange, Plan, Step
+from jidomem.exchange.synchroniser import refusal_of, without_secret
+from jidomem.journal.journal import FileJournal, Stream
+from jidomem.recall.governing import besides
+from jidomem.recall.nearness import is_about
+from jidomem.records.intent import Receipt
+from jidomem.repository.other_tools import DULL, KINDS, Found, Passed, from_path, look
+from jidomem.repository.worktree import listing
+from jidomem.runtime import location, root_config, settings
+from jidomem.runtime.adoption import Scope, compare
+from jidomem_cli.errors import place, tell
+from jidomem_cli.options import Door, Verb, clean, pass_door
+from jidomem_cli.output import short, show_json, show_rows
+
+if TYPE_CHECKING:
+    from jidomem import Jidomem
+    from jidomem.exchange.importer import Entry, Report, UnreadableEntry
+    from jidomem.exchange.synchroniser import Synchronisation
+    from jidomem.runtime.adoption import Adopted
+
+AUTO = "auto"
+_COLUMNS = ("found", "what", *CHANGES, "refused", "pending")
+#: The columns that are left out where they say nothing.
+_RARE = ("moved", "removed", "conflict", "redacted", "refused")
+_COPIED = ("config.toml", "baseline.toml", "projects", "ontology", "shapes", "queries")
+#: How a change made in memory is worded, where its name does not say it.
+_LOCAL = {"retained": "active, though its source was removed"}
+_TAKEN_OUT = "take it out of the file, revoke it if it was ever pushed, then: jidomem init --from auto"
+_TOLD = 8
+#: Of so many files it is looked up whether something governs them.
+_TRIED = 10
+
+
+def looked(folder: Path, names: Sequence[str]) -> Found:
+    """Return what is found in *folder* by *names*: `auto`, kinds of memory, or paths; raises InvalidRequest."""
+    found = Found()
+    kinds = [*KINDS] if AUTO in names else [name for name in names if name in KINDS]
+    if kinds:
+        found = look(folder, kinds)
+    for name in names:
+        if name != AUTO and name not in KINDS:
+            path = Path(name)
+            if not path.exists():
+                choice = ", ".join((AUTO, *KINDS))
+                raise InvalidRequest(
+                    f"--from {name}: no such file or folder, and none of {choice}", hint=f"jidomem init --from {AUTO}"
+                )
+            some = from_path(folder, path)
+            known = {source.path for source in found.sources}
+            found.sources += [source for source in some.sources if source.path not in known]
+            found.passed += some.passed
+    return found
+
+
+def scope_of(folder: Path, names: Sequence[str]) -> Scope:
+    """Return what is looked for in *folder* by *names*, as `looked` takes them."""
+    kinds = [*KINDS] if AUTO in names else [name for name in names if name in KINDS]
+    paths = [Path(name).absolute() for name in names if name != AUTO and name not in KINDS]
+    return Scope(kinds, [path.relative_to(folder.resolve()).as_posix() for path in paths])
+
+
+@contextmanager
+def judged_in(door: Door, root: Path, dry_run: bool) -> Iterator[Jidomem]:
+    """Yield the memory at *root*; for a dry run a copy of it, which is removed."""
+    if not dry_run:
+        door.root = str(root)
+        yield door.open()
+        return
+    with tempfile.TemporaryDirectory(prefix="jidomem-init-") as name:
+        copy = Path(name) / root.name
+        copy.mkdir()
+        for part in _COPIED:
+            if (root / part).is_dir():
+                shutil.copytree(root / part, copy / part)
+            elif (root / part).exists():
+                shutil.copy2(root / part, copy / part)
+        door.root = str(copy)
+        with door.open() as memory:
+            yield memory
+
+
+def show(
+    door: Door, memory: Jidomem, found: Found, adopted: Sequence[Adopted], report: Report, made: dict[str, Any]
+) -> int:
+    """Print what became of each source and what is next; return the exit code, that of the first refusal.
+
+    *made* is what there is to tell of the root; nothing where it was a dry run.
+    """
+    dry_run = not made
+    read = {path for each in adopted for path in each.files}
+    found.passed[:] = [each for each in found.passed if each.path not in read]
+    rows = [_row(each) for each in adopted]
+    refusals = [(entry, entry.outcome) for entry in report.entries if isinstance(entry.outcome, JidomemError)]
+    following = _next(door, memory, adopted, dry_run)
+    code = refusals[0][1].exit_code if refusals else 0
+    if door.json:
+        passed = [{"path": each.path, "why": each.why} for each in _passed(found, report)]
+        told = [{"place": entry.place, "summary": entry.summary, **error.to_dict()} for entry, error in refusals]
+        show_json({**made, "found": [each.to_dict() for each in adopted], "passed": passed, "refused": told,
+                   "changes": [as_change(entry) for entry in report.entries if entry.change],
+                   "notes": report.notes, "left_out": dict(report.left_out), "whole": found.is_whole,
+                   "dry_run": dry_run, "next": [command for command, _ in following]})  # fmt: skip
+        return code
+    if rows:
+        show_rows(door, rows, [name for name in _COLUMNS if name not in _RARE or any(row[name] != "-" for row in rows)])
+    say_changes(door, memory, report.entries, CHANGES if dry_run or door.verbose else CHANGES[1:-1])
+    _say_refused(door, refusals)
+    _say_rest(door, found, report)
+    if not rows:
+        door.say("found no decision records, notes for agents, memory.jsonl or .beads/issues.jsonl here")
+        door.say("what has another name or place is named: jidomem init --from PATH")
+    if dry_run:
+        door.say("nothing was written: leave out --dry-run to write it")
+    width = max((len(command) for command, _ in following), default=0)
+    for number, (command, what) in enumerate(following):
+        door.say(f"{'next: ' if not number else '      '}{command.ljust(width)}  {what}")
+    return code
+
+
+def check(door: Door, names: Sequence[str]) -> int:
+    """List what the sources by these names and the memory do not agree on; return the exit code.
+
+    A memory that was changed here by a decision of its own is a difference, and no reason to exit with 1.
+    """
+    memory = door.read()
+    root = memory.settings.root
+    if memory.settings.address is not None or root.name != settings.FOLDER:
+        raise InvalidRequest(
+            f"{root} lies in no repository, so that there are no sources to compare it with",
+            hint="jidomem import --check, in a repository whose memory is in .jidomem",
+        )
+    base = root.resolve().parent
+    found = compare(memory, base, looked(base, names).sources, scope_of(base, names))
+    steps = sorted((step for step in found.plan.steps if step.change != "unchanged"), key=_order)
+    pending, unreviewed, broken = found.plan.pending, found.plan.unreviewed, found.sources.broken
+    code = 1 if steps or pending else broken[0].error.exit_code if broken else 0
+    secret = {id(step): _secret_refusal(*at) for step in steps if (at := _secret(memory, found, step)) is not None}
+    rows = [{**_difference(step), **secret.get(id(step), {})} for step in steps]
+    rows += map(_pending_difference, pending)
+    local = [_local_difference(each) for each in found.plan.local]
+    if door.json or door.format == "json":
+        unread = [{"place": each.place, **each.error.to_dict()} for each in broken]
+        counts = {change: found.plan.counts[change] for change in CHANGES}
+        show_json({"equal": code == 0 and not local, "counts": counts,
+                   "pending": len(pending), "unreviewed": unreviewed, "differences": rows,
+                   "changed_here": local, "unreadable": unread})  # fmt: skip
+        return code
+    if door.format == "github":
+        for line in _annotations(rows, local, broken):
+            click.echo(line)
+    elif rows:
+        columns = ["change", "place", "summary", *(["proposal"] if pending else [])]
+        show_rows(door, rows, columns)
+    for each in broken if door.format != "github" else ():
+        tell(each.error, door, where=f"{clean(each.place)}: ")
+    total = ", ".join(_counted(found.plan)) or "none"
+    if rows:
+        door.say(f"memory and sources differ: {total}")
+    elif broken:
+        door.say(f"not all sources can be read: {total}")
+    else:
+        door.say(f"{'all sources are imported' if local else 'memory says what the sources say'}: {total}")
+    if local:
+        _say_local(door, local)
+    for step in (step for step in steps if step.change == "redacted"):
+        door.say(f"{step.place}: {step.note}")
+    refused = [(step, refusal) for step in steps if (refusal := refusal_of(step)) is not None]
+    for step, refusal in refused:
+        tell(refusal, door, where=f"{step.place}: ")
+    for row in rows if door.format != "github" else ():
+        if row["refusal"]:
+            tell(InvalidRequest(row["refusal"], hint=_TAKEN_OUT), door, where=f"{row['place']}: ")
+    if any(step.change != "redacted" and step.holder is None and id(step) not in secret for step in steps):
+        again = " ".join(f"--from {shlex.quote(name)}" for name in names)
+        door.say(f"bring memory level with them: jidomem init {again}")
+    settle = _settling(door, memory) if pending else {}
+    for change in pending[:_TOLD]:
+        door.say(
+            f"pending: jidomem show {short(change.proposal)}, then: {settle.get(change.proposal, 'jidomem review')}"
+        )
+    if len(pending) > _TOLD:
+        door.say(f"and {len(pending) - _TOLD:,} more: jidomem review")
+    if unreviewed:
+        several = "memories are" if unreviewed > 1 else "memory is"
+        door.say(f"{unreviewed:,} new {several} pending review, which is no difference: jidomem review")
+    return code
+
+
+def _annotations(
+    rows: Sequence[dict[str, Any]], local: Sequence[dict[str, Any]], broken: Sequence[UnreadableEntry]
+) -> Iterator[str]:
+    """Yield a workflow command of GitHub Actions for each difference and each source that cannot be read."""
+    for row in rows:
+        became = "pending review: jidomem review" if row["proposal"] else "not imported: jidomem init --from auto"
+        became = f"not imported: {row['refusal']}; {_TAKEN_OUT}" if row["refusal"] else became
+        text = f"{row['change']} in the source, and {became}\n{row['summary']}"
+        yield workflow_command("error", "import-check", text, file=row["path"], line=_line(row))
+    for row in local:
+        change = _LOCAL.get(row["change"], f"{row['change']} in memory since the import")
+        text = f"{change}, so that memory and source differ\n{row['summary']}"
+        yield workflow_command("notice", "import-check", text, file=row["path"], line=_line(row))
+    for each in broken:
+        yield workflow_command("error", "unreadable", str(each.error.detail), file=each.place)
+
+
+def _line(row: dict[str, Any]) -> int | None:
+    """Return the line that the place of a difference ends with, None where it is a file."""
+    end = row["place"].removeprefix(f"{row['path']}:")
+    return int(end) if end.isdecimal() else None
+
+
+def _say_local(door: Door, local: Sequence[dict[str, Any]]) -> None:
+    """Name the memories that differ from their sources by a decision made here."""
+    several = "memories were" if len(local) > 1 else "memory was"
+    named = ", ".join(f"{row['place']} ({_LOCAL.get(row['change'], row['change'])})" for row in local[:_TOLD])
+    more = f" and {len(local) - _TOLD:,} more: see them with --json" if len(local) > _TOLD else ""
+    door.say(clean(f"{len(local):,} {several} changed here since the import: {named}{more}"))
+
+
+def _counted(plan: Plan) -> Iterator[str]:
+    """Yield how many entries there are of each change, as phrases; a change that is pending is not unchanged."""
+    pending = len(plan.pending)
+    waiting = {id(each.lineage) for each in plan.pending if each.entry is not None}
+    same = (step for step in plan.steps if step.change == "unchanged" and id(step.lineage) in waiting)
+    counts = plan.counts - Counter(step.change for step in same)
+    yield from (f"{counts[change]} {change}" for change in CHANGES[:-1] if counts[change])
+    if pending:
+        yield f"{pending} {'change is' if pending == 1 else 'changes are'} pending review"
+    yield from (f"{counts[change]} {change}" for change in CHANGES[-1:] if counts[change])
+
+
+def _order(step: Step) -> int:
+    return CHANGES.index(step.change)
+
+
+def _difference(step: Step) -> dict[str, Any]:
+    current = step.lineage.current if step.lineage else None
+    return {"change": step.change, "kind": step.kind, "path": step.path,
+            "place": step.place, "summary": step.summary,
+            "item": current.iri if current else None, "moved_from": step.moved_from,
+            "note": step.note or None, "proposal": None, "refusal": None}  # fmt: skip
+
+
+def _secret(memory: Jidomem, found: Synchronisation, step: Step) -> tuple[Step, str, str] | None:
+    """Return a step whose entry would be refused for a likely secret, with its place and its kind; None for others."""
+    if memory.settings.policy.secrets != "refuse" or not step.write or (at := found.secret_of(step)) is None:
+        return None
+    return step, *at
+
+
+def _secret_refusal(step: Step, place: str, kind: str) -> dict[str, Any]:
+    """Return what a row says of a difference that cannot be imported for a likely secret."""
+    refusal = f"it holds what looks like {kind}, which no memory may hold"
+    return {"place": place, "summary": without_secret(step.summary), "refusal": refusal}
+
+
+def _pending_difference(change: PendingChange) -> dict[str, Any]:
+    """Return a change that is pending review as a row beside those of `_difference`."""
+    current = next(iter(change.lineage.active), change.lineage.newest)
+    row = _difference(Step(change.change, change.entry, change.lineage))
+    return {**row, "item": current.iri, "proposal": change.proposal}
+
+
+def _local_difference(change: LocalChange) -> dict[str, Any]:
+    """Return a difference that a decision here made as a row beside those of `_difference`."""
+    last = next((each for each in reversed(change.lineage.versions) if each.is_asserted), change.lineage.newest)
+    return {**_difference(Step(change.change, change.entry, change.lineage)), "item": last.iri}
+
+
+def _say_refused(door: Door, refusals: Sequence[tuple[Entry, JidomemError]]) -> None:
+    """Say why something was refused, a reason that many share once."""
+    count = Counter((error.detail, error.hint) for _, error in refusals)
+    first = {(error.detail, error.hint): (entry, error) for entry, error in reversed(refusals)}
+    reasons = [*count][:_TOLD]
+    for reason in reasons:
+        entry, error = first[reason]
+        tell(error, door, where=f"{clean(entry.place)}: ")
+        if count[reason] > 1:
+            door.say(f"{count[reason] - 1:,} more {'is' if count[reason] == 2 else 'are'} refused for that reason")
+    if left := len(refusals) - sum(count[reason] for reason in reasons):
+        door.say(f"and {left:,} more refusals: see them with --json")
+
+
+def _row(adopted: Adopted) -> dict[str, Any]:
+    many = f" ({len(adopted.files)})" if len(adopted.files) > 1 else ""
+    counts = {**adopted.changes(), "pending": adopted.counts()["waits"]}
+    words = {name: str(count) if count else "-" for name, count in counts.items()}
+    return {"found": adopted.path + many, "what": KINDS[adopted.kind], **words}
+
+
+def as_change(entry: Entry) -> dict[str, Any]:
+    """Return what became of an entry of a source as plain JSON values."""
+    status = entry.outcome.status if isinstance(entry.outcome, Receipt) else None
+    change = "refused" if isinstance(entry.outcome, JidomemError) else entry.change
+    return {"change": change, "kind": entry.kind, "path": entry.path, "place": entry.place,
+            "summary": entry.summary, "item": entry.iri, "status": status, "moved_from": entry.moved_from,
+            "note": entry.note or None}  # fmt: skip
+
+
+def say_changes(door: Door, memory: Jidomem, entries: Sequence[Entry], changes: Sequence[str]) -> None:
+    """Name the entries that changed in one of these ways, and say how a conflict is settled."""
+    has_conflicts = "conflict" in changes and any(each.change == "conflict" for each in entries)
+    settle = _settling(door, memory) if has_conflicts else {}
+    for change in changes:
+        some = [each for each in entries if each.change == change and not isinstance(each.outcome, JidomemError)]
+        for each in some[: None if door.verbose else _TOLD]:
+            door.say(f"{change}: {_described(each, settle.get(each.iri, ''))}")
+        if len(some) > _TOLD and not door.verbose:
+            door.say(f"and {len(some) - _TOLD:,} more {change}: see them with -v")
+
+
+def _described(entry: Entry, settle: str) -> str:
+    moved = f" (from {entry.moved_from})" if entry.moved_from and entry.change != "unchanged" else ""
+    note = f"; {entry.note}" if entry.note else ""
+    if entry.change == "conflict" and settle:
+        note += f": its text is proposed, settle it: {settle}"
+    return f"{entry.place}{moved}: {entry.summary}{note}"
+
+
+def _settling(door: Door, memory: Jidomem) -> dict[str, str]:
+    """Return the commands that settle each of what is to be reviewed, by its IRI."""
+    return {one.item: ", or ".join(line for line, _ in commands(one, place(door))) for one in _pending(memory)}
+
+
+def _say_rest(door: Door, found: Found, report: Report) -> None:
+    """Say which files were passed over and why, and the notes on those that were imported."""
+    grouped: dict[tuple[str, str], list[str]] = {}
+    for each in _passed(found, report):
+        grouped.setdefault((each.path if door.verbose else dirname(each.path), each.why), []).append(each.path)
+    lines = [f"skipped: {_named(folder, paths)}: {why}" for (folder, why), paths in grouped.items()]
+    for line in lines[: None if door.verbose else _TOLD]:
+        door.say(clean(line))
+    if len(lines) > _TOLD and not door.verbose:
+        count = sum(len(paths) for paths in [*grouped.values()][_TOLD:])
+        door.say(f"and {count} more skipped: see them with -v")
+    if not found.is_whole:
+        door.say("this is no git repository, and a large one: only its first folders were looked through")
+    warnings = [note for note in report.notes if ": warning: " in note or ": error: " in note]
+    for note in report.notes if door.verbose else warnings[:_TOLD]:
+        door.say(clean(note))
+    for part in report.places if door.verbose else ():
+        door.say(clean(part))
+    if report.left_out:
+        door.say(", ".join(f"{count} left out ({why})" for why, count in sorted(report.left_out.items())))
+    if (more := len(report.notes) - len(warnings[:_TOLD])) and not door.verbose:
+        left = len(warnings) - _TOLD
+        told = f", {left} of them warnings" if left > 0 else ""
+        noun = f"{'more ' if warnings else ''}{'note' if more == 1 else 'notes'}"
+        door.say(f"{more} {noun} on what was read{told}: see them with -v")
+
+
+def _passed(found: Found, report: Report) -> list[Passed]:
+    """Return the files that were passed over, those that look most like records first."""
+    read = [Passed(path, why) for path, why in report.passed]
+    return [*read, *sorted(found.passed, key=lambda each: each.why in DULL)]
+
+
+def _named(folder: str, paths: Sequence[str]) -> str:
+    """Return the paths of files of one folder on a line: of more than three their number and the first."""
+    if len(paths) == 1:
+        return paths[0]
+    names = [basename(path) for path in paths]
+    more = "" if len(names) <= 3 else f" and {len(names) - 2} more"
+    return f"{folder or '.'}/ ({', '.join(names if not more else names[:2])}{more})"
+
+
+def _next(door: Door, memory: Jidomem, adopted: Sequence[Adopted], dry_run: bool) -> list[tuple[str, str]]:
+    """Return the commands that help from here on, each with what it does."""
+    if dry_run:
+        return []
+    found: list[tuple[str, str]] = []
+    if title := _title(memory):
+        found.append((f"jidomem recall {shlex.quote(title)}", "ask it a question"))
+    if file := _governed(memory):
+        found.append((f"jidomem governing {shlex.quote(file)}", "what is known of a file, before it is edited"))
+    elif any(each.counts()["taken_in"] for each in adopted):
+        found.append(("jidomem memory decisions", "the active decisions"))
+    proposals = [one for one in _pending(memory) if one.kind == "proposal"]
+    if proposals:
+        found.append(("jidomem review", f"review {_proposals(len(proposals))}"))
+        curators = memory.writer.authority(memory.project).curators
+        if not curators:
+            agent = shlex.quote(memory.writer.agent)
+            found.append((f"jidomem policy grant {agent} curator", "make yourself the judge of notes"))
+        if opposed := sum(one.other is not None for one in proposals):
+            found.append(("jidomem conflicts", f"settle the {opposed} that repeat or contradict active memories"))
+        if opposed < len(proposals) and (not curators or memory.writer.is_curator(memory.project)):
+            found.append(("jidomem review accept --all", "accept the others" if opposed else "accept them"))
+    if not adopted:
+        found.append(('jidomem remember "what an agent should know"', "the first thing to remember"))
+    return [*found, ("git add .jidomem", "the memory is committed with the code")] if memory.tree else found
+
+
+def _proposals(count: int) -> str:
+    return f"{count} pending proposal{'' if count == 1 else 's'}"
+
+
+def _pending(memory: Jidomem) -> list[Waiting]:
+    """Return all that is to be reviewed; nothing where nothing was written."""
+    try:
+        return queue(memory.reader, memory.project, memory.sources.now())
+    except NotFound:
+        return []
+
+
+def _title(memory: Jidomem) -> str | None:
+    """Return the title of an active decision, as a question that has an answer; None where there is none."""
+    try:
+        rows = memory.reader.ask("recent-decisions", project=memory.project, limit=1)
+    except NotFound:  # nothing was written
+        return None
+    return " ".join(rows[0]["summary"].split()) if rows else None
+
+
+def _governed(memory: Jidomem) -> str | None:
+    """Return a source file that something governs, of a few the one about which most is known, None for none.
+
+    Where no memory names one, they are the first in each folder, or of each pattern, that one names.
+    """
+    try:
+        rows = memory.reader.select(memory.project, _PLACES)
+    except NotFound:  # nothing was written
+        return None
+    places: list[str] = [row["place"] for row in rows]
+    files = [place for place in places if memory.tree is None or memory.tree.has(place)]
+    named = [file for file in files if _SOURCE.search(file)]
+    if not named and memory.tree is not None:
+        sources = [file for file in listing(memory.tree.base).paths if _SOURCE.search(file)]
+        found = (next((file for file in sources if is_about(place, file)), None) for place in places)
+        named = [file for file in found if file is not None]
+    known = {file: memory.governing(file) for file in named[:_TRIED]}
+    counts = {
+        file: len(rows) + len(besides(memory.reader, memory.project, [file], {row["item"] for row in rows}))
+        for file, rows in known.items()
+        if rows
+    }
+    return max(counts, key=lambda file: counts[file], default=None)
+
+
+#: The endings of files that people and agents edit as source code.
+_SOURCE = re.compile(
+    r"\.(?:bash|cc?|cljs?|cpp|cs|css|dart|erl|exs?|go|graphql|h|hpp|hs|html|java|jl|jsx?|kt|lua|ml|php|p[lp]|proto|ps1"
+    r"|py|rb?|rs|scala|scss|sh|sql|svelte|swift|tf|tsx?|vue|zig)$",
+    re.IGNORECASE,
+)
+_PLACES = """
+PREFIX jido: <https://jido.ai/ontology#>
+SELECT ?place (COUNT(?item) AS ?times) WHERE {
+  ?item jido:about ?place ; jido:hasAssertionStatus jido:Asserted FILTER(isLiteral(?place))
+} GROUP BY ?place ORDER BY DESC(?times) ?place LIMIT 1000
+"""
+
 
 _FIRST = 'jidomem remember "what an agent should know"'
 _FROM = "Take in what is kept elsewhere: all that is found (auto), adr, memory-md, mcp-memory, beads, or a path."
@@ -60,7 +522,7 @@ def init(door: Door, folder: Path, sources: tuple[str, ...], dry_run: bool) -> i
         _refuse_kind(str(folder), sources)
     if not sources:
         made = _make(door, folder) | {"importable": _importable(folder)}
-        _tell(door, made, folder, address)
+        _print_result(door, made, folder, address)
         if made["importable"]:
             door.say(f"found here, and not imported: {', '.join(made['importable'])}")
             door.say("next: jidomem init --from auto --dry-run shows what would be imported; without --dry-run it is")
@@ -72,45 +534,44 @@ def init(door: Door, folder: Path, sources: tuple[str, ...], dry_run: bool) -> i
 
 def _adopt(door: Door, folder: Path, sources: tuple[str, ...], address: str | None, dry_run: bool) -> int:
     """Make the root and take in what is found by *sources*; return the exit code."""
-    from jidomem.runtime.adopting import adopt
-    from jidomem_cli import adopting
+    from jidomem.runtime.adoption import adopt
 
-    base = making.place(folder).parent
-    found, scope = adopting.looked(base, sources), adopting.scope_of(base, sources)
+    base = location.place(folder).parent
+    found, scope = looked(base, sources), scope_of(base, sources)
     made = {} if dry_run else _make(door, folder)
     if made and not door.json:
-        _tell(door, made, folder, address, known="the root was there already")
-    with adopting.judged_in(door, base / settings.FOLDER, dry_run) as memory:
+        _print_result(door, made, folder, address, known="the root was there already")
+    with judged_in(door, base / settings.FOLDER, dry_run) as memory:
         adopted, report = adopt(memory, base, found.sources, scope)
-        return adopting.show(door, memory, found, adopted, report, made)
+        return show(door, memory, found, adopted, report, made)
 
 
 def _importable(folder: Path) -> list[str]:
     """Return what `init --from auto` would import from the repository of *folder*, a phrase for each source."""
-    from jidomem.repository.elsewhere import KINDS, look
+    from jidomem.repository.other_tools import KINDS, look
 
-    found = look(making.place(folder).parent)
+    found = look(location.place(folder).parent)
     many = {source.path: f" ({len(source.files)})" if len(source.files) > 1 else "" for source in found.sources}
     return [f"{KINDS[source.kind]} in {source.path}{many[source.path]}" for source in found.sources]
 
 
 def _make(door: Door, folder: Path) -> dict[str, Any]:
     """Make the root in *folder*, and return what there is to tell of it."""
-    before = {name for name in making.FILES if (folder / settings.FOLDER / name).exists()}
+    before = {name for name in location.FILES if (folder / settings.FOLDER / name).exists()}
     try:
-        made = making.init(folder, door.project)
+        made = location.init(folder, door.project)
     except OSError as error:
         hint = "name a folder that can be written to: jidomem init FOLDER"
         raise Failed(f"{error.filename}: {error.strerror}", hint=hint) from error
     except NotFound as error:  # of the project id
-        name = config.slug_of(door.project or folder.resolve().name)
+        name = root_config.slug_of(door.project or folder.resolve().name)
         error.hint = f"{error.hint.partition(':')[0]}: jidomem init --project {name}"
         raise
-    fresh = [name for name in making.FILES if name not in before]
+    fresh = [name for name in location.FILES if name not in before]
     return {"root": str(made), "project": settings.load(made).project, "made": fresh, "kept": sorted(before)}
 
 
-def _tell(
+def _print_result(
     door: Door,
     made: dict[str, Any],
     folder: Path,
@@ -158,8 +619,7 @@ def _refuse_home(sources: tuple[str, ...]) -> None:
 
 def _refuse_kind(folder: str, sources: tuple[str, ...]) -> None:
     """Raise InvalidRequest where what is to be taken in was named as if it were a folder."""
-    from jidomem.repository.elsewhere import KINDS
-    from jidomem_cli.adopting import AUTO
+    from jidomem.repository.other_tools import KINDS
 
     if folder in (AUTO, *KINDS):
         words = " ".join(f"--from {quote(each)}" for each in (*sources, folder))
@@ -176,19 +636,19 @@ def _refuse_sources(sources: tuple[str, ...]) -> None:
 
 def _init_shared(door: Door, address: str) -> None:
     """Begin a shared root: with a configuration that names its project, where it has none."""
-    from jidomem.runtime import shared_root
-    from jidomem.shared import root_files
+    from jidomem.extras.servers import addresses
+    from jidomem.runtime import location
 
-    name = Stream(door.project or config.slug_of(Path.cwd().name)).project
-    text, made = making.CONFIG.format(project=name), list[str]()
+    name = Stream(door.project or root_config.slug_of(Path.cwd().name)).project
+    text, made = location.CONFIG.format(project=name), list[str]()
 
-    def begun(files: root_files.Files) -> root_files.Files:
+    def begun(files: addresses.Files) -> addresses.Files:
         made[:] = [] if settings.CONFIG in files else [settings.CONFIG]
         return {settings.CONFIG: text, **files}
 
-    log, _ = shared_root.open_log(address, door.wait)
+    log, _ = location.open_log(address, door.wait)
     try:
-        root_files.change(log, begun)
+        addresses.change(log, begun)
     finally:
         log.close()
     with door.open() as memory:

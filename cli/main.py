@@ -12,56 +12,56 @@ from typing import Any
 
 import click
 
-from jidomem_cli.door import Door, Verbs, everywhere
+from jidomem_cli.options import Door, Verbs, everywhere
 
 #: verb -> (where it is, what it does in a line): `jidomem --help` is printed from here, and loads none of them.
 VERBS: Mapping[str, tuple[str, str]] = {
     "init": ("init:init", "Make a memory root in a folder."),
     "demo": ("demo:demo", "Show what memory does, in a temporary root."),
-    "remember": ("remember:remember", "Keep one thing; what is missing is filled in."),
+    "remember": ("submit:remember", "Keep one thing; what is missing is filled in."),
     "submit": ("submit:submit", "Submit intents as JSON: one, an array, or one a line."),
     "recall": ("recall:recall", "Find memories by words."),
     "ask": ("ask:ask", "Ask a named question; without a name, list them."),
-    "sparql": ("sparql:sparql", "Ask in SPARQL."),
+    "sparql": ("ask:sparql", "Ask in SPARQL."),
     "show": ("show:show", "Show one memory."),
-    "history": ("history:history", "Tell what became of one memory."),
-    "why": ("why:why", "Explain one memory: who, when, on what grounds."),
-    "log": ("log:log", "List the commits, newest first."),
-    "diff": ("log:diff", "Tell what changed between two moments."),
-    "memory": ("memory:memory", "List decisions, tasks, errors and the like."),
-    "briefing": ("briefing:briefing", "Tell what an agent should know first."),
+    "history": ("show:history", "Tell what became of one memory."),
+    "why": ("show:why", "Explain one memory: who, when, on what grounds."),
+    "log": ("show:log", "List the commits, newest first."),
+    "diff": ("show:diff", "Tell what changed between two moments."),
+    "memory": ("ask:memory", "List decisions, tasks, errors and the like."),
+    "briefing": ("guard:briefing", "Tell what an agent should know first."),
     "guard": ("guard:guard", "Tell what governs files before an edit, and stop one that breaks a strict rule."),
-    "governing": ("governing:governing", "List what governs files."),
-    "revise": ("revise:revise", "Supersede, withdraw or change one memory."),
-    "rollback": ("rollback:rollback", "Take the memory back to what was active at a moment."),
-    "policy": ("policy:policy", "Say who may assert, propose or do neither."),
-    "session": ("session:session", "Open, move and close work sessions."),
-    "conversation": ("conversation:conversation", "Record what is said in a session, and read it back."),
-    "working": ("working:working", "Show and change what an agent holds now."),
+    "governing": ("guard:governing", "List what governs files."),
+    "revise": ("submit:revise", "Supersede, withdraw or change one memory."),
+    "rollback": ("journal:rollback", "Take the memory back to what was active at a moment."),
+    "policy": ("access:policy", "Say who may assert, propose or do neither."),
+    "session": ("agents:session", "Open, move and close work sessions."),
+    "conversation": ("agents:conversation", "Record what is said in a session, and read it back."),
+    "working": ("agents:working", "Show and change what an agent holds now."),
     "os": ("memory_os:memory_os", "Keep what an agent talked about, and find what it knows of it."),
-    "conflicts": ("conflicts:conflicts", "List what disagrees, and what settles it."),
+    "conflicts": ("review:conflicts", "List what disagrees, and what settles it."),
     "review": ("review:review", "Settle what waits for a curator."),
     "check": ("check:check", "Check the memory as CI does."),
     "ontology": ("ontology:ontology", "Look up terms, and judge those of your own."),
-    "verify": ("verify:verify", "Read every byte of the journal and verify it."),
+    "verify": ("journal:verify", "Read every byte of the journal and verify it."),
     "root": ("root:root", "Put the files of a shared root there, or fetch them."),
-    "replay": ("replay:replay", "Compare the journal, replayed, with what is served."),
-    "redact": ("redact:redact", "Take a secret out of the journal for good."),
-    "pack": ("pack:pack", "Seal many commit files into a few packs."),
-    "migrate": ("moving:migrate", "Bring a whole root to another place."),
-    "backup": ("moving:backup", "Keep a whole root in one file."),
-    "restore": ("moving:restore", "Make a root of a backup."),
+    "replay": ("journal:replay", "Compare the journal, replayed, with what is served."),
+    "redact": ("journal:redact", "Take a secret out of the journal for good."),
+    "pack": ("journal:pack", "Seal many commit files into a few packs."),
+    "migrate": ("root:migrate", "Bring a whole root to another place."),
+    "backup": ("root:backup", "Keep a whole root in one file."),
+    "restore": ("root:restore", "Make a root of a backup."),
     "export": ("exchange:export", "Write the memory out."),
     "import": ("exchange:import_", "Take in records kept elsewhere."),
     "serve": ("serve:serve", "Serve the memory over HTTP."),
-    "trust": ("trust:trust", "Let a root say where it is served."),
-    "token": ("token:token", "Give out and take back tokens for serve."),
-    "setup": ("setup:setup", "Name the memory to Claude Code, Cursor, Codex, VS Code or git."),
-    "mcp": ("mcp:mcp", "Serve the memory to agents over MCP."),
+    "trust": ("access:trust_root", "Let a root say where it is served."),
+    "token": ("access:token", "Give out and take back tokens for serve."),
+    "setup": ("hooks:setup", "Name the memory to Claude Code, Cursor, Codex, VS Code or git."),
+    "mcp": ("serve:mcp", "Serve the memory to agents over MCP."),
     "status": ("status:status", "Say what is where, and how much of it."),
-    "doctor": ("doctor:doctor", "Look at all that may be wrong, and say what to do."),
-    "reindex": ("reindex:reindex", "Build what is derived from the journal anew."),
-    "completion": ("completion:completion", "Print the completion script of a shell."),
+    "doctor": ("status:doctor", "Look at all that may be wrong, and say what to do."),
+    "reindex": ("journal:reindex", "Build what is derived from the journal anew."),
+    "completion": ("hooks:completion", "Print the completion script of a shell."),
 }
 INTERRUPTED = 130
 BROKEN_PIPE = 141  # what a shell reports of a command that wrote to a reader who had left
@@ -109,11 +109,11 @@ class Jidomem(Verbs):
             click.echo("interrupted", err=True)
             code = INTERRUPTED
         except Exception as error:
-            from jidomem_cli.complain import complain
+            from jidomem_cli.errors import print_error
 
             options = given[: given.index("--")] if "--" in given else given
             door.json = door.json or "--json" in options
-            code = complain(error, door)
+            code = print_error(error, door)
         sys.exit(code or 0)
 
 

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from jidomem.terms import Term, bare, iri
-from jidomem.vocab import local_name
+from jidomem.rdf.terms import Term, iri, plain_value
+from jidomem.rdf.vocab import local_name
 from jidomem_cli.check import FORMATS, MISUSE, UNCHECKED, show
-from jidomem_cli.complain import complain
-from jidomem_cli.door import ROWS, Door, Verb, Verbs, clean, pass_door
+from jidomem_cli.errors import print_error
 from jidomem_cli.fields import own_words
-from jidomem_cli.tables import form_of, show_json, show_rows
+from jidomem_cli.options import ROWS, Door, Verb, Verbs, clean, pass_door
+from jidomem_cli.output import form_of, show_json, show_rows
 
 if TYPE_CHECKING:
-    from jidomem.govern.glossary import Entry
-    from jidomem.govern.proposals import Proposal
-    from jidomem.schema import Schema
+    from jidomem.check.terms import Entry
+    from jidomem.curation.term_proposals import Proposal
+    from jidomem.schema.ontology import Schema
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -47,7 +47,7 @@ def check(door: Door, paths: Sequence[Path]) -> int:
       jidomem ontology check
       jidomem ontology check --format github
     """
-    from jidomem.govern.overlay import check_overlay
+    from jidomem.check.overlay import check_overlay
     from jidomem.runtime import settings
 
     try:
@@ -55,7 +55,7 @@ def check(door: Door, paths: Sequence[Path]) -> int:
         report = check_overlay(root, paths)
         show(door, report)
     except Exception as error:
-        return MISUSE if complain(error, door) == MISUSE else UNCHECKED
+        return MISUSE if print_error(error, door) == MISUSE else UNCHECKED
     return report.exit_code
 
 
@@ -73,18 +73,18 @@ def show_(door: Door, term: str | None) -> None:
       jidomem ontology show jido:topic --json
       jidomem ontology show architectural_decision --format md
     """
-    from jidomem.govern import glossary
-    from jidomem.read.turtle import turtle
+    from jidomem.check import terms
+    from jidomem.rdf.turtle import turtle
 
     memory = door.open()
     folders = [memory.settings.root]
-    found = None if term is None else glossary.find(memory.schema, term)
-    chosen = glossary.terms(memory.schema) if found is None else [found]
+    found = None if term is None else terms.find(memory.schema, term)
+    chosen = terms.glossary_terms(memory.schema) if found is None else [found]
     form = form_of(door)
     if form == "ttl":
-        click.echo(turtle(glossary.described(memory.schema, chosen)), nl=False)
+        click.echo(turtle(terms.described(memory.schema, chosen)), nl=False)
     elif found is not None:
-        entry = glossary.entry(memory.schema, found, folders)
+        entry = terms.entry(memory.schema, found, folders)
         if form == "json":
             show_json(entry.to_dict())
         else:
@@ -98,35 +98,35 @@ def show_(door: Door, term: str | None) -> None:
 
 
 def _brief(schema: Schema, term: Term) -> dict[str, Any]:
-    from jidomem.govern.glossary import short
+    from jidomem.check.terms import short
 
     kind = "class" if term in schema.classes else "property" if term in schema.properties else "individual"
-    return {"iri": bare(term), "name": short(term), "kind": kind, "deprecated": term in schema.deprecated}
+    return {"iri": plain_value(term), "name": short(term), "kind": kind, "deprecated": term in schema.deprecated}
 
 
 def _print_all(schema: Schema, *, md: bool) -> None:
     """Print the class tree, then the properties with what they lead from and to, then the individuals."""
-    from jidomem.govern import glossary
+    from jidomem.check import terms
 
     def listed(found: Iterable[Term]) -> str:
-        return " or ".join(sorted(map(glossary.short, found))) or "anything"
+        return " or ".join(sorted(map(terms.short, found))) or "anything"
 
     old = schema.deprecated
     mark = dict.fromkeys(old, " (deprecated)")
     click.echo("## Classes\n" if md else "Classes")
-    for depth, cls in glossary.tree(schema):
-        click.echo(clean(f"{'  ' * depth}{'- ' if md else '  '}{glossary.short(cls)}{mark.get(cls, '')}"))
+    for depth, cls in terms.tree(schema):
+        click.echo(clean(f"{'  ' * depth}{'- ' if md else '  '}{terms.short(cls)}{mark.get(cls, '')}"))
     click.echo("\n## Properties\n" if md else "\nProperties")
     for term, said in sorted(schema.properties.items()):
         ends = f"{listed(said.domain)} -> {listed(said.range)}"
-        click.echo(clean(f"{'- ' if md else '  '}{glossary.short(term)}: {ends}{mark.get(term, '')}"))
+        click.echo(clean(f"{'- ' if md else '  '}{terms.short(term)}: {ends}{mark.get(term, '')}"))
     click.echo("\n## Individuals\n" if md else "\nIndividuals")
     for term, kinds in sorted(schema.individuals.items()):
-        click.echo(clean(f"{'- ' if md else '  '}{glossary.short(term)}: {listed(kinds)}{mark.get(term, '')}"))
+        click.echo(clean(f"{'- ' if md else '  '}{terms.short(term)}: {listed(kinds)}{mark.get(term, '')}"))
 
 
 def _print_entry(entry: Entry, *, md: bool) -> None:
-    from jidomem.govern.glossary import short
+    from jidomem.check.terms import short
 
     name, bullet = short(iri(entry.iri)), "- " if md else "  "
     kind = f"functional {entry.kind}" if entry.functional else entry.kind
@@ -237,7 +237,7 @@ def diff(door: Door, old: str, new: str | None, first: int) -> int:
       jidomem ontology diff
       jidomem ontology diff --from shipped --to now --json
     """
-    from jidomem.govern.changed_terms import changes, now_failing, version
+    from jidomem.check.overlay import changes, now_failing, version
 
     memory = door.read()
     memory.catch_up(memory.project)
@@ -247,7 +247,7 @@ def diff(door: Door, old: str, new: str | None, first: int) -> int:
     for found in now_failing(memory.index, memory.project, before, after):
         count += 1
         if count <= first:
-            failing.append({"item": bare(found.item), "rule": found.rule, "message": found.message})
+            failing.append({"item": plain_value(found.item), "rule": found.rule, "message": found.message})
     if form_of(door) == "json":
         ends = {"from": before.version, "to": after.version}
         show_json({**ends, "changes": rows, "failing": failing, "failures": count})

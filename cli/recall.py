@@ -6,12 +6,12 @@ from typing import Any
 
 import click
 
-from jidomem.govern.recalled import markdown, stale_files
-from jidomem.read.tables import plain
-from jidomem.recall import LIMIT, MOST, Hit
-from jidomem_cli.door import Door, Verb, pass_door
-from jidomem_cli.paths import Paths
-from jidomem_cli.tables import CONFLICTS, Row, form_of, show_json, show_rows
+from jidomem.read.playbook import plain
+from jidomem.recall.briefing import markdown, stale_files
+from jidomem.records.recall import LIMIT, MOST, Hit
+from jidomem_cli.fields import Paths
+from jidomem_cli.options import Door, Verb, pass_door
+from jidomem_cli.output import CONFLICTS, Row, form_of, show_json, show_rows
 
 _FORMATS = ("table", "json", "jsonl", "csv", "tsv", "md")
 _OPTION = "--include-inactive"

@@ -1,4 +1,7 @@
-"""`jidomem review`: what waits for a curator, and how it is settled: one by one, in an editor, or by rule."""
+"""`jidomem review`: what waits for a curator, and how it is settled: one by one, in an editor, or by rule.
+
+`jidomem conflicts`: active memories and proposals that disagree, each with what settles it.
+"""
 
 from __future__ import annotations
 
@@ -13,20 +16,20 @@ from typing import Any
 import click
 
 from jidomem import Jidomem, JidomemError, Receipt
-from jidomem.active import ENDED
+from jidomem.curation.review_queue import Line, Queue, Waiting, apply, newest, queue, queued, settle_by_rule
+from jidomem.curation.review_text import commands, parse, todo, without_settled
 from jidomem.errors import Conflict, InvalidRequest, PolicyDenied
-from jidomem.govern.review import Line, Queue, Waiting, apply, newest, queue, queued, settle_by_rule
-from jidomem.govern.review_text import commands, parse, todo, without_settled
-from jidomem.govern.rewording import Rewording, rewordings
-from jidomem.read.source_names import is_number
-from jidomem.write.settlement import ACTIONS, OUTCOMES, Settlement
-from jidomem_cli.complain import complain, place, tell
-from jidomem_cli.door import ROWS, Door, Verb, clean, pass_door
-from jidomem_cli.fields import own_words, whole_id
-from jidomem_cli.receipts import show_receipt
-from jidomem_cli.tables import PIPED, fit_line, form_of, short, shortened, show_json, show_rows
+from jidomem.rdf.vocab import REDACTED
+from jidomem.read.history import Rewording, rewordings
+from jidomem.read.memory_detail import is_number
+from jidomem.records.active import ENDED
+from jidomem.write.corrections import ACTIONS, OUTCOMES, Settlement
+from jidomem_cli.errors import place, print_error, tell
+from jidomem_cli.fields import REASON, own_words, whole_id
+from jidomem_cli.options import ROWS, Door, Verb, clean, pass_door
+from jidomem_cli.output import PIPED, fit_line, form_of, short, shortened, show_json, show_receipt, show_rows
 
-_COLUMNS = ("priority", "kind", "item", "source", "summary", "other", "days", "leaning")
+_QUEUE_COLUMNS = ("priority", "kind", "item", "source", "summary", "other", "days", "leaning")
 #: The columns of a table that are left out where they say nothing.
 _RARE = ("source", "days", "leaning")
 #: So many settlements are told one by one, and so many refused ones are named.
@@ -143,7 +146,7 @@ def _settle(door: Door, memory: Jidomem, settlements: Sequence[Settlement], dry_
         (each,) = settlements
         (outcome,) = memory.writer.settle_many(memory.project, settlements, dry_run=dry_run)
         if isinstance(outcome, JidomemError):
-            return complain(_in_words(door, outcome, each.item, each.action, _waiting(memory)), door)
+            return print_error(_in_words(door, outcome, each.item, each.action, _waiting(memory)), door)
         show_receipt(door, memory, outcome, OUTCOMES[each.action])
         return 0
     waiting, named = _waiting(memory), {each.item for each in settlements}
@@ -237,7 +240,7 @@ def _list(door: Door, memory: Jidomem, found: Queue) -> None:
         for one, ways in zip(found.waiting, settle, strict=True)
     ]
     if form_of(door) != "table":
-        show_rows(door, rows, _COLUMNS, found.cursor)
+        show_rows(door, rows, _QUEUE_COLUMNS, found.cursor)
         return
     if not rows:
         door.say("nothing to review")
@@ -248,7 +251,9 @@ def _list(door: Door, memory: Jidomem, found: Queue) -> None:
         if row["other"]:
             row["below"] += [_against(door, row), *_aligned(ways)]
     _group(rows, found.waiting)
-    columns = [name for name in _COLUMNS if name != "other" and (name not in _RARE or any(row[name] for row in rows))]
+    columns = [
+        name for name in _QUEUE_COLUMNS if name != "other" and (name not in _RARE or any(row[name] for row in rows))
+    ]
     show_rows(door, rows, columns, found.cursor, above="above", below="below", piped=PIPED)
     if not _may_settle(memory, found.waiting):
         door.say(_curators(memory))
@@ -486,3 +491,100 @@ def _counted(settled: Sequence[Settled]) -> str:
         more = f" and {len(refused) - _NAMED} more" if len(refused) > _NAMED else ""
         counts.append(f"refused {len(refused)}: {', '.join(refused[:_NAMED])}{more}")
     return ", ".join(counts) + "; nothing was kept, as this is a dry run" * is_dry
+
+
+_CONFLICT_COLUMNS = ("kind", "item", "summary", "other", "other_summary", "settle")
+
+
+@click.command(cls=Verb, formats=ROWS, as_of=True, valid_at=True)
+@pass_door
+def conflicts(door: Door) -> None:
+    """List active pairs that disagree, as after merging two branches, and proposals that disagree with active memories.
+
+    Each comes with the commands that settle it: one of them is enough, with the reason of the curator in it. What
+    disagreed as of a moment has none. A proposal that disagrees with nothing, such as the withdrawal of what was
+    imported from a removed file, is listed by jidomem review.
+
+    Examples:
+      jidomem conflicts
+      jidomem conflicts --json
+    """
+    memory = door.read()
+    is_now = door.as_of is None and door.valid_at is None
+    every = _pending(door, memory) if is_now else [*_disagreements(door, memory), *_proposals(door, memory)]
+    rows = [row for row in every if row["other"]]
+    others = len(every) - len(rows)
+    if form_of(door) != "table":
+        show_rows(door, rows, _CONFLICT_COLUMNS)
+        return
+    for row in rows:
+        click.echo(row["kind"])
+        for item, summary in (("item", "summary"), ("other", "other_summary")):
+            if row[item]:
+                click.echo(fit_line(door, f"  {short(row[item])}  {clean(row[summary] or '')}", PIPED))
+        for command in row["settle"]:
+            click.echo(f"    {command}")
+    if not rows:
+        door.say("none")
+    if others:
+        several = "proposals disagree" if others > 1 else "proposal disagrees"
+        door.say(f"{others:,} more {several} with nothing: jidomem review{place(door)}")
+
+
+def _pending(door: Door, memory: Jidomem) -> list[dict[str, Any]]:
+    """Return what disagrees or waits now, with the commands that settle it."""
+    waiting = queue(memory.reader, memory.project, memory.sources.now())
+    pairs = [one for one in waiting if one.kind == "conflict"]
+    return [_row(door, one) for one in (*pairs, *(one for one in waiting if one.kind == "proposal"))]
+
+
+def _row(door: Door, one: Waiting) -> dict[str, Any]:
+    settle = [command for command, _ in commands(one, place(door))]
+    return {
+        "kind": one.why if one.kind == "conflict" else one.kind,
+        "item": one.item,
+        "summary": one.summary,
+        "other": one.other,
+        "other_summary": one.other_summary,
+        "settle": [line if " accept " in line and not one.other else f"{line} --reason {REASON}" for line in settle],
+    }
+
+
+def _disagreements(door: Door, memory: Jidomem) -> list[dict[str, Any]]:
+    """Return each pair once, by the first of the ways in which it disagrees."""
+    pairs: dict[tuple[str, str], dict[str, Any]] = {}
+    for row in memory.reader.ask("conflicts", project=memory.project, as_of=door.as_of, valid_at=door.valid_at):
+        pairs.setdefault((row["a"], row["b"]), row)
+    return [
+        {
+            "kind": row["kind"],
+            "item": row["a"],
+            "summary": row["a_summary"],
+            "other": row["b"],
+            "other_summary": row["b_summary"],
+            "settle": [],
+        }
+        for row in pairs.values()
+    ]
+
+
+def _proposals(door: Door, memory: Jidomem) -> list[dict[str, Any]]:
+    rows = memory.reader.ask("proposals", project=memory.project, as_of=door.as_of, valid_at=door.valid_at)
+    return [
+        {
+            "kind": "proposal",
+            "item": row["item"],
+            "summary": row["summary"],
+            "other": row["conflict"],
+            "other_summary": _summary(memory, row["conflict"]),
+            "settle": [],
+        }
+        for row in rows
+    ]
+
+
+def _summary(memory: Jidomem, item: str | None) -> str | None:
+    if item is None:
+        return None
+    found: list[str] = memory.reader.get_memory(memory.project, item)["properties"].get("summary", [])
+    return found[0] if found else REDACTED

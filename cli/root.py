@@ -1,21 +1,28 @@
-"""`jidomem root`: what a shared root says of itself, put there from a folder and fetched into one."""
+"""`jidomem root`: what a shared root says of itself, put there from a folder and fetched into one.
+
+`jidomem migrate`, `backup` and `restore`: a whole memory root, brought elsewhere and verified there.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
 from jidomem.errors import Failed, InvalidRequest, NotFound
-from jidomem.runtime import config, settings
-from jidomem_cli.door import ROWS, Door, Verb, Verbs, pass_door
-from jidomem_cli.tables import show_json, show_rows
+from jidomem.runtime import root_config, settings
+from jidomem_cli.options import ROWS, Door, Verb, Verbs, clean, pass_door
+from jidomem_cli.output import show_json, show_rows
 
 if TYPE_CHECKING:
-    from jidomem.shared.log import SharedLog
+    from jidomem.extras.servers.log import SharedLog
+    from jidomem.extras.servers.transfer import Progress
+    from jidomem.runtime.move import Moved
 
 #: What only an acceptance writes; who pushes an older one would take terms back that are in use.
 _ACCEPTED = "ontology/accepted.ttl"
@@ -45,17 +52,17 @@ def push(door: Door, folder: Path) -> None:
     Examples:
       jidomem root push team/.jidomem --root postgresql://db/team
     """
-    from jidomem.govern.overlay import unread
-    from jidomem.shared import root_files
+    from jidomem.check.overlay import unread
+    from jidomem.extras.servers import addresses
 
     folder = _opened(folder)
     _look_through(folder)
-    given = root_files.of_folder(folder)
+    given = addresses.of_folder(folder)
     given = {path: text for path, text in given.items() if not path.startswith("projects/")}
     idle = {problem.item: problem.message for problem in unread(folder) if problem.item in given}
     before: dict[str, str] = {}
 
-    def pushed(files: root_files.Files) -> root_files.Files:
+    def pushed(files: addresses.Files) -> addresses.Files:
         before.clear()
         before.update(files)
         if _ACCEPTED in given and given[_ACCEPTED] != files.get(_ACCEPTED, given[_ACCEPTED]):
@@ -64,7 +71,7 @@ def push(door: Door, folder: Path) -> None:
         return {**files, **given}
 
     with _log(door) as log:
-        root_files.change(log, pushed)
+        addresses.change(log, pushed)
     rows = [{"path": path, "is": "new" if path not in before else "changed"} for path, text in given.items()
             if before.get(path) != text]  # fmt: skip
     if door.json:
@@ -86,14 +93,14 @@ def pull(door: Door, folder: Path) -> None:
     Examples:
       jidomem root pull team/.jidomem --root postgresql://db/team
     """
-    from jidomem.shared import root_files
+    from jidomem.extras.servers import addresses
 
     folder = _opened(folder)
     with _log(door) as log:
-        files = root_files.load(log)
+        files = addresses.load(log)
     for path, text in files.items():
         try:
-            root_files.write(folder / path, text)
+            addresses.write(folder / path, text)
         except OSError as error:
             raise Failed(f"{error.filename}: {error.strerror}", hint="name another folder") from error
     if door.json:
@@ -110,10 +117,10 @@ def list_files(door: Door) -> None:
     Examples:
       jidomem root list --root postgresql://db/team
     """
-    from jidomem.shared import root_files
+    from jidomem.extras.servers import addresses
 
     with _log(door) as log:
-        files = root_files.load(log)
+        files = addresses.load(log)
     show_rows(door, [{"path": path, "bytes": len(text.encode())} for path, text in files.items()], ("path", "bytes"))
 
 
@@ -126,15 +133,15 @@ def remove(door: Door, paths: tuple[str, ...]) -> None:
     Examples:
       jidomem root remove shapes/old.ttl --root postgresql://db/team
     """
-    from jidomem.shared import root_files
+    from jidomem.extras.servers import addresses
 
-    def without(files: root_files.Files) -> root_files.Files:
+    def without(files: addresses.Files) -> addresses.Files:
         if missing := [path for path in paths if path not in files]:
             raise NotFound(f"there is no {missing[0]}", hint=f"there is {', '.join(files) or 'none'}")
         return {path: text for path, text in files.items() if path not in paths}
 
     with _log(door) as log:
-        root_files.change(log, without)
+        addresses.change(log, without)
     if door.json:
         show_json({"root": log.name, "removed": sorted(paths)})
     else:
@@ -144,7 +151,7 @@ def remove(door: Door, paths: tuple[str, ...]) -> None:
 @contextmanager
 def _log(door: Door) -> Iterator[SharedLog]:
     """Give the log of the shared root; raises InvalidRequest for one that is a folder."""
-    from jidomem.runtime.shared_root import opened_log
+    from jidomem.runtime.location import opened_log
 
     opened = opened_log(door.root, door.wait)
     if opened is None:
@@ -159,7 +166,7 @@ def _log(door: Door) -> Iterator[SharedLog]:
 
 def _opened(folder: Path) -> Path:
     """Return *folder*, absolute; raises Failed where a link leads out of it."""
-    from jidomem.runtime.bounds import check_root, root_folder
+    from jidomem.runtime.root_config import check_root, root_folder
 
     opened = root_folder(folder)
     check_root(opened)
@@ -168,13 +175,114 @@ def _opened(folder: Path) -> Path:
 
 def _look_through(folder: Path) -> None:
     """Raise Failed unless what a root takes from *folder* can be used, wherever it is served."""
-    from jidomem import schema
     from jidomem.read.playbook import Playbook
+    from jidomem.schema import ontology
 
-    said = config.read(folder / settings.CONFIG, settings.own_config())
-    for key in config.OF_TRUST:
+    said = root_config.read(folder / settings.CONFIG, settings.own_config())
+    for key in root_config.OF_TRUST:
         if key in said:
             hint = f"take it out; each server is told: jidomem serve --{key} ..."
             raise Failed(f"{folder / settings.CONFIG}: {key} is not for all servers", hint=hint, code="invalid_config")
-    schema.load([folder])
+    ontology.load([folder])
     Playbook([folder / "queries"])
+
+
+T = TypeVar("T")
+
+_KEPT = "the working state there was used since, and is left as it is"
+_OTHERS = "tokens are believed there alone: given out there, or taken back at the source since; see jidomem token list"
+_FILE = click.Path(path_type=Path)
+
+
+@click.command(cls=Verb)
+@click.argument("source")
+@click.argument("target")
+@pass_door
+def migrate(door: Door, source: str, target: str) -> None:
+    """Bring the memory root SOURCE to TARGET: a folder, postgresql://... or s3://... each.
+
+    Commits, configuration, working state and tokens come along, each commit byte for byte and under its id; the source
+    is only read. TARGET has to be empty, or hold nothing but what came from SOURCE: so it goes on where it was cut
+    short, and run again it brings what was written since. It is done once both ends are read and hold the same.
+
+    Examples:
+      jidomem migrate .jidomem elsewhere
+      jidomem migrate .jidomem elsewhere --json
+    """
+    from jidomem.runtime import move
+
+    moved = _watched(door, partial(move.migrate, source, target))
+    _tell(door, moved)
+    if moved.grew:
+        door.warn(f"{moved.source} was written to meanwhile: stop who writes there, and run this once more")
+
+
+@click.command(cls=Verb)
+@click.argument("file", type=_FILE)
+@pass_door
+def backup(door: Door, file: Path) -> None:
+    """Keep the whole memory root in FILE, while others go on to read and write.
+
+    It is a tar archive of a root as a folder, of every kind of root: each stream as it was at one moment, working
+    state, configuration and overlay, with the digest of every file in manifest.json. The same memory gives the same
+    bytes. Tokens are left out.
+
+    Examples:
+      jidomem backup memory.tar
+    """
+    from jidomem.runtime import move
+
+    moved, digest = _watched(door, partial(move.backup, _root(door), file))
+    _tell(door, moved, manifest=digest)
+
+
+@click.command(cls=Verb)
+@click.argument("file", type=_FILE)
+@pass_door
+def restore(door: Door, file: Path) -> None:
+    """Make the memory root that --root names, which has to be empty, of FILE, which `jidomem backup` wrote.
+
+    All of FILE is read and held against its digests before anything is written; it is done once the root is read again
+    and holds the same. Cut short, run it again.
+
+    Examples:
+      jidomem backup memory.tar
+      jidomem --root restored restore memory.tar
+    """
+    from jidomem.runtime import move
+
+    _tell(door, _watched(door, partial(move.restore, file, _root(door))))
+
+
+def _root(door: Door) -> str:
+    """Return the root that is meant, a folder or an address."""
+    from jidomem.runtime.settings import address_of, find
+
+    return address_of(door.root) or str(find(door.root)[0])
+
+
+def _watched(door: Door, work: Callable[[Progress], T]) -> T:
+    """Return what *work* gives; on a terminal the bytes that came are shown as they come."""
+    if door.quiet or not sys.stderr.isatty():
+        return work(id)
+    with click.progressbar(length=0, label="bytes", file=sys.stderr, show_percent=False, show_eta=False) as bar:
+        return work(lambda size: bar.update(size))
+
+
+def _tell(door: Door, moved: Moved, **more: str) -> None:
+    if door.json:
+        show_json({**moved.to_dict(), **more})
+    else:
+        for each in moved.streams:
+            named, extent = f"{each.stream.project}/{each.stream.name}", each.extent
+            click.echo(f"{named}  {extent.commits:,} commits  {extent.size:,} bytes  {extent.digest[:16]}  verified")
+        for name, value in more.items():
+            click.echo(f"{name}  {value}")
+    came = sum(each.came for each in moved.streams)
+    door.say(clean(f"{moved.source} -> {moved.target}: {came:,} commits came; working state: {moved.state}"))
+    if moved.state == "kept":
+        door.say(_KEPT)
+    if moved.tokens:
+        door.say(f"{moved.tokens} tokens are believed there, too")
+    if moved.other_tokens:
+        door.say(f"{moved.other_tokens} {_OTHERS}")

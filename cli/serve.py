@@ -1,15 +1,57 @@
-"""`jidomem serve`: the memory over HTTP, to this machine or to those who have a token."""
+"""`jidomem serve`: the memory over HTTP, to this machine or to those who have a token.
+
+The log of a server that a verb starts: the options that say how it is written, and where it goes.
+
+`jidomem mcp`: the memory for agents that speak the Model Context Protocol.
+"""
 
 from __future__ import annotations
 
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import replace
 from threading import Thread
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 import click
 
 import jidomem
-from jidomem_cli.door import Door, Verb, pass_door
-from jidomem_cli.server_log import log_options, open_log
-from jidomem_cli.tables import show_json
+from jidomem.errors import Failed, InvalidRequest
+from jidomem_cli.options import Door, Verb, pass_door
+from jidomem_cli.output import show_json
+
+if TYPE_CHECKING:
+    from jidomem.serve.server_state import Log
+
+FORMS, LEVELS = ("json", "text"), ("debug", "info", "warning", "error")
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def log_options(verb: F) -> F:
+    """Return *verb* with --log-format and --log-level."""
+    at_least, on_terminal = (
+        "What is logged at least; info when not said.",
+        "Text on a terminal, else JSON, when not said.",
+    )
+    leveled = click.option("--log-level", "level", type=click.Choice(LEVELS), help=at_least)(verb)
+    return click.option("--log-format", "form", type=click.Choice(FORMS), help=on_terminal)(leveled)
+
+
+def open_log(door: Door, form: str | None, level: str | None) -> Log:
+    """Return the log of a server, on standard error."""
+    from jidomem.serve.server_state import Log
+
+    return Log(_own_stream(), form or ("text" if sys.stderr.isatty() else "json"), level or _level(door))
+
+
+def _own_stream() -> TextIO:
+    """Return standard error for the log alone: who does not read it holds up nobody else who writes there."""
+    return open(os.dup(sys.stderr.fileno()), "w", encoding="utf-8")
+
+
+def _level(door: Door) -> str:
+    return "warning" if door.quiet else "debug" if door.verbose else "info"
 
 
 @click.command(cls=Verb, writes=("wait",))
@@ -54,9 +96,8 @@ def serve(
       jidomem serve --port 0 --json --log-level warning
     """
     from jidomem.serve import server
-    from jidomem.serve.http import create_app
-    from jidomem.serve.ledger import HTTP
-    from jidomem.serve.operation import Operation
+    from jidomem.serve.app import create_app
+    from jidomem.serve.server_state import HTTP, Operation
 
     with door.open(stays=True) as memory:
         said = memory.settings
@@ -87,3 +128,86 @@ def serve(
             server.serve(app, listening, stop, memory.settings.limits, operation)
             operation.close()
     server.leave()
+
+
+@click.command(cls=Verb, writes=("agent", "session", "wait"))
+@click.option(
+    "--toolset",
+    type=click.Choice(("jidomem", "working", "dialogue", "server-memory")),
+    default="jidomem",
+    show_default=True,
+    help="Which tools: our own; with two more for what it holds and says, or for its dialogue; the reference server's.",
+)
+@click.option("--http", is_flag=True, help="Serve streamable HTTP instead of standard input and output.")
+@click.option(
+    "--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="A loopback address, for --http."
+)
+@click.option("--port", type=click.IntRange(0, 65_535), default=8701, show_default=True, help="0 takes a free one.")
+@log_options
+@pass_door
+def mcp(door: Door, toolset: str, http: bool, host: str, port: int, form: str | None, level: str | None) -> None:
+    """Serve the memory to an MCP client: tools to remember, recall, ask, revise and explain.
+
+    The agent is named after the client unless --agent says otherwise; its work session is opened with the first thing
+    it keeps, and closed when it leaves. Needs the extra: pip install 'jidomem[mcp]'.
+
+    With --http each request is a line on standard error, with its id, and /metrics has figures for Prometheus.
+
+    Examples:
+      jidomem mcp
+      jidomem mcp --toolset server-memory
+      jidomem mcp --http --port 0
+      jidomem mcp --http --port 0 --log-format json --log-level warning
+    """
+    if not http and (form or level):
+        option = "--log-format" if form else "--log-level"
+        raise InvalidRequest(
+            f"{option} is for --http: the log of MCP over HTTP", hint=f"add --http, or leave out {option}"
+        )
+    try:
+        from jidomem.serve.mcp import server as serving
+        from jidomem.serve.mcp.server import serve_stdio
+    except ImportError as error:
+        raise Failed(
+            f"the MCP SDK is not installed ({error})", hint="pip install 'jidomem[mcp]'", code="missing_extra"
+        ) from error
+    from jidomem.serve.mcp.client_session import ClientSessions
+    from jidomem.serve.mcp.server_memory import KNOWLEDGE
+    from jidomem.serve.mcp.tools import FIND_PAGES, KEEP_PAGE, SAID, TOOLS, WORKING
+
+    memory = door.open(stays=True)
+    memory.settings = replace(memory.settings, configured=memory.project)  # it is there before anything is kept in it
+    tools = {
+        "jidomem": TOOLS,
+        "working": (*TOOLS, WORKING, SAID),
+        "dialogue": (*TOOLS, KEEP_PAGE, FIND_PAGES),
+        "server-memory": KNOWLEDGE,
+    }[toolset]
+    desks = ClientSessions(memory, door.agent or os.environ.get("JIDOMEM_AGENT"), memory.settings.session)
+    from jidomem.serve import server_state
+    from jidomem.serve.server_state import Operation
+
+    operation = Operation(open_log(door, form, level) if http else None)
+    operation.keep_counts(memory.door_log, server_state.MCP_HTTP if http else server_state.MCP_STDIO)
+
+    def leave() -> None:
+        operation.close()
+        memory.close()
+
+    serving.leave_on_signals(desks, leave)
+    if not http:
+        if sys.stdin.isatty():
+            door.say(f"serving {memory.settings.place} to a client that writes MCP here (stop with Ctrl-C)")
+            door.say("a client starts this by itself, once it is told to: jidomem setup claude")
+        serve_stdio(desks, tools, leave, operation)
+        return
+    from jidomem.serve import server
+    from jidomem.serve.mcp.http import PATH, serve_http
+
+    keyring = memory.place.keyring()
+    listening = server.listen(host, port)
+    url = server.url_of(listening)
+    door.say(f"serving {memory.settings.place} at {url}{PATH} (stop with Ctrl-C)")
+    operation.leveller.follow(memory)
+    operation.tell("info", "started", {"url": url, "root": memory.settings.place, "jidomem": jidomem.__version__})
+    serve_http(desks, tools, keyring, listening, leave, operation)

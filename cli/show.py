@@ -1,22 +1,34 @@
-"""`jidomem show`: one memory, with what it says and what became of it."""
+"""`jidomem show`: one memory, with what it says and what became of it.
+
+The changes of a revision as lines: each field with its value before and after.
+
+`jidomem history`: what went before one memory, and what became of it.
+
+`jidomem log` and `jidomem diff`: what was committed, and what changed between two moments.
+
+`jidomem why`: who recorded a memory, when and on what grounds, which rules judged it, and what came of it.
+"""
 
 from __future__ import annotations
 
 import shlex
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import click
 
 from jidomem import Jidomem
-from jidomem.excerpt import ANSWERS
-from jidomem.govern.rewording import rewordings
-from jidomem.read.tables import plain
-from jidomem.read.turtle import turtle
-from jidomem.vocab import REDACTED
-from jidomem_cli.complain import place
-from jidomem_cli.door import Door, Verb, pass_door
+from jidomem.base.words import ANSWERS, cut
+from jidomem.errors import InvalidRequest
+from jidomem.rdf.turtle import turtle
+from jidomem.rdf.vocab import REDACTED, jido, local_name
+from jidomem.read.history import Rewording, rewordings
+from jidomem.read.playbook import plain
+from jidomem_cli.errors import place
 from jidomem_cli.fields import named_here
-from jidomem_cli.tables import form_of, short, show_fields, show_json
+from jidomem_cli.options import ROWS, Door, Verb, pass_door
+from jidomem_cli.output import INDENT, PIPED, cut_text, form_of, line_width, short, show_fields, show_json, show_rows
 
 
 @click.command(cls=Verb, formats=("table", "json", "md", "ttl"), as_of=True, valid_at=True)
@@ -44,7 +56,7 @@ def show(door: Door, item: str) -> None:
     if form_of(door) == "json":
         show_json(plain(found))
     else:
-        show_fields(door, _lines(found, _reworded(memory, found)))
+        show_fields(door, _memory_lines(found, _reworded(memory, found)))
         if (newer := _in_its_place(memory, found)) is not None:
             door.say(f"in its place: jidomem show{place(door)} {short(newer)}")
 
@@ -67,7 +79,7 @@ def _reworded(memory: Jidomem, found: dict[str, Any]) -> list[tuple[str, str]]:
     return [(name, text) for each in changes for name, text in (("was", each.was), ("now", each.now)) if text]
 
 
-def _lines(found: dict[str, Any], reworded: list[tuple[str, str]]) -> list[tuple[str, Any]]:
+def _memory_lines(found: dict[str, Any], reworded: list[tuple[str, str]]) -> list[tuple[str, Any]]:
     """Return what a person wants to see, the important first; empty fields are left out."""
     properties = dict(found["properties"])
     head = [
@@ -93,3 +105,201 @@ def _pasteable(value: Any) -> Any:
     if isinstance(value, list):
         return [*map(_pasteable, value)]
     return shlex.quote(value) if isinstance(value, str) and value != value.strip() else value
+
+
+_UNSET, _ARROW = "(none)", " -> "
+
+
+def change_lines(door: Door, changes: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return `FIELD: BEFORE -> AFTER` for each change, cut to the width there is; with -v whole."""
+    width = line_width(door, PIPED)
+    return [_line(change, None if width is None else width - len(INDENT)) for change in changes]
+
+
+def _line(change: Mapping[str, Any], width: int | None) -> str:
+    name = change["field"].replace("_", " ")
+    was, now = (" ".join(short(change[side]).split()) or _UNSET for side in ("before", "after"))
+    if width is None:
+        return f"{name}: {was}{_ARROW}{now}"
+    longest = max((width - len(f"{name}: {_ARROW}")) // 2, 1)
+    if len(was) + len(now) > 2 * longest:
+        part = Rewording(was, now).shortened(longest)
+        was, now = cut_text(part.was, longest), cut_text(part.now, longest)
+    return cut_text(f"{name}: {was}{_ARROW}{now}", width)
+
+
+_CHANGES = "changes"
+#: The columns of a table, less the kind, which is the same in most rows, and the reason, which stands below its row.
+_HISTORY_COLUMNS = ("recorded", "event", "agent", "entry", "summary", "status")
+
+
+@click.command(cls=Verb, formats=ROWS, as_of=True, valid_at=True)
+@click.argument("item", metavar="IRI")
+@pass_door
+def history(door: Door, item: str) -> None:
+    """Tell who believed what, and when: the versions of the memory IRI, and what was proposed against it.
+
+    It lists who asserted, revised, confirmed, withdrew or revived it, or proposed, accepted or rejected a change, with
+    the reason, oldest first. --as-of shows what was known at a moment.
+
+    Below each version stand its reason and the fields that it changed, as FIELD: BEFORE -> AFTER; --json has them whole
+    as `changes`.
+
+    Examples:
+      jidomem history 1a2b3c4d
+      jidomem history 1a2b3c4d --as-of 2030-01-01 --json
+    """
+    memory = door.read()
+    rows = memory.reader.history(memory.project, named_here(memory, item), as_of=door.as_of, valid_at=door.valid_at)
+    columns = memory.playbook.get("history").columns
+    if form_of(door) == "table":
+        rows = [{**row, _CHANGES: _below(door, row)} for row in rows]
+        columns = _HISTORY_COLUMNS
+    show_rows(door, rows, columns, below=_CHANGES)
+
+
+def _below(door: Door, row: dict[str, Any]) -> list[str]:
+    """Return the lines below a version: why it came, and what it changed."""
+    return [*([f"reason: {row['reason']}"] if row["reason"] else []), *change_lines(door, row["changes"])]
+
+
+_LOG_COLUMNS = ("version", "recorded_at", "graph", "agents", "sessions", "brought")
+_WHOLE = ("version", "recorded_at", "commit", "graph", "committer", "ontology", "agents", "sessions", "brought")
+_CHANGED = ("change", "item", "kind", "summary", "before", "after", "by")
+
+
+@click.command(cls=Verb, formats=ROWS, paged=True, as_of=True)
+@pass_door
+def log(door: Door) -> None:
+    """List the commits of the project, newest first: version, time, agents, sessions and how much each brought.
+
+    Examples:
+      jidomem log --limit 10
+      jidomem log --json --as-of 2030-01-01
+    """
+    memory = door.read()
+    page = memory.reader.log(memory.project, as_of=door.as_of, limit=door.limit, cursor=door.cursor)
+    if form_of(door) in ("table", "md"):
+        show_rows(door, [{**row, "brought": _told(row["brought"])} for row in page.rows], _LOG_COLUMNS, page.cursor)
+    else:
+        show_rows(door, page.rows, _WHOLE, page.cursor)
+
+
+def _told(brought: dict[str, int]) -> str:
+    return ", ".join(f"{count} {kind}" for kind, count in brought.items())
+
+
+@click.command(cls=Verb, formats=ROWS, as_of=True, valid_at=True)
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Show the first N memories (default: all).")
+@click.option("--as-of", "ends", multiple=True, metavar="MOMENT", help="A moment or a version; once for until now.")
+@pass_door
+def diff(door: Door, ends: tuple[str, ...], limit: int | None) -> None:
+    """Tell what was added, superseded or invalidated between two moments, each given by --as-of.
+
+    A moment is ISO 8601, or a version that `jidomem log` lists, or its number: all that was recorded by then.
+    Below a revision stand who recorded it, when and why, and the fields that it changed, as FIELD: BEFORE -> AFTER;
+    --json has them whole.
+
+    Examples:
+      jidomem diff --as-of 2026-01-01 --as-of 2030-01-01
+      jidomem diff --as-of 0
+      jidomem diff --as-of 2 --limit 20
+    """
+    given = [*([door.as_of] if door.as_of else []), *ends]
+    if len(given) not in (1, 2):
+        hint = "jidomem diff --as-of 2026-11-01 --as-of 2026-11-21"
+        raise InvalidRequest("a difference is between two moments, or one and now", hint=hint)
+    memory = door.read()
+    rows: list[dict[str, Any]] = memory.reader.diff(memory.project, *given, valid_at=door.valid_at)
+    shown = rows[:limit]
+    if form_of(door) == "table":
+        shown = [{**row, "changes": _revision(door, row)} for row in shown]
+    show_rows(door, shown, _CHANGED, below="changes")
+    if rows:
+        counts = Counter(row["change"] for row in rows)
+        more = f"; {len(rows) - len(shown)} more: raise --limit" if len(shown) < len(rows) else ""
+        door.say(", ".join(f"{count} {change}" for change, count in sorted(counts.items())) + more)
+
+
+def _revision(door: Door, row: dict[str, Any]) -> list[str]:
+    """Return who recorded a revision, when and why, and what it changed; nothing of any other row."""
+    if not (row["reason"] or row["changes"]):
+        return []
+    why = f": {row['reason']}" if row["reason"] else ""
+    told = f"{short(row['agents'])}, {short(row['recorded'])}{why}"
+    return [told, *change_lines(door, row["changes"])]
+
+
+_PLAIN = (
+    "class", "status", "summary", "excerpt", "confidence", "valid_from", "valid_until", "expires_on",
+)  # fmt: skip
+_LABELS = {"excerpt": "text"}
+_REASON = 200
+
+
+@click.command(cls=Verb, formats=("table", "json", "md"), as_of=True, valid_at=True)
+@click.argument("item", metavar="IRI")
+@pass_door
+def why(door: Door, item: str) -> None:
+    """Explain the memory IRI: its date, who recorded it, when and in which session, its source, evidence and rules.
+
+    And what it replaced, what replaced it, what was concluded from it, and what it disagrees with. An imported record
+    has two dates: that of the decision as the record states it, and that of the session that imported it.
+
+    Examples:
+      jidomem why 1a2b3c4d
+      jidomem why 1a2b3c4d --json
+    """
+    memory = door.read()
+    found = memory.reader.why(memory.project, named_here(memory, item), as_of=door.as_of, valid_at=door.valid_at)
+    if form_of(door) == "json":
+        show_json(plain(found))
+    else:
+        dated = "decided" if memory.schema.is_a(jido(found["class"]), jido("Decision")) else "dated"
+        show_fields(door, _explanation_lines(found, dated, door.verbose))
+
+
+def _explanation_lines(found: dict[str, Any], dated: str, verbose: bool) -> Iterator[tuple[str, str]]:
+    """Yield what a person wants to see, the important first; what is empty is left out."""
+    yield "id", short(found["iri"])
+    shown = {**found, "summary": found["summary"] or REDACTED}
+    yield from ((_LABELS.get(name, name.replace("_", " ")), short(shown[name])) for name in _PLAIN if shown[name])
+    yield dated, short(found["timestamp"]) if found["timestamp"] else "date unknown"
+    recorded = (
+        f"{short(found['recorded_at'])} by {short(found['asserted_by'])} in session {short(found['asserted_in'])}"
+    )
+    yield "recorded", recorded
+    yield from (("source", _place(each)) for each in found["source"])
+    if found["commit"]:
+        yield "commit", f"{found['commit'][:12]} by {short(found['committer'])}"
+    yield from (("rests on", _entry(each)) for each in found["evidence"])
+    judged = found["judged_by"]
+    rules = ", ".join(local_name(rule["rule"]) for rule in judged["rules"])
+    many = f"{len(judged['rules'])} rules of ontology {judged['ontology']}"
+    yield "validated by", f"{many} (judge: {judged['judge']}): {rules}" if verbose else f"{many} (-v names them)"
+    for what in ("replaced", "replaced_by"):
+        yield from ((each["how"].replace("_", " "), _entry(each)) for each in found[what])
+    yield from (("revived by", _entry(each)) for each in found["revived_by"])
+    if found["in_its_place"]:
+        yield "in its place", short(found["in_its_place"])
+    yield from (("concluded from it", _entry(each)) for each in found["derived"])
+    if found["more_derived"]:
+        yield "concluded from it", "and more: jidomem ask derived"
+    yield from (
+        ("shown in", f"{each['in']} {short(each['at'])} {each['agent'] or ''}") for each in found["shown"] or ()
+    )
+    yield from (
+        ("disagrees with", f"{short(each['iri'])} ({each['kind']}) {each['summary']}") for each in found["conflicts"]
+    )
+
+
+def _place(source: dict[str, Any]) -> str:
+    return source["path"] if source["line"] is None else f"{source['path']}:{source['line']}"
+
+
+def _entry(each: dict[str, Any]) -> str:
+    """Return one memory, or one piece of evidence, on one line."""
+    if each.get("status") is None:
+        return each.get("text") or f"<{each['iri']}>"
+    reason = f" (reason: {cut(each['reason'], _REASON)[0]})" if each.get("reason") else ""
+    return f"{short(each['iri'])} ({each['status']}) {each['summary'] or REDACTED}{reason}"

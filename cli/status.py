@@ -1,25 +1,33 @@
-"""`jidomem status`: what is where, how much of it, and whether it is sound."""
+"""`jidomem status`: what is where, how much of it, and whether it is sound.
+
+`jidomem doctor`: all that an operator would look at, each with what to do about it.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 import jidomem
 from jidomem import Jidomem
-from jidomem.embedder import Embedder
-from jidomem.govern.due import count
-from jidomem.index.clones import Snapshot
-from jidomem.journal.files import LOOSE, Stream
-from jidomem.model import LanguageModel
-from jidomem.read.counts import counts, kept, pending
+from jidomem.curation.review_queue import count
+from jidomem.index.snapshots import Snapshot
+from jidomem.journal.journal import LOOSE, Stream
+from jidomem.read.reader import counts, kept, pending
+from jidomem.records.intent import Version
+from jidomem.records.interfaces import Embedder, LanguageModel
 from jidomem.runtime import settings
-from jidomem.runtime.chosen import amiss
-from jidomem.runtime.guard_log import GuardLog
-from jidomem.version import Version
-from jidomem_cli.door import Door, Verb, clean, pass_door
-from jidomem_cli.tables import show_json
+from jidomem.runtime.logs import GuardLog
+from jidomem.runtime.model_choice import config_error
+from jidomem_cli.options import Door, Verb, clean, pass_door
+from jidomem_cli.output import show_json
+
+if TYPE_CHECKING:
+    from jidomem.runtime.doctor import Diagnostic
+    from jidomem.runtime.location import InFolder, SharedLocation
 
 #: As far as what is due is counted: beyond, that takes longer than all the rest.
 _COUNTED = 5_000
@@ -72,7 +80,7 @@ def status(door: Door) -> None:
 
 def _model(model: LanguageModel | Embedder | None) -> dict[str, str | None]:
     """Return the name of a model, and why it cannot be asked; nothing is sent to it."""
-    why = amiss(model)
+    why = config_error(model)
     return {"name": None if model is None else model.name, "error": None if why is None else why.detail}
 
 
@@ -176,3 +184,112 @@ def _numbered(number: int | str, what: str) -> str:
     """Return how many there are of something, in words that fit the number."""
     said = _ONE.get(what, what) if number == 1 else what
     return f"{number} {said}" if isinstance(number, str) else f"{number:,} {said}"
+
+
+_FAILED = 1
+_COLORS = {"ok": "green", "warn": "yellow", "fail": "red"}
+
+
+@click.command(cls=Verb)
+@click.option("--full", is_flag=True, help="Read every byte of the journal, as jidomem verify does.")
+@pass_door
+def doctor(door: Door, full: bool) -> int:
+    """Look at all that may be wrong, programs, root, journal, index, models and clients, and say what to do.
+
+    It changes nothing here; a triple store that is to answer is given a few probes, in a graph of their own.
+    Each line is ok, warn or fail; it ends with 1 where one is fail.
+
+    Examples:
+      jidomem doctor
+      jidomem doctor --full --json
+    """
+    found = list(_looks(door, full))
+    is_well = all(look.level != "fail" for look in found)
+    if door.json:
+        show_json({"ok": is_well, "checks": [look.to_dict() for look in found]})
+    else:
+        for look in found:
+            level = click.style(f"{look.level:4}", fg=_COLORS[look.level]) if door.colors else f"{look.level:4}"
+            click.echo(f"{level}  {look.name:12} {clean(look.detail)}")
+            if look.hint:
+                click.echo(f"{'':19}do: {clean(look.hint)}")
+    return 0 if is_well else _FAILED
+
+
+def _looks(door: Door, full: bool) -> Iterator[Diagnostic]:
+    from jidomem.errors import JidomemError
+    from jidomem.runtime import doctor, settings
+    from jidomem.runtime.doctor import Diagnostic, run_diagnostic
+    from jidomem.runtime.location import open_place
+
+    yield from run_diagnostic("packages", doctor.programs)
+    try:
+        root, how = settings.find(door.root)
+    except JidomemError as error:
+        yield Diagnostic("root", "fail", error.detail, error.hint)
+        return
+    if settings.address_of(door.root) is None and not root.is_dir():
+        yield Diagnostic("root", "fail", f"there is none at {root} ({how})", "make one in this folder: jidomem init")
+        return
+    try:
+        place = open_place(door.root, door.wait)
+    except JidomemError as error:
+        yield Diagnostic("root", "fail", error.detail, error.hint)
+        return
+    yield Diagnostic("root", "ok", f"{place.name} ({how})" + (f", its copy is {root}" if place.is_shared else ""))
+    yield from _of_root(door, full, root, place)
+    place.close()
+
+
+def _of_root(door: Door, full: bool, root: Path, place: InFolder | SharedLocation) -> Iterator[Diagnostic]:
+    """Yield what is looked at of a root that can be opened."""
+    from jidomem.base.clock import now
+    from jidomem.errors import JidomemError
+    from jidomem.runtime import doctor, settings
+    from jidomem.runtime.doctor import run_diagnostic
+    from jidomem.serve.server import HOST, PORT
+
+    journal = place.journal(door.wait)
+    tokens_in = place.name if place.is_shared else str(settings.own_config())
+    for name, look in (
+        ("permissions", lambda: doctor.permissions(root)),
+        ("disk", lambda: doctor.disk(root)),
+        ("file system", lambda: doctor.file_system(root)),
+        ("config", lambda: doctor.configuration(root)),
+        ("journal", lambda: doctor.journal(journal, full=full)),
+        ("clock", lambda: doctor.clock(journal, now())),
+        ("index", lambda: doctor.index(root, journal)),
+        ("leftovers", lambda: doctor.stale_cache_files(root, journal)),
+        ("cache", lambda: doctor.cache(root)),
+        ("git", lambda: doctor.repository(root, journal)),
+        ("clients", lambda: _clients(Path.cwd() if place.is_shared else root.parent)),
+        ("tokens", lambda: doctor.tokens(place.keyring(), tokens_in)),
+    ):
+        yield from run_diagnostic(name, look)
+    try:
+        said = settings.load(door.root)
+    except JidomemError:  # told above
+        return
+    yield from run_diagnostic("models", lambda: doctor.models(said))
+    yield from run_diagnostic("store", lambda: doctor.store(said, journal))
+    yield from run_diagnostic("port", lambda: doctor.port(said.host or HOST, said.port or PORT))
+
+
+def _clients(folder: Path) -> Iterator[Diagnostic]:
+    """Yield which clients the memory is named to in *folder*, and whether git calls for it."""
+    from jidomem.clients.setup import CLIENTS
+    from jidomem.runtime.doctor import Diagnostic
+
+    named = [name for name, client in CLIENTS.items() if _mentions(folder / client.servers)]
+    hooked = [name for name, of in CLIENTS.items() if of.hooks_in and _mentions(folder / of.hooks_in)]
+    git = ["git pre-commit"] if _mentions(folder / ".git" / "hooks" / "pre-commit") else []
+    if named:
+        yield Diagnostic(
+            "clients", "ok", f"named to {', '.join(named)}; hooks of {', '.join([*hooked, *git]) or 'none'}"
+        )
+    else:
+        yield Diagnostic("clients", "ok", f"named to none in {folder}: jidomem setup {next(iter(CLIENTS))} does so")
+
+
+def _mentions(path: Path) -> bool:
+    return path.is_file() and "jidomem" in path.read_text("utf-8", "replace")

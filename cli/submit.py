@@ -1,21 +1,104 @@
-"""`jidomem submit`: intents as JSON, each answered with a receipt or a refusal."""
+"""`jidomem submit`: intents as JSON, each answered with a receipt or a refusal.
+
+Intents as they are written down: one JSON object, an array of them, or JSON lines, read as a stream.
+
+`jidomem remember`: keep one thing with no ceremony.
+
+`jidomem revise`: correct one memory by a further one; nothing is ever rewritten.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import shlex
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
 from typing import Any, BinaryIO
 
 import click
 
 from jidomem import Jidomem, JidomemError, Receipt
-from jidomem.errors import STOPPING, InvalidRequest
-from jidomem_cli.complain import tell
-from jidomem_cli.door import Door, Verb, clean, pass_door
-from jidomem_cli.intents import read
-from jidomem_cli.progress import Bar, bar
-from jidomem_cli.receipts import show_receipt
-from jidomem_cli.tables import show_json
+from jidomem.base.json_values import decode_json
+from jidomem.errors import STOPPING, InvalidRequest, TooLarge
+from jidomem.records.intent import LIST_FIELDS, parse_json, parse_line
+from jidomem_cli.errors import as_changes, as_options, tell
+from jidomem_cli.fields import REASON, as_named_here, given, intent_options, own_words, whole_id
+from jidomem_cli.options import Door, Verb, clean, pass_door
+from jidomem_cli.output import Bar, bar, short, show_json, show_receipt
+
+#: The most bytes that are held at once: of a line, or of all where they are not lines.
+LIMIT = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What was read: whether it may be several, and the intents; in the place of one may stand why it is unreadable."""
+
+    many: bool
+    intents: Iterable[Any]
+
+
+def read(file: BinaryIO) -> Batch:
+    """Return the intents in *file*; lines are read as they are asked for, and one that cannot be read is an error.
+
+    Raises InvalidRequest `malformed_json`, with line and column, for a single object or array that cannot be read, and
+    TooLarge for one, or for a line, of more than 64 MiB.
+    """
+    lines = _lines(file)
+    head = _first_two(lines)
+    if _are_lines([line for line in head if line.strip()]):
+        numbered = enumerate(chain(head, lines), start=1)
+        return Batch(True, (_parsed(number, line) for number, line in numbered if line.strip()))
+    text = b"".join(_bounded(chain(head, lines)))
+    if not text.strip():
+        raise InvalidRequest("there is nothing to submit", hint="give one JSON object", code="malformed_json")
+    value = parse_json(text)
+    return Batch(True, value) if isinstance(value, list) else Batch(False, [value])
+
+
+def _lines(file: BinaryIO) -> Iterator[bytes]:
+    """Yield the lines of *file*; raises TooLarge for one over the limit."""
+    return chain.from_iterable(_bounded([line]) for line in iter(partial(file.readline, LIMIT + 1), b""))
+
+
+def _bounded(lines: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield *lines*; raises TooLarge when there is more than the limit of them."""
+    size = 0
+    for line in lines:
+        size += len(line)
+        if size > LIMIT:
+            raise TooLarge(
+                f"a line, object or array of intents has more than {LIMIT >> 20} MiB",
+                hint="give one object a line; for an array: jq -c '.[]' FILE | jidomem submit -",
+            )
+        yield line
+
+
+def _first_two(lines: Iterator[bytes]) -> list[bytes]:
+    """Return the lines up to the second that is not blank."""
+    head: list[bytes] = []
+    for line in lines:
+        head.append(line)
+        if sum(bool(entry.strip()) for entry in head) == 2:
+            break
+    return head
+
+
+def _are_lines(full: list[bytes]) -> bool:
+    """Return whether two lines open a stream of objects: the second opens an object, or the first is a whole one."""
+    if len(full) < 2 or full[0].lstrip().startswith(b"["):
+        return False
+    return full[1].lstrip().startswith(b"{") or not isinstance(_parsed(1, full[0]), InvalidRequest)
+
+
+def _parsed(number: int, line: bytes) -> Any:
+    try:
+        return parse_line(number, line)
+    except InvalidRequest as error:
+        return error
+
 
 Outcome = Receipt | JidomemError
 
@@ -143,3 +226,144 @@ class _Told:
         if not self._door.json:
             click.echo(f"refused: {error.code}: {clean(error.detail)}")
         tell(error, self._door)
+
+
+_CHECKS = {"forbids": "jido:forbidsPattern", "requires": "jido:requiresPattern", "check_command": "jido:checkCommand"}
+
+
+@click.command(cls=Verb, writes=("agent", "session", "wait"))
+@click.argument("text")
+@intent_options()
+@click.option("--forbids", multiple=True, metavar="PATTERN", help="What no file may hold that a convention governs.")
+@click.option("--requires", multiple=True, metavar="PATTERN", help="What every such file holds.")
+@click.option("--check-command", multiple=True, metavar="COMMAND", help="What fails where such a file breaks it.")
+@click.option("--dry-run", is_flag=True, help="Judge it and keep nothing.")
+@pass_door
+def remember(door: Door, /, text: str, dry_run: bool, **fields: Any) -> int:
+    """Keep TEXT and print the IRI it got: a fact of medium confidence, unless options say otherwise.
+
+    Examples:
+      jidomem remember "the build needs Rust 1.80"
+      jidomem remember "Ship the importer" --type task --assigned-to ana --about importer.py
+      jidomem remember "Use Oxigraph 0.5" --type decision --topic store --rationale "it is faster" --supersedes 1a2b3c4d
+      jidomem remember "No print" --type convention --enforcement-level Strict --about "src/**" --forbids "print[(]"
+    """
+    memory = door.open()
+    patterns = [(name, value) for name in _CHECKS for value in fields.pop(name)]
+    flags = {value: f"--{name.replace('_', '-')}" for name, value in patterns}
+    checks = [[_CHECKS[name], {"@value": value}] for name, value in patterns]
+    fields |= {"extra_triples": checks} if checks else {}
+    values = as_named_here(memory, given(fields))
+    try:
+        receipt = memory.writer.remember(memory.project, text, dry_run=dry_run, **values)
+    except JidomemError as refusal:
+        if not text.strip():
+            refusal.hint = 'say what to remember: jidomem remember "the build needs Rust 1.80"'
+        if at_fault := [flags[each.value] for each in refusal.violations if each.value in flags]:
+            refusal.hint = refusal.hint.replace("`extra_triples`", " and ".join(dict.fromkeys(at_fault)))
+        tell(refusal, door, options=as_options if text.strip() else None)
+        return refusal.exit_code
+    show_receipt(door, memory, receipt)
+    return 0
+
+
+@click.command(cls=Verb, writes=("agent", "session", "wait"))
+@click.argument("item", metavar="IRI")
+@click.option("--supersede", metavar="TEXT", help="What is true instead.")
+@click.option("--invalidate", is_flag=True, help="It was wrong, or holds no longer; put nothing in its place.")
+@click.option("--confirm", is_flag=True, help="It was looked at again and still holds; a proposal is accepted.")
+@click.option("--undo", is_flag=True, help="Say again what it superseded or withdrew; or itself, if it has ended.")
+@click.option("--set", "changes", multiple=True, metavar="FIELD=VALUE", help="Change a field; repeat it for more.")
+@click.option("--reason", metavar="TEXT", help="Why; needed to invalidate.", callback=own_words)
+@click.option("--idempotency-key", metavar="TEXT", help="A retry with the same key gets the first receipt again.")
+@click.option("--dry-run", is_flag=True, help="Judge it and keep nothing.")
+@pass_door
+def revise(
+    door: Door,
+    item: str,
+    supersede: str | None,
+    invalidate: bool,
+    confirm: bool,
+    undo: bool,
+    changes: tuple[str, ...],
+    reason: str | None,
+    idempotency_key: str | None,
+    dry_run: bool,
+) -> int:
+    """Supersede the memory IRI with a changed one, every other field carried over; withdraw, confirm or undo it.
+
+    Examples:
+      jidomem revise 1a2b3c4d --supersede "Use Oxigraph 0.5" --reason "faster loading"
+      jidomem revise 1a2b3c4d --undo --reason "it lost data"
+      jidomem revise 5e6f7a8b --set status=Completed --set assigned_to=ana
+      jidomem revise 9c0d1e2f --confirm --set expires_on=2030-01-01 --dry-run
+      jidomem revise 9c0d1e2f --invalidate --reason "measured wrongly"
+    """
+    memory = door.open()
+    whole = whole_id(memory, item)
+    try:
+        receipt = memory.writer.correct(
+            memory.project,
+            whole,
+            supersede=supersede,
+            invalidate=invalidate,
+            confirm=confirm,
+            undo=undo,
+            changes=as_named_here(memory, _fields(changes)),
+            reason=reason,
+            dry_run=dry_run,
+            who={"idempotency_key": idempotency_key} if idempotency_key else {},
+        )
+    except InvalidRequest:
+        raise
+    except JidomemError as refusal:
+        tell(refusal, door, options=partial(_withdrawals, reason=reason) if invalidate else as_changes)
+        return refusal.exit_code
+    show_receipt(door, memory, receipt)
+    return 0
+
+
+def _withdrawals(fields: Mapping[str, Any], *, reason: str | None) -> str:
+    """Return the commands that withdraw what *fields* name instead, ready to paste."""
+    words = ("--invalidate", "--reason", shlex.quote(reason) if reason else REASON)
+    items = fields.get("invalidates", ())
+    return "; ".join(f"jidomem revise {shlex.quote(short(item))} {' '.join(words)}" for item in items)
+
+
+def _fields(changes: tuple[str, ...]) -> dict[str, Any]:
+    """Return the fields to change; a list is what all its mentions give, and an empty value leaves a field out."""
+    fields: dict[str, Any] = {}
+    for change in changes:
+        name, equals, value = change.partition("=")
+        if not equals or not name:
+            raise InvalidRequest(f"{change!r} sets no field", hint="write FIELD=VALUE, such as status=Completed")
+        name = name.replace("-", "_")
+        if name in LIST_FIELDS:
+            fields.setdefault(name, []).extend(_triples(value) if name == "extra_triples" else _entries(value))
+        else:
+            fields[name] = value or None
+    return fields
+
+
+def _entries(value: str) -> list[str]:
+    """Return the entries of a list: those of a JSON list of texts, else *value* itself, none where it is empty."""
+    try:
+        entries = decode_json(value) if value.startswith("[") else None
+    except ValueError:
+        entries = None
+    if isinstance(entries, list) and all(isinstance(entry, str) for entry in entries):
+        return entries
+    return [value] if value else []
+
+
+def _triples(value: str) -> list[Any]:
+    """Return the extra triples in a JSON list, which is one of them or holds several; none where it is empty."""
+    if not value:
+        return []
+    try:
+        triples = decode_json(value)
+    except ValueError as error:
+        hint = """write extra_triples='["jido:impactLevel", "high"]'"""
+        raise InvalidRequest(f"{value!r} is no JSON list", hint=hint) from error
+    is_list = isinstance(triples, list) and all(isinstance(triple, list) for triple in triples)
+    return triples if is_list else [triples]

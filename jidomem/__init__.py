@@ -12,20 +12,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from jidomem.entry import Entry, WriteRequest, WriteResult
     from jidomem.errors import Conflict, IntentRefused, JidomemError, NotFound
-    from jidomem.index.store import TripleStore
-    from jidomem.intent import MemoryUpdateIntent, Receipt
-    from jidomem.item import MemoryItem, create_memory
+    from jidomem.index.triple_store import TripleStore
     from jidomem.read.reader import MemoryReader
-    from jidomem.recall import Hit, RecallRequest, RecallResult
-    from jidomem.runtime.context import ContextManager
-    from jidomem.runtime.long_term import LongTerm
+    from jidomem.records.entry import Entry, WriteRequest, WriteResult
+    from jidomem.records.intent import MemoryItem, MemoryUpdateIntent, Receipt, create_memory
+    from jidomem.records.recall import Hit, RecallRequest, RecallResult
     from jidomem.runtime.root import Jidomem
     from jidomem.runtime.root import open_root as open  # noqa: A004
-    from jidomem.tiers.conversation import ConversationBuffer
-    from jidomem.tiers.promotion import Promotion
-    from jidomem.tiers.short import ShortTerm
+    from jidomem.runtime.tiers import ContextManager, LongTerm
+    from jidomem.working.tiers import ConversationBuffer, Promotion, ShortTerm
     from jidomem.write.writer import MemoryWriter
 
 __version__ = "0.1.1"
@@ -58,28 +54,28 @@ __all__ = [
 #: The module of each public name, imported at first use: importing jidomem loads none of them.
 _PLACES = {
     "Conflict": "errors",
-    "ContextManager": "runtime.context",
-    "ConversationBuffer": "tiers.conversation",
-    "Entry": "entry",
-    "Hit": "recall",
+    "ContextManager": "runtime.tiers",
+    "ConversationBuffer": "working.tiers",
+    "Entry": "records.entry",
+    "Hit": "records.recall",
     "IntentRefused": "errors",
     "Jidomem": "runtime.root",
     "JidomemError": "errors",
-    "LongTerm": "runtime.long_term",
-    "MemoryItem": "item",
+    "LongTerm": "runtime.tiers",
+    "MemoryItem": "records.intent",
     "MemoryReader": "read.reader",
-    "MemoryUpdateIntent": "intent",
+    "MemoryUpdateIntent": "records.intent",
     "MemoryWriter": "write.writer",
     "NotFound": "errors",
-    "Promotion": "tiers.promotion",
-    "RecallRequest": "recall",
-    "RecallResult": "recall",
-    "Receipt": "intent",
-    "ShortTerm": "tiers.short",
-    "TripleStore": "index.store",
-    "WriteRequest": "entry",
-    "WriteResult": "entry",
-    "create_memory": "item",
+    "Promotion": "working.tiers",
+    "RecallRequest": "records.recall",
+    "RecallResult": "records.recall",
+    "Receipt": "records.intent",
+    "ShortTerm": "working.tiers",
+    "TripleStore": "index.triple_store",
+    "WriteRequest": "records.entry",
+    "WriteResult": "records.entry",
+    "create_memory": "records.intent",
     "open": "runtime.root:open_root",
 }
 

@@ -14,7 +14,7 @@ import pytest
 from _pytest.doctest import DoctestModule
 
 import jidomem
-from jidomem.clock import Sources
+from jidomem.base.clock import Sources
 
 os.environ.pop("COLUMNS", None)  # a runner may say how wide its own terminal is
 SHM, ROOM = Path("/dev/shm"), 4 << 30
@@ -204,7 +204,7 @@ def opened_state(request, tmp_path):
 
     def state(tables):
         if address:
-            from jidomem.shared.postgres_state import PostgresState
+            from jidomem.extras.servers.postgres_state import PostgresState
 
             opened.append(PostgresState(address, "read" if "shown" in tables else "working"))
         else:

@@ -16,7 +16,7 @@ import obstore
 import pytest
 
 from jidomem.errors import Failed
-from jidomem.shared.objects import ObjectLog
+from jidomem.extras.servers.object_log import ObjectLog
 
 #: Beside Python, or where that is borrowed from, beside obstore.
 PROGRAM = shutil.which("weed", path=f"{Path(obstore.__file__).parents[4]}/bin")

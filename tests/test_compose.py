@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 import yaml
 
-from jidomem.serve.http import LOOPBACK
+from jidomem.serve.app import LOOPBACK
 from jidomem.serve.routes import ROUTES
 from jidomem_cli.serve import serve
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from jidomem import cues
+from jidomem.recall.question import BEGINNING, contains_cue, is_of_itself, strip_names, wanted
 
 
 @pytest.mark.parametrize(
@@ -17,17 +17,17 @@ from jidomem import cues
     ],
 )
 def test_what_a_question_asks_for_is_told_by_its_words(question, kinds):
-    assert cues.wanted(question) == kinds
+    assert wanted(question) == kinds
 
 
 def test_a_text_gives_what_stands_at_its_beginning():
-    assert cues.gives("time", "It was on Sunday")
-    assert cues.gives("number", "there were twelve, or 12")
-    assert not cues.gives("time", "we went to Lisbon")
-    assert cues.is_of_itself("That is my boat")
-    late = "x " * cues.BEGINNING
-    assert not any(cues.gives(kind, late + "I saw Lisbon on Sunday at 5") for kind in ("time", "number"))
-    assert not cues.is_of_itself(late + "I")
+    assert contains_cue("time", "It was on Sunday")
+    assert contains_cue("number", "there were twelve, or 12")
+    assert not contains_cue("time", "we went to Lisbon")
+    assert is_of_itself("That is my boat")
+    late = "x " * BEGINNING
+    assert not any(contains_cue(kind, late + "I saw Lisbon on Sunday at 5") for kind in ("time", "number"))
+    assert not is_of_itself(late + "I")
 
 
 @pytest.mark.parametrize(
@@ -41,4 +41,4 @@ def test_a_text_gives_what_stands_at_its_beginning():
     ],
 )
 def test_a_question_is_compared_without_the_names_of_who_speaks(question, left):
-    assert cues.unnamed(question, ["ana lopez", "Bo", "user"]) == left
+    assert strip_names(question, ["ana lopez", "Bo", "user"]) == left

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jidomem import sparql
-from jidomem.dataset import EMPTY, Dataset, dataset, refuse_graphs, unknown_graphs
 from jidomem.errors import InvalidRequest, JidomemError
+from jidomem.rdf import sparql
+from jidomem.rdf.sparql import EMPTY, Dataset, dataset, refuse_graphs, unknown_graphs
 
 A, B = "https://jido.ai/a", "urn:b"
 

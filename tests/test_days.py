@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jidomem.days import Days, spoken_of
+from jidomem.recall.question import Days, spoken_of
 
 WEDNESDAY = date(2026, 11, 18)
 

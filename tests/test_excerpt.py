@@ -5,7 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jidomem.excerpt import EXCERPT, answer, cut, excerpt, sentences
+from jidomem.base.words import EXCERPT, answer, cut, excerpt, sentences
 
 WORDS = st.lists(st.sampled_from(["We", "use", "one.", "queue", "(see", "ADR-3).", "e.g.", "Ünï", "a", "`x.y`", "3.5"]))
 

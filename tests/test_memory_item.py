@@ -4,9 +4,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from jidomem import vocab
 from jidomem.errors import IntentRefused
-from jidomem.item import create_memory
+from jidomem.rdf import vocab
+from jidomem.records.intent import create_memory
 
 
 def test_a_memory_is_created_with_the_guides_defaults():

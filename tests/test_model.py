@@ -5,7 +5,7 @@ import math
 import pytest
 
 from jidomem.errors import InvalidRequest
-from jidomem.model import Bounds, Fact, Prompt, Trait
+from jidomem.records.interfaces import Bounds, Fact, Prompt, Trait
 
 
 @pytest.mark.parametrize("confidence", [-0.1, 1.1, math.nan, math.inf, True, "high", None])

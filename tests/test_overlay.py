@@ -4,9 +4,9 @@ import pytest
 from conftest import intent
 
 import jidomem
-from jidomem import schema
-from jidomem.overlay import named
-from jidomem.runtime.making import init
+from jidomem.runtime.location import init
+from jidomem.schema import ontology
+from jidomem.schema.ontology import label_blank_nodes
 
 PREFIXES = """\
 @prefix jido: <https://jido.ai/ontology#> .
@@ -27,19 +27,19 @@ def laid(folder, terms=TERMS, rules=RULE):
 
 
 def version(folder):
-    return schema.load([folder]).version
+    return ontology.load([folder]).version
 
 
 def test_the_version_of_the_ontology_names_the_overlay_it_was_extended_by(tmp_path):
     shipped, _, mark = version(laid(tmp_path)).partition("+")
 
-    assert shipped == schema.load().version
+    assert shipped == ontology.load().version
     assert len(mark) == 12
 
 
 def test_an_overlay_that_says_nothing_leaves_the_version_alone(tmp_path):
     (tmp_path / "ontology").mkdir()
-    assert version(tmp_path) == schema.load().version
+    assert version(tmp_path) == ontology.load().version
 
 
 @pytest.mark.parametrize(
@@ -73,8 +73,8 @@ def test_blank_nodes_in_a_circle_and_very_long_lists_are_named_in_time():
     circle = [("_:a", "<urn:p>", "_:b"), ("_:b", "<urn:p>", "_:a")]
     chain = [(f"_:l{n}", "<urn:rest>", f"_:l{n + 1}") for n in range(20_000)]
 
-    assert named(circle) == [("_:circle", "<urn:p>", "_:circle")] * 2
-    assert len({row[0] for row in named(chain)}) == 20_000
+    assert label_blank_nodes(circle) == [("_:circle", "<urn:p>", "_:circle")] * 2
+    assert len({row[0] for row in label_blank_nodes(chain)}) == 20_000
 
 
 def test_a_commit_records_the_version_that_judged_it_and_a_changed_overlay_counts_from_the_next_write_on(tmp_path):

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import jidomem
+from jidomem.base.regex import LONGEST, Unsearchable, compiled, finder
 from jidomem.errors import Failed, IntentRefused
-from jidomem.patterns import LONGEST, Unsearchable, compiled, finder
-from jidomem.runtime.making import init
+from jidomem.runtime.location import init
 
 ENDLESS = [
     r"(a+)+b",

@@ -12,12 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jidomem import resources, schema
+from jidomem.base import files
 from jidomem.errors import Failed
-from jidomem.judge import EVERY_ITEM_IS_JUDGED, Finding, judge_graph
-from jidomem.schema import ITEM
-from jidomem.terms import iri, line
-from jidomem.vocab import SHAPE, TYPE, jido, local_name
+from jidomem.rdf.terms import iri, ntriples_line
+from jidomem.rdf.vocab import SHAPE, TYPE, jido, local_name
+from jidomem.schema import ontology
+from jidomem.schema.ontology import ITEM
+from jidomem.schema.shacl import EVERY_ITEM_IS_JUDGED, Finding, validate_graph
 
 CASES = Path(__file__).parent / "shapes" / "cases"
 DATE_TIME = "^^<http://www.w3.org/2001/XMLSchema#dateTime>"
@@ -35,7 +36,7 @@ FACT = (
 
 @pytest.fixture
 def shipped():
-    return schema.load()
+    return ontology.load()
 
 
 @pytest.fixture
@@ -46,7 +47,7 @@ def overlay(tmp_path):
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)
         prefixes = {"jido": "https://jido.ai/ontology#", "shape": SHAPE, "sh": "http://www.w3.org/ns/shacl#",
-                    "owl": schema.OWL, "rdfs": "http://www.w3.org/2000/01/rdf-schema#", "my": "urn:my:"}  # fmt: skip
+                    "owl": ontology.OWL, "rdfs": "http://www.w3.org/2000/01/rdf-schema#", "my": "urn:my:"}  # fmt: skip
         path.write_text("".join(f"@prefix {p}: <{iri}> .\n" for p, iri in prefixes.items()) + text)
         return tmp_path
 
@@ -105,13 +106,16 @@ def test_individuals_know_their_classes_also_where_there_are_two(shipped):
 
 
 def test_loading_the_schema_imports_neither_rdflib_nor_pyshacl():
-    code = "import sys; from jidomem.schema import load; load(); print({'rdflib', 'pyshacl', 're2'} & set(sys.modules))"
+    code = (
+        "import sys; from jidomem.schema.ontology import load; load();"
+        " print({'rdflib', 'pyshacl', 're2'} & set(sys.modules))"
+    )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "set()"
 
 
 def test_the_shipped_schema_is_read_once():
-    assert schema.load() is schema.load()
+    assert ontology.load() is ontology.load()
 
 
 def test_a_finding_names_node_rule_path_value_and_what_to_do(shipped):
@@ -157,7 +161,7 @@ def test_a_session_whose_dates_are_ill_typed_is_judged_and_not_a_crash(shipped):
 def test_a_session_whose_dates_cannot_be_compared_breaks_the_rule_that_compares_them(by_reference):
     session = triples(CASES / "SessionEndsAfterItsStart" / "conforms.ttl")
     broken = [(s, p, f'"1999-02-30T00:00:00Z"{DATE_TIME}' if p == jido("endedAt") else o) for s, p, o in session]
-    found = schema.load(by_reference=by_reference).judge([*broken, *FACT])
+    found = ontology.load(by_reference=by_reference).judge([*broken, *FACT])
     assert shapes_of(found) == ["SessionEndIsATime", "SessionEndsAfterItsStart"]
 
 
@@ -209,8 +213,8 @@ def test_threads_may_judge_at_once(shipped):
 @cache
 def rules_and_classes():
     """The shapes as a graph, and of the ontology what SHACL needs: the class tree and the members of classes."""
-    rules = [row for path in resources.shapes() for row in triples(path)]
-    return rules, [row for row in schema.load().triples if row[1] == TYPE or row[1].endswith("subClassOf>")]
+    rules = [row for path in files.shape_files() for row in triples(path)]
+    return rules, [row for row in ontology.load().triples if row[1] == TYPE or row[1].endswith("subClassOf>")]
 
 
 def read(rows):
@@ -219,7 +223,7 @@ def read(rows):
 
     rdflib.NORMALIZE_LITERALS = False
     try:
-        return rdflib.Graph().parse(data="\n".join(map(line, rows)), format="nt")
+        return rdflib.Graph().parse(data="\n".join(map(ntriples_line, rows)), format="nt")
     finally:
         rdflib.NORMALIZE_LITERALS = True
 
@@ -249,7 +253,7 @@ def oracle(data):
 
 
 def judged(data):
-    found = schema.load().judge(data)
+    found = ontology.load().judge(data)
     return {(f.focus, f.shape, f.value, f.severity, f.message) for f in found if f.shape != EVERY_ITEM_IS_JUDGED}
 
 
@@ -286,15 +290,15 @@ def test_anything_at_all_is_judged_as_pyshacl_judges_it(rows):
 
 
 def test_plain_shapes_judge_plain_data(shipped):
-    rules = triples(resources.shapes()[0])
+    rules = triples(files.shape_files()[0])
     agent = ("<urn:a>", TYPE, jido("Agent"))
-    assert shapes_of(judge_graph([agent], rules)) == ["AgentHasACapability", "AgentHasARole"]
+    assert shapes_of(validate_graph([agent], rules)) == ["AgentHasACapability", "AgentHasARole"]
 
 
 def test_plain_shapes_that_are_none_are_refused():
     malformed = [("<urn:s>", TYPE, "<http://www.w3.org/ns/shacl#PropertyShape>")]
     with pytest.raises(Failed, match="the shapes cannot be used") as refusal:
-        judge_graph(FACT, malformed)
+        validate_graph(FACT, malformed)
     assert refusal.value.code == "invalid_config"
 
 
@@ -314,7 +318,7 @@ def test_plain_shapes_that_are_none_are_refused():
 def test_malformed_rules_of_an_overlay_are_an_error_of_configuration(overlay, text):
     folder = overlay("shapes/mine.ttl", text)
     with pytest.raises(Failed, match="the shapes cannot be used") as refusal:
-        schema.load([folder]).judge(FACT)
+        ontology.load([folder]).judge(FACT)
     assert refusal.value.code == "invalid_config"
 
 
@@ -325,7 +329,7 @@ def test_a_list_without_an_end_in_an_overlay_is_refused_with_its_file(overlay):
     rdf = "@prefix rdf: <http://www.w3.org/1999/02/22-rdf-syntax-ns#> ."
     endless = " my:R sh:targetClass jido:Fact ; sh:in _:l . _:l rdf:first 1 ; rdf:rest _:l ."
     with pytest.raises(Failed, match=r"mine.ttl: the shapes cannot be used: List contains a recursive") as refusal:
-        schema.load([overlay("shapes/mine.ttl", rdf + endless)])
+        ontology.load([overlay("shapes/mine.ttl", rdf + endless)])
     assert refusal.value.code == "invalid_config"
     assert refusal.value.hint.startswith("end the list with rdf:nil; ")
 
@@ -333,7 +337,7 @@ def test_a_list_without_an_end_in_an_overlay_is_refused_with_its_file(overlay):
 def test_a_fault_of_an_unnamed_node_is_told_of_the_shape_it_belongs_to_and_names_the_command_that_lists_all(overlay):
     shape = " my:S a sh:NodeShape ; sh:targetClass jido:Fact ; sh:property [ sh:path jido:summary ; sh:pattern '(' ] ."
     with pytest.raises(Failed) as refusal:
-        schema.load([overlay("shapes/mine.ttl", shape)])
+        ontology.load([overlay("shapes/mine.ttl", shape)])
     assert "<urn:my:S> has the pattern" in refusal.value.detail
     assert "_:" not in refusal.value.detail
     assert refusal.value.hint.endswith("jidomem ontology check")
@@ -346,7 +350,7 @@ def test_an_overlay_adds_kinds_of_memory_and_rules_for_them(overlay, shipped):
         "my:R sh:targetClass my:Recipe ; sh:property my:P ."
         " my:P sh:path my:serves ; sh:minCount 1 ; sh:message 'Say for how many.' .",
     )
-    extended = schema.load([folder])
+    extended = ontology.load([folder])
     recipe = changed(TYPE, "<urn:my:Recipe>")
 
     assert extended.family("<urn:my:Recipe>") == jido("Fact")
@@ -358,7 +362,7 @@ def test_an_overlay_adds_kinds_of_memory_and_rules_for_them(overlay, shipped):
 
 
 def test_an_overlay_term_may_be_marked_as_no_longer_to_be_used(overlay):
-    extended = schema.load([overlay("ontology/old.ttl", "my:Old a owl:Class ; owl:deprecated true .")])
+    extended = ontology.load([overlay("ontology/old.ttl", "my:Old a owl:Class ; owl:deprecated true .")])
     assert extended.deprecated == {"<urn:my:Old>"}
 
 
@@ -378,7 +382,7 @@ def test_an_overlay_term_may_be_marked_as_no_longer_to_be_used(overlay):
 )  # fmt: skip
 def test_an_overlay_that_reaches_beyond_its_own_is_refused_with_file_and_term(overlay, name, text, complaint, hint):
     with pytest.raises(Failed, match=complaint) as refusal:
-        schema.load([overlay(name, text)])
+        ontology.load([overlay(name, text)])
     assert refusal.value.code == "invalid_config"
     assert hint in refusal.value.hint
 
@@ -413,7 +417,7 @@ def test_an_annotation_of_an_overlay_that_is_no_truth_value_counts_as_false(tmp_
     (tmp_path / folder / "mine.ttl").write_text(prefixes + text)
     two = [*FACT, (FACT[0][0], jido("topic"), '"a"'), (FACT[0][0], jido("topic"), '"b"')]
 
-    loaded = schema.load([tmp_path])
+    loaded = ontology.load([tmp_path])
 
     assert loaded.deprecated == frozenset()
     in_check = [finding.message for finding in loaded.judge(two, in_check=True)]

@@ -1,6 +1,6 @@
 """The stems of words are found once, and not kept without bound."""
 
-from jidomem import stems
+from jidomem.base import stems
 
 
 def test_a_name_of_many_words_counts_as_many_in_what_is_kept(monkeypatch):

@@ -6,7 +6,7 @@ import sys
 
 import jidomem
 from jidomem import ConversationBuffer
-from jidomem.spaces import SummaryProjector, Thread, project
+from jidomem.working import SummaryProjector, Thread, project
 
 SAID = [
     ("Which index do we use?", "Oxigraph would embed; a server would not."),

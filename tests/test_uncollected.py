@@ -5,13 +5,13 @@ from threading import Event, Thread
 
 import pytest
 
-from jidomem.uncollected import uncollected
+from jidomem.index.follower import gc_paused
 
 
 def test_it_is_off_inside_and_on_again_also_after_an_error():
     seen = []
 
-    @uncollected()
+    @gc_paused()
     def fail():
         seen.append(gc.isenabled())
         raise ValueError("inside")
@@ -25,7 +25,7 @@ def test_it_is_off_inside_and_on_again_also_after_an_error():
 def test_who_has_switched_it_off_finds_it_off():
     gc.disable()
     try:
-        with uncollected():
+        with gc_paused():
             pass
         assert not gc.isenabled()
     finally:
@@ -36,12 +36,12 @@ def test_it_is_on_again_when_the_first_who_held_it_off_ends_whoever_came_meanwhi
     is_inside, may_end = Event(), Event()
 
     def second():
-        with uncollected():
+        with gc_paused():
             is_inside.set()
             may_end.wait()
 
     thread = Thread(target=second)
-    with uncollected():
+    with gc_paused():
         thread.start()
         is_inside.wait()
     assert gc.isenabled()

@@ -5,11 +5,13 @@ from pathlib import Path
 import pyoxigraph as ox
 import pytest
 
-from jidomem import resources, schema, vocab
-from jidomem.terms import parts
-from jidomem.vocab import JIDO, jido, local_name
+from jidomem.base import files
+from jidomem.rdf import vocab
+from jidomem.rdf.terms import parse_literal
+from jidomem.rdf.vocab import JIDO, jido, local_name
+from jidomem.schema import ontology
 
-ONTOLOGY = schema.load()
+ONTOLOGY = ontology.load()
 
 
 def members(cls):
@@ -19,7 +21,7 @@ def members(cls):
 def allowed(shape):
     """The plain strings the rule *shape* lists."""
     store = ox.Store()
-    for path in resources.shapes():
+    for path in files.shape_files():
         store.load(path=str(path), format=ox.RdfFormat.TURTLE)
     rows = store.query(
         "PREFIX sh: <http://www.w3.org/ns/shacl#> PREFIX rdf: <http://www.w3.org/1999/02/22-rdf-syntax-ns#>"
@@ -66,11 +68,11 @@ def test_a_memory_type_names_a_declared_kind_of_memory(kind):  # C042, C071, E06
     cls = f"<{vocab.type_uri(kind)}>"
     assert cls == jido(vocab.CLASS_OF_TYPE[kind])
     assert cls in ONTOLOGY.classes
-    assert ONTOLOGY.is_a(cls, schema.ITEM)
+    assert ONTOLOGY.is_a(cls, ontology.ITEM)
 
 
 def test_every_kind_of_memory_has_a_type():  # C042
-    kinds = ONTOLOGY.subclasses(schema.ITEM) - {schema.ITEM}
+    kinds = ONTOLOGY.subclasses(ontology.ITEM) - {ontology.ITEM}
     assert {local_name(cls) for cls in kinds} == set(vocab.CLASS_OF_TYPE.values()) == set(vocab.TYPE_OF_CLASS)
 
 
@@ -94,7 +96,7 @@ def test_a_type_nobody_declared_is_a_memory_item():  # E065
 def test_the_documentation_tells_the_meaning_and_an_example_of_each_of_the_eleven_types():  # E068
     docs = Path(__file__).parent.parent / "docs"
     page, tiers = ((docs / name).read_text("utf-8") for name in ("ontology.md", "two-tiers.md"))
-    texts = {(s, local_name(p)): parts(o).text for s, p, o in ONTOLOGY.triples if "skos" in p}
+    texts = {(s, local_name(p)): parse_literal(o).text for s, p, o in ONTOLOGY.triples if "skos" in p}
     for kind in vocab.GUIDE_TYPES:
         cls = f"<{vocab.type_uri(kind)}>"
         row = f"| `{kind}` | `jido:{local_name(cls)}` | {texts[cls, 'definition']} | {texts[cls, 'example']} |"

@@ -11,10 +11,9 @@ from dataclasses import MISSING, fields
 from typing import Any
 
 from docs.generate.tables import code, table
-from jidomem.authority import PRESETS
-from jidomem.policy import JUDGES, ON_CONFLICT, ON_SECRET, AgentPolicy, Policy
-from jidomem.runtime import config, embedders, language_models, limits, settings
-from jidomem.runtime import own as runtime_own
+from jidomem.records.policy import JUDGES, ON_CONFLICT, ON_SECRET, PRESETS, AgentPolicy, Policy
+from jidomem.runtime import model_choice, root_config, settings, user_config
+from jidomem.runtime import user_config as runtime_own
 
 _INTRODUCTION = """\
 # Configuration: every key
@@ -71,7 +70,7 @@ _LIMITS = {
     "idle_seconds": "how long a client may say nothing",
 }
 _EMBEDDER = {
-    "use": f"{', '.join(embedders.USES)}; nothing said is the local one where it is installed",
+    "use": f"{', '.join(model_choice.EMBEDDER_USES)}; nothing said is the local one where it is installed",
     "base_url": "of an endpoint that speaks as OpenAI's does",
     "model": "its model",
     "dimensions": "of its vectors",
@@ -79,7 +78,7 @@ _EMBEDDER = {
     "key_file": "a file with its key, in place of that",
 }
 _MODEL = {
-    "use": f"{' or '.join(language_models.USES)}; nothing said is the offline one",
+    "use": f"{' or '.join(model_choice.LANGUAGE_MODEL_USES)}; nothing said is the offline one",
     "base_url": "of an endpoint, which has to be said",
     "model": "its model, which has to be said",
     "key_env": 'the environment variable with its key, `""` for one that asks for none',
@@ -113,10 +112,10 @@ def pages() -> dict[str, str]:
     """Return the page, by its name."""
     head = ["key", "default", "is"]
     known = {**_ROOT, **{name: (text, {}) for name, text in _TABLES.items()}}
-    _same(known, (*config._KEYS, *config.OF_TRUST))
+    _same(known, (*root_config._KEYS, *root_config.OF_TRUST))
     own = {**_OTHERS, "limits": ("see below", {}), "embedder": ("see below", {}), "model": ("see below", {})}
     _same(own, runtime_own._KNOWN)
-    families = "".join(f"`{name}`, " for name in config._FAMILIES).removesuffix(", ")
+    families = "".join(f"`{name}`, " for name in root_config._FAMILIES).removesuffix(", ")
     parts = [
         _INTRODUCTION,
         "\n## config.toml of a root\n\n",
@@ -131,9 +130,9 @@ def pages() -> dict[str, str]:
         "\n### limits\n\nBytes, seconds and numbers; how they are used tells [HTTP](../http.md#limits).\n\n",
         table(["key", "default", "from", "to", "is"], _limits()),
         "\n### embedder\n\nWhat makes vectors: [embedders](../embedders.md).\n\n",
-        table(head, _fields(embedders.Choice, _EMBEDDER)),
+        table(head, _fields(model_choice.EmbedderChoice, _EMBEDDER)),
         "\n### model\n\nWhat reads dialogue: [language models](../models.md).\n\n",
-        table(head, _fields(language_models.Choice, _MODEL)),
+        table(head, _fields(model_choice.LanguageModelChoice, _MODEL)),
         "\n## The environment\n\n",
         table(["variable", "says"], ([code(name), text] for name, text in ENVIRONMENT.items())),
         "\nKeys of models are in the variables that `key_env` names. PostgreSQL and object stores read their own"
@@ -156,8 +155,8 @@ def _fields(kind: type, words: Mapping[str, str]) -> Iterator[list[str]]:
 
 
 def _limits() -> Iterator[list[str]]:
-    for name, default, text in _fields(limits.Limits, _LIMITS):
-        least, most = limits._BETWEEN[name.strip("`")]
+    for name, default, text in _fields(user_config.Limits, _LIMITS):
+        least, most = user_config._BETWEEN[name.strip("`")]
         yield [name, default, f"{least:_}", f"{most:_}", text]
 
 

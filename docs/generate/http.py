@@ -9,7 +9,7 @@ from typing import Any
 
 import jidomem
 from docs.generate.tables import cell, code, table
-from jidomem.serve.http import create_app
+from jidomem.serve.app import create_app
 
 Found = Mapping[str, Any]
 _INTRODUCTION = """\

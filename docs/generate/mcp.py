@@ -13,14 +13,11 @@ from mcp import Client
 import jidomem
 from docs.generate.http import type_of
 from docs.generate.tables import code, table
-from jidomem.serve.desk import Desks
-from jidomem.serve.dialogue import FIND_PAGES, KEEP_PAGE
-from jidomem.serve.knowledge import KNOWLEDGE
-from jidomem.serve.library import INSTRUCTIONS
-from jidomem.serve.mcp import server
-from jidomem.serve.tool import Tool
-from jidomem.serve.tools import TOOLS
-from jidomem.serve.work import SAID, WORKING
+from jidomem.serve.mcp.client_session import ClientSessions
+from jidomem.serve.mcp.resources import INSTRUCTIONS
+from jidomem.serve.mcp.server import create_server
+from jidomem.serve.mcp.server_memory import KNOWLEDGE
+from jidomem.serve.mcp.tools import FIND_PAGES, KEEP_PAGE, SAID, TOOLS, WORKING, Tool
 
 #: What `--toolset` offers, and what it is; those beside the tools of the first.
 TOOLSETS: Mapping[str, tuple[str, tuple[Tool, ...]]] = {
@@ -42,17 +39,17 @@ itself:
 def pages() -> dict[str, str]:
     """Return the page, by its name."""
     with tempfile.TemporaryDirectory() as folder, jidomem.open(folder, project="my-project") as memory:
-        text = anyio.run(_written, Desks(memory))
+        text = anyio.run(_written, ClientSessions(memory))
     return {"reference/mcp.md": text}
 
 
-async def _written(desks: Desks) -> str:
+async def _written(desks: ClientSessions) -> str:
     parts = [_INTRODUCTION]
     for name, (what, tools) in TOOLSETS.items():
-        async with Client(server(desks, tools)) as client:
+        async with Client(create_server(desks, tools)) as client:
             listed = (await client.list_tools()).tools
         parts += [f"\n## Tools: {name}\n\n`--toolset {name}` {what}.\n", *map(_tool, listed)]
-    async with Client(server(desks, TOOLS)) as client:
+    async with Client(create_server(desks, TOOLS)) as client:
         parts.append(_resources((await client.list_resources()).resources))
         parts.append(_templates((await client.list_resource_templates()).resource_templates))
         parts.append(_prompts((await client.list_prompts()).prompts))

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from docs.generate.tables import code, table
-from jidomem.govern import glossary
-from jidomem.govern.glossary import Entry, short
-from jidomem.schema import load
-from jidomem.terms import iri
+from jidomem.check import terms
+from jidomem.check.terms import Entry, short
+from jidomem.rdf.terms import iri
+from jidomem.schema.ontology import load
 
 _TERMS = """\
 # The ontology: every term
@@ -27,7 +27,7 @@ _HEADS = {
 def pages() -> dict[str, str]:
     """Return the page, by its name."""
     schema = load()
-    entries = [glossary.entry(schema, term) for term in glossary.terms(schema)]
+    entries = [terms.entry(schema, term) for term in terms.glossary_terms(schema)]
     text = _TERMS.format(version=schema.version)
     for name in sorted({_module(entry) for entry in entries}):
         text += f"\n## {name}\n" + "".join(_terms([each for each in entries if _module(each) == name]))

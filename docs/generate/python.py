@@ -20,29 +20,94 @@ from jidomem import adapters
 #: What is for users, a page each: its modules below `jidomem`, as they are met. All else may change without a word.
 _PAGES: dict[str, tuple[str, str]] = {
     "jidomem": ("Open a memory, write to it, ask it", ""),
-    "values": ("What is said and answered, and what is refused", "errors authority recall turn version clock"),
-    "spaces": ("What an agent holds now", "spaces"),
-    "entries": ("What agents keep in their own words", "entries entries.kit"),
-    "tiers": ("What a session holds", "tiers.promotion runtime.state"),
+    "values": (
+        "What is said and answered, and what is refused",
+        "errors records.policy records.recall records.entry records.intent base.clock",
+    ),
+    "spaces": (
+        "What an agent holds now",
+        "working",
+    ),
+    "entries": (
+        "What agents keep in their own words",
+        "entries entries.conformance",
+    ),
+    "tiers": (
+        "What a session holds",
+        "working.tiers runtime.state",
+    ),
     "directives": (
         "Effects on memory as data, and who performs them",
-        "directive provider providers providers.kit",
+        "records.directive providers providers.conformance",
     ),
     "memoryos": (
         "Pages, segments and personas of an agent's talk",
-        "memoryos.config memoryos.configurations memoryos.values memoryos.scores memoryos.tiers memoryos.arriving"
-        " memoryos.joining memoryos.warming memoryos.retrieval runtime.memoryos.kept",
+        "extras.memoryos.config extras.memoryos.values extras.memoryos.segments"
+        " extras.memoryos.retrieval extras.memoryos.storage",
     ),
     "models": (
         "Embedders and language models",
-        "embedder model models.local models.hashed models.embedding models.endpoint models.chat models.offline"
-        " models.scripted",
+        "records.interfaces models.local_embedder models.embeddings models.endpoint models.chat"
+        " models.offline models.scripted",
     ),
     "adapters": (
         "Interfaces of other projects, over a root",
         " ".join(f"adapters.{found.name}" for found in pkgutil.iter_modules(adapters.__path__)),
     ),
-    "govern": ("Terms, recall as text, and what is trusted", "govern.glossary govern.recalled read.trust"),
+    "govern": (
+        "Terms, recall as text, and what is trusted",
+        "check.terms recall.briefing read.reader",
+    ),
+}
+#: Of these modules the names that are for users; of the others all that are public.
+_NAMES: dict[str, str] = {
+    "jidomem.errors": (
+        "BranchChanged Busy CODES Choice Conflict ConflictItem Failed IdempotencyMismatch"
+        " IntentRefused InvalidRequest JidomemError JournalDamaged MemoryClosed ModelUnavailable"
+        " NotFound NotServed PolicyDenied QueryTimeout Repair RequestTimeout RevisionConflict STOPPING"
+        " TooLarge Unauthenticated Violation"
+    ),
+    "jidomem.records.policy": (
+        "AccessPolicy BESIDES BUILT_IN CONFIRMS CURATORS Change KINDS PRESETS ROLE_WORDS UNSET"
+        " VERDICTS checked is_below role_named"
+    ),
+    "jidomem.records.recall": (
+        "Found Hit InvalidRecall LongQuery NAMESPACE Narrowing RecallRequest RecallResult SCOPES parsed"
+    ),
+    "jidomem.records.entry": ("ToolUse Turn uses"),
+    "jidomem.records.intent": ("CommitRef SHORT Version read"),
+    "jidomem.base.clock": ("Sources monotonic_time new_id nonce now now_ms"),
+    "jidomem.working.tiers": (
+        "BOOSTS EXTENDED_RULES Promotion PromotionDecision RULES Rule THRESHOLD TYPE_OF_CATEGORY"
+    ),
+    "jidomem.runtime.state": ("FILE State WAIT"),
+    "jidomem.records.directive": (
+        "Answer DEFAULT_PROVIDER Directive Done Found MemoryDelete MemoryQuery MemoryUpsert Missing"
+        " Opts Provider RESULT_SIGNAL Scored Searchable Signal State TOP_K UpsertItem forget lookup"
+        " new_request_id only recall remember vector_of"
+    ),
+    "jidomem.extras.memoryos.config": (
+        "AgentRecord COMPARISONS Configurations DEFAULT_TYPE EVICT KINDS MemoryOSConfig ON_TRANSFER refuse_unknown"
+    ),
+    "jidomem.extras.memoryos.segments": (
+        "Arrival Described Description Placement Policy before choose_segment cosine describe fscore"
+        " has_room heat insert jaccard keywords_of known_page recency relevance segment_text transfer"
+    ),
+    "jidomem.extras.memoryos.retrieval": (
+        "Found FoundPersona Question Retrieved Round Visit archived hot maintain retrieve touch_segments warmed"
+    ),
+    "jidomem.extras.memoryos.storage": (
+        "Form Moved TIER_TABLES TierStorage agent_tiers agents_with_tiers system_memory"
+    ),
+    "jidomem.records.interfaces": ("Bounds Embedder Fact Known LanguageModel Learned Page Prompt Segment Trait Vector"),
+    "jidomem.models.local_embedder": ("DIMENSIONS LONGEST_BATCH LocalEmbedder NAME Net missing not_there"),
+    "jidomem.models.embeddings": ("AT_ONCE EndpointEmbedder HashedStems LONGEST Unavailable"),
+    "jidomem.models.endpoint": ("Endpoint Outside PASSING Patience Unavailable"),
+    "jidomem.models.chat": ("AT_ONCE ChatModel Message OPTIONS OURS"),
+    "jidomem.models.offline": ("GAP OfflineModel"),
+    "jidomem.check.terms": ("Entry Rule definitions described entry find glossary_terms labels short tree"),
+    "jidomem.recall.briefing": ("LONGEST anchored disagreement fit_recall_to_budget markdown stale_files"),
+    "jidomem.read.reader": ("trust"),
 }
 PAGES = {
     name: (what, tuple(f"jidomem.{module}" for module in modules.split()) or ("jidomem",))
@@ -75,7 +140,9 @@ def _title(name: str) -> str:
 
 
 def public(module: ModuleType) -> list[str]:
-    """Return the public names of *module*: those it lists, else those it defines."""
+    """Return the public names of *module*: those that are listed here or there, else those it defines."""
+    if module.__name__ in _NAMES:
+        return _NAMES[module.__name__].split()
     listed = getattr(module, "__all__", None)
     if listed is not None:
         return sorted(listed)

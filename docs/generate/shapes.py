@@ -10,9 +10,9 @@ from rdflib.collection import Collection
 from rdflib.namespace import RDF, SH
 
 from docs.generate.tables import code, table
-from jidomem import resources
-from jidomem.govern.glossary import short
-from jidomem.terms import iri
+from jidomem.base import files
+from jidomem.check.terms import short
+from jidomem.rdf.terms import iri
 
 _INTRODUCTION = """\
 # Shapes: every rule
@@ -30,7 +30,7 @@ def pages() -> dict[str, str]:
     """Return the page, by its name."""
     text = _INTRODUCTION
     head = ["rule", "speaks about", "holds", "severity", "message"]
-    for path in resources.shapes():
+    for path in files.shape_files():
         text += f"\n## {path.stem}\n\n{table(head, _rules(path))}"
     return {"reference/shapes.md": text}
 

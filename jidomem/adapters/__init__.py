@@ -1,1 +1,1 @@
-"""Interfaces that other projects define, kept in a memory of jidomem; each needs the extra that is named after it."""
+"""The adapters to agent frameworks: LangGraph stores and Claude's memory tool."""

@@ -2,23 +2,252 @@
 
 from jidomem.adapters.claude_memory import ClaudeMemory
 client.beta.messages.tool_runner(..., tools=[ClaudeMemory(memory)])
+
+The files of Claude's memory tool as a value, and its six commands on them: what is answered, and what is then there.
+
+The answers are those of the reference in Anthropic's SDK, word for word. Each command raises `Refused` where it cannot
+be followed, such as for a path there is not, or for one that is there already.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import posixpath
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import quote
 
-from jidomem.adapters import files
-from jidomem.adapters.files import ROOT, Files, Refused
-from jidomem.adapters.whose import agent_of
-from jidomem.entry import Entry
+from jidomem.adapters.langgraph import agent_of
 from jidomem.errors import Failed, JidomemError
-from jidomem.read.keyed import Held
+from jidomem.read.conversations import Held
+from jidomem.records.entry import Entry
 from jidomem.runtime.root import Jidomem
-from jidomem.write.history import EntryChanges
+from jidomem.write.conversation import EntryChanges
+
+ROOT = "/memories"
+#: What a folder measures, as the file systems say that most computers have.
+_FOLDER = 4096
+_DEEPEST, _MOST_LINES = 2, 999_999
+_WIDTH = len(str(_MOST_LINES))
+#: Stands above the root; no path can name it.
+_ABOVE = "/\0"
+
+
+class Refused(Exception):
+    """A command that cannot be followed; the text is for the model."""
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """What is in the folder: `texts` by their paths from the root, and the folders that hold nothing."""
+
+    texts: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    empty: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, texts: Mapping[str, str], folders: Iterable[str]) -> Files:
+        """Return *texts* beside *folders*, of which those are empty that nothing is below."""
+        above = {*_above(texts)}
+        every = {*folders} | {*_above(folders)}
+        return cls(MappingProxyType(dict(texts)), frozenset(every - above - {*_above(every)} - {""}))
+
+    @property
+    def folders(self) -> set[str]:
+        """Return all folders there are; the root is the empty text."""
+        return {"", *self.empty, *_above([*self.texts, *self.empty])}
+
+    def has(self, path: str) -> bool:
+        """Return whether there is a file or a folder."""
+        return path in self.texts or path in self.folders
+
+
+def view(files: Files, path: str, lines: Sequence[int] | None = None) -> str:
+    """Return a file with numbered lines, those *lines* from and to which, or a folder with what is in it."""
+    place = resolved(path)
+    if place in files.folders:
+        return _listed(files, place, path)
+    if place not in files.texts:
+        raise Refused(f"The path {path} does not exist. Please provide a valid path.")
+    every = files.texts[place].split("\n")
+    if len(every) > _MOST_LINES:
+        raise Refused(f"File {path} exceeds maximum line limit of {_MOST_LINES:,} lines.")
+    first, last = 0, len(every)
+    if lines and len(lines) == 2:
+        first, last = max(1, lines[0]) - 1, len(every) if lines[1] == -1 else lines[1]
+    shown = "\n".join(_numbered(every[first:last], first + 1))
+    return f"Here's the content of {path} with line numbers:\n{shown}"
+
+
+def create(files: Files, path: str, text: str) -> tuple[Files, str]:
+    """Return the files with a new one, and what is said of it."""
+    place = resolved(path)
+    if files.has(place):
+        raise Refused(f"File {path} already exists")
+    _check_above(files, place, path)
+    return Files.of({**files.texts, place: text}, files.empty), f"File created successfully at: {path}"
+
+
+def replace(files: Files, path: str, old: str, new: str) -> tuple[Files, str]:
+    """Return the files after the only *old* of one was made *new*, and the lines around it."""
+    place, text = _found(files, path)
+    count = text.count(old)
+    if count == 0:
+        raise Refused(f"No replacement was performed, old_str `{old}` did not appear verbatim in {path}.")
+    if count > 1:
+        where = ", ".join(map(str, _lines_with(text, old)))
+        said = f"No replacement was performed. Multiple occurrences of old_str `{old}` in lines: {where}."
+        raise Refused(f"{said} Please ensure it is unique")
+    line = text[: text.find(old)].count("\n")
+    after = text.replace(old, new)
+    first = max(0, line - 2)
+    snippet = "\n".join(_numbered(after.split("\n")[first : line + 3], first + 1))
+    told = f"The memory file has been edited. Here is the snippet showing the change (with line numbers):\n{snippet}"
+    return Files.of({**files.texts, place: after}, files.empty), told
+
+
+def insert(files: Files, path: str, line: int, text: str) -> tuple[Files, str]:
+    """Return the files with *text* after the *line* of one, 0 being its beginning, and what is said of it."""
+    place, before = _found(files, path)
+    lines = before.split("\n")
+    if lines[-1] == "":
+        lines.pop()
+    if not 0 <= line <= len(lines):
+        said = f"Invalid `insert_line` parameter: {line}."
+        raise Refused(f"{said} It should be within the range [0, {len(lines)}].")
+    after = "\n".join([*lines[:line], text.rstrip("\n"), *lines[line:]])
+    ended = after if after.endswith("\n") else after + "\n"
+    return Files.of({**files.texts, place: ended}, files.empty), f"The file {path} has been edited."
+
+
+def delete(files: Files, path: str) -> tuple[Files, str]:
+    """Return the files without one, or without a folder and all that was in it, and what is said of it."""
+    place = resolved(path)
+    if not place:
+        raise Refused(f"Cannot delete the {ROOT} directory itself")
+    if not files.has(place):
+        raise Refused(f"The path {path} does not exist")
+    texts = {name: text for name, text in files.texts.items() if not _is_in(name, place)}
+    folders = [name for name in files.folders if not _is_in(name, place)]
+    return Files.of(texts, folders), f"Successfully deleted {path}"
+
+
+def rename(files: Files, path: str, new: str) -> tuple[Files, str]:
+    """Return the files after one, or a folder with all that is in it, got another path, and what is said of it."""
+    place, target = resolved(path), resolved(new)
+    if not place:
+        raise Refused(f"Cannot rename the {ROOT} directory itself")
+    if files.has(target):
+        raise Refused(f"The destination {new} already exists")
+    if not files.has(place):
+        raise Refused(f"The path {path} does not exist")
+    _check_above(files, target, new)
+    if _is_in(target, place):
+        raise Refused(f"The path {path} cannot be renamed to {new}, which is below it")
+    texts = {_moved(name, place, target): text for name, text in files.texts.items()}
+    folders = [_moved(name, place, target) for name in files.folders]
+    return Files.of(texts, folders), f"Successfully renamed {path} to {new}"
+
+
+def origin(name: str, path: str, new: str) -> str | None:
+    """Return where *name* was before what was at *path* got the path *new*; None for what is elsewhere."""
+    place, target = resolved(path), resolved(new)
+    return _moved(name, target, place) if _is_in(name, target) else None
+
+
+def resolved(path: str) -> str:
+    """Return a path of the tool as one from the root, which is empty for the root itself; raises Refused for others.
+
+    >>> resolved("/memories/notes/../plan.md")
+    'plan.md'
+    """
+    if not path.startswith(ROOT):
+        raise Refused(f"Path must start with {ROOT}, got: {path}")
+    if "\0" in path:
+        raise Refused(f"Path {path!r} holds a NUL, which no name of a file has")
+    top = _ABOVE + ROOT
+    place = posixpath.normpath(f"{top}/{path[len(ROOT) :].lstrip('/')}")
+    if place != top and not place.startswith(top + "/"):
+        raise Refused(f"Path {path} would escape {ROOT} directory")
+    return place[len(top) + 1 :]
+
+
+def _found(files: Files, path: str) -> tuple[str, str]:
+    """Return the file at *path* and what it says."""
+    place = resolved(path)
+    if place in files.texts:
+        return place, files.texts[place]
+    if place in files.folders:
+        raise Refused(f"The path {path} is not a file.")
+    raise Refused(f"The path {path} does not exist. Please provide a valid path.")
+
+
+def _check_above(files: Files, place: str, path: str) -> None:
+    """Raise Refused where what *place* is to be in is a file."""
+    for above in _above([place]):
+        if above in files.texts:
+            raise Refused(f"The path {path} is below {ROOT}/{above}, which is a file")
+
+
+def _listed(files: Files, place: str, path: str) -> str:
+    head = f"Here're the files and directories up to 2 levels deep in {path}, excluding hidden items:"
+    rows = [(_size(_FOLDER), path), *((size, f"{path}/{name}") for size, name in _below(files, place))]
+    return "\n".join([head, *(f"{size}\t{name}" for size, name in rows)])
+
+
+def _below(files: Files, place: str, said: str = "", depth: int = 1) -> Iterator[tuple[str, str]]:
+    """Yield the size and the name of what is in a folder, and in those it holds, but for what is hidden."""
+    start = f"{place}/" if place else ""
+    folders = files.folders
+    names = {name[len(start) :].partition("/")[0] for name in (*files.texts, *folders) if name.startswith(start)}
+    for name in sorted(name for name in names if name and not name.startswith(".")):
+        inner, told = start + name, f"{said}/{name}" if said else name
+        if inner in folders:
+            yield _size(_FOLDER), f"{told}/"
+            if depth < _DEEPEST:
+                yield from _below(files, inner, told, depth + 1)
+        else:
+            yield _size(len(files.texts[inner].encode())), told
+
+
+def _size(size: int) -> str:
+    """Return a number of bytes as people read it.
+
+    >>> [_size(0), _size(700), _size(1536), _size(4096)]
+    ['0B', '700B', '1.5K', '4K']
+    """
+    power = min(max(size.bit_length() - 1, 0) // 10, 3)
+    value = size / 1024**power
+    return f"{int(value) if value == int(value) else format(value, '.1f')}{'BKMG'[power]}"
+
+
+def _numbered(lines: Sequence[str], first: int) -> list[str]:
+    return [f"{number:>{_WIDTH}}\t{line}" for number, line in enumerate(lines, first)]
+
+
+def _lines_with(text: str, part: str) -> Iterator[int]:
+    """Yield the line of each place where *part* begins."""
+    at = text.find(part)
+    while at != -1:
+        yield text[:at].count("\n") + 1
+        at = text.find(part, at + 1)
+
+
+def _is_in(name: str, place: str) -> bool:
+    return name == place or name.startswith(f"{place}/")
+
+
+def _moved(name: str, place: str, target: str) -> str:
+    return target + name[len(place) :] if _is_in(name, place) else name
+
+
+def _above(places: Iterable[str]) -> Iterator[str]:
+    """Yield the folders that *places* are in, but for the root."""
+    for place in places:
+        parts = place.split("/")[:-1]
+        yield from ("/".join(parts[: end + 1]) for end in range(len(parts)))
+
 
 try:
     from anthropic.lib.tools import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryTool, ToolError
@@ -56,28 +285,28 @@ class ClaudeMemory(BetaAbstractMemoryTool):
 
     def view(self, command: Any) -> str:
         """Return a file with numbered lines, or what is in a folder."""
-        return self._told(lambda: files.view(self._kept.read(_files), command.path, command.view_range))
+        return self._told(lambda: view(self._kept.read(_files), command.path, command.view_range))
 
     def create(self, command: Any) -> str:
         """Return that there is a new file."""
-        return self._change(lambda now: files.create(now, command.path, command.file_text))
+        return self._change(lambda now: create(now, command.path, command.file_text))
 
     def str_replace(self, command: Any) -> str:
         """Return the lines around what was replaced."""
-        return self._change(lambda now: files.replace(now, command.path, command.old_str, command.new_str))
+        return self._change(lambda now: replace(now, command.path, command.old_str, command.new_str))
 
     def insert(self, command: Any) -> str:
         """Return that a file has new lines."""
-        return self._change(lambda now: files.insert(now, command.path, command.insert_line, command.insert_text))
+        return self._change(lambda now: insert(now, command.path, command.insert_line, command.insert_text))
 
     def delete(self, command: Any) -> str:
         """Return that a file or a folder is no longer there; what it said stays in the history."""
-        return self._change(lambda now: files.delete(now, command.path))
+        return self._change(lambda now: delete(now, command.path))
 
     def rename(self, command: Any) -> str:
         """Return that a file or a folder has another path."""
         old, new = command.old_path, command.new_path
-        return self._change(lambda now: files.rename(now, old, new), lambda name: files.origin(name, old, new))
+        return self._change(lambda now: rename(now, old, new), lambda name: origin(name, old, new))
 
     def clear_all_memory(self) -> str:
         """Return that there is nothing any more; what there was stays in the history."""

@@ -2,29 +2,247 @@
 
 from jidomem.adapters.langgraph import JidomemStore
 graph = builder.compile(store=JidomemStore(memory))
+
+How long items last: until so many minutes after they were written, or were read last where reading counts.
+
+The filters of a search for LangGraph's items, with the meaning that its SqliteStore gives them.  Pure over values.
+
+A filter compares what SQLite makes of a part of the value: nothing, a number (truths are 1 and 0) or a text, as lists
+and objects are by their JSON. Numbers come before texts, and nothing is equal to nothing.
+
+Whose entries an adapter keeps, and in which memory.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from datetime import datetime, timedelta
 from itertools import chain
 from math import isfinite
+from threading import Event, Thread
 from typing import Any
 from urllib.parse import quote
 
 import orjson
 
-from jidomem.adapters import item_filter
-from jidomem.adapters.expiry import Expiry
-from jidomem.adapters.whose import agent_of
-from jidomem.entry import Entry, WriteRequest
-from jidomem.errors import Failed, InvalidRequest, JidomemError
-from jidomem.read.keyed import Held, Keyed
-from jidomem.recall import MOST, NAMESPACE, RecallRequest
+from jidomem.errors import Failed, InvalidRequest, JidomemError, MemoryClosed
+from jidomem.providers.stores import TABLES
+from jidomem.read.conversations import Held, Keyed
+from jidomem.records.entry import Entry, WriteRequest
+from jidomem.records.recall import MOST, NAMESPACE, RecallRequest
 from jidomem.runtime.root import Jidomem
-from jidomem.write.history import EntryChanges
+from jidomem.write.conversation import EntryChanges
+
+_KNOWN = ("refresh_on_read", "omit_expired", "default_ttl", "sweep_interval_minutes")
+_READ = """INSERT INTO key_values VALUES (?, ?, ?)
+           ON CONFLICT (namespace, key) DO UPDATE SET value = excluded.value"""
+#: Minutes between two sweeps, unless said otherwise.
+_EACH = 5.0
+
+
+class Expiry:
+    """When the items of one store are over. When they were read is working state of the root, and in no journal."""
+
+    def __init__(self, memory: Jidomem, name: str, config: Mapping[str, Any]) -> None:
+        """Know of items by *name*, as LangGraph's TTL *config* has it; raises InvalidRequest for what that has not."""
+        if unknown := {*config} - {*_KNOWN}:
+            raise InvalidRequest(f"ttl takes no {', '.join(sorted(unknown))}", hint=f"give of {', '.join(_KNOWN)}")
+        for name in ("default_ttl", "sweep_interval_minutes"):
+            if (said := config.get(name)) is not None and (
+                isinstance(said, bool) or not isinstance(said, (int, float))
+            ):
+                raise InvalidRequest(f"{name}={said!r} is no number of minutes", hint=f"{name}=60")
+        self._now = memory.sources.now
+        self._config = config
+        self._name = name
+        self._state = memory.place.state("working", TABLES) if config.get("refresh_on_read") else None
+        self._stop = Event()
+        self._thread: Thread | None = None
+
+    def omits(self, one: Keyed) -> bool:
+        """Return whether an item is not to be told of."""
+        return bool(self._config.get("omit_expired")) and self.is_over(one)
+
+    def is_over(self, one: Keyed) -> bool:
+        """Return whether an item has lived as long as it may."""
+        minutes = _minutes(one)
+        if minutes is None:
+            return False
+        now = self._now()
+        with suppress(OverflowError):  # longer than the calendar goes
+            over = now - timedelta(minutes=minutes)
+            return datetime.fromisoformat(one.recorded) < over and self._last_read(one) < over
+        return False
+
+    def read(self, found: Iterable[Keyed], refresh: bool) -> None:
+        """Note that items were read, where they last longer for it; one that is over stays over where it is omitted."""
+        read = [one for one in found if _minutes(one) is not None] if refresh and self._state is not None else []
+        if read and self._state is not None:
+            with self._state.changing() as store:
+                store.executemany(_READ, [(self._name, one.node, json.dumps(self._now().isoformat())) for one in read])
+
+    def start(self, sweep: Callable[[], int], each: float | None) -> Future[None]:
+        """Return a future: until it is cancelled, or `stop` is called, *sweep* is called every so many minutes."""
+        future: Future[None] = Future()
+        if not self._config:
+            future.set_result(None)
+            return future
+        future.add_done_callback(lambda done: self._stop.set() if done.cancelled() else None)
+        if self._thread is not None and self._thread.is_alive():
+            return future
+        minutes = float(each or self._config.get("sweep_interval_minutes") or _EACH)
+        self._stop.clear()
+
+        def go_on() -> None:
+            while not self._stop.wait(60 * minutes):
+                try:
+                    sweep()
+                except MemoryClosed:
+                    return
+                except JidomemError:
+                    continue  # the next one tries again
+
+        self._thread = Thread(target=go_on, name="jidomem-item-sweeper", daemon=True)
+        self._thread.start()
+        return future
+
+    def stop(self, timeout: float | None) -> bool:
+        """Return whether nothing is swept any more, once that has come to its end."""
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join(timeout)
+        return self._thread is None or not self._thread.is_alive()
+
+    def _last_read(self, one: Keyed) -> datetime:
+        asked = "SELECT value FROM key_values WHERE namespace = ? AND key = ?"
+        row = None
+        if self._state is not None:
+            with self._state.reading() as store:
+                row = None if store is None else store.execute(asked, (self._name, one.node)).fetchone()
+        return datetime.fromisoformat(one.recorded if row is None else json.loads(row[0]))
+
+
+def _minutes(one: Keyed) -> float | None:
+    """Return how many minutes an item lasts, None where it does not end."""
+    found = one.metadata.get("ttl") if '"ttl":' in one.said else None
+    return found if isinstance(found, float) else None
+
+
+_KEY = re.compile(r"[a-zA-Z0-9_.-]+")
+_NUMBER = re.compile(r"[ \t\n\v\f\r]*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)")
+_NUMBERS, _TEXTS, _BYTES = 1, 2, 3
+_LARGEST = 2**63
+
+#: What stands for a value: its rank and itself; None for nothing.
+_Comparable = tuple[int, Any] | None
+_OPERATORS: Mapping[str, Callable[[Any, Any], bool]] = {
+    "$eq": lambda a, b: bool(a == b),
+    "$ne": lambda a, b: bool(a != b),
+    "$gt": lambda a, b: bool(a > b),
+    "$gte": lambda a, b: bool(a >= b),
+    "$lt": lambda a, b: bool(a < b),
+    "$lte": lambda a, b: bool(a <= b),
+}
+_IN_ORDER = ("$gt", "$gte", "$lt", "$lte")
+
+Passes = Callable[[Any], bool]
+
+
+def build_filter(filters: Mapping[str, Any] | None) -> Passes:
+    """Return what tells whether a value passes all *filters*; raises ValueError for a key or an operator there is not.
+
+    >>> matches = passes({"type": "report", "score": {"$gte": 3}})
+    >>> [matches({"type": "report", "score": score}) for score in (2, 3.5, None)]
+    [False, True, False]
+    """
+    conditions = [condition for key, asked in (filters or {}).items() for condition in _conditions(key, asked)]
+    return lambda value: all(condition(value) for condition in conditions)
+
+
+def _conditions(key: str, asked: Any) -> Iterable[Passes]:
+    steps = _steps(key)
+    if isinstance(asked, Mapping):
+        return [_condition(steps, operator, operand) for operator, operand in asked.items()]
+    if isinstance(asked, (str, int, float)) or asked is None:
+        return [_condition(steps, "$eq", asked)]
+    text = _TEXTS, orjson.dumps(asked).decode()
+    return [lambda value: _extracted(value, steps) == text]
+
+
+def _steps(key: str) -> list[str]:
+    """Return the names that lead to a part of the value."""
+    steps = key.split(".")
+    if not _KEY.fullmatch(key) or "" in steps:
+        raise ValueError(
+            f"Invalid filter key: {key!r}. Filter keys must contain only alphanumeric characters, underscores, dots"
+            " between names, and hyphens."
+        )
+    return steps
+
+
+def _condition(steps: list[str], operator: str, operand: Any) -> Passes:
+    holds = _OPERATORS.get(operator)
+    if holds is None:
+        raise ValueError(f"Unsupported operator: {operator}")
+    if operand is None and operator in ("$eq", "$ne"):
+        return lambda value: (_extracted(value, steps) is None) == (operator == "$eq")
+    other = _operand(operand)
+    as_number = operator in _IN_ORDER and isinstance(operand, (int, float))
+
+    def condition(value: Any) -> bool:
+        one = _extracted(value, steps)
+        if one is None or other is None:
+            return False
+        return holds(_as_number(one) if as_number else one, other)
+
+    return condition
+
+
+def _extracted(value: Any, steps: list[str]) -> _Comparable:
+    for step in steps:
+        if not isinstance(value, dict) or step not in value:
+            return None
+        value = value[step]
+    if isinstance(value, str):
+        return _TEXTS, value
+    if isinstance(value, (int, float)):
+        return _NUMBERS, float(value) if not -_LARGEST <= value < _LARGEST else value + 0
+    return None if value is None else (_TEXTS, orjson.dumps(value).decode())
+
+
+def _operand(value: Any) -> _Comparable:
+    if isinstance(value, str):
+        return _TEXTS, value
+    if isinstance(value, (int, float)):
+        number = float(value)
+        return None if number != number else (_NUMBERS, number)
+    return _BYTES, orjson.dumps(value)
+
+
+def _as_number(one: tuple[int, Any]) -> tuple[int, float]:
+    """Return a number, or the one a text begins with."""
+    rank, value = one
+    if rank == _TEXTS:
+        found = _NUMBER.match(value)
+        value = found[1] if found else 0
+    return _NUMBERS, float(value)
+
+
+def agent_of(memory: Jidomem, agent: str | None, adapter: str) -> str:
+    """Return *agent*, the configured one unless given; raises InvalidRequest for what is no open memory, or no name."""
+    if not isinstance(memory, Jidomem):
+        given = repr(memory) if isinstance(memory, str) else type(memory).__name__
+        hint = f"{adapter}(jidomem.open({memory!r}))" if isinstance(memory, str) else f"{adapter}(jidomem.open())"
+        raise InvalidRequest(f"{adapter} takes an open memory, not {given}", hint=hint)
+    if agent is not None and not isinstance(agent, str):
+        raise InvalidRequest(f"agent={agent!r} is no name", hint='agent="planner"')
+    return agent or memory.settings.agent
+
 
 try:
     from langgraph.store.base import (
@@ -47,7 +265,7 @@ except ImportError as error:
 #: What the metadata of each of its entries say as `source`.
 SOURCE = "langgraph"
 #: Stands between a namespace and a key: no label of a namespace has a dot.
-_KEY = ".."
+_RESERVED_KEY = ".."
 _LINKED = "pass fields=[...]; vectors are made by the embedder of the root: jidomem.open(..., embedder=...)"
 
 Scores = Mapping[str, float]
@@ -88,7 +306,7 @@ class JidomemStore(BaseStore):
         self._store = memory.entry_store(project)
         self._beginning = f"{SOURCE}:{quote(self.agent, safe='')}:"
         start = len(self._beginning)
-        self._kept = self._store.keyed(self._beginning, lambda name: name[start:].partition(_KEY)[0])
+        self._kept = self._store.keyed(self._beginning, lambda name: name[start:].partition(_RESERVED_KEY)[0])
         self._expiry = Expiry(memory, f"{SOURCE} {self._store.project} {self.agent}", self.ttl_config or {})
 
     def batch(self, ops: Iterable[Any]) -> list[Any]:
@@ -138,13 +356,13 @@ class JidomemStore(BaseStore):
 
     def _found(self, held: Held, op: SearchOp, scores: Scores) -> Iterator[tuple[Keyed, float | None]]:
         """Yield what is in the namespace and passes: what answers the query, the best first, then what is newest."""
-        passes = item_filter.passes(op.filter)
+        passes = build_filter(op.filter)
         start, whole = len(self._beginning), ".".join(op.namespace_prefix)
         names = [name for name in held.groups if not whole or f"{name}.".startswith(f"{whole}.")]
         inside = {*names}
         best = (held.by_id[name] for name in scores if name in held.by_id)
         others = (one for one in held.newest(names) if one.id not in scores)
-        for one in chain((one for one in best if one.id[start:].partition(_KEY)[0] in inside), others):
+        for one in chain((one for one in best if one.id[start:].partition(_RESERVED_KEY)[0] in inside), others):
             if not self._expiry.omits(one) and (not op.filter or passes(_value(one))):
                 yield one, scores.get(one.id)
 
@@ -179,7 +397,7 @@ class JidomemStore(BaseStore):
             self._store.change(lambda: changes)
 
     def _id(self, namespace: Sequence[str], key: str) -> str:
-        return f"{self._beginning}{'.'.join(namespace)}{_KEY}{key}"
+        return f"{self._beginning}{'.'.join(namespace)}{_RESERVED_KEY}{key}"
 
     def _entry(self, name: str, op: PutOp) -> Entry:
         value = orjson.loads(orjson.dumps(dict(op.value)))

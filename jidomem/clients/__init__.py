@@ -1,1 +1,1 @@
-"""The programs agents run in: what each reads, how that is changed without harm to the rest, and how its hooks talk."""
+"""The setup of agents: their configuration files and hooks. Start with `setup`."""

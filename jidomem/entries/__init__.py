@@ -1,11 +1,21 @@
 """The recall and write contract: entries, requests, results, and the stores that keep them."""
 
-from jidomem.entries.in_memory import InMemoryStore, MissingHandle
-from jidomem.entries.policy import FromContext, InvalidPolicy, MemoryPolicy, Spec
-from jidomem.entries.store import Store, StoreError, list_entries, recall, write
-from jidomem.entries.turns import MemoryOff, MissingContext, MissingSession, MissingStore, Prompt, Run
-from jidomem.entry import Entry, IdGenerator, InvalidEntry, InvalidWrite, WriteRequest, WriteResult
-from jidomem.recall import InvalidRecall, RecallRequest, RecallResult
+from jidomem.entries.run import MemoryOff, MissingContext, MissingSession, MissingStore, Prompt, Run
+from jidomem.entries.store import (
+    FromContext,
+    InMemoryStore,
+    InvalidPolicy,
+    MemoryPolicy,
+    MissingHandle,
+    Spec,
+    Store,
+    StoreError,
+    list_entries,
+    recall,
+    write,
+)
+from jidomem.records.entry import Entry, IdGenerator, InvalidEntry, InvalidWrite, WriteRequest, WriteResult
+from jidomem.records.recall import InvalidRecall, RecallRequest, RecallResult
 
 __all__ = [
     "Entry",

@@ -1,1 +1,1 @@
-"""How memory comes in from and goes out to other people's formats."""
+"""The exchange with other tools: decision records, notes, RDF files. Start with `synchroniser`."""

@@ -1,4 +1,9 @@
-"""A document of RDF in one of three forms as triples by graph; nothing it says is dropped in silence.  Pure."""
+"""A document of RDF in one of three forms as triples by graph; nothing it says is dropped in silence.  Pure.
+
+A project's memory as the one document others read, in the forms of RDF.  Pure: commits in, bytes out.
+
+What a document of RDF says, hand-written or exported, as intents and declarations.  Pure: triples in, values out.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +11,38 @@ import json
 import re
 from codecs import BOM_UTF8
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from hashlib import blake2b
+from heapq import heapify, heappop, heappush
+from itertools import groupby
 from typing import Any
 
+import orjson
 import pyoxigraph as ox
 
-from jidomem import vocab
-from jidomem.decoding import check_turtle
+from jidomem.base.json_values import check_turtle
+from jidomem.base.words import slug
 from jidomem.errors import InvalidRequest
-from jidomem.intent import parse_json
-from jidomem.terms import Term, Triple, bare, fault, iri
+from jidomem.journal.commit import COMMIT, Commit
+from jidomem.rdf import vocab
+from jidomem.rdf.terms import (
+    Term,
+    Triple,
+    iri,
+    is_iri,
+    literal,
+    ntriples_line,
+    parse_literal,
+    plain_value,
+    short_parse_error,
+)
+from jidomem.rdf.vocab import TYPE, jido
+from jidomem.records.intent import parse_json
+from jidomem.schema.ontology import Schema
+from jidomem.write.normalize import ITEM_LISTS
+from jidomem.write.triples import restate
 
 _GENID = vocab.BASE + ".well-known/genid/"
 #: What JSON-LD would leave out in silence, names without an IRI and relative references, is read as one of these.
@@ -63,7 +88,7 @@ def parse(name: str, data: bytes, form: Form = Form.TURTLE) -> dict[Term, list[T
         if form is not Form.JSON_LD:
             check_turtle(data)
         for quad in ox.parse(text, format=_READ_AS[form], base_iri=base, rename_blank_nodes=False):
-            graph = "" if isinstance(quad.graph_name, ox.DefaultGraph) else bare(term(quad.graph_name))
+            graph = "" if isinstance(quad.graph_name, ox.DefaultGraph) else plain_value(term(quad.graph_name))
             row = term(quad.subject), term(quad.predicate), term(quad.object)
             if form is Form.JSON_LD:
                 _refuse_unnamed(name, (f"<{graph}>", *row))
@@ -78,7 +103,7 @@ def _unreadable(name: str, error: SyntaxError) -> InvalidRequest:
         hint = "put the context itself into the file: what it names is not fetched"
         return InvalidRequest(f"{name}: its @context is elsewhere", hint=hint)
     place = f"{name}:{error.lineno}" if error.lineno else name
-    return InvalidRequest(f"{place}: {fault(error)}", hint="correct that and try again")
+    return InvalidRequest(f"{place}: {short_parse_error(error)}", hint="correct that and try again")
 
 
 def _strict(name: str, data: bytes) -> bytes:
@@ -134,3 +159,264 @@ def _refuse_unnamed(name: str, terms: tuple[Term, ...]) -> None:
         if each.startswith(_PREFIXED):
             hint = "put what that prefix stands for into @context"
             raise InvalidRequest(f"{name}: {word!r} has a prefix that @context does not know", hint=hint)
+
+
+OWL = "http://www.w3.org/2002/07/owl#"
+_STRING = vocab.XSD + "string"
+PREFIXES = {"jido": vocab.JIDO, "owl": OWL, "rdf": vocab.RDF, "rdfs": vocab.RDFS, "xsd": vocab.XSD}
+#: The journal's own bookkeeping: how and when things were recorded, not what is remembered.
+BOOKKEEPING = frozenset(
+    map(jido, ("recordedAt", "recordedIn", "conflictKey", "idempotencyKey", "requestDigest", "receipt"))
+)
+
+
+def turtle(project: str, commits: Iterable[Commit], ontology_version: str) -> bytes:
+    """Return `<project>_memory.ttl`: an owl:Ontology that imports the memory ontology, and all that is remembered.
+
+    The bytes depend on what is remembered alone, not on how commits were grouped or in which order they are given.
+    """
+    text = "\n".join(map(ntriples_line, _document(project, commits, ontology_version)))
+    quads = ox.parse(text, format=ox.RdfFormat.N_TRIPLES)
+    triples = (ox.Triple(quad.subject, quad.predicate, quad.object) for quad in quads)
+    return ox.serialize(triples, format=ox.RdfFormat.TURTLE, prefixes=PREFIXES) or b""
+
+
+def jsonld(project: str, commits: Iterable[Commit], ontology_version: str) -> bytes:
+    """Return the same document as JSON-LD 1.1, its context in it: an object for each thing described, in order."""
+    rows = _document(project, commits, ontology_version)
+    schemes = {term[1:].partition(":")[0] for row in rows for term in row if is_iri(term)}
+    context = {prefix: whole for prefix, whole in PREFIXES.items() if prefix not in schemes}  # jido:x may be an IRI
+    graph = [_node(subject, said, context) for subject, said in groupby(rows, key=lambda row: row[0])]
+    return orjson.dumps({"@context": context, "@graph": graph}, option=orjson.OPT_INDENT_2) + b"\n"
+
+
+def nquads(graphs: Mapping[str, Iterable[Commit]]) -> bytes:
+    """Return what the commits of *graphs* (bare IRI -> commits) say, a statement a line, each with its graph."""
+    lines = (f"{ntriples_line(row)[:-2]} {iri(graph)} .\n" for graph in sorted(graphs) for row in _said(graphs[graph]))
+    return "".join(lines).encode()
+
+
+def _document(project: str, commits: Iterable[Commit], ontology_version: str) -> list[Triple]:
+    own = iri(f"{vocab.BASE}projects/{project}/memory")
+    header = [
+        (own, TYPE, iri(OWL + "Ontology")),
+        (own, vocab.LABEL, literal(f"The memory of {project}")),
+        (own, iri(OWL + "imports"), jido("JidoMemoryOntology")),
+        (own, iri(OWL + "versionInfo"), literal(ontology_version)),
+    ]
+    return [*header, *_said(commits)]
+
+
+def _said(commits: Iterable[Commit]) -> list[Triple]:
+    return sorted({triple for commit in commits for triple in commit.triples if _is_content(triple)})
+
+
+def _is_content(triple: Triple) -> bool:
+    subject, predicate, _ = triple
+    return not (predicate in BOOKKEEPING or subject.startswith((f"<{COMMIT}", f"<{vocab.BASE}submissions/")))
+
+
+def _node(subject: Term, said: Iterable[Triple], context: Mapping[str, str]) -> dict[str, Any]:
+    node: dict[str, Any] = {"@id": plain_value(subject)}
+    for predicate, rows in groupby(said, key=lambda row: row[1]):
+        if predicate == TYPE:
+            key, values = "@type", [_compact(plain_value(value), context) for _, _, value in rows]
+        else:
+            key, values = _compact(plain_value(predicate), context), [_value(value, context) for _, _, value in rows]
+        node[key] = values[0] if len(values) == 1 else values
+    return node
+
+
+def _value(value: Term, context: Mapping[str, str]) -> Any:
+    if is_iri(value):
+        return {"@id": plain_value(value)}
+    said = parse_literal(value)
+    if said.language:
+        return {"@value": said.text, "@language": said.language}
+    return said.text if said.datatype == _STRING else {"@value": said.text, "@type": _compact(said.datatype, context)}
+
+
+def _compact(name: str, context: Mapping[str, str]) -> str:
+    """Return an IRI with its prefix, where it has one of *context*."""
+    for prefix, whole in context.items():
+        rest = name.removeprefix(whole)
+        if rest not in ("", name) and not rest.startswith("//"):
+            return f"{prefix}:{rest}"
+    return name
+
+
+_SKIPPED = {iri(OWL + "Ontology"), jido("Commit"), jido("Submission"), jido("PolicyChange")}
+#: What a memory says of the one that ended it, and the field of that one's intent that says so.
+LINKS = {jido("supersededBy"): "supersedes", jido("invalidatedBy"): "invalidates"}
+_NO_REASON = "The document it was imported from gives no reason."
+_NOT_SAID = BOOKKEEPING | LINKS.keys()
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One memory of a file: the intent that says it, and the line its description begins on, where that is clear.
+
+    `assumed` are the fields that the file leaves open; one that was `proposed` there waits for a curator here, too.
+    """
+
+    intent: Mapping[str, Any]
+    line: int | None
+    assumed: frozenset[str] = frozenset()
+    proposed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TurtleFile:
+    """What a file says: its memories, each after all that it replaces; what else it describes; what is left out."""
+
+    statements: tuple[Statement, ...]
+    declarations: tuple[Triple, ...]
+    notes: tuple[str, ...]
+
+
+def read(rows: Sequence[Triple], schema: Schema, *, stand_in: Mapping[str, Any], text: str = "") -> TurtleFile:
+    """Return what the triples of a document say; *text* is the document, if its lines are to be told.
+
+    Foreign terms are mapped by the ontology's alignment, and *stand_in* gives the fields that memories in a foreign
+    vocabulary have no term for (agent, session, project).
+    """
+    about, foreign = _described(rows, schema.alignment)
+    kinds = {node: {value for _, p, value in rows if p == TYPE} for node, rows in about.items()}
+    items = {node for node, of in kinds.items() if any(schema.is_a(cls, jido("MemoryItem")) for cls in of)}
+    labels = _said_as_text(about, kinds)
+    intents: dict[str, dict[str, Any]] = {}
+    assumed: dict[str, frozenset[str]] = {}
+    for node in items - labels.keys():
+        said = restate(node, _of_one_class(about[node], schema), labels)
+        intents[plain_value(node)] = {**stand_in, **_shortened(said)} if node in foreign else said
+        assumed[plain_value(node)] = frozenset(stand_in.keys() - said.keys() if node in foreign else ())
+    _link(intents, (triple for rows in about.values() for triple in rows))
+    _give_reasons(intents, assumed)
+    skipped = sorted(plain_value(node) for node, of in kinds.items() if of & _SKIPPED)
+    rest = [node for node in about if node not in items and node not in labels and not kinds[node] & _SKIPPED]
+    proposed = {
+        plain_value(node)
+        for node, said in about.items()
+        if (node, jido("hasAssertionStatus"), jido("Proposed")) in said
+    }
+    lines = _lines(text)
+    return TurtleFile(
+        tuple(
+            Statement(intents[node], _line_of(node, lines), assumed[node], node in proposed)
+            for node in _in_order(intents)
+        ),
+        tuple(t for node in rest for t in about[node] if t[1] not in _NOT_SAID),
+        tuple(f"{node}: left out, it describes a file or a journal and is no memory" for node in skipped),
+    )
+
+
+def mapped(triples: Sequence[Triple], schema: Schema) -> list[Triple]:
+    """Return *triples* with the properties and classes of other vocabularies as ours, where they mean the same."""
+    to = schema.alignment
+    return [(s, to.get(p, p), to.get(o, o) if to.get(p, p) == TYPE else o) for s, p, o in triples]
+
+
+def _described(rows: Iterable[Triple], alignment: Mapping[Term, Term]) -> tuple[dict[Term, list[Triple]], set[Term]]:
+    """Return the triples by subject, foreign terms mapped, and the subjects that used one."""
+    about: dict[Term, list[Triple]] = defaultdict(list)
+    foreign = set()
+    for subject, predicate, value in rows:
+        ours = alignment.get(predicate, predicate)
+        cls = alignment.get(value, value) if predicate == TYPE else value
+        if (ours, cls) != (predicate, value):
+            foreign.add(subject)
+        about[subject].append(_sourced((subject, ours, cls)))
+    return about, foreign
+
+
+def _sourced(triple: Triple) -> Triple:
+    """Return a source given as the text `session:NAME` as the session it names (decision C7)."""
+    subject, predicate, value = triple
+    if predicate == jido("hasSourceType") and not is_iri(value):
+        kind, colon, name = parse_literal(value).text.partition(":")
+        if kind == "session" and colon:
+            return subject, jido("assertedIn"), iri(f"{vocab.BASE}sessions/{slug(name)}")
+    return triple
+
+
+def _said_as_text(about: Mapping[Term, list[Triple]], kinds: Mapping[Term, set[Term]]) -> dict[Term, str]:
+    """Return the text of the evidence and alternatives that an intent gives as text, by node."""
+    texts = {}
+    for node, rows in about.items():
+        values = {predicate: value for _, predicate, value in rows}
+        if "/alternatives/" in node and jido("Alternative") in kinds[node] and jido("summary") in values:
+            texts[node] = parse_literal(values[jido("summary")]).text
+        elif node.startswith(f"<{vocab.BASE}evidence/") and vocab.LABEL in values:
+            texts[node] = parse_literal(values[vocab.LABEL]).text
+    return texts
+
+
+def _of_one_class(rows: list[Triple], schema: Schema) -> list[Triple]:
+    """Return *rows* with the most specific class alone."""
+    classes = {value for _, predicate, value in rows if predicate == TYPE}
+    above = {cls for cls in classes if any(cls != other and schema.is_a(other, cls) for other in classes)}
+    return [row for row in rows if row[1] != TYPE or row[2] not in above]
+
+
+def _shortened(said: dict[str, Any]) -> dict[str, Any]:
+    """Return *said* with the first line of a long content as its summary and all of it as the explanation."""
+    summary = said.get("summary", "")
+    if "\n" in summary.strip():
+        said = {**said, "summary": summary.strip().splitlines()[0], "detailed_explanation": summary}
+    return said
+
+
+def _link(intents: dict[str, dict[str, Any]], rows: Iterable[Triple]) -> None:
+    """Name in each intent what the file says was superseded or invalidated by it."""
+    for subject, predicate, value in rows:
+        if predicate in LINKS and (after := intents.get(plain_value(value))) is not None:
+            named = after.setdefault(LINKS[predicate], [])
+            if plain_value(subject) not in named:
+                named.append(plain_value(subject))
+
+
+def _give_reasons(intents: Mapping[str, dict[str, Any]], assumed: dict[str, frozenset[str]]) -> None:
+    """Say of each memory that took the place of another agent's, and that gives no reason, that the file has none."""
+    for node, said in intents.items():
+        ended = (intents[old] for name in LINKS.values() for old in said.get(name, ()) if old in intents)
+        if any(old.get("asserted_by") != said.get("asserted_by") for old in ended) and not said.get("reason"):
+            said["reason"] = _NO_REASON
+            assumed[node] |= {"reason"}
+
+
+def _in_order(intents: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Return the memories by time, each after what it names; those of a cycle last, for the writer to refuse."""
+    before = {
+        node: {other for field in ITEM_LISTS for other in said.get(field, ())} & intents.keys()
+        for node, said in intents.items()
+    }
+    after: dict[str, list[str]] = defaultdict(list)
+    for node, others in before.items():
+        for other in others:
+            after[other].append(node)
+    ready = [(str(intents[node].get("timestamp", "")), node) for node, others in before.items() if not others]
+    heapify(ready)
+    ordered: dict[str, None] = {}
+    while ready:
+        _, node = heappop(ready)
+        ordered[node] = None
+        for other in after[node]:
+            before[other].discard(node)
+            if not before[other]:
+                heappush(ready, (str(intents[other].get("timestamp", "")), other))
+    return [*ordered, *sorted(intents.keys() - ordered.keys())]
+
+
+def _lines(text: str) -> dict[str, int]:
+    """Return the number of the first line that begins with a name, an IRI or what follows a prefix and a colon."""
+    found: dict[str, int] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        for word in line.split(None, 1)[:1]:
+            found.setdefault(word[1:-1] if word[0] == "<" else ":" + word.partition(":")[2], number)
+    return found
+
+
+def _line_of(node: str, lines: Mapping[str, int]) -> int | None:
+    """Return the number of the line that begins the description of *node*."""
+    found = [lines[name] for name in (node, ":" + vocab.local_name(node)) if name in lines]
+    return min(found, default=None)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from markdown_it.tree import SyntaxTreeNode
 
-from jidomem.excerpt import line_sentences
+from jidomem.base.words import line_sentences
 from jidomem.exchange.note_page import Page, Text, is_sample_section, parse_page, section_words, text_of
 from jidomem.exchange.note_words import (
     LONGEST,

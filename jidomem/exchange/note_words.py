@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from jidomem.excerpt import beginning, line_sentences
+from jidomem.base.words import beginning, line_sentences
 
 #: Longer text loses sentences; how long it may get by orders where some of it is limited, and by what limits it.
 LONGEST, _RESTRICTED, _MOST = 300, 500, 1_000

@@ -11,11 +11,11 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 
-from jidomem.exchange.adr_words import number_of, slug, stem
-from jidomem.exchange.foreign import ForeignEntry
+from jidomem.exchange.adr_markdown import number_of, slug, stem
+from jidomem.exchange.importer import ForeignEntry
 from jidomem.exchange.lineage import ACTIVE, GONE, PENDING, SETTLED, SUCCEEDED, Lineage, Version
-from jidomem.repository.elsewhere import ADR, GRAPH, ISSUES, NOTES
-from jidomem.vocab import REDACTED
+from jidomem.rdf.vocab import REDACTED
+from jidomem.repository.other_tools import ADR, GRAPH, ISSUES, NOTES
 
 #: How alike two texts are of which one is the other, changed, and how much of a text is compared.
 ALIKE, _COMPARED = 0.6, 1_000

@@ -1,36 +1,271 @@
-"""The synchroniser makes memory say what the sources say that it was imported from, in one commit."""
+"""The synchroniser makes memory say what the sources say that it was imported from, in one commit.
+
+The imported memories of a project, as its graph has them: each with its source and what became of it.
+
+The sources of imported memories: files of other tools, read into entries.  Values only.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
-from jidomem.anchor import Anchor, path_of
+from jidomem.base.clock import format_timestamp, parse_moment
 from jidomem.errors import IntentRefused, InvalidRequest, JidomemError
+from jidomem.exchange import adr, memory_md, other_formats
 from jidomem.exchange.adr import named_iri, record_iri
-from jidomem.exchange.adr_words import stem
-from jidomem.exchange.imported import BLOB, DIGEST, LINE, LOCAL_ID, PREVIOUS, STATE, imported
-from jidomem.exchange.importing import Entry, Report
-from jidomem.exchange.lineage import REMOVED, REPLACED, Lineage, lineages
-from jidomem.exchange.mentions import Find
-from jidomem.exchange.sources import SourceFile, Sources, read_sources
-from jidomem.exchange.sync_plan import Plan, SourceEntry, Step, end_of, moved_records, plan
-from jidomem.intent import Receipt
+from jidomem.exchange.adr_markdown import stem
+from jidomem.exchange.importer import Entry, Reading, Report, UnreadableEntry
+from jidomem.exchange.lineage import REMOVED, REPLACED, Lineage, Version, lineages
+from jidomem.exchange.memory_md import Find
+from jidomem.exchange.other_formats import STATEMENT
+from jidomem.exchange.sync_plan import Plan, SourceEntry, Step, end_of, key_in, moved_records, plan
+from jidomem.index import OxigraphIndex
+from jidomem.rdf.terms import Term, iri, is_iri, plain_value
+from jidomem.rdf.vocab import JIDO, LABEL, REDACTED, TYPE, UNDATED, graph_iri, jido, local_name
 from jidomem.read.reader import MemoryReader
-from jidomem.repository.elsewhere import ADR
-from jidomem.terms import bare
-from jidomem.vocab import JIDO, UNDATED
+from jidomem.records.intent import Anchor, Receipt, anchors_of, path_of
+from jidomem.records.policy import LITERAL_LIMIT
+from jidomem.repository.other_tools import ADR, GRAPH, ISSUES, NOTES
+from jidomem.repository.worktree import blob_id
 from jidomem.write import secrets
-from jidomem.write.correction import OWN
-from jidomem.write.stages import Manner
+from jidomem.write.corrections import OWN
+from jidomem.write.pipeline import SubmitOptions
 from jidomem.write.writer import MemoryWriter
+
+LOCAL_ID, DIGEST, LINE = jido("localId"), jido("sourceDigest"), jido("sourceLine")
+BLOB, PREVIOUS, STATE = jido("sourceBlob"), jido("previousImport"), jido("sourceState")
+_STATUS, _ASSERTED, _PROPOSED = jido("hasAssertionStatus"), jido("Asserted"), jido("Proposed")
+_ENDS = (jido("supersededBy"), jido("invalidatedBy"))
+_REDACTED_ITEM = jido("redactedItem")
+#: What became of a proposal to withdraw a memory.
+_PENDING, _SETTLED, _RETURNED = "pending", "settled", "returned"
+#: What an imported memory says, which somebody may edit here.
+_CONTENT = (
+    "summary", "detailedExplanation", "rationale", "topic", "decisionStatus", "hasTaskStatus", "hasErrorStatus",
+    "severityLevel", "conventionName", "hasConventionScope", "hasEnforcementLevel",
+)  # fmt: skip
+#: The IRI of a record that version 0.1.0 imported, which says of its source only what it is about.
+_OF_A_NAME = re.compile(r".*/memory/[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-")
+
+Said = Mapping[Term, list[Term]]
+
+
+def imported(index: OxigraphIndex, project: str) -> list[Version]:
+    """Return the memories of *project* that carry their source."""
+    graph = graph_iri(project)
+    items = dict.fromkeys(subject for name in (DIGEST, BLOB) for subject, _, _ in index.triples(graph, None, name))
+    redacted = (item for _, _, item in index.triples(graph, None, _REDACTED_ITEM))  # without a digest
+    items |= dict.fromkeys(item for item in redacted if any(True for _ in index.triples(graph, item, LOCAL_ID)))
+    records = (subject for subject, _, _ in index.triples(graph, None, TYPE, jido("ArchitecturalDecision")))
+    items |= dict.fromkeys(subject for subject in records if _OF_A_NAME.match(subject))
+    return [*filter(None, (_version(index, graph, project, item) for item in items))]
+
+
+def _version(index: OxigraphIndex, graph: str, project: str, item: Term) -> Version | None:
+    """Return *item* as a version; None for a decision that came from no record."""
+    said = _said(index, graph, item)
+    kind = _kind(said)
+    path = next((anchor.path for anchor in anchors_of(said.get(BLOB, ()))), None)
+    if path is None:
+        path = _record_path(project, item, said) if kind == ADR else _path_in_evidence(index, graph, said)
+    if path is None:
+        return None
+    ends = [end for link in _ENDS for end in said.get(link, ())]
+    states = [value for end in ends for _, _, value in index.triples(graph, end, STATE)]
+    withdrawals = [*_withdrawals(index, graph, item)]
+    return Version(
+        iri=plain_value(item),
+        kind=kind,
+        path=path,
+        key="" if kind == ADR else key_in(path, plain_value(next(iter(said.get(LOCAL_ID, ())), '""'))),
+        digest=next(map(plain_value, said.get(DIGEST, ())), None),
+        summary=next(map(plain_value, said.get(jido("summary"), ())), REDACTED),
+        content=frozenset((name, _plain(value)) for name in _CONTENT for value in said.get(jido(name), ())),
+        is_asserted=_ASSERTED in said.get(_STATUS, ()),
+        recorded=min(map(_moment, said.get(jido("recordedAt"), ())), default=""),
+        supersedes=_iris(said, "supersedes"),
+        revives=_iris(said, "revives"),
+        previous=_iris(said, "previousImport"),
+        ended_by=tuple(map(plain_value, ends)),
+        is_withdrawn=jido("invalidatedBy") in said,
+        withdrawn_as=next(map(plain_value, states), None),
+        withdrawals=tuple(plain_value(marker) for marker, state in withdrawals if state == _PENDING),
+        is_doubted=any(state != _RETURNED for _, state in withdrawals),
+        returns=sum(state == _RETURNED for _, state in withdrawals),
+        is_redacted=any(True for _ in index.triples(graph, None, _REDACTED_ITEM, item)),
+    )
+
+
+def _said(index: OxigraphIndex, graph: str, item: Term) -> Said:
+    said: dict[Term, list[Term]] = {}
+    for _, predicate, value in index.triples(graph, item):
+        said.setdefault(predicate, []).append(value)
+    return said
+
+
+def _withdrawals(index: OxigraphIndex, graph: str, item: Term) -> Iterator[tuple[Term, str]]:
+    """Yield the proposals of synchronisations to withdraw *item*, and what became of each.
+
+    It is pending, settled, or a synchronisation withdrew it itself, as the source returned.
+    """
+    for marker, _, _ in index.triples(graph, None, jido("invalidates"), item):
+        said = _said(index, graph, marker)
+        if STATE not in said or _PROPOSED not in said.get(_STATUS, ()):
+            continue
+        ends = [end for link in _ENDS for end in said.get(link, ())]
+        has_returned = any(True for end in ends for _ in index.triples(graph, end, STATE))
+        yield marker, _RETURNED if has_returned else _SETTLED if ends else _PENDING
+
+
+def _kind(said: Said) -> str:
+    if iri(STATEMENT) in said:
+        return GRAPH
+    sources = {local_name(value) for value in said.get(jido("hasSourceType"), ())}
+    return NOTES if "ExternalDocumentSource" in sources else ISSUES if "ToolSource" in sources else ADR
+
+
+def _record_path(project: str, item: Term, said: Said) -> str | None:
+    """Return the path of the record that *item*, whose IRI comes from its name or its path, is about."""
+    paths = [plain_value(value) for value in said.get(jido("about"), ()) if not is_iri(value)]
+    return next((path for path in paths if plain_value(item) in _iris_of(project, path)), None)
+
+
+def _iris_of(project: str, path: str) -> Iterable[str]:
+    return record_iri(project, stem(path)), record_iri(project, path)
+
+
+def _path_in_evidence(index: OxigraphIndex, graph: str, said: Said) -> str:
+    """Return the file that the evidence of a memory names, as `issues.jsonl: bd-1` does."""
+    nodes = said.get(jido("derivedFrom"), ())
+    labels = [plain_value(value) for node in nodes if is_iri(node) for _, _, value in index.triples(graph, node, LABEL)]
+    return next((label.split(": ", 1)[0] for label in labels), "")
+
+
+def _iris(said: Said, name: str) -> tuple[str, ...]:
+    return tuple(map(plain_value, said.get(jido(name), ())))
+
+
+def _plain(value: Term) -> str:
+    return local_name(value) if is_iri(value) else plain_value(value)
+
+
+def _moment(value: Term) -> str:
+    """Return a moment in the one written form: an index leaves out the zeros at the end of its fraction."""
+    moment = parse_moment(plain_value(value))
+    return format_timestamp(moment) if moment else plain_value(value)
+
+
+_UNREAD = "make it UTF-8 (iconv -f latin1 -t utf-8 FILE), or shorter, and import it again; what came in stays"
+_READERS: Mapping[str, Callable[[str, bytes, Find], Reading]] = {
+    NOTES: memory_md.read,
+    GRAPH: lambda path, data, find: other_formats.read_mcp_memory(path, data),
+    ISSUES: lambda path, data, find: other_formats.read_beads(path, data),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """A file of one kind of `jidomem.repository.other_tools.KINDS`, by its path in the repository, with its content."""
+
+    kind: str
+    path: str
+    data: bytes
+
+
+@dataclass(slots=True)
+class Sources:
+    """The entries of some files, and what is to be said about them.
+
+    `passed` are the files that hold no record, each with the reason. `whole` are the files of which every entry could
+    be read: what is not among the entries is not in those files.
+    """
+
+    entries: list[SourceEntry] = field(default_factory=list)
+    broken: list[UnreadableEntry] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    left_out: Counter[str] = field(default_factory=Counter)
+    places: list[str] = field(default_factory=list)
+    passed: list[tuple[str, str]] = field(default_factory=list)
+    whole: set[str] = field(default_factory=set)
+
+
+def read_sources(
+    files: Sequence[SourceFile],
+    *,
+    largest: int = LITERAL_LIMIT,
+    is_known: Callable[[str], bool] = lambda name: False,
+    find: Callable[[str], Find] = lambda path: lambda named: None,
+    moved: Mapping[str, str] = MappingProxyType({}),
+) -> Sources:
+    """Return the entries of *files*, decision records first; an entry that stands twice in a file is one.
+
+    *find* gives, for the path of a file, what returns the file that a word of it names. *is_known* tells whether the
+    record by that name is in memory, and *moved* gives the present path of a record by one that it had before.
+    """
+    sources = Sources()
+    records = [file for file in files if file.kind == ADR]
+    if records:
+        _read_records(records, sources, largest, is_known, find, moved)
+    for file in files:
+        if file.kind != ADR:
+            reading = _READERS[file.kind](file.path, file.data, find(file.path))
+            _add(file, reading, sources)
+    return sources
+
+
+def _read_records(
+    files: Sequence[SourceFile],
+    sources: Sources,
+    largest: int,
+    is_known: Callable[[str], bool],
+    find: Callable[[str], Find],
+    moved: Mapping[str, str],
+) -> None:
+    by_path = {file.path: file for file in files}
+    pairs = [(file.path, file.data) for file in files]
+    reading = adr.read_records(pairs, largest=largest, is_known=is_known, find=find, moved=moved)
+    for entry in reading.entries:
+        blob = blob_id(by_path[entry.place].data)
+        sources.entries.append(SourceEntry.of(ADR, entry.place, blob, entry, source_type=None, alone=True))
+    for note in reading.notes:
+        if note in reading.refused:
+            sources.broken.append(UnreadableEntry(note.path, InvalidRequest(note.message, hint=_UNREAD)))
+        elif note in reading.skipped:
+            sources.passed.append((note.path, note.reason))
+        else:
+            place = f"{note.path}:{note.line}" if note.line else note.path
+            sources.notes.append(f"{place}: {note.severity}: {note.message}")
+    sources.whole |= by_path.keys() - {note.path for note in reading.refused}
+
+
+def _add(file: SourceFile, reading: Reading, sources: Sources) -> None:
+    blob, met = blob_id(file.data), set[tuple[str, str]]()
+    for entry in reading.entries:
+        if (entry.key, entry.digest) in met:
+            sources.left_out["stands twice in the file"] += 1
+            continue
+        met.add((entry.key, entry.digest))
+        sources.entries.append(
+            SourceEntry.of(file.kind, file.path, blob, entry, source_type=reading.source_type, alone=reading.alone)
+        )
+    sources.broken += reading.broken
+    sources.notes += reading.notes
+    sources.left_out.update(reading.left_out)
+    sources.places += reading.places
+    if not reading.broken:
+        sources.whole.add(file.path)
+
 
 _SHOWN = 10_000  # characters of the summary of a withdrawal
 #: About how many bytes of memories are written at once, a part of what a commit may have, and the least of one memory.
 _AT_ONCE, _LEAST = 8 << 20, 4_000
-_SOURCE = frozenset(map(bare, (LOCAL_ID, DIGEST, BLOB, LINE, PREVIOUS)))
+_SOURCE = frozenset(map(plain_value, (LOCAL_ID, DIGEST, BLOB, LINE, PREVIOUS)))
 _ENDED = (REPLACED, REMOVED)
 _REASON = {
     "added": "Its source supersedes it.",
@@ -251,7 +486,7 @@ class Intents:
 
     def batch(
         self, steps: Sequence[Step], ends: Mapping[str, Sequence[str]]
-    ) -> Callable[[Sequence[Outcome]], Iterator[tuple[Mapping[str, Any], Manner]]]:
+    ) -> Callable[[Sequence[Outcome]], Iterator[tuple[Mapping[str, Any], SubmitOptions]]]:
         """Return what yields the intents of *steps*, and of what *ends*, in the same way however often it is called."""
         before = len(self.notes), len(self.submitted), dict(self._made)
         return partial(self._intents, steps, ends, before)
@@ -262,7 +497,7 @@ class Intents:
         ends: Mapping[str, Sequence[str]],
         before: tuple[int, int, Mapping[tuple[str, str], str]],
         outcomes: Sequence[Outcome],
-    ) -> Iterator[tuple[Mapping[str, Any], Manner]]:
+    ) -> Iterator[tuple[Mapping[str, Any], SubmitOptions]]:
         """Yield each intent and how it is submitted, after the *outcomes* of those before it."""
         noted, first, made = before
         del self.notes[noted:], self.submitted[first:]
@@ -272,7 +507,7 @@ class Intents:
         for step in steps:
             if step.write == "withdrawal":
                 self.submitted.append(step)
-                yield self._removal(step), Manner(propose=True)
+                yield self._removal(step), SubmitOptions(propose=True)
                 continue
             values = self._relocated(step) if step.write == "relocation" else self._values(step)
             if _only_links(step) and set(values.get("supersedes", ())) == set(step.supersedes):
@@ -282,12 +517,12 @@ class Intents:
             relocates = step.write == "relocation" and self._is_about_the_same(step, values)
             propose = step.write == "proposal" or (not relocates and step.entry is not None and step.entry.kind != ADR)
             self.submitted.append(step)
-            yield values, Manner(propose=propose, ending=ending, relocates=relocates)
+            yield values, SubmitOptions(propose=propose, ending=ending, relocates=relocates)
             if step.entry and isinstance(outcomes[len(self.submitted) - first - 1], Receipt):
                 self._made[_key(step.entry)] = values["iri"]
         for state, items in ends.items():
             if items:
-                yield self._ending(items, state), Manner()
+                yield self._ending(items, state), SubmitOptions()
 
     def _ended_by(self, step: Step) -> Iterator[str]:
         """Yield the memories of before that *step* ends: the older version of its entry, and what that supersedes."""
@@ -385,7 +620,7 @@ class Intents:
 
     def _marker(self, summary: str, why: str, ends: Sequence[str], state: str) -> dict[str, Any]:
         marker = {"type": "deleted_marker", "summary": summary[:_SHOWN], "rationale": why, "invalidates": [*ends]}
-        return {**self._said_here(confidence="high"), **marker, "extra_triples": [[bare(STATE), state]]}
+        return {**self._said_here(confidence="high"), **marker, "extra_triples": [[plain_value(STATE), state]]}
 
     def _said_here(self, confidence: Any = None) -> dict[str, Any]:
         writer = self.of.writer
@@ -401,13 +636,13 @@ class Intents:
         entry = step.entry
         assert entry is not None
         digest = entry.digest
-        rows: list[list[Any]] = [[bare(LOCAL_ID), entry.entry.key], [bare(DIGEST), digest]]
+        rows: list[list[Any]] = [[plain_value(LOCAL_ID), entry.entry.key], [plain_value(DIGEST), digest]]
         if path_of(entry.path) == entry.path:
-            rows.append([bare(BLOB), str(Anchor(entry.path, entry.blob))])
+            rows.append([plain_value(BLOB), str(Anchor(entry.path, entry.blob))])
             if entry.entry.line is not None:
-                rows.append([bare(LINE), entry.entry.line])
+                rows.append([plain_value(LINE), entry.entry.line])
         if step.lineage is not None:
-            rows.append([bare(PREVIOUS), {"@id": step.lineage.newest.iri}])
+            rows.append([plain_value(PREVIOUS), {"@id": step.lineage.newest.iri}])
         return rows
 
     def _iri(self, step: Step, taken: Collection[str]) -> str:

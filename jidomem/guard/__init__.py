@@ -1,1 +1,1 @@
-"""Memory at the moment of an edit: what governs a file, once a session, and the checks that stop an edit."""
+"""The guard: rules that stop or inform an edit. It imports the opened root. Start with `guard`."""

@@ -1,198 +1,434 @@
-"""The TripleStore: named graphs of triples that anybody may write, in memory, in a folder or behind an endpoint."""
+"""Who follows an index: something derived from it that is told of every change.
+
+The ontology graph of a store: its whole content, and the mark that says which ontology that is.
+
+What a writer left to be taken in before anything is read, and how far each graph reaches once it is in.
+
+The index: an Oxigraph store, in memory or on disk, that holds the commits of many graphs and answers SPARQL.
+"""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from difflib import get_close_matches
-from os import PathLike
-from types import TracebackType
-from typing import Literal as OneOf
-from typing import Protocol
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from hashlib import blake2b
+from itertools import islice
+from threading import Lock
+from typing import Any, Protocol, TypeVar
 
-from jidomem import sparql
-from jidomem.dataset import dataset
-from jidomem.errors import InvalidRequest, NotFound, PolicyDenied
-from jidomem.index.answers import Answer, Solutions
-from jidomem.index.local import LocalStore
-from jidomem.statements import Statement, as_statement, to_iri, to_triples
-from jidomem.terms import Literal, Term, Triple, bare
-from jidomem.values import Value, to_value
-from jidomem.vocab import BASE, GRAPHS, local_name
+import pyoxigraph as ox
 
-Rows = list[dict[str, Value]]
-#: What `query` answers: rows (SELECT), a truth (ASK), or triples that `insert` takes (CONSTRUCT, DESCRIBE).
-Found = Rows | bool | list[tuple[Term, Term, Term | Literal]]
-
-DEFAULT = "default"
-BACKENDS = ("memory", "disk", "sparql")
-_FOREIGN = re.compile(r"https?://jidoka\.ai/graphs/(.+)")
-
-
-class Backend(Protocol):
-    """What keeps the graphs; each insert is there for readers as a whole or not at all."""
-
-    def graphs(self) -> list[str]:
-        """Return the graphs that hold anything."""
-
-    def insert(self, graph: str, triples: Iterable[Triple]) -> None:
-        """Add *triples* to *graph*."""
-
-    def clear(self, graph: str) -> None:
-        """Empty *graph*."""
-
-    def ask(self, text: str, default: Sequence[str], named: Sequence[str]) -> Answer:
-        """Return the answer over the union of *default*; GRAPH reaches *named*."""
-
-    def close(self) -> None:
-        """Let go of what is held."""
+from jidomem.index import results
+from jidomem.index.results import (
+    HOLDS,
+    MARKS,
+    Answer,
+    Bounds,
+    Serialized,
+    Watermark,
+    malformed,
+    marks,
+    named,
+    node,
+    plain,
+    trig,
+)
+from jidomem.journal.commit import Commit
+from jidomem.rdf.terms import Term, Triple, ntriples_line
+from jidomem.rdf.vocab import BASE, JIDO, ONTOLOGY_GRAPH
+from jidomem.records.intent import Version
 
 
-class TripleStore:
-    """Graphs of triples. Nothing that is written here is judged, and nothing is remembered of how it came.
+class Observer(Protocol):
+    """Something derived from the index that is told of every change, under the index's lock: it must not wait.
 
-    A graph is named by its IRI, or by one of `default context codebase history system` (or the long names, such as
-    `long-term-context`), which stand for `<base>graphs/<long name>`. Any number of threads may share a store.
+    A call comes after the store has changed and before whoever brought the index up to date may read; a reader that
+    asked for nothing newer may still see the store ahead of what is derived.
     """
 
-    def __init__(
+    def applied(self, graph: str, triples: Collection[Triple]) -> None:
+        """Take in that *triples*, as the journal writes them, were added to *graph*; some may have been there.
+
+        The store gives some literals back in another form: a moment without the zeros at its end.
+        """
+
+    def reset(self, graph: str) -> None:
+        """Forget all that is known of *graph*: it has other content now, to be read from the index when needed."""
+
+
+@lru_cache(maxsize=2)  # a process that opens many roots has one ontology
+def written(triples: tuple[Triple, ...]) -> tuple[bytes, str]:
+    """Return *triples* as N-Triples, in one order, and their digest."""
+    text = "\n".join(sorted(map(ntriples_line, triples))).encode()
+    return text, blake2b(text, digest_size=16).hexdigest()
+
+
+def put(store: Any, text: bytes, digest: str) -> None:
+    """Make *text* all that the ontology graph holds, unless *digest* says it is already; the mark is set last."""
+    node, holds, marks = ox.NamedNode(ONTOLOGY_GRAPH), ox.NamedNode(HOLDS), ox.NamedNode(MARKS)
+    mark = ox.Quad(node, holds, ox.Literal(digest), marks)
+    if mark in store:
+        return
+    others = list(store.quads_for_pattern(node, holds, None, marks))
+    for old in others:
+        store.remove(old)
+    if others:  # in one step: somebody may be asking
+        store.update(f"CLEAR SILENT GRAPH {node}; INSERT DATA {{ GRAPH {node} {{ {text.decode()} }} }}")
+    else:
+        store.clear_graph(node)
+        store.load(text, ox.RdfFormat.N_TRIPLES, to_graph=node)
+    store.add(mark)
+
+
+class PendingCommits:
+    """The commits that wait, by graph and in order: `commits`, and the `marks` of these graphs once they are in.
+
+    One thread may add while another takes in what came before.
+    """
+
+    def __init__(self) -> None:
+        self.commits: dict[str, list[Commit]] = {}
+        self.marks: dict[str, Watermark] = {}
+        self._lock = Lock()
+
+    def add(self, graph: str, commit: Commit, mark: Callable[[str], Watermark]) -> int:
+        """Let *commit* wait, which follows from the *mark* of its graph; return how many bytes wait."""
+        with self._lock:
+            ahead = mark(graph).after([commit])
+            self.commits[graph] = [*self.commits.get(graph, ()), commit]  # first: what is marked is there, or waits
+            self.marks[graph] = ahead
+            return sum(len(each.data) for commits in self.commits.values() for each in commits)
+
+    def take(self, load: Callable[[str, list[Commit]], None]) -> None:
+        """Have *load* take in what waits; where it fails, what follows from what is not in waits no more either."""
+        for graph, commits in [*self.commits.items()]:
+            is_in = False
+            try:
+                load(graph, commits)
+                is_in = True
+            finally:  # not before: who reads meanwhile waits
+                with self._lock:
+                    came = self.commits[graph][len(commits) :]
+                    if is_in and came:
+                        self.commits[graph] = came
+                    else:
+                        self.marks.pop(graph, None)
+                        self.commits.pop(graph, None)
+
+    def forget(self) -> None:
+        """Let nothing wait any more."""
+        self.commits, self.marks = {}, {}
+
+
+T = TypeVar("T")
+
+#: Bytes of commits in one bulk load: it takes some 12 times as much memory while it runs.
+BATCH = 16_000_000
+#: Bytes of commits from which on a bulk load, which writes files of its own, is the cheaper one on disk: half a load.
+BULK = 200_000
+#: Bytes of commits after which a store on disk writes them to files: until then they take 60 times as much memory.
+HELD = 1_000_000
+
+_POSITION = ox.NamedNode(JIDO + "position")
+_BOUNDS = Bounds()
+
+
+class OxigraphIndex:
+    """One store and how far each graph in it reaches; any thread may read while another applies.
+
+    A reader sees whole commits. `observers` are told of every change of a stream's graph. `mend`, where it is set, is
+    called with a store that turned out to be damaged while it was read; the question is then asked once more.
+    `ontology` is a digest of the ontology graph; `life` is another number when a graph has other content than before,
+    and not only more of it.
+    """
+
+    def __init__(self, store: Any = None) -> None:
+        """Hold *store*, which nobody else may change from now on; a new one in memory unless given."""
+        self.observers: list[Observer] = []
+        self.mend: Callable[[Any], None] | None = None
+        self.triples_taken = 0
+        self.ontology = ""
+        self.life = 0
+        self._store = ox.Store() if store is None else store
+        self._marks = marks(self._store)
+        self._waiting = PendingCommits()
+        self._held_bytes = 0
+        self._others: set[str] = set()
+        self._lock = Lock()
+
+    def compact(self) -> None:
+        """Put in order on disk what was taken in piece by piece, so that a query has fewer files to look into."""
+        self._store.optimize()
+
+    @property
+    def marks(self) -> Mapping[str, Watermark]:
+        """Return how far each graph reaches."""
+        return {**self._marks, **self._waiting.marks}
+
+    def mark(self, graph: str) -> Watermark:
+        """Return how far *graph* reaches: no commit, and the empty version, where there is nothing."""
+        return self._waiting.marks.get(graph) or self._marks.get(graph, Watermark())
+
+    def take(self, graph: str, commits: Iterable[Commit]) -> None:
+        """Add commits to *graph*, and move its mark, in one step that a crash does not part.
+
+        They come parents first, as the journal gives them; one that is held already adds nothing.
+        """
+        with self._lock:
+            self._waiting.take(self._load)
+            fresh = [commit for commit in commits if not self._holds(graph, commit)]
+            if fresh:
+                self._load(graph, fresh)
+
+    def take_later(self, graph: str, commit: Commit) -> int:
+        """Add a new commit, which follows from what is held, before anything is read; return how many bytes wait.
+
+        Whoever wrote it need not wait for that. Should it fail then, the graph reaches as far as it did before.
+        """
+        return self._waiting.add(graph, commit, self.mark)
+
+    def settle(self) -> None:
+        """Take in what waits; who reads does so first."""
+        if not self._waiting.commits:  # and no other thread is taking it in
+            return
+        store = self._store
+        try:
+            self.take_in()
+        except (OSError, RuntimeError):
+            if self.mend is not None:
+                self.mend(store)
+            if self._store is store:
+                raise
+
+    def take_in(self) -> None:
+        """Take in what waits, and mend nothing: for a thread beside that of who writes."""
+        with self._lock:
+            self._waiting.take(self._load)
+
+    def take_many(self, graph: str, commits: Iterable[Commit]) -> None:
+        """Add many new commits to *graph* in the cheapest way: for a store that nobody reads yet.
+
+        Its mark moves last, so a crash leaves a store that is behind its content: to be thrown away.
+        """
+        with self._lock:
+            self._waiting.take(self._load)
+            mark, batch, size = self.mark(graph), list[Commit](), 0
+            for commit in commits:
+                batch.append(commit)
+                size += len(commit.data)
+                if size >= BATCH:
+                    mark, batch, size = self._bulk(graph, batch, mark), [], 0
+            if batch:
+                mark = self._bulk(graph, batch, mark)
+            if mark == self.mark(graph):
+                return
+            said = f"<{graph}> <{HOLDS}> {mark.term} <{MARKS}> .\n"
+            self._store.load(said.encode(), ox.RdfFormat.N_QUADS)
+            self._set_mark(graph, mark)
+
+    def empty(self, graph: str, cleared: Version) -> None:
+        """Hold nothing of *graph* up to the commits *cleared*, in one step that a crash does not part."""
+        with self._lock:
+            self._waiting.take(self._load)
+            mark = Watermark(self.mark(graph).commits + 1, cleared, cleared)
+            said = f"<{graph}> <{HOLDS}> {mark.term}"
+            self._store.update(f"DROP SILENT GRAPH <{graph}> ; INSERT DATA {{ GRAPH <{MARKS}> {{ {said} }} }}")
+            self._set_mark(graph, mark)
+            self._forgotten([graph])
+
+    def apply(self, graph: str, name: str, triples: Iterable[Triple]) -> None:
+        """Add triples that no journal keeps to *graph*, all at once; a *name* used before adds nothing."""
+        with self._lock:
+            if f"{graph} {name}" not in self._others:
+                added = frozenset(triples)
+                document = "".join(f"{ntriples_line(triple)}\n" for triple in added).encode()
+                self._store.load(document, ox.RdfFormat.N_TRIPLES, to_graph=ox.NamedNode(graph), lenient=True)
+                self._others |= {graph, f"{graph} {name}"}
+                for observer in self.observers:
+                    observer.applied(graph, added)
+
+    def become(self, other: OxigraphIndex) -> None:
+        """Hold what *other* holds instead, *other* being of no more use; a reader sees what was or what is, whole."""
+        with self._lock:
+            self._waiting.forget()
+            changed = {graph for graph, _ in self._marks.items() ^ other._marks.items()}
+            self._marks, self._store = other._marks, other._store
+            self.triples_taken, self.ontology = other.triples_taken, other.ontology
+            self._forgotten(sorted(changed))
+
+    def move_to(self, store: Any, passage: str) -> None:
+        """Go on in *store*, an empty one on disk, with all that is held; *passage* is where a file may be written."""
+        with self._lock:
+            self._waiting.take(self._load)
+            self._store.dump(passage, ox.RdfFormat.N_QUADS)
+            store.bulk_load(path=passage, format=ox.RdfFormat.N_QUADS, lenient=True)
+            self._store = store
+
+    def backup(self, folder: str) -> Mapping[str, Watermark]:
+        """Write a copy of the store on disk to *folder*, which is not there yet, and return how far it reaches.
+
+        Nobody else may have the store write its files meanwhile: of two that do, one may wait without end.
+        """
+        with self._lock:
+            self._waiting.take(self._load)
+            self._store.backup(folder)
+            return dict(self._marks)
+
+    def dump(self, graph: str, sink: Any) -> None:
+        """Write *graph* as N-Triples to *sink*, a file, in no particular order."""
+        self.settle()
+        self._read(lambda store: store.dump(sink, ox.RdfFormat.N_TRIPLES, from_graph=ox.NamedNode(graph)))
+
+    def put_ontology(self, triples: Iterable[Triple]) -> None:
+        """Make *triples* the whole content of the ontology graph, unless they are already; its mark is set last."""
+        text, digest = written(tuple(triples))
+        with self._lock:
+            self.ontology = digest
+            put(self._store, text, digest)
+
+    def triples(
         self,
-        backend: OneOf["memory", "disk", "sparql"] = "memory",
+        graph: str,
+        subject: Term | None = None,
+        predicate: Term | None = None,
+        object: Term | None = None,  # noqa: A002 - the third part of a triple has no other name
         *,
-        path: str | PathLike[str] | None = None,
-        endpoint: str | None = None,
-        update_endpoint: str | None = None,
-        base: str = BASE,
-    ) -> None:
-        """Open a store: in memory, on disk at the folder *path*, or the SPARQL 1.1 store at *endpoint*.
+        most: int | None = None,
+    ) -> Iterator[Triple]:
+        """Return the triples of *graph* that match, as they are at this moment: *most* of them, all unless given."""
+        self.settle()
+        return iter(self.taken(graph, subject, predicate, object, most))
 
-        Changes go to *update_endpoint*; without it to the `/update` beside an endpoint that ends in `/query`, else to
-        the endpoint itself. Raises InvalidRequest for an option that is missing or that the backend cannot honour,
-        Busy for a folder that another process has open, Failed for one that cannot be used.
+    def taken(
+        self, graph: str, subject: Term | None, predicate: Term | None, value: Term | None, most: int | None = None
+    ) -> list[Triple]:
+        """Return the triples of *graph* that match, but not of what waits to be taken in."""
+        s, p, o = [None if term is None else node(term) for term in (subject, predicate, value)]
+
+        def look(store: Any) -> list[Triple]:
+            quads = islice(store.quads_for_pattern(s, p, o, named(f"<{graph}>")), most)
+            return [(subject or str(row.subject), predicate or str(row.predicate), str(row.object)) for row in quads]
+
+        return self._read(look)
+
+    def query(
+        self,
+        sparql: str,
+        *,
+        graphs: Sequence[str],
+        named: Sequence[str] | None = None,
+        bindings: Mapping[str, Term] | None = None,
+    ) -> Answer:
+        """Return the answer over the union of *graphs*; GRAPH reaches *named*, which are the same unless given.
+
+        Raises InvalidRequest `malformed_query`, with line and column, when *sparql* does not parse.
         """
-        if backend not in BACKENDS:
-            raise InvalidRequest(f"there is no backend {backend!r}", hint=f"use one of: {', '.join(BACKENDS)}")
-        _only(backend, "disk", path=path)
-        _only(backend, "sparql", endpoint=endpoint, update_endpoint=update_endpoint)
-        if to_iri(base) is None or not base.endswith(("/", "#")):
-            raise InvalidRequest(f"base={base!r} is no IRI that ends in / or #", hint=f"leave it out, or give {BASE!r}")
-        self.base = base
-        self._graphs = {name: f"{base}graphs/{long}" for name, long in {DEFAULT: DEFAULT, **GRAPHS}.items()}
-        self._backend: Backend = _remote(endpoint, update_endpoint) if endpoint else LocalStore(path)
+        self.settle()
+        return self._read(lambda store: plain(self._query(store, sparql, graphs, named, bindings)))
 
-    def insert(self, triples: Iterable[Statement], graph: str = DEFAULT) -> OneOf[True]:
-        """Return True when *triples* are in *graph*; a reader sees all of them or none.
+    def serialized(
+        self,
+        sparql: str,
+        *,
+        graphs: Sequence[str],
+        named: Sequence[str] | None = None,
+        bindings: Mapping[str, Term] | None = None,
+        rows_as: str = "json",
+        graph_as: str = "turtle",
+        within: Bounds = _BOUNDS,
+    ) -> Serialized:
+        """Return what `query` answers as bytes, written by the engine: rows and truths in *rows_as*, else *graph_as*.
 
-        Each is (subject, predicate, object) by the rule of `jidomem.statements`; what is there already stays as it
-        is. Raises InvalidRequest for what is no statement, NotFound for a graph name there is not; then, and where
-        the store fails, nothing was inserted.
+        *rows_as* is one of ROW_FORMATS, *graph_as* one of GRAPH_FORMATS. A truth is not written as CSV or TSV, which
+        have no form for it: it is then JSON. Raises InvalidRequest `malformed_query` as `query` does, and TooLarge
+        `result_too_large` above the rows and bytes of *within*.
         """
-        return self.insert_triples(to_triples(triples), self.graph_iri(graph))
 
-    def insert_triples(self, rows: Collection[Triple], graph: str) -> OneOf[True]:
-        """Return True when *rows*, triples already, are in the graph of that IRI."""
-        if rows:
-            self._backend.insert(graph, rows)
-        return True
+        def answer(store: Any) -> Serialized:
+            return results.write_result(self._query(store, sparql, graphs, named, bindings), rows_as, graph_as, within)
 
-    def query(self, text: str, *, graphs: Iterable[str] | None = None) -> Found:
-        """Return rows, a truth or triples: what SPARQL asks of the union of *graphs*, all there are unless given.
+        self.settle()
+        return self._read(answer)
 
-        A value in a row is a plain Python value, None where unbound. GRAPH and FROM name single graphs. Raises
-        PolicyDenied for an update or SERVICE, TooLarge, InvalidRequest for what cannot be read.
-        """
-        return shown(self.answer(text, None if graphs is None else [self.graph_iri(name) for name in graphs]))
+    def _read(self, read: Callable[[Any], T]) -> T:
+        """Return what *read* makes of the store; where its files are damaged, have it mended and read once more."""
+        store = self._store
+        try:
+            return read(store)
+        except (OSError, RuntimeError) as error:
+            if self.mend is None or not (isinstance(error, OSError) or "Corruption" in str(error)):
+                raise
+            self.mend(store)
+            return read(self._store)
 
-    def answer(self, text: str, graphs: Sequence[str] | None = None) -> Answer:
-        """Return what `query` returns, as terms; *graphs* are IRIs."""
-        text = sparql.without_service_prefixes(text)
-        code = _checked(text)
-        default, named = dataset(code, self.graphs() if graphs is None else graphs)
-        return self._backend.ask(text, default, named)
+    def _query(
+        self,
+        store: Any,
+        sparql: str,
+        graphs: Sequence[str],
+        named: Sequence[str] | None,
+        bindings: Mapping[str, Term] | None,
+    ) -> Any:
+        """Return what the engine answers; an iterator must be used up by the thread that asked."""
+        try:
+            return store.query(
+                sparql,
+                base_iri=BASE,
+                default_graph=[ox.NamedNode(graph) for graph in self._held(graphs)],
+                named_graphs=[ox.NamedNode(graph) for graph in (graphs if named is None else named)],
+                substitutions={ox.Variable(name): node(term) for name, term in (bindings or {}).items()},
+            )
+        except SyntaxError as error:
+            raise malformed(str(error)) from error
 
-    def clear_graph(self, graph: str = DEFAULT) -> OneOf[True]:
-        """Return True when *graph* is empty; the others are left as they are."""
-        self._backend.clear(self.graph_iri(graph))
-        return True
+    def _held(self, graphs: Sequence[str]) -> list[str]:
+        """Return the graphs that hold anything: every further one costs a look-up for each pattern."""
+        return [graph for graph in graphs if graph in self._marks or graph in self._others or graph == ONTOLOGY_GRAPH]
 
-    def graphs(self) -> list[str]:
-        """Return the IRIs of the graphs that hold anything, and of the default one, sorted."""
-        return sorted({*self._backend.graphs(), self.graph_iri(DEFAULT)})
+    def _load(self, graph: str, commits: list[Commit]) -> None:
+        mark = self._marks.get(graph, Watermark()).after(commits)
+        document = trig(graph, commits, mark)
+        try:
+            if len(document) > BULK:
+                self._store.bulk_load(document, ox.RdfFormat.TRIG, lenient=True)
+            else:
+                self._store.load(document, ox.RdfFormat.TRIG, lenient=True)
+                self._held_bytes += len(document)
+        finally:  # who is interrupted is told so when all of them are in, or nothing
+            if self._holds(graph, commits[-1]):
+                self._told(graph, commits)  # first: the mark before may not be taken out, and these are in all the same
+                self._set_mark(graph, mark)
+        if self._held_bytes > HELD:
+            self._store.flush()
+            self._held_bytes = 0
 
-    def graph_iri(self, graph: str) -> str:
-        """Return the IRI of a graph from its name or IRI; raises NotFound, with the nearest names, for neither."""
-        return named_graph(graph, self._graphs, any_iri=True)
+    def _holds(self, graph: str, commit: Commit) -> bool:
+        """Return whether a commit's description is in, and so all of it."""
+        found = self._store.quads_for_pattern(ox.NamedNode(commit.iri), _POSITION, None, ox.NamedNode(graph))
+        return next(found, None) is not None
 
-    def close(self) -> None:
-        """Let go of the store; one on disk is then durable, whatever happens to the machine."""
-        self._backend.close()
+    def _bulk(self, graph: str, batch: list[Commit], mark: Watermark) -> Watermark:
+        self._store.bulk_load(trig(graph, batch), ox.RdfFormat.TRIG, lenient=True)
+        self._told(graph, batch)
+        return mark.after(batch)
 
-    def __enter__(self) -> TripleStore:
-        """Return the open store itself."""
-        return self
+    def _set_mark(self, graph: str, mark: Watermark) -> None:
+        """Believe *mark*, which the store holds, and take out the one before it."""
+        old = self._marks.get(graph)
+        self._marks[graph] = mark
+        if old is not None and old != mark:
+            about, holds, marks = ox.NamedNode(graph), ox.NamedNode(HOLDS), ox.NamedNode(MARKS)
+            self._store.remove(ox.Quad(about, holds, node(old.term), marks))
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Close it."""
-        self.close()
+    def _forgotten(self, graphs: Collection[str]) -> None:
+        """Tell whoever follows that these graphs have other content now."""
+        self.life += bool(graphs)
+        for observer in self.observers:
+            for graph in graphs:
+                observer.reset(graph)
 
-
-def named_graph(graph: str, graphs: Mapping[str, str], *, any_iri: bool = False) -> str:
-    """Return the IRI of *graph*: one of *graphs* (short name -> IRI), by its short or long name or its IRI.
-
-    `http://jidoka.ai/graphs/<name>` stands for the name; with *any_iri* an IRI may be any. Raises NotFound, with the
-    nearest names, for anything else.
-    """
-    known = dict(graphs) | {local_name(iri): iri for iri in graphs.values()}
-    given = graph[1:-1] if isinstance(graph, str) and to_iri(graph) == graph else graph
-    foreign = _FOREIGN.fullmatch(given) if isinstance(given, str) else None
-    name = foreign[1] if foreign else given
-    if isinstance(name, str) and name in known:
-        return known[name]
-    if isinstance(name, str) and not foreign and (iri := to_iri(name)) and (any_iri or bare(iri) in known.values()):
-        return bare(iri)
-    near = get_close_matches(str(name), known, n=2)
-    hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"there are {', '.join(known)}"
-    raise NotFound(f"there is no graph {graph!r}", hint=hint)
-
-
-def shown(answer: Answer) -> Found:
-    """Return *answer* as plain Python values."""
-    if isinstance(answer, Solutions):
-        return [dict(zip(answer.variables, map(to_value, row), strict=True)) for row in answer.rows]
-    return answer if isinstance(answer, bool) else [as_statement(triple) for triple in answer]
-
-
-def _remote(endpoint: str, update_endpoint: str | None) -> Backend:
-    """Return the store at *endpoint*; what speaks HTTP is loaded by who has one."""
-    from jidomem.index.remote import RemoteStore
-
-    return RemoteStore(endpoint, update_endpoint)
-
-
-def _only(backend: str, needs: str, **options: object) -> None:
-    """Raise InvalidRequest unless the first of *options* is given for the backend that *needs* them, and only there."""
-    first = next(iter(options))
-    example = {"path": 'TripleStore("disk", path="store")'}.get(
-        first, 'TripleStore("sparql", endpoint="http://localhost:7878/query")'
-    )
-    if backend == needs and not options[first]:
-        raise InvalidRequest(f"the backend {backend!r} needs {_article(first)}: {first}=...", hint=example)
-    for name, value in options.items():
-        if backend != needs and value is not None:
-            raise InvalidRequest(f"the backend {backend!r} has no use for {name}", hint=f"leave it out, or: {example}")
-
-
-def _article(option: str) -> str:
-    return f"{'an' if option[0] in 'aeiou' else 'a'} {option}"
-
-
-def _checked(text: str) -> tuple[sparql.Token, ...]:
-    """Return the tokens of a query that reads; an update is refused with the way in that a store has."""
-    try:
-        return sparql.check(text)
-    except PolicyDenied as refusal:
-        if refusal.code == "update_refused":
-            refusal.hint = "store.insert(triples, graph) adds, store.clear_graph(graph) empties"
-        raise
+    def _told(self, graph: str, commits: Iterable[Commit]) -> None:
+        for commit in commits:
+            self.triples_taken += len(commit.triples)
+            for observer in self.observers:
+                observer.applied(graph, commit.triples)

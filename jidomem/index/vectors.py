@@ -1,4 +1,7 @@
-"""The vectors of what one root holds, made by one embedder, kept below `cache/` and level with the texts."""
+"""The vectors of what one root holds, made by one embedder, kept below `cache/` and level with the texts.
+
+The vectors of an open root, made in the background while it is open: no write and no recall waits for one.
+"""
 
 from __future__ import annotations
 
@@ -8,21 +11,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
-from jidomem import ownership
-from jidomem.embedder import Embedder, Vector
+from jidomem.base import files
+from jidomem.base.clock import PeriodicTask, monotonic_time
 from jidomem.errors import ModelUnavailable
-from jidomem.index.batches import Batches
-from jidomem.index.kept_files import Amiss, KeptFiles
-from jidomem.index.passages import Piece
-from jidomem.index.text_file import TextFile
-from jidomem.index.texts import Texts, name_of
-from jidomem.index.vector_file import FOLDER, VectorFile
-from jidomem.journal.files import Stream
+from jidomem.index.cache_file import CacheFolder, CacheInvalid
+from jidomem.index.search_index import VECTOR_FOLDER, BatchSizer, Texts, VectorFile, name_of
+from jidomem.index.search_tables import Piece, SearchIndexReader
+from jidomem.journal.journal import Stream
+from jidomem.records.interfaces import Embedder, Vector
 
 if TYPE_CHECKING:
-    from jidomem.index.likeness import Likeness
+    from jidomem.index.vector_search import Likeness
 
 T = TypeVar("T")
 
@@ -57,10 +59,10 @@ class Vectors:
         """Keep below *root* the vectors that *embedder* makes of what is in *texts*."""
         self.embedder = embedder
         self._texts = texts
-        self._files = KeptFiles(root / FOLDER, "vectors", self.KEPT_IN)
+        self._files = CacheFolder(root / VECTOR_FOLDER, "vectors", self.KEPT_IN)
         self._model = blake2b(embedder.name.encode(), digest_size=6).hexdigest()
         self._likeness: dict[str, tuple[VectorFile, int, Likeness]] = {}
-        self._batches = Batches()
+        self._batches = BatchSizer()
         self._is_closed = False
 
     def take_in(self, stream: Stream) -> bool:
@@ -156,7 +158,7 @@ class Vectors:
         self._batches.done(name)
         return found
 
-    def _next(self, stream: Stream, texts: TextFile, after: int, size: int) -> Step:
+    def _next(self, stream: Stream, texts: SearchIndexReader, after: int, size: int) -> Step:
         pieces = texts.passages.pieces(after, LOOKED)
         there = self._use(stream, lambda file: file.known([piece.digest for piece in pieces]))
         new: dict[bytes, Piece] = {}
@@ -219,7 +221,7 @@ class Vectors:
 
     def _written(self, vectors: Sequence[Vector]) -> list[bytes]:
         """Return *vectors* as they are kept; raises ModelUnavailable for what is none."""
-        from jidomem.index.likeness import written  # an extra brings what it needs
+        from jidomem.index.vector_search import written  # an extra brings what it needs
 
         try:
             return [written(vector) for vector in vectors]
@@ -235,7 +237,7 @@ class Vectors:
 
     def _with_likeness(self, stream: Stream, use: Callable[[VectorFile, Likeness], T]) -> T:
         """Return what *use* makes of the file and of its vectors in memory, which are brought level with it."""
-        from jidomem.index.likeness import Likeness
+        from jidomem.index.vector_search import Likeness
 
         name = self._name(stream)
 
@@ -249,7 +251,7 @@ class Vectors:
                 while step := file.after(likeness.last, READ):
                     numbers, _, values = zip(*step, strict=True)
                     if any(len(value) != likeness.dimensions for value in values):
-                        raise Amiss("a vector had another dimension")
+                        raise CacheInvalid("a vector had another dimension")
                     likeness.add(numbers, values)
                 return use(file, likeness)
 
@@ -262,8 +264,8 @@ class Vectors:
     def _alone(self, name: str) -> Iterator[bool]:
         """Hold the lock of who makes vectors; yield whether it is held, which it is not while another holds it."""
         try:
-            ownership.make_folders(self._files.folder)
-            descriptor = ownership.open_file(self._files.folder / f"{name}.lock")
+            files.make_folders(self._files.folder)
+            descriptor = files.open_file(self._files.folder / f"{name}.lock")
         except OSError:  # nothing can be written, so nobody else's vectors are here either
             yield True
             return
@@ -273,12 +275,12 @@ class Vectors:
             os.close(descriptor)
 
 
-def identity_of(texts: TextFile) -> str:
+def identity_of(texts: SearchIndexReader) -> str:
     """Return what tells a text file from one that was made anew."""
     return str(texts.said("identity"))
 
 
-def _from(reached: tuple[str, int], texts: TextFile) -> int:
+def _from(reached: tuple[str, int], texts: SearchIndexReader) -> int:
     """Return the id of the last piece of *texts* that was seen, 0 where those of another file were."""
     identity, last = reached
     return last if identity == identity_of(texts) else 0
@@ -290,3 +292,129 @@ def _locked(descriptor: int) -> bool:
     except BlockingIOError:
         return False
     return True
+
+
+#: The streams of a project whose texts have vectors.
+STREAMS = ("memory", "history")
+#: Seconds between two looks at what is new, and the longest wait after an embedder failed again and again.
+LOOK, LONGEST_WAIT = 0.25, 60.0
+#: Seconds that the end waits for the batch that is being made; one that comes later is thrown away.
+AT_END = 3.0
+#: Told again and again how many texts still wait.
+Progress = Callable[[int], object]
+
+
+class Embedding:
+    """Makes the vectors of the projects that were asked about: `begin` does it in the background until `close`.
+
+    An error of the embedder is kept as `error`, and it is tried again after a while, each time a longer one.
+    """
+
+    def __init__(self, vectors: Vectors) -> None:
+        self.vectors = vectors
+        self.error: str | None = None
+        self._projects: dict[str, None] = {}
+        self._worker: PeriodicTask | None = None
+        self._lock = Lock()
+        self._closed = False
+        self._failures, self._again = 0, 0.0
+
+    def begin(self, project: str) -> None:
+        """Follow *project* in the background, from now on."""
+        with self._lock:
+            self._projects[project] = None
+            if self._worker is None and not self._closed:
+                self._worker = PeriodicTask(LOOK, self._look, "jidomem-vectors")
+
+    def embed(self, project: str, seconds: float | None = None, progress: Progress = id) -> int:
+        """Make the vectors of *project*, for as long as *seconds*; return how many texts still wait for one.
+
+        Raises ModelUnavailable, which is kept as `error` as well.
+        """
+        self._make(project, seconds, progress)
+        return self.waiting(project)
+
+    def try_for(self, project: str, seconds: float | None = None, progress: Progress = id) -> None:
+        """Make the vectors of *project* for as long as *seconds*; what the embedder fails with is kept as `error`."""
+        with suppress(Exception):
+            self._make(project, seconds, progress)
+
+    def waiting(self, project: str) -> int:
+        """Return how many texts of *project* wait for a vector."""
+        return sum(self.vectors.waiting(stream) for stream in _streams(project))
+
+    def asked(self, query: str) -> Vector | None:
+        """Return the vector of *query*; None where the embedder fails, or did a moment ago: `error` says why."""
+        if monotonic_time() < self._again:
+            return None
+        try:
+            found = self.vectors.vector(query)
+        except Exception as error:  # whatever an embedder does, words find something
+            self._failed(error)
+            return None
+        self._succeeded()
+        return found
+
+    def told(self, project: str) -> dict[str, Any]:
+        """Return the model, how many vectors, bytes, and texts that wait for one there are, and the last error.
+
+        How many wait is None where that is known only once recall is asked. `elsewhere` says that another server makes
+        them now.
+        """
+        each = [self.vectors.told(stream) for stream in _streams(project)]
+        sums: dict[str, Any] = {name: sum(told[name] for told in each) for name in ("vectors", "bytes", "passed_by")}
+        waiting = [told["pending"] for told in each]
+        pending = None if None in waiting else sum(waiting)
+        found = {"model": self.vectors.embedder.name, **sums, "pending": pending, "error": self.error}
+        return {**found, "elsewhere": True} if any("elsewhere" in told for told in each) else found
+
+    def lag(self, project: str) -> dict[str, Any]:
+        """Return the model, how many texts wait for a vector, and the error of the embedder, if it failed last.
+
+        No texts are made to be counted: those of what was never looked through are not.
+        """
+        made = [stream for stream in _streams(project) if self.vectors.has_texts(stream)]
+        pending = sum(map(self.vectors.waiting, made))
+        return {"model": self.vectors.embedder.name, "pending": pending, "error": self.error}
+
+    def close(self) -> None:
+        """Make no more vectors; the batch that is being made is waited for, but not for long."""
+        with self._lock:
+            self._closed, worker = True, self._worker
+        if worker is not None:
+            worker.stop(AT_END)
+        self.vectors.close()
+
+    def _look(self) -> None:
+        """Make all vectors that are missing, unless the embedder failed a moment ago."""
+        if monotonic_time() < self._again:
+            return
+        for project in [*self._projects]:
+            self.try_for(project)
+
+    def _make(self, project: str, seconds: float | None, progress: Progress) -> None:
+        end = None if seconds is None else monotonic_time() + seconds
+        for stream in _streams(project):
+            while not self._closed and (end is None or monotonic_time() < end) and self._take_in(stream):
+                progress(self.waiting(project))
+
+    def _take_in(self, stream: Stream) -> bool:
+        try:
+            more = self.vectors.take_in(stream)
+        except Exception as error:
+            self._failed(error)
+            raise
+        self._succeeded()
+        return more
+
+    def _failed(self, error: Exception) -> None:
+        self._failures += 1
+        self._again = monotonic_time() + min(2.0 ** (self._failures - 1), LONGEST_WAIT)
+        self.error = str(error) or type(error).__name__
+
+    def _succeeded(self) -> None:
+        self._failures, self._again, self.error = 0, 0.0, None
+
+
+def _streams(project: str) -> list[Stream]:
+    return [Stream(project, name) for name in STREAMS]

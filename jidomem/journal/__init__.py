@@ -1,1 +1,4 @@
-"""What lasts: the journal of commits (docs/journal-format.md)."""
+"""The journal: commits of Turtle in files, appended and never overwritten.
+
+It imports no index. Start with `journal`.
+"""

@@ -1,9 +1,14 @@
-"""A commit: triples agreed on together, as one Turtle document whose id is its digest (docs/journal-format.md)."""
+"""A commit: triples agreed on together, as one Turtle document whose id is its digest (docs/journal-format.md).
+
+The leaves of a commit, one salted digest for each triple, and the id that stands for them.  Pure.
+
+The names of files in a stream's folder: commits, their redacted forms, and packs of many.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -14,14 +19,33 @@ from typing import TYPE_CHECKING, Protocol
 
 import pyoxigraph
 
-from jidomem import vocab
 from jidomem.errors import TooLarge
-from jidomem.journal.leaf import identity_of, leaves_of
-from jidomem.terms import Term, Triple, date_time, integer, iri, literal, parts
-from jidomem.version import Head, Version
+from jidomem.journal import disk
+from jidomem.rdf import vocab
+from jidomem.rdf.terms import Term, Triple, date_time, integer, iri, literal, parse_literal
+from jidomem.records.intent import SHORT, CommitRef, Version
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer as Buffer
+
+
+def leaves_of(lines: Iterable[str], nonce: bytes) -> list[bytes]:
+    """Return the leaf of each digest line."""
+    leaves, keyed = [], blake2b(digest_size=32, key=nonce)
+    for line in lines:
+        data, salt = line.encode(), keyed.copy()
+        salt.update(data)
+        leaves.append(blake2b(data, digest_size=32, key=salt.digest()).digest())
+    return leaves
+
+
+def identity_of(parents: Sequence[str], leaves: Sequence[bytes]) -> str:
+    """Return the id over sorted parents and leaves."""
+    digest = blake2b(b"jidomem commit 1\n", digest_size=32)
+    digest.update(len(parents).to_bytes(8, "big") + b"".join(map(bytes.fromhex, sorted(parents))))
+    digest.update(len(leaves).to_bytes(8, "big") + b"".join(sorted(leaves)))
+    return digest.hexdigest()
+
 
 FORMAT = 1
 COMMIT = "urn:jido:commit:"
@@ -101,9 +125,9 @@ class Commit:
     redacted: bool
 
     @property
-    def head(self) -> Head:
+    def head(self) -> CommitRef:
         """Return the commit as the tip of a version."""
-        return Head(self.recorded_at, self.id, self.position)
+        return CommitRef(self.recorded_at, self.id, self.position)
 
     @property
     def iri(self) -> str:
@@ -115,7 +139,7 @@ class Linked(Protocol):
     """Anything that stands for a commit: its own head and the ids of its parents."""
 
     @property
-    def head(self) -> Head:
+    def head(self) -> CommitRef:
         """Return the commit as the tip of a version."""
 
     @property
@@ -199,7 +223,7 @@ def parse(data: bytes) -> Commit:
         raise FormatError(f"the first block describes the commit, not {own}", start)
     if vocab.THIS in text and any(vocab.THIS in triple for triple in triples):
         raise FormatError(f"{vocab.THIS} does not belong in a file", _first(text, vocab.THIS))
-    again = document(secrets, own, triples)
+    again = format_document(secrets, own, triples)
     if again != data:
         raise FormatError("not as this format writes it", _difference(again.decode(), text))
     redacted = not secrets[0].startswith("# nonce")
@@ -328,7 +352,7 @@ def _described(
         position=int(position[1]),
         recorded_at=moment,
         committer=committer[1:-1],
-        ontology_version=parts(ontology).text,
+        ontology_version=parse_literal(ontology).text,
         triples=triples,
         data=data,
         redacted=redacted,
@@ -347,7 +371,7 @@ def _moment(term: Term) -> str | None:
     return text
 
 
-def document(secrets: Sequence[str], own: Term, triples: Iterable[Triple]) -> bytes:
+def format_document(secrets: Sequence[str], own: Term, triples: Iterable[Triple]) -> bytes:
     """Return the one serialisation of a commit."""
     return _turtle_of(secrets, _blocks(own, triples))
 
@@ -422,3 +446,72 @@ def _blank_line(text: str) -> int:
     """Return the number of the line with the first blank node."""
     lines = enumerate(text.split("\n"), 1)
     return next((n for n, line in lines if line[:1] != "#" and _BLANK.search(_QUOTED.sub("", line))), 1)
+
+
+_COMMIT = re.compile(r"[0-9]{8}T[0-9]{6}\.[0-9]{6}Z-[0-9a-f]{12}(?:\.redacted)?\.ttl")
+#: What the name of a damaged file ends with once it was set aside: readers pass it over.
+ASIDE = ".aside"
+_NUMBERED = re.compile(r"\.[0-9]+\.ttl\Z")
+_PACK = re.compile(r"pack-[0-9]{8}T[0-9]{6}\.[0-9]{6}Z-[0-9a-f]{12}\.ttl")
+
+
+def stem(head: CommitRef) -> str:
+    """Return the name of a commit without its form; stems sort as commits do.
+
+    >>> stem(Head("2026-11-21T08:00:00.123456Z", "3fa9c1d20b7e" + "0" * 52, 1))
+    '20261121T080000.123456Z-3fa9c1d20b7e'
+    """
+    return f"{compact(head.recorded_at)}-{head.id[:SHORT]}"
+
+
+def file_name(head: CommitRef, *, redacted: bool = False) -> str:
+    """Return the name of a commit's file.
+
+    >>> file_name(Head("2026-11-21T08:00:00.123456Z", "3fa9c1d20b7e" + "0" * 52, 1))
+    '20261121T080000.123456Z-3fa9c1d20b7e.ttl'
+    """
+    return f"{stem(head)}{'.redacted' if redacted else ''}.ttl"
+
+
+def pack_name(first: str, digest: str) -> str:
+    """Return the name of a pack, of its first moment and its digest."""
+    return f"pack-{compact(first)}-{digest[:SHORT]}.ttl"
+
+
+def compact(moment: str) -> str:
+    """Return a moment as file names write it."""
+    return moment.replace("-", "").replace(":", "")
+
+
+def stem_of(name: str) -> str:
+    """Return what two forms of one commit share in the names of their files."""
+    return name.removesuffix(".ttl").removesuffix(".redacted")
+
+
+def short_id(name: str) -> str | None:
+    """Return the first digits of the id that a file name claims, None for a name that claims none."""
+    return stem_of(name).partition("-")[2] if _COMMIT.fullmatch(name) else None
+
+
+def is_pack(name: str) -> bool:
+    """Return whether a file claims to be a pack."""
+    return _PACK.fullmatch(name) is not None
+
+
+def each_file(path: str) -> Iterator[str]:
+    """Yield the names in a folder that are, or claim to be, commits or packs; nothing where there is no folder."""
+    return (name for name in disk.names(path) if name.endswith(".ttl") and name[0] != ".")
+
+
+def aside_of(name: str) -> str:
+    """Return the name of the file that was set aside under a name, less the number that tells it from another form.
+
+    >>> aside_of("20261121T080000.123456Z-3fa9c1d20b7e.2.ttl")
+    '20261121T080000.123456Z-3fa9c1d20b7e.ttl'
+    """
+    return _NUMBERED.sub(".ttl", name)
+
+
+def set_aside(path: str) -> Iterator[str]:
+    """Yield the names of the damaged files in a folder that were set aside."""
+    return (name for name in disk.names(path) if name.endswith(f".ttl{ASIDE}") and name[0] != ".")

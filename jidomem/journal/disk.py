@@ -1,4 +1,12 @@
-"""Every call the journal makes to the disk: one door, so that a test can record all that passes through it."""
+"""Every call the journal makes to the disk: one door, so that a test can record all that passes through it.
+
+What is true of derived files that were made here, and of none that came with a clone and says what it likes.
+
+A file is known by its number on this disk and by when it was last changed, to the nanosecond. The system sets both, and
+no checkout, archive or copy can choose them: so whatever names those of the file `here` was written beside it.
+
+Put files into a folder: durable and whole, or not at all.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +15,35 @@ import fcntl
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from hashlib import blake2b
 from io import FileIO
+from pathlib import Path
 
-from jidomem import here, ownership
+from jidomem.base import files
+from jidomem.errors import Busy, Failed
+
+_FILE = "here"
+
+
+def local_marker(folder: Path | str, file: str = _FILE) -> str:
+    """Return what is to be said by all that is written in *folder*; nothing, where nothing was written yet."""
+    with suppress(OSError):
+        status = os.stat(os.path.join(folder, file), follow_symlinks=False)
+        return f"{status.st_ino}-{status.st_ctime_ns}"
+    return ""
+
+
+def create_local_marker(folder: Path | str, file: str = _FILE) -> str:
+    """Return what is to be said by what is written now in *folder*; raises OSError where nothing can be."""
+    os.close(files.open_file(os.path.join(folder, file), os.O_RDONLY | os.O_NONBLOCK))
+    return local_marker(folder, file)
+
+
+def number(place: str) -> int:
+    """Return *place* as a number of 31 bits, for files that have room for no more."""
+    return int.from_bytes(blake2b(place.encode(), digest_size=4).digest(), "big") >> 1
+
 
 _TO_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW
 #: The most bytes of a file that is read at once: of a commit, and of what is kept beside one.
@@ -38,15 +71,15 @@ def mtime(path: str) -> int | None:
         return None
 
 
-def place(path: str) -> str:
+def file_place(path: str) -> str:
     """Return what no clone of a folder can say of itself; nothing where nobody settled in it."""
-    return here.place(path, HERE)
+    return local_marker(path, HERE)
 
 
-def settle(path: str) -> None:
+def settle_file(path: str) -> None:
     """Give a folder a place, where it has none."""
-    if not place(path):
-        here.settle(path, HERE)
+    if not file_place(path):
+        create_local_marker(path, HERE)
 
 
 def mark(path: str) -> tuple[int, ...]:
@@ -116,14 +149,14 @@ def size(path: str) -> int:
 
 def make_folder(path: str) -> None:
     """Make a folder where there is none; its name is durable once the folder above is flushed."""
-    ownership.make_folder(path)
+    files.make_folder(path)
 
 
 def create(path: str) -> int:
     """Return the descriptor of a new, empty file; what was there is gone, but for who has it open."""
     while True:
         try:
-            return ownership.create_file(path)
+            return files.create_file(path)
         except FileExistsError:
             with suppress(FileNotFoundError):
                 os.unlink(path)
@@ -167,7 +200,7 @@ def unlink(path: str) -> None:
 
 def open_shared(path: str) -> int:
     """Return the descriptor of a file that several processes write, made where it is not there."""
-    return ownership.open_file(path)
+    return files.open_file(path)
 
 
 def lock(descriptor: int) -> bool:
@@ -182,3 +215,105 @@ def lock(descriptor: int) -> bool:
 def overwrite(descriptor: int, data: bytes) -> None:
     """Write *data* at the beginning of a file and leave what is behind it."""
     os.pwrite(descriptor, data, 0)
+
+
+#: Where a commit is written before it is renamed; a killed writer leaves one, and git ignores it.
+INCOMING = ".incoming.lock"
+
+_HINTS = {
+    errno.ENOSPC: "free some space on that disk and submit again",
+    errno.EDQUOT: "free some of your disk quota and submit again",
+    errno.EFBIG: "raise the file size limit (ulimit -f) and submit again",
+    errno.EROFS: "remount that disk writable, or use another root",
+    errno.EACCES: "make that folder writable for this user, or use another root",
+    errno.EPERM: "make that folder writable for this user, or use another root",
+}
+
+
+@contextmanager
+def writing(path: str) -> Iterator[None]:
+    """Turn an error of the operating system into Failed: what, where, and what to do."""
+    try:
+        yield
+    except OSError as error:
+        where = error.filename or path
+        closed = files.obstacle(where) if isinstance(error, PermissionError) else []
+        whose = f": {files.describe(closed)}" if closed else ""
+        raise Failed(
+            f"{where}: the journal could not be written, nothing was kept: {error.strerror}{whose}",
+            hint=files.repair(closed) or _HINTS.get(error.errno or 0, "put that right and submit again"),
+        ) from error
+
+
+def write_durably(path: str, name: str, data: bytes) -> None:
+    """Put a file into a folder; raise OSError, or Failed where it is in place and cannot be taken back.
+
+    Where somebody removed the lock file two may write at once, each a file of its own, and one may move the other's.
+    """
+    target = f"{path}/{name}"
+    prepare(f"{path}/{INCOMING}", data)
+    try:
+        move(f"{path}/{INCOMING}", target)  # over a network it may be done, and fail
+        if read_part(target, 0, len(data) + 1) != data:
+            raise OSError(errno.EIO, "another wrote at once: a lock file was removed", target)
+        flush(path)
+    except OSError as error:
+        try:
+            with suppress(FileNotFoundError):
+                unlink(target)
+        except OSError:
+            raise Failed(
+                f"{target}: the commit is in place, but could not be made durable: {error.strerror}",
+                hint="it may be lost in a power failure; append the same commit again to settle it",
+            ) from error
+        raise
+
+
+def prepare(path: str, data: bytes) -> None:
+    """Write a file, its bytes durable; where that fails nothing is left of it."""
+    try:
+        descriptor = create(path)
+        try:
+            write(descriptor, data)
+            fsync(descriptor)
+        finally:
+            close(descriptor)
+    except OSError:
+        with suppress(OSError):
+            unlink(path)
+        raise
+
+
+def move(source: str, target: str) -> None:
+    """Rename a file that was prepared; where that fails nothing is left of it."""
+    try:
+        rename(source, target)
+    except OSError:
+        with suppress(OSError):
+            unlink(source)
+        raise
+
+
+def make_folders(path: str) -> None:
+    """Make a folder and those above it."""
+    if not exists(path):
+        make_folders(str(Path(path).parent))
+        make_folder(path)
+
+
+def flush_above(path: str) -> None:
+    """Make the name of a folder durable, and those of all above it on the same file system."""
+    here = device(path)
+    for above in map(str, Path(path).parents):
+        if device(above) != here:
+            break
+        with suppress(PermissionError):  # who may not read a folder made nothing in it
+            flush(above)
+
+
+def busy(path: str, wait: float) -> Busy:
+    """Return the refusal of who waited so many seconds for the lock of a file."""
+    return Busy(
+        f"another writer has held {path} for more than {wait:g} second{'' if wait == 1 else 's'}; nothing was written",
+        hint="submit again; if it stays so, stop the process that holds that file",
+    )

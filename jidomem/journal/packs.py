@@ -1,19 +1,27 @@
-"""A pack: many commits in one file, with a table of where each is (docs/journal-format.md)."""
+"""A pack: many commits in one file, with a table of where each is (docs/journal-format.md).
+
+The packs of one folder: which there are, where in them a commit is, and what of them is at the tip.
+"""
 
 from __future__ import annotations
 
 import errno
 import re
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
+from heapq import heappop, heappush
+from itertools import accumulate
+from threading import RLock
+from time import time_ns
 
 from jidomem.journal import disk
-from jidomem.journal.commit import BYTES, EDITED, FormatError, parse
-from jidomem.journal.names import compact, pack_name, stem
-from jidomem.journal.writing import move, prepare
-from jidomem.version import Head
+from jidomem.journal.commit import BYTES, EDITED, FormatError, compact, pack_name, parse, stem
+from jidomem.journal.disk import move, prepare
+from jidomem.journal.write_lock import Marks
+from jidomem.records.intent import CommitRef
 
 _MOMENT = r"([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}Z)"
 _NUMBER, _ID = r"([1-9][0-9]{0,17})", r"([0-9a-f]{64})"
@@ -40,10 +48,10 @@ _COUNTED = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class PackEntry:
     """What is known of a commit without its content: how it hangs together with others."""
 
-    head: Head
+    head: CommitRef
     parents: tuple[str, ...]
 
 
@@ -51,13 +59,13 @@ class Entry:
 class Row:
     """A line of the table: a commit of the pack, its form, and where its document is."""
 
-    entry: Entry
+    entry: PackEntry
     redacted: bool
     offset: int
     size: int
 
     @property
-    def head(self) -> Head:
+    def head(self) -> CommitRef:
         """Return the commit as the tip of a version."""
         return self.entry.head
 
@@ -73,7 +81,7 @@ class Pack:
 
     path: str
     count: int
-    tips: tuple[Head, ...]
+    tips: tuple[CommitRef, ...]
     after: tuple[str, ...]
     first: str  # the moment of the first commit, and of the last, as their stems begin
     last: str
@@ -107,7 +115,7 @@ class Pack:
         return cls(
             path=path,
             count=int(count),
-            tips=tuple(Head(head[2], head[1], int(head[3])) for head in heads if head),
+            tips=tuple(CommitRef(head[2], head[1], int(head[3])) for head in heads if head),
             after=tuple(parent[1] for parent in parents if parent),
             first=compact(first),
             last=compact(last),
@@ -139,7 +147,7 @@ class Pack:
             if match is None:
                 raise FormatError("not a line of the table of a pack", self.first_row + number)
             identity, moment, position, size, form, parents = match.groups()
-            entry = Entry(Head(moment, identity, int(position)), tuple(parents.split()))
+            entry = PackEntry(CommitRef(moment, identity, int(position)), tuple(parents.split()))
             rows[stem(entry.head)] = Row(entry, form == "redacted", offset, int(size))
             offset += int(size)
         heads = [row.head for row in rows.values()]
@@ -170,7 +178,7 @@ class Pack:
         return disk.read_part(self.path, 0, row.offset).count(b"\n") if row.offset <= _COUNTED else 0
 
 
-def write_pack(sealed: Sequence[tuple[Entry, bool, bytes]]) -> tuple[str, bytes]:
+def write_pack(sealed: Sequence[tuple[PackEntry, bool, bytes]]) -> tuple[str, bytes]:
     """Return the name and the bytes of the pack of these commits, in order: what each is, if redacted, its document."""
     name, header = _header([(entry, redacted, len(data)) for entry, redacted, data in sealed])
     return name, b"".join([header, *(data for _, _, data in sealed)])
@@ -202,7 +210,7 @@ def prove(path: str, name: str, data: bytes) -> None:
     raise OSError(errno.EIO, "what was read back is not what was written", path)
 
 
-def _header(sealed: Sequence[tuple[Entry, bool, int]]) -> tuple[str, bytes]:
+def _header(sealed: Sequence[tuple[PackEntry, bool, int]]) -> tuple[str, bytes]:
     """Return the name of a pack, its top and its table."""
     inside = {entry.head.id for entry, _, _ in sealed}
     named = {parent for entry, _, _ in sealed for parent in entry.parents}
@@ -223,12 +231,12 @@ def _header(sealed: Sequence[tuple[Entry, bool, int]]) -> tuple[str, bytes]:
     return pack_name(first, _digest(top)), top + table
 
 
-def _line(entry: Entry, redacted: bool, size: int) -> str:
+def _line(entry: PackEntry, redacted: bool, size: int) -> str:
     head, form = entry.head, "redacted" if redacted else "whole"
     return " ".join(["# commit", head.id, head.recorded_at, str(head.position), str(size), form, *entry.parents]) + "\n"
 
 
-def outline(data: bytes) -> Entry:
+def outline(data: bytes) -> PackEntry:
     """Return what the description in a commit's document says, unverified; raise FormatError where there is none."""
     block = _BLOCK.search(data)
     said = _SAID.findall(block[2] + b" .") if block else []
@@ -236,15 +244,15 @@ def outline(data: bytes) -> Entry:
     if block is None or len(positions) != 1 or len(moments) != 1:
         raise FormatError("no description of the commit")
     parents = tuple(parent.decode() for parent, _, _ in said if parent)
-    return Entry(Head(moments[0].decode(), block[1].decode(), positions[0]), parents)
+    return PackEntry(CommitRef(moments[0].decode(), block[1].decode(), positions[0]), parents)
 
 
-def verified(data: bytes, graph: str) -> Entry | None:
+def verified(data: bytes, graph: str) -> PackEntry | None:
     """Return what a document says of itself, None unless every byte of it is what its id stands for, and of *graph*."""
     with suppress(FormatError):
         commit = parse(data)
         if commit.graph == graph:
-            return Entry(commit.head, commit.parents)
+            return PackEntry(commit.head, commit.parents)
     return None
 
 
@@ -270,3 +278,177 @@ def _last_line(path: str, most: int) -> int:
 
 def _digest(data: bytes) -> str:
     return blake2b(data, digest_size=32).hexdigest()
+
+
+#: Tables kept; one of 2,000 commits takes about a megabyte.
+TABLES = 8
+
+
+class PackSet:
+    """The packs a folder was seen to hold; each is opened when something of its time is asked for, and kept open."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._names: frozenset[str] = frozenset()
+        self._packs: dict[str, Pack] = {}
+        self._tables: dict[str, dict[str, Row]] = {}
+        self._lock = RLock()
+        self._sorted: list[Pack] | None = None
+        self._reach: list[str] = []  # the latest moment in a pack and all before it
+        self.broken: dict[str, FormatError] = {}
+        self._marks = Marks(path)
+
+    def hold(self, names: Iterable[str]) -> None:
+        """Hold exactly the packs of these names."""
+        with self._lock:
+            found = frozenset(names)
+            if found != self._names:
+                self._names, self._sorted = found, None
+                for known in (self._packs, self._tables, self.broken):
+                    for gone in known.keys() - found:
+                        del known[gone]
+
+    def is_as_read(self) -> bool:
+        """Return whether every pack that could not be read is certain to be as it was then."""
+        return all(map(self._marks.holds, self.broken))
+
+    def forget_broken(self) -> None:
+        """Try the packs that could not be read once more, their tables too, but for those that are as they were."""
+        with self._lock:
+            before, self._sorted = self.broken, None
+            self.broken = {name: error for name, error in before.items() if self._marks.holds(name)}
+            doubted = before.keys() - self.broken.keys()
+            for pack in [pack for pack in self.packs() if pack.name in doubted]:
+                self._tables.pop(pack.name, None)
+                with suppress(FileNotFoundError):
+                    self.rows(pack)
+
+    def packs(self) -> list[Pack]:
+        """Return the packs that can be read, by the time they begin."""
+        with self._lock:
+            if self._sorted is None:
+                for name in self._names - self._packs.keys() - self.broken.keys():
+                    self._open(name)
+                self._sorted = sorted(self._packs.values(), key=lambda pack: (pack.first, pack.name))
+                self._reach = list(accumulate((pack.last for pack in self._sorted), max))
+            return self._sorted
+
+    def _open(self, name: str) -> None:
+        began = time_ns()
+        try:
+            self._packs[name] = Pack.load(f"{self._path}/{name}")
+        except FileNotFoundError:
+            pass  # whoever misses what was in it lists the folder again
+        except (OSError, FormatError) as error:
+            self._break(name, error, began)
+
+    def _break(self, name: str, error: OSError | FormatError, began: int) -> None:
+        """Note that a pack is broken; that it can be read again shows in no state of the file."""
+        self.broken[name] = _unread(error)
+        if isinstance(error, OSError):
+            self._marks.drop(name)
+        else:
+            self._marks.note(name, began)
+
+    def rows(self, pack: Pack) -> dict[str, Row]:
+        """Return the table of a pack, by stem; empty where it is damaged, which `broken` then tells.
+
+        Raise FileNotFoundError where the pack has gone.
+        """
+        with self._lock:
+            if pack.name not in self._tables:
+                began = time_ns()
+                try:
+                    rows = pack.rows()
+                except FileNotFoundError:
+                    raise
+                except (OSError, FormatError) as error:
+                    self._break(pack.name, error, began)
+                    self._packs.pop(pack.name, None)
+                    self._sorted = None
+                    return {}
+                while len(self._tables) >= TABLES:
+                    del self._tables[next(iter(self._tables))]
+                self._tables[pack.name] = rows
+            return self._tables[pack.name]
+
+    def _covering(self, moment: str) -> Iterator[Pack]:
+        """Yield the packs in whose time a moment is, the newest first."""
+        packs = self.packs()
+        place = bisect_right(packs, moment, key=lambda pack: pack.first)
+        while place and self._reach[place - 1] >= moment:
+            place -= 1
+            if packs[place].last >= moment:
+                yield packs[place]
+
+    def at(self, key: str) -> list[tuple[Pack, Row]]:
+        """Return where the commit of this stem is, a redacted form first."""
+        found = []
+        for pack in list(self._covering(key.partition("-")[0])):
+            with suppress(FileNotFoundError):
+                if (row := self.rows(pack).get(key)) is not None:
+                    found.append((pack, row))
+        return sorted(found, key=lambda place: not place[1].redacted)
+
+    def head(self, identity: str) -> CommitRef | None:
+        """Return the commit *identity* as a head, None where no pack has it."""
+        tips = (tip for pack in self.packs() for tip in pack.tips if tip.id == identity)
+        tip = next(tips, None)
+        if tip is None and (entry := self.find(identity)) is not None:
+            return entry.head
+        return tip
+
+    def find(self, identity: str) -> PackEntry | None:
+        """Return what is known of the commit *identity*, None where no pack has it."""
+        for pack in reversed(self.packs()):
+            with suppress(FileNotFoundError):
+                if pack.name in self._tables or self.mentions(pack, identity):
+                    for row in self.rows(pack).values():
+                        if row.head.id == identity:
+                            return row.entry
+        return None
+
+    def mentions(self, pack: Pack, identity: str) -> bool:
+        """Return whether an id, or its beginning, stands in the table of a pack: that costs less than reading it."""
+        try:
+            return identity.encode() in pack.table()
+        except (OSError, FormatError):
+            return True  # `rows` tells
+
+    def heads(self) -> tuple[set[CommitRef], set[str]]:
+        """Return the tips that no pack goes on from, and the ids that packs name as parents outside themselves."""
+        packs = self.packs()
+        after = {parent for pack in packs for parent in pack.after}
+        tips = {tip for pack in packs for tip in pack.tips if tip.id not in after}
+        inner = {tip for tip in tips for pack, _ in self.at(stem(tip)) if tip not in pack.tips}
+        return tips - inner, after
+
+    def merged(self, loose: Iterable[str], last: str) -> Iterator[str]:
+        """Yield the stems after *last* of all packs and of *loose*, in order, each once.
+
+        A table is read when its time comes. Raise FileNotFoundError where a pack has gone.
+        """
+        packs = [pack for pack in reversed(self.packs()) if pack.last >= last.partition("-")[0]]
+        heap: list[tuple[str, int, Iterator[str]]] = []
+        _push(heap, iter(sorted(key for key in loose if key > last)), 0)
+        while heap or packs:
+            while packs and (not heap or packs[-1].first <= heap[0][0]):
+                rows = iter([key for key in self.rows(packs.pop()) if key > last])
+                _push(heap, rows, -len(packs) - 1)
+            if heap:
+                key, number, rows = heappop(heap)
+                _push(heap, rows, number)
+                if key > last:
+                    last = key
+                    yield key
+
+
+def _unread(error: OSError | FormatError) -> FormatError:
+    return FormatError(f"cannot be read: {error.strerror}") if isinstance(error, OSError) else error
+
+
+def _push(heap: list[tuple[str, int, Iterator[str]]], keys: Iterator[str], number: int) -> None:
+    """Put an iterator back by what it gives next, unless it is at its end."""
+    for key in keys:
+        heappush(heap, (key, number, keys))
+        return

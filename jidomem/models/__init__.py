@@ -1,1 +1,1 @@
-"""Embedders and language models behind their contracts: offline, and over an endpoint."""
+"""The models: embedders and language models, local and of an endpoint. Start with `embeddings`."""

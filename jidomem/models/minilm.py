@@ -2,17 +2,162 @@
 
 The published file has each weight in 8 bits, and reckons with floats; here what is multiplied is put into 8 bits as
 well, for each text by itself, so that the same text gives the same vector whatever else is asked for.
+
+The few parts of the ONNX format that a network needs: arrays read from a file, and a graph written with arrays.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+import struct
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from jidomem.models.onnx_file import FLOAT, Array, Graph, arrays
+Array = NDArray[Any]
+#: The numbers the format has for types of elements.
+FLOAT, INT8, INT64 = 1, 3, 7
+_TYPES: Mapping[int, type[np.generic]] = {FLOAT: np.float32, INT8: np.int8, INT64: np.int64}
+_FORM = 9  # of the file; its operators are those of the sets below
+_SETS = {"": 18, "com.microsoft": 1}
+_GRAPH, _ARRAYS = 7, 5
+
+
+def arrays(data: bytes) -> dict[str, Array]:
+    """Return the arrays of the network in *data*, by name; raises ValueError for what is no such file."""
+    found = {}
+    for field, graph in _fields(memoryview(data)):
+        for inner, tensor in _fields(graph) if field == _GRAPH else ():
+            if inner == _ARRAYS:
+                name, array = _array(tensor)
+                found[name] = array
+    return found
+
+
+def _array(data: memoryview) -> tuple[str, Array]:
+    shape, kind, name, raw = list[int](), FLOAT, "", memoryview(b"")
+    for field, value in _fields(data):
+        if field == 1:
+            shape += [value] if isinstance(value, int) else _varints(value)
+        elif field == 2:
+            kind = value
+        elif field == 8:
+            name = bytes(value).decode()
+        elif field == 9:
+            raw = value
+    return name, np.frombuffer(raw, _TYPES.get(kind, np.uint8)).reshape(shape if kind in _TYPES else -1)
+
+
+def _fields(data: memoryview) -> Iterator[tuple[int, Any]]:
+    """Yield the number and the value of each field of a message: a whole number, or bytes."""
+    at = 0
+    while at < len(data):
+        tag, at = _varint(data, at)
+        if tag & 7 == 0:
+            value, at = _varint(data, at)
+            yield tag >> 3, value
+        else:
+            size, at = _varint(data, at) if tag & 7 == 2 else ({1: 8, 5: 4}.get(tag & 7, len(data) + 1), at)
+            if at + size > len(data):
+                raise ValueError("it is cut, or no ONNX file")
+            yield tag >> 3, data[at : at + size]
+            at += size
+
+
+def _varint(data: memoryview, at: int) -> tuple[int, int]:
+    value, shift = 0, 0
+    while at < len(data) and shift < 64:
+        value |= (data[at] & 0x7F) << shift
+        if data[at] < 0x80:
+            return value, at + 1
+        at, shift = at + 1, shift + 7
+    raise ValueError("it is cut, or no ONNX file")
+
+
+def _varints(data: memoryview) -> list[int]:
+    found, at = list[int](), 0
+    while at < len(data):
+        value, at = _varint(data, at)
+        found.append(value)
+    return found
+
+
+class Graph:
+    """A graph that is written: arrays and operators are added, each is called by what it is named."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+        self._count = 0
+
+    def array(self, values: Array) -> str:
+        """Add an array of one of the known types, and return its name."""
+        kind = next(number for number, known in _TYPES.items() if values.dtype == known)
+        shape, name = [_number(1, size) for size in values.shape], self._name()
+        self._add(_ARRAYS, *shape, _number(2, kind), _bytes(8, name.encode()), _bytes(9, values.tobytes()))
+        return name
+
+    def operator(self, kind: str, inputs: Sequence[str], *, of: str = "", **attributes: float | int) -> str:
+        """Add an operator of the set *of*, and return the name of what it gives."""
+        return self.operators(kind, inputs, 1, of=of, **attributes)[0]
+
+    def operators(
+        self, kind: str, inputs: Sequence[str], gives: int, *, of: str = "", **attributes: float | int
+    ) -> list[str]:
+        """Add an operator that gives several things, and return their names."""
+        names = [self._name() for _ in range(gives)]
+        parts = [_bytes(1, name.encode()) for name in inputs] + [_bytes(2, name.encode()) for name in names]
+        settings = [_bytes(5, _attribute(name, value)) for name, value in attributes.items()]
+        self._add(1, *parts, _bytes(4, kind.encode()), *settings, _bytes(7, of.encode()))
+        return names
+
+    def written(self, asked: str, rank: int, given: str) -> bytes:
+        """Return the file of the graph: it is asked with whole numbers as *asked*, and gives the floats *given*."""
+        ends = _bytes(11, _value(asked, INT64, rank)) + _bytes(12, _value(given, FLOAT, rank))
+        graph = b"".join([*self._parts, _bytes(2, b"graph"), ends])
+        sets = [_bytes(8, _bytes(1, of.encode()) + _number(2, version)) for of, version in _SETS.items()]
+        return b"".join([_number(1, _FORM), *sets, _bytes(_GRAPH, graph)])
+
+    def _add(self, field: int, *parts: bytes) -> None:
+        self._parts.append(_bytes(field, b"".join(parts)))
+
+    def _name(self) -> str:
+        self._count += 1
+        return f"n{self._count}"
+
+
+def _attribute(name: str, value: float | int) -> bytes:
+    number = isinstance(value, int)
+    said = _number(3, value) if isinstance(value, int) else _tag(2, 5) + struct.pack("<f", value)
+    return _bytes(1, name.encode()) + said + _number(20, 2 if number else 1)
+
+
+def _value(name: str, kind: int, rank: int) -> bytes:
+    shape = b"".join(_bytes(1, _bytes(2, f"d{place}".encode())) for place in range(rank))
+    tensor = _number(1, kind) + _bytes(2, shape)
+    return _bytes(1, name.encode()) + _bytes(2, _bytes(1, tensor))
+
+
+def _tag(field: int, form: int) -> bytes:
+    return _written(field << 3 | form)
+
+
+def _number(field: int, value: int) -> bytes:
+    return _tag(field, 0) + _written(value & 0xFFFFFFFFFFFFFFFF)  # negative ones take ten bytes
+
+
+def _bytes(field: int, value: bytes) -> bytes:
+    return _tag(field, 2) + _written(len(value)) + value
+
+
+def _written(value: int) -> bytes:
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*out, value])
+
 
 MOST = 128
 _LAYERS, _HEADS, _NEAR_NOTHING = 6, 12, 1e-12
@@ -21,7 +166,7 @@ SLOWER = ("SkipLayerNormFusion",)
 _OURS = "com.microsoft"  # operators that onnxruntime has beyond the standard
 
 
-def graph(data: bytes) -> bytes:
+def build_onnx_model(data: bytes) -> bytes:
     """Return the network in the published file *data* as the file of a graph: numbers of pieces in, one vector out."""
     return _Writer(arrays(data)).written()
 

@@ -8,11 +8,10 @@ from difflib import get_close_matches
 from threading import Lock
 from typing import Any, TypeVar
 
-from jidomem.embedder import Embedder, Vector
 from jidomem.errors import InvalidRequest
-from jidomem.model import Known, Learned, Page, Prompt, Segment
-from jidomem.models.hashed import HashedStems
-from jidomem.models.prompts import final_prompt
+from jidomem.models.embeddings import HashedStems
+from jidomem.models.offline import final_prompt
+from jidomem.records.interfaces import Embedder, Known, Learned, Page, Prompt, Segment, Vector
 
 T = TypeVar("T")
 #: What can be scripted.

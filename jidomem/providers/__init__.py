@@ -1,11 +1,8 @@
 """Who performs directives, and what calls them: inline, key-value, vectors, the project's graph, and your own."""
 
+from jidomem.providers.dispatch import Providers, execute_directive
 from jidomem.providers.graph import GraphProvider
-from jidomem.providers.inline import InlineProvider
-from jidomem.providers.interpreter import execute_directive
-from jidomem.providers.kv import KeptProvider, KeyValueProvider
-from jidomem.providers.registry import Providers
-from jidomem.providers.vector import VectorProvider
+from jidomem.providers.stores import InlineProvider, KeptProvider, KeyValueProvider, VectorProvider
 
 __all__ = [
     "GraphProvider",

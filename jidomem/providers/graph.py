@@ -13,19 +13,18 @@ from datetime import datetime
 from threading import Lock
 from typing import Any, Protocol, cast
 
-from jidomem import recall
-from jidomem.directive import TOP_K
+from jidomem.base.clock import format_timestamp
+from jidomem.base.json_values import is_unicode
 from jidomem.errors import Conflict, InvalidRequest, JidomemError, NotFound
-from jidomem.intent import Receipt
-from jidomem.moments import stamp
-from jidomem.plain import is_unicode
-from jidomem.provider import Answer, Done, Found, Missing, Opts, Scored, only
+from jidomem.rdf.terms import iri, literal
+from jidomem.rdf.vocab import JIDO
 from jidomem.read.reader import MemoryReader
-from jidomem.terms import iri, literal
-from jidomem.vocab import JIDO
-from jidomem.write.conflict import Under
-from jidomem.write.correction import OWN
-from jidomem.write.names import is_absolute
+from jidomem.records import recall
+from jidomem.records.directive import TOP_K, Answer, Done, Found, Missing, Opts, Scored, only
+from jidomem.records.intent import Receipt
+from jidomem.write.canonical import is_absolute
+from jidomem.write.conflict import UniqueKey
+from jidomem.write.corrections import OWN
 from jidomem.write.writer import MemoryWriter
 
 KEY = f"{JIDO}key"
@@ -149,7 +148,7 @@ def _submitted(state: _Graph, key: str, value: Any) -> Receipt:
         if same is not None:
             return same
         try:
-            return writer.submit_intent(state.project, _replacing(said, held, key), under=Under(key))
+            return writer.submit_intent(state.project, _replacing(said, held, key), under=UniqueKey(key))
         except Conflict:
             if _holders(state, key) == held:  # else another process was first
                 raise
@@ -268,4 +267,4 @@ def _plain(value: Any) -> Any:
         return {name: _plain(part) for name, part in value.items()}
     if isinstance(value, (list, tuple)):
         return [_plain(part) for part in value]
-    return stamp(value) if isinstance(value, datetime) else value
+    return format_timestamp(value) if isinstance(value, datetime) else value

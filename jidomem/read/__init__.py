@@ -1,6 +1,6 @@
 """What is asked: named queries and the reader."""
 
-from jidomem.read.pages import Page
+from jidomem.read.lists import Page
 from jidomem.read.playbook import Playbook
 from jidomem.read.reader import MemoryReader, Result
 

@@ -1,26 +1,217 @@
-"""The list that a named query gives, all of it or a page: walked where its order is kept, else sorted by the engine."""
+"""The list that a named query gives, all of it or a page: walked where its order is kept, else sorted by the engine.
+
+A page of a long list: candidates in order, a few more each time, each judged by the query itself.
+
+Pages of an answer that stay consistent while others write: the cursor holds the moment of the first page.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Set
-from dataclasses import replace
+import binascii
+import json
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 from functools import partial
+from hashlib import blake2b
 from sys import maxsize
-from typing import TYPE_CHECKING
+from threading import Lock
+from typing import TYPE_CHECKING, Any
 
+from jidomem.errors import InvalidRequest
 from jidomem.index import OxigraphIndex, Solutions
-from jidomem.index.listings import Listings
-from jidomem.index.shelved import Shelved
-from jidomem.query import FOREVER, NamedQuery, to_term
-from jidomem.read.functions import Rows
-from jidomem.read.pages import LONGEST, Cursor, Page, Shelf, page_size
-from jidomem.read.walk import Place, walk
-from jidomem.terms import Term, boolean
-from jidomem.values import to_value
-from jidomem.vocab import graphs_of
+from jidomem.index.disagreements import UNDATED, key_parts, moment_term, ticks, timed
+from jidomem.index.ordered_lists import ListCache, OrderedLists
+from jidomem.rdf.statements import to_value
+from jidomem.rdf.terms import Term, boolean, iri, literal, plain_value
+from jidomem.rdf.vocab import graphs_of
+from jidomem.read.playbook import Rows
+from jidomem.records.named_query import FOREVER, ListOrder, NamedQuery, to_term
 
-if TYPE_CHECKING:  # most processes have none, and load nothing that speaks HTTP
-    from jidomem.index.remote_index import RemoteIndex
+if TYPE_CHECKING:
+    from jidomem.extras.servers.remote_index import RemoteIndex
+
+#: The most candidates asked about at once.
+MOST = 1024
+
+Row = tuple[Term | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PagePosition:
+    """Where in a list a page begins: at the candidate of a key, so many of whose rows were given already."""
+
+    key: str = ""
+    given: int = 0
+
+
+def fetch_page(
+    course: ListOrder,
+    columns: Sequence[str],
+    place: PagePosition,
+    size: int,
+    candidates: Callable[[str, int], list[str] | None],
+    judged: Callable[[str], Iterable[Row]],
+) -> tuple[list[Row], PagePosition | None] | None:
+    """Return up to *size* rows from *place* on, and where the next page begins, if there is one.
+
+    `candidates(start, count)` gives keys; None from it, where the order is the engine's to find, is answered by None.
+    `judged(values)` gives the rows of the query, terms in the order of *columns*, for the candidates in *values*.
+    """
+    rows: list[Row] = []
+    wanted, start = place.given + size + 1, place.key
+    count = min(wanted + wanted // 8, MOST)
+    while len(rows) < wanted:
+        keys = candidates(start, count)
+        if keys is None:
+            return None
+        rows += judged(_values(course, keys)) if keys else ()
+        if len(keys) < count:
+            break
+        start, count = keys[-1] + "\0", min(count * 2, MOST)
+    page, key_of = rows[place.given : place.given + size], _keys(course, columns)
+    if len(rows) < wanted:
+        return page, None
+    following = key_of(rows[wanted - 1])
+    return page, PagePosition(following, sum(key_of(row) == following for row in rows[: wanted - 1]))
+
+
+def _values(course: ListOrder, keys: Iterable[str]) -> str:
+    """Return the SPARQL that holds the query to the candidates of *keys*."""
+    if course.pairs:
+        rows = " ".join(f"({_pair(key)})" for key in keys)
+        return f"VALUES ({' '.join(f'?{name}' for name in course.pairs)}) {{ {rows} }}"
+    if course.time is None:
+        return f"VALUES ?{course.variable} {{ {' '.join(map(iri, keys))} }}"
+    parts = (key_parts(key, course.newest_first) for key in keys)
+    pairs = " ".join(f"({moment_term(moment)} {iri(item)})" for moment, item in parts)
+    return f"VALUES (?{course.time} ?{course.variable}) {{ {pairs} }}"
+
+
+def _pair(key: str) -> str:
+    """Return the memories and the kind that are the key of what disagrees, as SPARQL writes them.
+
+    >>> _pair("urn:a urn:b duplicate")
+    '<urn:a> <urn:b> "duplicate"'
+    """
+    *items, kind = key.split(" ")
+    return " ".join([*map(iri, items), literal(kind)])
+
+
+def _keys(course: ListOrder, columns: Sequence[str]) -> Callable[[Row], str]:
+    """Return what finds the key of a row."""
+    if course.pairs:
+        places = [columns.index(name) for name in course.pairs]
+        return lambda row: " ".join(plain_value(row[place] or "") for place in places)
+    at = columns.index(course.variable)
+    when = columns.index(course.time) if course.time else at
+
+    def key_of(row: Row) -> str:
+        item = (row[at] or "")[1:-1]
+        if course.time is None:
+            return item
+        moment = UNDATED if row[when] is None else ticks(row[when] or "") or 0
+        return timed(moment, item, course.newest_first)
+
+    return key_of
+
+
+#: How many pages are kept, and how long the longest of them may be.
+SHELF, LONGEST = 256, 200
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Some rows of an answer, and the cursor of the next ones; None after the last."""
+
+    rows: list[dict[str, Any]]
+    cursor: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """Where to go on: the moment all pages show (as a term), how many rows were given, and of which question.
+
+    `place` says it again for a list that is walked: the next candidate, and how many of its rows were given.
+    `valid_at` is the moment at which memories are to hold in the world, where the list judges that: a term, or empty.
+    """
+
+    as_of: Term
+    offset: int
+    question: str
+    place: PagePosition = PagePosition()
+    valid_at: Term = ""
+
+    def __str__(self) -> str:
+        """Return the cursor as opaque text."""
+        place = self.place
+        body = json.dumps([self.as_of, self.offset, self.question, place.key, place.given, self.valid_at]).encode()
+        return urlsafe_b64encode(_digest(body) + body).decode().rstrip("=")
+
+    @classmethod
+    def parse(cls, text: str, question: str) -> Cursor:
+        """Return the cursor in *text*; raises InvalidRequest when it is damaged or belongs to another question."""
+        try:
+            raw = urlsafe_b64decode(text.encode() + b"=" * (-len(text) % 4))
+        except (AttributeError, UnicodeEncodeError, binascii.Error):
+            raw = b""
+        if len(raw) <= _SIZE or _digest(raw[_SIZE:]) != raw[:_SIZE]:
+            raise InvalidRequest("the cursor is damaged", hint="use the cursor of the page before, or leave it out")
+        as_of, offset, asked, key, given, *valid_at = json.loads(raw[_SIZE:])  # one made before 0.1.1 has none
+        if asked != question:
+            raise InvalidRequest(
+                "the cursor belongs to another question",
+                hint="repeat the name, the project and every parameter of the first page",
+            )
+        return cls(str(as_of), int(offset), question, PagePosition(str(key), int(given)), *map(str, valid_at[:1]))
+
+
+class Shelf:
+    """The pages read last, each good until what it was read from changes."""
+
+    def __init__(self) -> None:
+        self._pages: OrderedDict[object, tuple[object, Page]] = OrderedDict()
+        self._lock = Lock()
+
+    def page(self, key: object, state: object, read: Callable[[], Page]) -> Page:
+        """Return the page of *key* as it is in *state*, which was found before: kept from the last time, or *read*."""
+        with self._lock:
+            then, kept = self._pages.get(key, (None, None))
+        if kept is None or then != state:
+            kept = read()
+            with self._lock:
+                self._pages[key] = state, kept
+                self._pages.move_to_end(key)
+                while len(self._pages) > SHELF:
+                    self._pages.popitem(last=False)
+        return Page([dict(row) for row in kept.rows], kept.cursor)
+
+
+_SIZE = 8
+
+
+def _digest(data: bytes) -> bytes:
+    return blake2b(data, digest_size=_SIZE).digest()
+
+
+def fingerprint(query: NamedQuery, project: str, bindings: Mapping[str, Term]) -> str:
+    """Return what tells one question from another: the query, the project and every parameter."""
+    return _digest(json.dumps([query.text, project, sorted(bindings.items())]).encode()).hex()
+
+
+def page_size(limit: object) -> int:
+    """Return *limit*; raises InvalidRequest unless it is a positive whole number."""
+    if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:
+        raise InvalidRequest(f"limit={limit!r} is not a positive whole number", hint="give limit=50, or leave it out")
+    return limit
+
+
+def first_moment(bindings: Mapping[str, Term], newest: str) -> Term:
+    """Return the moment all pages show: the asked one, but none after the *newest* commit, as others may follow it."""
+    asked = bindings.get("asOf", to_term(FOREVER, "dateTime", "asOf"))
+    return min(asked, to_term(newest, "dateTime", "asOf")) if newest else asked
+
 
 #: Answers the SELECT of a project, its variables bound to terms, somewhere else.
 Apart = Callable[[str, str, Mapping[str, Term]], Solutions]
@@ -30,14 +221,14 @@ class Lists:
     """The rows of named queries whose parameters are bound, in an index that is level already."""
 
     def __init__(
-        self, index: OxigraphIndex, shelved: Shelved | None, apart: Apart | None, remote: RemoteIndex | None
+        self, index: OxigraphIndex, shelved: ListCache | None, apart: Apart | None, remote: RemoteIndex | None
     ) -> None:
         """Read from *index*, or from *remote* what it can answer; *apart* answers what came with a root.
 
         Long lists are kept in *shelved* for the next process.
         """
         self._index = index
-        self._listings = Listings(index, shelved)
+        self._listings = OrderedLists(index, shelved)
         self._shelf = Shelf()
         self._apart = apart or self.here
         self._remote = remote
@@ -45,7 +236,7 @@ class Lists:
     def whole(self, query: NamedQuery, project: str, bindings: Mapping[str, Term], start: Cursor | None = None) -> Rows:
         """Return all rows from *start* on."""
         if query.course is not None and query.course.pairs:
-            page = self._walked(query, project, bindings, maxsize, start.place if start else Place())
+            page = self._walked(query, project, bindings, maxsize, start.place if start else PagePosition())
             return page[0] if page else []
         return self._rows(query, project, bindings, f"OFFSET {start.offset:d}" if start else "")
 
@@ -53,7 +244,7 @@ class Lists:
         self, query: NamedQuery, project: str, bindings: Mapping[str, Term], items: Collection[str]
     ) -> Rows:
         """Return those rows of *query*, whose rows are pairs of memories, that have one of *items*."""
-        page = self._walked(query, project, bindings, maxsize, Place(), {*items})
+        page = self._walked(query, project, bindings, maxsize, PagePosition(), {*items})
         return page[0] if page else []
 
     def page(
@@ -106,7 +297,7 @@ class Lists:
 
     def _read(self, query: NamedQuery, project: str, bindings: Mapping[str, Term], size: int, start: Cursor) -> Page:
         offset = start.offset + size
-        sorted_before = start.offset > 0 and start.place == Place()
+        sorted_before = start.offset > 0 and start.place == PagePosition()
         walked = None if sorted_before else self._walked(query, project, bindings, size, start.place)
         if walked is not None:
             rows, place = walked
@@ -121,9 +312,9 @@ class Lists:
         project: str,
         bindings: Mapping[str, Term],
         size: int,
-        place: Place,
+        place: PagePosition,
         among: Set[str] | None = None,
-    ) -> tuple[Rows, Place | None] | None:
+    ) -> tuple[Rows, PagePosition | None] | None:
         """Return a page of a list that need not be sorted to find it; None where it must be.
 
         Of a list of pairs it is of those alone that have a memory *among* these, where they are given.
@@ -147,7 +338,7 @@ class Lists:
         def judged(values: str) -> Iterable[tuple[Term | None, ...]]:
             return self.terms(query, project, bindings, query.among(values))
 
-        walked = walk(course, query.columns, place, size, candidates, judged)
+        walked = fetch_page(course, query.columns, place, size, candidates, judged)
         return None if walked is None else (_valued(query, walked[0]), walked[1])
 
     def _rows(self, query: NamedQuery, project: str, bindings: Mapping[str, Term], window: str) -> Rows:

@@ -1,18 +1,32 @@
-"""The playbook: every named query there is, shipped ones and a project's own."""
+"""The playbook: every named query there is, shipped ones and a project's own.
+
+The reader's functions, each of which asks one named question.
+
+The playbook as each role sees it: a method for every query of the role, and what the role should read first.
+
+Values for programs: as JSON has them, and as the cells of CSV and TSV.
+"""
 
 from __future__ import annotations
 
+import json
+import re
+from abc import abstractmethod
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from datetime import datetime
 from difflib import get_close_matches
-from functools import cache
+from functools import cache, cached_property, partial
 from pathlib import Path
+from typing import Any, Protocol
 
-from jidomem import resources, sparql
-from jidomem.dataset import refuse_graphs
+from jidomem.base import files
+from jidomem.base.clock import format_timestamp
 from jidomem.errors import Failed, JidomemError, NotFound
-from jidomem.query import NamedQuery, parse
+from jidomem.rdf import sparql
+from jidomem.rdf.sparql import refuse_graphs
+from jidomem.records.named_query import NamedQuery, parse
 
 #: A folder beside the roles that holds no questions for agents: what CI asks, where a row is a failure.
 GATES = "gates"
@@ -113,7 +127,7 @@ def read(file: Path) -> NamedQuery:
 
 @cache  # a shipped file stays as it is while a process runs
 def _shipped_files() -> Mapping[str, Path]:
-    return {file.stem: file for file in resources.queries() if file.parent.name != GATES}
+    return {file.stem: file for file in files.query_files() if file.parent.name != GATES}
 
 
 _shipped = cache(read)
@@ -154,3 +168,177 @@ def _section(role: str, queries: Iterable[NamedQuery]) -> str:
         for query in queries
     )
     return f"\n## {role}\n\n| name | answers | parameters | columns | order |\n|---|---|---|---|---|\n{rows}"
+
+
+Rows = list[dict[str, Any]]
+
+
+class Functions:
+    """Questions as functions; the options of each are those of `ask`."""
+
+    @abstractmethod
+    def ask(self, name: str, *, project: str, **options: Any) -> Rows:
+        """Return the rows of one named query."""
+
+    def list_active_architectural_decisions(self, project_id: str, **options: Any) -> Rows:
+        """Return decision and summary of each architectural decision; options are those of `ask`."""
+        return self.ask("active-decisions", project=project_id, **options)
+
+    def list_conventions(self, project_id: str, **options: Any) -> Rows:
+        """Return conv, name and enforcement level of each convention."""
+        return self.ask("conventions", project=project_id, **options)
+
+    def list_open_tasks(self, project_id: str, *, actionable_only: bool = False, **options: Any) -> Rows:
+        """Return task, summary and status of each task not completed; *actionable_only* drops abandoned ones."""
+        return self.ask("open-tasks", project=project_id, actionable_only=actionable_only, **options)
+
+    def list_open_errors(self, project_id: str, *, include_deferred: bool = True, **options: Any) -> Rows:
+        """Return err, summary and severity (None where nobody stated it) of each error not resolved."""
+        return self.ask("open-errors", project=project_id, include_deferred=include_deferred, **options)
+
+    def list_facts_with_confidence(self, project_id: str, **options: Any) -> Rows:
+        """Return fact, summary and confidence of each fact."""
+        return self.ask("facts", project=project_id, **options)
+
+    def list_active_sessions(self, project_id: str, **options: Any) -> Rows:
+        """Return session and start of each work session that is active."""
+        return self.ask("active-sessions", project=project_id, **options)
+
+    def list_recent_lessons(self, project_id: str, **options: Any) -> Rows:
+        """Return lesson, summary and time of each lesson learned, newest first."""
+        return self.ask("recent-lessons", project=project_id, **options)
+
+    def find_facts_about(self, project: str, topic: str, **options: Any) -> Rows:
+        """Return subject, content, timestamp and confidence of each fact that speaks of *topic*, newest first.
+
+        The topic is a text looked for in the content whatever the case of its letters. A confidence that was given as
+        a level alone is 0.9, 0.6 or 0.3. Options are those of every named query.
+        """
+        return self.ask("facts-about", project=project, topic=topic, **options)
+
+    def list_decisions(self, project: str, **options: Any) -> Rows:
+        """Return subject, content and timestamp of each decision, oldest first."""
+        return self.ask("decision-log", project=project, **options)
+
+    def find_related(self, project: str, memory_id: str, **options: Any) -> Rows:
+        """Return related and content of each item that shares a context with *memory_id*, itself left out.
+
+        The id is an IRI, a unique part of the id, or the id the memory had elsewhere. Raises NotFound.
+        """
+        return self.ask("related", project=project, item=memory_id, **options)
+
+    def get_conventions(self, project: str, **options: Any) -> Rows:
+        """Return content and source of each convention that a person has verified.
+
+        The source is user, agent, tool or document where that is stated, and else `session:` and its name.
+        """
+        rows = self.ask("verified-conventions", project=project, **options)
+        return [{"content": row["content"], "source": row["source"]} for row in rows]
+
+    def find_errors_for_module(self, project: str, module_name: str, **options: Any) -> Rows:
+        """Return subject, content and timestamp of each error that affects the module, newest first."""
+        return self.ask("errors-of-module", project=project, module=module_name, **options)
+
+    def find_governing(self, project: str, file: str, **options: Any) -> Rows:
+        """Return about, item, kind, summary, level, status and time of what governs *file*.
+
+        These are rules, decisions, errors and lessons. Those about the file come first, then those about the folders
+        above it, nearest first, then the conventions about no place at all; what is about a pattern such as src/*.py is
+        listed by `patterns`. The file is a path as memories name it: relative, with forward slashes.
+        """
+        return self.ask("governing", project=project, file=file, **options)
+
+
+class Asker(Protocol):
+    """What answers named queries."""
+
+    playbook: Playbook
+
+    def ask(self, name: str, *, project: str, **options: Any) -> Rows:
+        """Return the rows of one named query."""
+
+
+class Role:
+    """The queries of one role as methods: `reader.curator.items_without_project("my_project", limit=5)`.
+
+    Each takes the project and what `ask` takes by keyword.
+    """
+
+    def __init__(self, reader: Asker, role: str) -> None:
+        self._reader = reader
+        self._role = role
+
+    @cached_property
+    def _names(self) -> dict[str, str]:
+        return {name.replace("-", "_"): name for name in self._reader.playbook.names(self._role)}
+
+    def __getattr__(self, name: str) -> Callable[..., Rows]:
+        if name.startswith("_") or name not in self._names:
+            near = get_close_matches(name, getattr(self, "_names", ()), n=1)
+            raise AttributeError(f"no query {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
+        return partial(self._ask, self._names[name])
+
+    def __dir__(self) -> list[str]:
+        return sorted([*super().__dir__(), *self._names])
+
+    def _ask(self, name: str, project: str, **options: Any) -> Rows:
+        return self._reader.ask(name, project=project, **options)
+
+
+class Architect(Role):
+    """What an architect asks."""
+
+    def context(self, project: str, **moment: Any) -> dict[str, Rows]:
+        """Return the architectural decisions in force; *moment* is as_of, valid_at or both."""
+        return {"decisions": self._ask("active-decisions", project, **moment)}
+
+
+class Planner(Role):
+    """What a planner asks."""
+
+    def context(self, project: str, **moment: Any) -> dict[str, Rows]:
+        """Return the open tasks and the conventions that bind them."""
+        return {
+            "tasks": self._ask("open-tasks", project, **moment),
+            "conventions": self._ask("conventions", project, **moment),
+        }
+
+
+class Debugger(Role):
+    """What a debugger asks."""
+
+    def context(self, project: str, **moment: Any) -> dict[str, Rows]:
+        """Return the open errors, and the lessons learned so far, newest first."""
+        return {
+            "errors": self._ask("open-errors", project, **moment),
+            "lessons": self._ask("recent-lessons", project, **moment),
+        }
+
+
+_ESCAPED = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
+
+
+def plain(value: Any) -> Any:
+    """Return *value* as JSON has it: moments as text, IRIs whole."""
+    if isinstance(value, Mapping):
+        return {key: plain(entry) for key, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(entry) for entry in value]
+    return format_timestamp(value) if isinstance(value, datetime) else value
+
+
+def cell(value: Any) -> Any:
+    """Return *value* for a cell: nothing for None, a list, a mapping or a truth as JSON."""
+    value = plain(value)
+    if value is None:
+        return ""
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, (list, dict, bool)) else value
+
+
+def tsv_line(cells: Iterable[Any]) -> str:
+    r"""Return *cells* as one line, tabs and line ends in them escaped.
+
+    >>> tsv_line(["a\tb", 1])
+    'a\\tb\t1'
+    """
+    return "\t".join(re.sub(r"[\\\t\n\r]", lambda match: _ESCAPED[match[0]], str(cell)) for cell in cells)

@@ -1,4 +1,15 @@
-"""The reader: answers about a project's memory as plain Python values; it has no way to write."""
+"""The reader: answers about a project's memory as plain Python values; it has no way to write.
+
+The plain names of agents and sessions, by which a question may name them in place of their IRIs.
+
+How much a project remembers: its memories counted by kind and status.
+
+The policy of a project as it was at a moment, read from the changes its journal holds.
+
+Work sessions: the status and the phase each is in, as its events have it.
+
+How far a memory is trusted: as far as the least of its own source and of all it is derived from.
+"""
 
 from __future__ import annotations
 
@@ -6,34 +17,75 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Literal
 
-from jidomem import clock, sparql
-from jidomem.active import ACTIVE, validity
-from jidomem.dataset import Dataset, dataset
-from jidomem.errors import InvalidRequest
+from jidomem.base import clock
+from jidomem.base.clock import format_timestamp
+from jidomem.base.words import slug
+from jidomem.errors import InvalidRequest, NotFound
 from jidomem.index import OxigraphIndex, Solutions
-from jidomem.index.bounded import Bounds
-from jidomem.index.ids import Ids
-from jidomem.index.shelved import Shelved
-from jidomem.moments import stamp
-from jidomem.query import NamedQuery, to_term
-from jidomem.read import actor_names, item, source_names
-from jidomem.read.functions import Rows
-from jidomem.read.lists import Apart, Lists
-from jidomem.read.pages import Cursor, Page, fingerprint, first_moment
-from jidomem.read.playbook import Playbook
-from jidomem.read.records import Records
-from jidomem.read.roles import Architect, Debugger, Planner, Role
-from jidomem.read.why import Shown, Why
-from jidomem.schema import Schema
-from jidomem.terms import Term, Triple, bare, boolean, date_time, iri, parts
-from jidomem.values import to_value
-from jidomem.version import Version
-from jidomem.vocab import BASE, graph_iri, graphs_of, jido, local_name
+from jidomem.index.disagreements import Ids
+from jidomem.index.ordered_lists import ListCache
+from jidomem.index.results import Bounds
+from jidomem.rdf import sparql
+from jidomem.rdf.sparql import Dataset, dataset
+from jidomem.rdf.statements import to_value
+from jidomem.rdf.terms import Term, Triple, boolean, date_time, iri, literal, parse_literal, plain_value
+from jidomem.rdf.vocab import BASE, TRUST, TRUST_OF_SOURCE, TYPE, conv, graph_iri, graphs_of, jido, local_name
+from jidomem.read import memory_detail
+from jidomem.read.history import Records
+from jidomem.read.lists import Apart, Cursor, Lists, Page, fingerprint, first_moment
+from jidomem.read.playbook import Architect, Debugger, Planner, Playbook, Role, Rows
+from jidomem.read.provenance import Shown, Why
+from jidomem.records.active import ACTIVE, UNACCEPTED, validity
+from jidomem.records.intent import Version
+from jidomem.records.named_query import FOREVER, NamedQuery, to_term
+from jidomem.records.policy import PRESETS, AccessPolicy, Change, Policy
+from jidomem.schema.ontology import Schema
 
-if TYPE_CHECKING:  # most processes have none, and load nothing that speaks HTTP
-    from jidomem.index.remote_index import RemoteIndex
+if TYPE_CHECKING:
+    from jidomem.extras.servers.remote_index import RemoteIndex
+
+#: How many names a hint lists where none is alike.
+_LISTED = 10
+#: Folder of the IRIs -> properties whose subjects, and properties whose objects, are such agents or sessions.
+_SUBJECTS = {"agents": ((TYPE, jido("Agent")),), "sessions": ((jido("startedAt"), None),)}
+_OBJECTS = {"agents": (jido("saidBy"), jido("entryOf")), "sessions": (conv("associatedWithSession"),)}
+
+
+def named(index: OxigraphIndex, project: str, folder: str, name: str) -> str:
+    """Return the IRI of the agent or session that *project* knows by the plain *name*; an IRI is returned as it is.
+
+    Raises NotFound with the nearest names.
+    """
+    last = slug(name)
+    if ":" in name or not last:
+        return name
+    node = iri(f"{BASE}{folder}/{last}")
+    for graph in graphs_of(project):
+        if any(index.triples(graph, None, None, node, most=1)) or any(index.triples(graph, node, most=1)):
+            return plain_value(node)
+    known = sorted(_known(index, project, folder))
+    near = get_close_matches(last, known, n=3, cutoff=0.5)
+    if near:
+        hint = f"did you mean {' or '.join(near)}?"
+    else:
+        more = f", and {len(known) - _LISTED} more" if len(known) > _LISTED else ""
+        hint = f"there are: {', '.join(known[:_LISTED])}{more}" if known else "nothing is recorded yet"
+    raise NotFound(f"{project} has no {folder[:-1]} {name!r}", hint=hint)
+
+
+def _known(index: OxigraphIndex, project: str, folder: str) -> set[str]:
+    """Return the names of all agents, or sessions, of a project."""
+    found: set[str] = set()
+    for graph in graphs_of(project):
+        for predicate, value in _SUBJECTS[folder]:
+            found.update(plain_value(node) for node, _, _ in index.triples(graph, None, predicate, value))
+        for predicate in _OBJECTS[folder]:
+            found.update(plain_value(node) for _, _, node in index.triples(graph, None, predicate))
+    start = f"{BASE}{folder}/"
+    return {name.removeprefix(start) for name in found if name.startswith(start)}
 
 
 _SECOND = timedelta(seconds=1)
@@ -64,8 +116,8 @@ class MemoryReader(Records):
     Every answer is in a stated order that does not depend on the order of files. `as_of` takes a datetime or ISO 8601
     text, UTC unless it says otherwise, and a bare date is its midnight: what was recorded by then counts. So does
     `valid_at`, on the world's clock: a memory counts from its valid_from until before its valid_until. Lists show
-    active memories (`jidomem.active`), valid now unless `valid_at` names a moment; `include_inactive` adds the others,
-    and a list of decisions takes `status`: the decisions of that status alone, whether they are active or not.
+    active memories (`jidomem.records.active`), valid now unless `valid_at` names a moment; `include_inactive` adds the
+    others, and a list of decisions takes `status`: the decisions of that status alone, whether they are active or not.
     """
 
     def __init__(
@@ -74,7 +126,7 @@ class MemoryReader(Records):
         playbook: Playbook,
         catch_up: Callable[[str], Version],
         schema: Schema,
-        shelved: Shelved | None = None,
+        shelved: ListCache | None = None,
         past: Callable[[str, str], OxigraphIndex] | None = None,
         shown: Shown | None = None,
         apart: Apart | None = None,
@@ -193,7 +245,7 @@ class MemoryReader(Records):
             return ""
         moment = self._now()
         whole = moment if not moment.microsecond else moment.replace(microsecond=0) + _SECOND
-        return min(bindings["asOf"], date_time(stamp(whole)))
+        return min(bindings["asOf"], date_time(format_timestamp(whole)))
 
     def _marked(
         self, query: NamedQuery, project: str, bindings: Mapping[str, Term], rows: Rows, as_of: Term | None
@@ -209,9 +261,9 @@ class MemoryReader(Records):
         column = next((name for name in query.columns if name in _OF_MEMORY), None)
         if column is None or as_of is None or "asOf" not in bindings:
             return rows
-        valid_at = bare(bindings["validAt"]) if bindings.get("validAt") else None
+        valid_at = plain_value(bindings["validAt"]) if bindings.get("validAt") else None
         known = {row[column] for row in rows}
-        rivals = self.conflicts_with(project, known, as_of=bare(as_of), valid_at=valid_at)
+        rivals = self.conflicts_with(project, known, as_of=plain_value(as_of), valid_at=valid_at)
         return [row | {"conflicts_with": rivals[row[column]]} if row[column] in rivals else row for row in rows]
 
     def _state(self, project: str, row: Mapping[str, Any]) -> dict[str, str]:
@@ -242,8 +294,8 @@ class MemoryReader(Records):
         is_judged = not {"item", "status"} <= {*query.columns} or "validAt" in bindings
         if is_judged or bindings.get("includeInactive") != boolean(True) or not self._has_dates(project):
             return rows
-        graph, now = graph_iri(project), date_time(stamp(self._now()))
-        moment = bare(min(bindings.get("asOf", now), now))
+        graph, now = graph_iri(project), date_time(format_timestamp(self._now()))
+        moment = plain_value(min(bindings.get("asOf", now), now))
 
         def status(row: Mapping[str, Any]) -> str:
             if row["status"] != ACTIVE or not _is_memory(row["item"]):
@@ -279,9 +331,9 @@ class MemoryReader(Records):
         for param in query.params:
             value = values.get(param.name)
             if param.type == "item" and param.name in values:
-                found[param.name] = item.resolve(self.index, self._ids, project, value, as_of)
+                found[param.name] = memory_detail.resolve(self.index, self._ids, project, value, as_of)
             elif param.folder and isinstance(value, str):
-                found[param.name] = actor_names.named(self.index, project, param.folder, value)
+                found[param.name] = named(self.index, project, param.folder, value)
         return found
 
     def select(self, project: str, sparql: str, *, infer: bool = False, as_of: object = None) -> Rows:
@@ -352,7 +404,7 @@ class MemoryReader(Records):
         self._catch_up(project)
         if as_of is None:
             return self._lists.answering(None)
-        moment = bare(to_term(as_of, "dateTime", "as_of"))
+        moment = plain_value(to_term(as_of, "dateTime", "as_of"))
         if self._past is None:
             raise InvalidRequest("raw SPARQL knows the present only here", hint="leave out as_of")
         return self._past(project, moment)
@@ -360,17 +412,19 @@ class MemoryReader(Records):
     def get_memory(self, project: str, iri: str, *, as_of: object = None, valid_at: object = None) -> dict[str, Any]:
         """Return one memory: iri, type, class, status, properties, superseded_by, invalidated_by, commit, recorded_at.
 
-        `status` is one of `jidomem.active.STATES`, such as active, superseded or rejected, and `properties` maps the
-        local name of each property to its values. Raises NotFound with the nearest ids, and for a memory that does not
-        hold at *valid_at*.
+        `status` is one of `jidomem.records.active.STATES`, such as active or superseded, and `properties` maps
+        the local name of each property to its values. Raises NotFound with the nearest ids, and for a memory that does
+        not hold at *valid_at*.
         """
         self._catch_up(project)
-        return item.get(self.index, project, iri, as_of, valid_at, lambda: stamp(self._now()))
+        return memory_detail.load_memory(
+            self.index, project, iri, as_of, valid_at, lambda: format_timestamp(self._now())
+        )
 
     def describe(self, project: str, iri: str, *, as_of: object = None, valid_at: object = None) -> list[Triple]:
         """Return the triples about one memory; raises what `get_memory` raises."""
         self._catch_up(project)
-        return item.triples(self.index, project, iri, as_of, valid_at)
+        return memory_detail.triples(self.index, project, iri, as_of, valid_at)
 
     def why(self, project: str, memory_id: str, *, as_of: object = None, valid_at: object = None) -> dict[str, Any]:
         """Return why one memory is there: who said it, when and where, on what it rests and which rules judged it.
@@ -393,12 +447,12 @@ class MemoryReader(Records):
     def source_lines(self, project: str, path: str) -> frozenset[int]:
         """Return the lines of the file at *path* with which imported memories begin."""
         self._catch_up(project)
-        found = source_names.sources(self.index, project)
+        found = memory_detail.sources(self.index, project)
         return frozenset(each.line for each in found if each.line is not None and each.path == path)
 
     def find(self, project: str, short: str, *, as_of: object = None) -> str:
         """Return what `resolve` does, among the memories that are indexed already."""
-        return item.resolve(self.index, self._ids, project, short, as_of)
+        return memory_detail.resolve(self.index, self._ids, project, short, as_of)
 
 
 def _is_memory(value: object) -> bool:
@@ -427,8 +481,195 @@ def _valid(bindings: Mapping[str, Term], valid_at: Term) -> dict[str, Term]:
 
 def _moment(term: Term) -> str:
     """Return a moment in its one written form; a store may have shortened it."""
-    return bare(to_term(parts(term).text, "dateTime", "a moment"))
+    return plain_value(to_term(parse_literal(term).text, "dateTime", "a moment"))
 
 
 def _camel(name: str) -> str:
     return re.sub(r"_([a-z0-9])", lambda match: match[1].upper(), name)
+
+
+_ENDED = "?end jido:hasAssertionStatus jido:Asserted"
+_ANY = "jido:supersededBy|jido:invalidatedBy"
+_UNLESS = "FILTER NOT EXISTS { ?item %s ?by . ?by jido:hasAssertionStatus jido:Asserted }"
+_HELD = "FILTER EXISTS { ?item jido:hasAssertionStatus jido:Asserted }"
+_PROPOSED = "FILTER EXISTS { ?item jido:hasAssertionStatus jido:Proposed }"
+#: The proposals that a memory took the place of, as that which accepts one does: they were never active.
+_ACCEPTED = "accepted"
+#: Each is answered from one index of the store: a million memories take seconds, and minutes in one query of all.
+_COUNTED = (
+    ("all", "?item a ?kind"),
+    ("invalidated", f"?item jido:invalidatedBy ?end ; a ?kind . {_ENDED}"),
+    ("superseded", f"?item jido:supersededBy ?end ; a ?kind . {_ENDED} {_UNLESS % 'jido:invalidatedBy'} {_HELD}"),
+    (_ACCEPTED, f"?item jido:supersededBy ?end ; a ?kind . {_ENDED} {_UNLESS % 'jido:invalidatedBy'} {_PROPOSED}"),
+    ("pending", f"?item jido:hasAssertionStatus jido:Proposed ; a ?kind {_UNLESS % _ANY}"),
+    *((status, f"?item jido:decisionStatus {literal(status)} ; a ?kind {_HELD} {_UNLESS % _ANY}")
+      for status in UNACCEPTED),
+)  # fmt: skip
+_COUNT = """
+PREFIX jido: <https://jido.ai/ontology#>
+SELECT ?kind (COUNT(%s) AS ?count) WHERE { GRAPH <%s> { %s } } GROUP BY ?kind ORDER BY ?kind
+"""
+_PENDING = """
+PREFIX jido: <https://jido.ai/ontology#>
+SELECT (COUNT(DISTINCT ?item) AS ?count) WHERE { GRAPH <%s> {
+  ?item jido:hasAssertionStatus jido:Proposed .
+  FILTER EXISTS { ?item jido:recordedAt ?at FILTER(?at <= %s) }
+  FILTER NOT EXISTS {
+    ?item jido:supersededBy|jido:invalidatedBy ?end
+    FILTER EXISTS { ?end jido:hasAssertionStatus jido:Asserted }
+    FILTER EXISTS { ?end jido:recordedAt ?endAt FILTER(?endAt <= %s) }
+  }
+} }
+"""
+#: What is kept word for word, and what of it was replaced: each is a range of one index, half a second for a million.
+_KEPT = {
+    "entries": "?kept a jido:Entry",
+    "turns": "?kept a conv:ConversationTurn",
+    "replaced": "?newer jido:replaces ?old",
+}
+_BY_THEN = " . ?%s jido:recordedAt ?at FILTER(?at <= %s)"
+_COUNT_KEPT = """
+PREFIX jido: <https://jido.ai/ontology#>
+PREFIX conv: <https://jido.ai/ontology/conversation-history#>
+SELECT (COUNT(%s) AS ?count) WHERE { GRAPH <%s> { %s } }
+"""
+_KINDS = """
+PREFIX jido: <https://jido.ai/ontology#>
+PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>
+SELECT ?kind WHERE { ?kind rdfs:subClassOf* jido:MemoryItem }
+"""
+
+
+def counts(reader: MemoryReader, project: str, **moment: Any) -> dict[str, dict[str, int]]:
+    """Return how many memories of each kind are in each state at a *moment*, or now: active, superseded, invalidated,
+    pending, of which a curator has yet to accept or reject each, and by the status of decisions proposed, rejected,
+    deprecated. A proposal that was accepted is counted as the memory that took its place. Validity in the world is not
+    judged, but where `valid_at` asks for it.
+    """
+    if all(each is None for each in moment.values()):
+        return _now(reader, project)
+    found: dict[str, dict[str, int]] = {}
+    for row in reader.ask("counts", project=project, **moment):
+        found.setdefault(local_name(row["kind"]), {})[row["status"]] = row["items"]
+    return found
+
+
+def pending(reader: MemoryReader, project: str, *, as_of: object = None) -> int:
+    """Return how many proposals are pending at the moment *as_of*, or now."""
+    moment = to_term(FOREVER if as_of is None else as_of, "dateTime", "as_of")
+    (row,) = reader.select(project, _PENDING % (graph_iri(project), moment, moment))
+    return int(row["count"])
+
+
+def kept(reader: MemoryReader, project: str, *, as_of: object = None) -> dict[str, int]:
+    """Return how many entries and turns the history of *project* holds at the moment *as_of*, or now."""
+    moment = None if as_of is None else to_term(as_of, "dateTime", "as_of")
+    found = {}
+    for what, pattern in _KEPT.items():
+        by, counted = ("newer", "DISTINCT ?old") if what == "replaced" else ("kept", "*")
+        then = "" if moment is None else _BY_THEN % (by, moment)
+        (row,) = reader.select(project, _COUNT_KEPT % (counted, graph_iri(project, "history"), pattern + then))
+        found[what] = row["count"]
+    return {"entries": found["entries"] - found["replaced"], "turns": found["turns"]}
+
+
+def _now(reader: MemoryReader, project: str) -> dict[str, dict[str, int]]:
+    kinds = {row["kind"] for row in reader.select(project, _KINDS)}
+    found: dict[str, dict[str, int]] = {}
+    for status, pattern in _COUNTED:
+        text = _COUNT % ("*" if status == "all" else "DISTINCT ?item", graph_iri(project), pattern)
+        for row in reader.select(project, text):
+            if row["kind"] in kinds:
+                of = found.setdefault(local_name(row["kind"]), {})
+                of[status] = of.get(status, 0) + row["count"]
+    return {kind: told for kind, of in sorted(found.items()) if (told := _by_status(of))}
+
+
+def _by_status(of: dict[str, int]) -> dict[str, int]:
+    """Return the counts without those of all: what neither ended nor is pending is active."""
+    ended = {status: count for status, count in of.items() if status not in ("all", _ACCEPTED)}
+    active = of["all"] - sum(ended.values()) - of.get(_ACCEPTED, 0)
+    return {"active": active, **ended} if active else ended
+
+
+def authority(reader: MemoryReader, project: str, policy: Policy, *, as_of: object = None) -> AccessPolicy:
+    """Return who may assert, propose or do nothing at all in *project*, on top of what the root's *policy* brings."""
+    rows = reader.ask("policy-changes", project=project, as_of=as_of)
+    roles = {name: agent.role for name, agent in policy.agents.items()}
+    return AccessPolicy(tuple(map(_change, rows)), PRESETS[policy.preset], roles)
+
+
+def _change(row: dict[str, Any]) -> Change:
+    same = {
+        name: row[name] for name in ("agent", "kind", "path", "scope", "allows", "confirms", "days", "reason", "by")
+    }
+    roles: dict[str, Any] = {name: row[name] and local_name(row[name]) for name in ("role", "grants")}
+    return Change(**same, **roles, recorded=row["recorded"].isoformat(), node=row["change"])
+
+
+COLUMNS = ("session", "status", "phase", "agent", "start", "end")
+_SESSIONS = """
+PREFIX jido: <https://jido.ai/ontology#>
+PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>
+SELECT ?session ?status ?phase ?agent ?start ?end WHERE {%s
+  ?session a/rdfs:subClassOf* jido:WorkSession ; jido:startedAt ?start ; jido:hasStatus ?opened .
+  OPTIONAL { ?session jido:hasPrimaryAgent ?agent }
+  OPTIONAL { ?session jido:endedAt ?end }
+  OPTIONAL {
+    ?moved jido:ofSession ?session ; jido:eventNumber ?n ; jido:toStatus ?now .
+    FILTER NOT EXISTS { ?later jido:ofSession ?session ; jido:eventNumber ?m ; jido:toStatus ?x . FILTER(?m > ?n) }
+  }
+  OPTIONAL {
+    ?turned jido:ofSession ?session ; jido:eventNumber ?k ; jido:toPhase ?phase .
+    FILTER NOT EXISTS { ?after jido:ofSession ?session ; jido:eventNumber ?l ; jido:toPhase ?y . FILTER(?l > ?k) }
+  }
+  BIND(COALESCE(?now, ?opened) AS ?status)
+} ORDER BY ?start ?session
+"""
+
+
+def sessions(reader: MemoryReader, project: str, *, ended: bool = False) -> Rows:
+    """Return the sessions that have not ended, or with *ended* all of them, oldest first."""
+    return [row for row in reader.select(project, _SESSIONS % "") if ended or row["end"] is None]
+
+
+def session(reader: MemoryReader, project: str, name: str) -> dict[str, object]:
+    """Return one session, by its name or IRI; raises NotFound when nobody opened it."""
+    node = to_term(name if ":" in name else f"{BASE}sessions/{name}", "iri", "session")
+    for row in reader.select(project, _SESSIONS % f" VALUES ?session {{ {node} }}"):
+        return row
+    raise NotFound(f"{project} has no session {name!r}", hint="open it first, or list them: jidomem session list --all")
+
+
+_STEP = """
+PREFIX jido: <https://jido.ai/ontology#>
+SELECT ?item ?source ?from ?by ?status WHERE { GRAPH <%s> { VALUES ?item { %s }
+  OPTIONAL { ?item jido:hasSourceType ?source }
+  OPTIONAL { { ?item jido:derivedFrom ?from }
+    UNION { ?from jido:hasAlternative ?item FILTER(STRSTARTS(STR(?item), CONCAT(STR(?from), "/alternatives/"))) } }
+  OPTIONAL { ?item jido:confirmedBy ?by }
+  OPTIONAL { ?item jido:hasAssertionStatus ?status }
+} } ORDER BY ?item ?source ?from ?by ?status
+"""
+
+
+def trust(reader: MemoryReader, project: str, item: str) -> tuple[str, str]:
+    """Return untrusted, ordinary or trusted, and the memory or evidence that it is no more by.
+
+    What a curator has lent their word to is trusted, whatever it was derived from. An alternative is trusted no further
+    than its decision. Raises NotFound for no memory.
+    """
+    start = reader.resolve(project, item)
+    levels: dict[str, str] = {}
+    waiting = {start}
+    while waiting:
+        rows = reader.select(project, _STEP % (graph_iri(project), " ".join(map(iri, sorted(waiting)))))
+        confirmed = {row["item"] for row in rows if row["by"]}
+        for row in rows:
+            unsaid = "ordinary" if row["status"] else "trusted"  # evidence without a source takes nothing away
+            said = TRUST_OF_SOURCE.get(local_name(row["source"] or ""), unsaid)
+            level = "trusted" if row["item"] in confirmed else said
+            levels[row["item"]] = min(level, levels.get(row["item"], level), key=TRUST.index)
+        waiting = {row["from"] for row in rows if row["from"] and row["item"] not in confirmed} - levels.keys()
+    least = min(levels.values(), key=TRUST.index)
+    return least, min(node for node, level in levels.items() if level == least)

@@ -1,1 +1,1 @@
-"""The repository a root lies in: its files, what git ignores, and where files went."""
+"""The git repository that a root lies in: its files, records and history. Start with `worktree`."""

@@ -1,17 +1,94 @@
-"""Whether files are still as they were when a memory about them was written."""
+"""Whether files are still as they were when a memory about them was written.
+
+Where files that are gone went, as git sees it; without git, nobody knows.
+
+The file that a path which is not there may stand for: the nearest by its name, of those the folder holds.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from difflib import get_close_matches
+from itertools import groupby, islice
 from operator import attrgetter
+from pathlib import Path
+from posixpath import basename, dirname
 
-from jidomem.anchor import Anchor
 from jidomem.errors import InvalidRequest
+from jidomem.records.intent import Anchor
 from jidomem.repository import git
-from jidomem.repository.moves import moved
-from jidomem.repository.worktree import Worktree, is_blob
+from jidomem.repository.worktree import Worktree, blob_id, is_blob, listing
+
+_RENAMES = ("-M", "-z", "--diff-filter=R", "--name-status", "--no-ext-diff", "--no-textconv", "--relative")
+_SECONDS = 10
+#: How far back renames are looked for, and how many files git does not know are read.
+_COMMITS, _UNKNOWN = 2_000, 1_000
+
+
+def moved(tree: Worktree, gone: Iterable[Anchor]) -> dict[Anchor, str]:
+    """Return where each file of *gone* is now: where its content is found, else where git saw it renamed to."""
+    wanted = sorted(set(gone))
+    if not wanted:
+        return {}
+    places = _places(tree, {anchor.blob for anchor in wanted})
+    found = {anchor: _nearest(anchor.path, places[anchor.blob]) for anchor in wanted if anchor.blob in places}
+    rest = [anchor for anchor in wanted if anchor not in found]
+    renames = _renames(tree) if rest else {}
+    for anchor in rest:
+        path, seen = anchor.path, {anchor.path}
+        while (after := renames.get(path)) is not None and after not in seen:
+            path = after
+            seen.add(path)
+        if path != anchor.path and tree.has(path):
+            found[anchor] = path
+    return found
+
+
+def _places(tree: Worktree, blobs: set[str]) -> dict[str, list[str]]:
+    """Return the paths that hold each of *blobs*, an empty file left out: of what git tracks, and what is new."""
+    places: dict[str, list[str]] = {}
+    wanted = {blob for blob in blobs if blob not in (blob_id(b""), blob_id(b"", "sha256"))}
+    for entry in _git(tree, "ls-files", "-s", "-z"):
+        mode, _, path = entry.partition("\t")
+        if (blob := mode.split(" ")[1]) in wanted and tree.has(path):
+            places.setdefault(blob, []).append(path)
+    lengths = {len(blob) for blob in wanted - places.keys()}
+    new = _git(tree, "ls-files", "-o", "-z", "--exclude-standard") if lengths else ()
+    for path in islice(new, _UNKNOWN):
+        data = tree.read(path)
+        for length in lengths if data is not None else ():
+            if (blob := blob_id(data or b"", "sha256" if length == 64 else "sha1")) in wanted:
+                places.setdefault(blob, []).append(path)
+    return places
+
+
+def _nearest(path: str, places: Sequence[str]) -> str:
+    """Return the one of *places* that has the name of *path*, else the first."""
+    return min(places, key=lambda place: (basename(place) != basename(path), place))
+
+
+def _renames(tree: Worktree) -> Mapping[str, str]:
+    """Return what each path was renamed to last, in the history and since."""
+    past = _git(tree, "log", *_RENAMES, "--format=", "-n", str(_COMMITS))
+    found: dict[str, str] = {}
+    for entries in (list(_git(tree, "diff", "--cached", *_RENAMES, "HEAD")), list(past)):  # newest first
+        entries = [entry.lstrip("\n") for entry in entries]
+        for at in range(0, len(entries) - 2, 3):
+            found.setdefault(entries[at + 1], entries[at + 2])
+    return found
+
+
+def _git(tree: Worktree, *words: str) -> Iterable[str]:
+    """Return what git lists, paths from the base of *tree* on; nothing where there is no git, or no answer."""
+    try:
+        done = git.ask(tree.base, *words, seconds=_SECONDS)
+    except InvalidRequest:
+        return ()
+    if done.returncode:
+        return ()
+    return [entry for entry in done.stdout.decode("utf-8", "surrogateescape").split("\0") if entry.strip()]
+
 
 UNCHANGED, CHANGED, GONE, RENAMED = "unchanged", "changed", "gone", "renamed"
 #: How many blobs git is asked for at once.
@@ -88,3 +165,61 @@ def _gone(tree: Worktree, anchor: Anchor, at: str | None) -> Freshness:
     data = tree.read(at)
     same = data is not None and is_blob(data, anchor.blob)
     return Freshness(anchor.path, RENAMED if same else CHANGED, at)
+
+
+#: So many names are compared letter by letter.
+COMPARED = 20_000
+
+
+def nearest_path(base: Path, path: str) -> str | None:
+    """Return the file or folder below *base* whose name is nearest to that of *path*; None where none is like it."""
+    return nearest_of([*_with_folders(listing(base).paths)], path)
+
+
+def nearest_of(paths: Iterable[str], path: str) -> str | None:
+    """Return which of *paths* is nearest to *path*.
+
+    That is one of the same name, the one with the most folders in common; else one in the same folder whose name is
+    spelled nearly so; else any.
+
+    >>> nearest_of(["src/db/pool.py", "src/db/line.py", "docs/pool.md"], "src/pool.py")
+    'src/db/pool.py'
+    >>> nearest_of(["src/db/pool.py", "lib/pol.py"], "src/db/pol2.py")
+    'src/db/pool.py'
+    """
+    every = sorted(set(paths) - {path})
+    name, folder = basename(path), dirname(path)
+    same = [each for each in every if basename(each).casefold() == name.casefold()]
+    if same:
+        return min(same, key=lambda each: (-_shared(each, path), each))
+    beside = {basename(each): each for each in every if dirname(each) == folder}
+    for known in (beside, {basename(each): each for each in every[:COMPARED]}):
+        if near := get_close_matches(name, known, n=1, cutoff=0.7):
+            return known[near[0]]
+    return None
+
+
+def _with_folders(paths: Iterable[str]) -> Iterator[str]:
+    """Yield *paths* and the folders they are in."""
+    seen = {""}
+    for path in paths:
+        yield path
+        while (path := dirname(path)) not in seen:
+            seen.add(path)
+            yield path
+
+
+def _shared(one: str, other: str) -> int:
+    """Return how many folders two paths begin and end with in common."""
+    pairs = [zip(one.split("/"), other.split("/"), strict=False),
+             zip(one.split("/")[::-1], other.split("/")[::-1], strict=False)]  # fmt: skip
+    return sum(_run(a == b for a, b in pair) for pair in pairs)
+
+
+def _run(same: Iterable[bool]) -> int:
+    count = 0
+    for each in same:
+        if not each:
+            break
+        count += 1
+    return count

@@ -1,14 +1,25 @@
-"""Ask git about the repository a folder lies in, so that nothing its configuration names is run and nothing fetched."""
+"""Ask git about the repository a folder lies in, so that nothing its configuration names is run and nothing fetched.
+
+Which files of a folder were removed: a file that a sparse checkout leaves out, or that cannot be read, was not.
+
+The moments at which files came into a git repository, renames followed.
+"""
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
+from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
+from posixpath import dirname
 from shlex import quote
+from time import monotonic
 
 from jidomem.errors import InvalidRequest
+from jidomem.records.intent import path_of
 
 #: What a configuration found beside the files could have run: watchers, hooks, signatures.
 _SET = ("core.fsmonitor=false", "core.quotePath=false", "core.hooksPath=/dev/null", "log.showSignature=false")
@@ -49,7 +60,7 @@ def ask(
     return done
 
 
-def found(folder: Path, *words: str, index: str | None = None) -> bytes | None:
+def read_git(folder: Path, *words: str, index: str | None = None) -> bytes | None:
     """Return what git prints in *folder*; None where it fails."""
     done = ask(folder, *words, index=index)
     return done.stdout if done.returncode == 0 else None
@@ -60,8 +71,8 @@ def blob(folder: Path, ref: str, name: str) -> bytes | None:
 
     Raise InvalidRequest where git lists it and does not have it, as in a partial clone.
     """
-    data = found(folder, "cat-file", "blob", f"{ref}:./{name}")
-    if data is None and (listed := found(folder, "ls-tree", ref, f"./{name}")) and b" blob " in listed:
+    data = read_git(folder, "cat-file", "blob", f"{ref}:./{name}")
+    if data is None and (listed := read_git(folder, "ls-tree", ref, f"./{name}")) and b" blob " in listed:
         raise InvalidRequest(
             f"git lists {name} in {ref!r} and does not have it: this clone is not whole, and nothing is fetched here",
             hint=f"let git fetch it: git -C {quote(str(folder))} archive {quote(ref)} > /dev/null",
@@ -109,3 +120,137 @@ def complaint(folder: Path) -> str | None:
     """Return why git takes *folder* for part of no repository, in its words; None where it takes it for one."""
     done = ask(folder, "rev-parse", "--show-toplevel")
     return None if done.returncode == 0 else " ".join(done.stderr.decode("utf-8", "replace").split())
+
+
+#: How git marks, among the files it tracks, those that it was told not to check out.
+_SKIPPED = b"S "
+
+
+class Checkout:
+    """The files that are there below a folder, and those that git keeps and does not check out."""
+
+    def __init__(self, base: Path) -> None:
+        self._base = base.resolve()
+
+    def is_removed(self, path: str) -> bool:
+        """Return whether there is no file at *path*, and there ought to be one if it still existed."""
+        if path_of(path) != path:
+            return False  # it lies elsewhere
+        try:
+            os.lstat(self._base / path)
+        except (FileNotFoundError, NotADirectoryError):
+            return path not in self._skipped
+        except (OSError, ValueError):
+            return False
+        return False
+
+    @cached_property
+    def _skipped(self) -> frozenset[str]:
+        try:
+            listed = read_git(self._base, "ls-files", "-t", "-z") or b""
+        except InvalidRequest:  # there is no git
+            return frozenset()
+        return frozenset(os.fsdecode(row[2:]) for row in listed.split(b"\0") if row.startswith(_SKIPPED))
+
+
+#: How long git is asked for all files together, and how many renames of a file are followed.
+SECONDS, RENAMES = 30.0, 8
+_LOG = ("--literal-pathspecs", "log", "--name-status", "-z", "--no-ext-diff", "--no-textconv", "--no-color")
+_MOST_SHALLOW = 1024 * 1024
+
+
+class _Incomplete(Exception):
+    """Git could not answer from what the clone has."""
+
+
+def first_commits(base: Path, paths: Collection[str], seconds: float = SECONDS) -> dict[str, str]:
+    """Return when each of *paths*, files below *base*, was first committed, as a moment in UTC.
+
+    Left out are files that git does not know, all of them where there is no git or no answer in time, and those that
+    came with the oldest commit of a shallow clone, which says nothing about them.
+    """
+    try:
+        return _first_commits(base.resolve(), paths, monotonic() + seconds)
+    except (InvalidRequest, _Incomplete):  # no git, no commit, or no answer in time
+        return {}
+
+
+def _first_commits(base: Path, paths: Collection[str], deadline: float) -> dict[str, str]:
+    """Return the moments: in each round git is asked once who added the files, and once what those commits renamed."""
+    place = read_git(base, "rev-parse", "--show-prefix", "--git-path", "shallow")
+    if not paths or place is None:
+        return {}
+    prefix, shallow = os.fsdecode(place).split("\n")[:2]
+    top = base.parents[prefix.count("/") - 1] if prefix else base
+    cut, found = _shallow(base / shallow), dict[str, str]()
+    names = {path: prefix + path for path in paths}
+    for _ in range(RENAMES):
+        added = _additions(top, set(names.values()), deadline)
+        renamed = _renames(top, {commit for commit, _ in added.values()} - cut, deadline)
+        earlier = dict[str, str]()
+        for path, name in names.items():
+            commit, moment = added.get(name, ("", ""))
+            if (commit, name) in renamed:
+                earlier[path] = renamed[commit, name]
+            elif commit and commit not in cut:
+                found[path] = moment
+        names = earlier
+        if not names:
+            break
+    return found
+
+
+def _additions(top: Path, names: Collection[str], deadline: float) -> dict[str, tuple[str, str]]:
+    """Return the oldest commit that added each file by one of *names*, and its moment."""
+    places = sorted({dirname(name) or name for name in names})
+    added: dict[str, tuple[str, str]] = {}
+    for commit, moment, _, (name, *_) in _log(top, deadline, "--diff-filter=A", "--no-renames", "-c", "--", *places):
+        if name in names:
+            added[name] = (commit, moment)  # the newest come first
+    return added
+
+
+def _renames(top: Path, commits: Collection[str], deadline: float) -> dict[tuple[str, str], str]:
+    """Return the former name of each file that one of *commits* renamed, by commit and new name.
+
+    In a clone without all contents only files that were moved as they are can be recognised.
+    """
+    if not commits:
+        return {}
+    words = ("--diff-filter=R", "-l2000", "--no-walk=unsorted", *sorted(commits))
+    try:
+        rows = [*_log(top, deadline, "-M", *words)]
+    except _Incomplete:
+        rows = [*_log(top, deadline, "-M100%", *words)]
+    return {(commit, names[1]): names[0] for commit, _, status, names in rows if status.startswith("R")}
+
+
+def _log(top: Path, deadline: float, *words: str) -> Iterator[tuple[str, str, str, list[str]]]:
+    """Yield commit, moment, status and names of each changed file; raises _Incomplete where git fails."""
+    done = ask(top, *_LOG, "--format=tformat:%H %at %ct", *words, seconds=max(deadline - monotonic(), 0.1))
+    if done.returncode != 0:
+        raise _Incomplete
+    commit = moment = ""
+    fields = iter(os.fsdecode(done.stdout).split("\0"))
+    for text in fields:
+        entry = text.lstrip("\n")
+        if not entry:
+            continue
+        if " " in entry:
+            commit, *seconds = entry.split(" ")
+            moment = _moment(min(map(int, seconds)))
+        else:
+            yield commit, moment, entry, [next(fields) for _ in range(2 if entry[0] in "RC" else 1)]
+
+
+def _shallow(file: Path) -> frozenset[str]:
+    """Return the commits at which a shallow clone ends; their parents are missing, so they seem to add every file."""
+    try:
+        with file.open("rb") as opened:
+            return frozenset(opened.read(_MOST_SHALLOW).decode("ascii", "replace").split())
+    except OSError:
+        return frozenset()
+
+
+def _moment(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,18 +1,138 @@
-"""The working tree of the repository a root lies in: which of its files may be looked at, and the id of each."""
+"""The working tree of the repository a root lies in: which of its files may be looked at, and the id of each.
+
+What git ignores, by the rules of gitignore(5).  Pure: the rules are given as text.
+
+Web addresses of the files of a repository, as GitHub, GitLab and Gitea form them from its remotes.
+
+Which files a folder holds that may be looked through: those git does not ignore, else what a short walk meets.
+
+The files of a folder that are a project's own: what git tracks or would, and the id of each one's content.
+"""
 
 from __future__ import annotations
 
 import os
 import re
 import stat
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache, partial
 from hashlib import sha1, sha256
 from pathlib import Path
+from posixpath import basename, dirname, join
+from typing import NamedTuple
+from urllib.parse import unquote
 
-from jidomem.anchor import path_of
-from jidomem.repository.ignored import is_ignored
-from jidomem.words import misspelling_of
+from jidomem.base.words import misspelling_of
+from jidomem.errors import InvalidRequest
+from jidomem.records.intent import path_of
+from jidomem.repository import git
+
+_CLASS = re.compile(r"\[[!^]?\]?[^\]]*\]")
+
+
+class Rule(NamedTuple):
+    """One line: what it matches, from the folder of its file; whether folders alone; whether it takes back."""
+
+    pattern: re.Pattern[str]
+    folders_only: bool
+    keeps: bool
+
+
+def is_ignored(path: str, rules_of: Sequence[tuple[str, str]]) -> bool:
+    r"""Return whether git ignores the file *path*, or a folder it lies in.
+
+    *rules_of* are the texts of the rules that count, each with the folder it is of (`""` for the top), those that
+    decide last at the end.
+
+    >>> is_ignored("build/a.o", [("", "*.o\n!keep.o")]), is_ignored("keep.o", [("", "*.o\n!keep.o")])
+    (True, False)
+    """
+    parts = path.split("/")
+    return any(_decided("/".join(parts[:depth]), depth < len(parts), rules_of) for depth in range(1, len(parts) + 1))
+
+
+def matches(pattern: str, path: str) -> bool:
+    """Return whether *path* is one that *pattern* stands for, from the top: `*` within a folder, `**` through many.
+
+    >>> matches("src/**/*.py", "src/a/b.py"), matches("*.py", "src/b.py")
+    (True, False)
+    """
+    return bool(_compiled(pattern).fullmatch(path))
+
+
+@lru_cache(maxsize=1024)
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(_expression(pattern.removeprefix("./").lstrip("/")), re.DOTALL)
+
+
+def _decided(path: str, is_folder: bool, rules_of: Sequence[tuple[str, str]]) -> bool:
+    """Return what the last rule that matches *path* itself says."""
+    ignored = False
+    for folder, text in rules_of:
+        if folder and not path.startswith(folder + "/"):
+            continue
+        local = path[len(folder) + 1 :] if folder else path
+        for rule in _rules(text):
+            if (is_folder or not rule.folders_only) and rule.pattern.fullmatch(local):
+                ignored = not rule.keeps
+    return ignored
+
+
+@lru_cache(maxsize=256)
+def _rules(text: str) -> tuple[Rule, ...]:
+    return tuple(_read(text.splitlines()))
+
+
+def _read(lines: Iterable[str]) -> Iterable[Rule]:
+    for line in lines:
+        body = re.sub(r"(?<!\\) +$", "", line)
+        if not body or body.startswith("#"):
+            continue
+        keeps = body.startswith("!")
+        body = body[keeps:]
+        folders_only = body.endswith("/")
+        body = body.rstrip("/")
+        if body:
+            anchored = "/" in body
+            yield Rule(re.compile(("" if anchored else "(?:.*/)?") + _expression(body.lstrip("/")), re.DOTALL),
+                       folders_only, keeps)  # fmt: skip
+
+
+def _expression(glob: str) -> str:
+    """Return the regular expression of a gitignore pattern; one that is broken matches nothing."""
+    found, at = "", 0
+    while at < len(glob):
+        if glob.startswith("**/", at) and (at == 0 or glob[at - 1] == "/"):
+            found, at = found + "(?:.*/)?", at + 3
+        elif glob[at:] == "**" and (at == 0 or glob[at - 1] == "/"):
+            found, at = found + ".+", at + 2
+        elif glob[at] == "*":
+            found, at = found + "[^/]*", at + 1
+        elif glob[at] == "?":
+            found, at = found + "[^/]", at + 1
+        elif glob[at] == "[" and (match := _CLASS.match(glob, at)):
+            found, at = found + _class(match[0]), match.end()
+        elif glob[at] == "\\" and at + 1 < len(glob):
+            found, at = found + re.escape(glob[at + 1]), at + 2
+        else:
+            found, at = found + re.escape(glob[at]), at + 1
+    return found
+
+
+def _class(text: str) -> str:
+    """Return a set of signs as a regular expression; `!` negates, and none of them is a slash."""
+    body = text[1:-1]
+    negated = body[:1] in ("!", "^")
+    signs = body[negated:].replace("\\", "\\\\").replace("[", "\\[").replace("]", "\\]").replace("^", "\\^")
+    signs = signs.replace("&&", "&\\&").replace("||", "|\\|").replace("~~", "~\\~").replace("--", "-\\-")
+    try:
+        re.compile(f"[{signs}]")
+    except re.error:
+        return "(?!)"
+    return f"(?!/)[{'^' if negated else ''}{signs}]"
+
 
 #: The largest file that is anchored, and how much is read for one memory.
 LARGEST, AT_ONCE = 4 * 1024 * 1024, 16 * 1024 * 1024
@@ -176,3 +296,315 @@ def _text(file: Path) -> str:
             return opened.read(_RULES).decode("utf-8", "replace")
     except OSError:
         return ""
+
+
+_REMOTE_URL = re.compile(r"^\s*url\s*=\s*(\S+)\s*$", re.MULTILINE)
+#: `https://host/owner/name.git`, `ssh://git@host/owner/name` and `git@host:owner/name.git`.
+_REMOTE = re.compile(r"(?:[a-z+]+://)?(?:[^@/\s]+@)?([^:/\s]+)(?::\d+)?[:/]+(\S+?)(?:\.git)?/*", re.IGNORECASE)
+_ADDRESS = re.compile(
+    r"https?://([^/\s]+)/([^\s?#]{1,300}?)/(?:-/)?(?:blob|tree|blame|raw|edit|src/(?:branch|tag|commit))/([^\s?#]+)",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Addresses:
+    """The addresses of the files below *base*; *names* are the remotes of their repository: `host/owner/name`."""
+
+    top: Path
+    base: Path
+    names: frozenset[str]
+
+    @classmethod
+    def of(cls, tree: Worktree) -> Addresses:
+        """Return the addresses of the files of *tree*, whose remotes are read from its configuration."""
+        return cls(tree.top, tree.base, remote_names(tree.configuration()))
+
+    def path(self, address: str) -> str | None:
+        """Return the path below the base that *address* stands for, None where it is of no remote or lies elsewhere.
+
+        Which part of an address is the branch, is told by the file that is there; else it is one word.
+        """
+        found = _ADDRESS.match(address)
+        if found is None or f"{found[1]}/{found[2]}".casefold() not in self.names:
+            return None
+        words = unquote(found[3]).rstrip("/").split("/")
+        paths = ["/".join(words[count:]) for count in range(1, len(words))]
+        path = next((path for path in paths if path_of(path) and os.path.lexists(self.top / path)), None)
+        path = path_of(path or next(iter(paths), ""))
+        return None if path is None else path_below(self.base, self.top / path)
+
+
+def remote_names(config: str) -> frozenset[str]:
+    r"""Return the remotes that the configuration of a repository names, each as `host/owner/name`.
+
+    >>> sorted(remote_names('[remote "origin"]\n\turl = git@github.com:Ana/shop.git\n'))
+    ['github.com/ana/shop']
+    """
+    found = (_REMOTE.fullmatch(url) for url in _REMOTE_URL.findall(config))
+    return frozenset(f"{remote[1]}/{remote[2]}".casefold() for remote in found if remote)
+
+
+#: How long git is waited for, and, where there is none, after how many entries and how deep a walk ends.
+SECONDS, MOST, DEEPEST = 20.0, 20_000, 6
+#: Of how many files names without a folder are looked up.
+MOST_NAMED = 500_000
+#: Folders a walk does not enter, beside hidden ones, of which it enters those that tools keep their notes in.
+_BUILT = frozenset(("node_modules", "venv", "__pycache__", "target", "dist", "build", "vendor", "site-packages"))
+_HIDDEN = frozenset(
+    (".adr", ".beads", ".claude", ".codex", ".cursor", ".gemini", ".github", ".memory", ".vscode", ".windsurf")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The paths of files below a folder, sorted; whether they are all, and whether git says which it ignores."""
+
+    paths: tuple[str, ...]
+    is_whole: bool
+    by_git: bool
+
+
+def listing(base: Path) -> Listing:
+    """Return the files below *base*: what git has or would take, else what a walk of at most MOST entries meets."""
+    try:
+        words = ("ls-files", "-z", "--cached", "--others", "--exclude-standard")
+        done = git.ask(base, *words, seconds=SECONDS)
+    except InvalidRequest:  # there is no git
+        return _walked(base)
+    if done.returncode != 0:
+        return _walked(base)
+    names = done.stdout.decode("utf-8", "surrogateescape").split("\0")
+    return Listing(tuple(sorted(set(filter(None, names)))), is_whole=True, by_git=True)
+
+
+class Named:
+    """Finds the files that pages of the folder *base* name: from the folder a page lies in, else from *base*.
+
+    A name without a folder that is in neither stands for the one file below *base* that has it, for none if there are
+    several; a pattern that begins with `**/` stands for itself where it matches a file. The files are listed once, when
+    the first such name is looked for. A web address that a remote of the
+    repository has for a file stands for that file.
+    """
+
+    def __init__(self, base: Path) -> None:
+        self.base = base.resolve()
+        self._has = lru_cache(maxsize=4096)(self._is_there)
+        tree = Worktree.around(self.base)
+        self._addresses = None if tree is None else replace(Addresses.of(tree), base=self.base)
+
+    def of(self, page: str) -> Callable[[str], str | None]:
+        """Return what gives the path of what a word of *page* names, None where there is nothing by that name."""
+        return partial(self._found, dirname(page))
+
+    def _found(self, folder: str, word: str) -> str | None:
+        if "://" in word:
+            path = None if self._addresses is None else self._addresses.path(word)
+            return path if path is not None and self._has(path) else None
+        if word.startswith("**/"):
+            return word if any(matches(word, path) for path in self._paths) else None
+        paths = (path_of(join(folder, word)), path_of(word))
+        path = next((path for path in paths if path is not None and self._has(path)), None)
+        return path if path is not None or "/" in word else self._only_one(word)
+
+    def _only_one(self, name: str) -> str | None:
+        path = self._only.get(name)
+        return path if path is not None and self._has(path) else None
+
+    @cached_property
+    def _only(self) -> Mapping[str, str]:
+        """Return the path of each file whose name no other file has."""
+        counts = Counter(map(basename, self._paths))
+        return {name: path for path in self._paths if counts[name := basename(path)] == 1}
+
+    @cached_property
+    def _paths(self) -> tuple[str, ...]:
+        """Return the files there are; nothing where not all of few files are known."""
+        found = listing(self.base)
+        return found.paths if found.is_whole and len(found.paths) <= MOST_NAMED else ()
+
+    def _is_there(self, path: str) -> bool:
+        whole = self.base / path
+        try:
+            return os.path.realpath(whole) == str(whole) and whole.exists()
+        except (OSError, ValueError):
+            return False
+
+
+def _walked(base: Path) -> Listing:
+    """Return what is met on a walk, the nearest folders first; links are not followed."""
+    found, waiting, seen = list[str](), deque([("", 0)]), 0
+    while waiting and seen < MOST:
+        folder, depth = waiting.popleft()
+        if depth > DEEPEST:
+            continue
+        try:
+            entries = sorted(os.scandir(base / folder), key=lambda entry: entry.name)
+        except OSError:
+            continue
+        for entry in entries:
+            seen += 1
+            path = join(folder, entry.name)
+            if not entry.is_dir(follow_symlinks=False):
+                found.append(path)
+            elif entry.name not in _BUILT and (entry.name in _HIDDEN or not entry.name.startswith(".")):
+                waiting.append((path, depth + 1))
+    return Listing(tuple(sorted(found)), is_whole=not waiting, by_git=False)
+
+
+_ENTRY = re.compile(r"(\d{6}) ([0-9a-f]{40}|[0-9a-f]{64}) (\d)\t(.*)", re.DOTALL)
+_SEEN = re.compile(
+    r"\s*ctime: \d+:\d+\n  mtime: (\d+):(\d+)\n  dev: \d+\tino: \d+\n  uid: \d+\tgid: \d+\n  size: (\d+)\tflags: \w+\n"
+)
+#: Folders that hold no code of the project where no git says what does.
+_NEVER = frozenset((".git", ".jidomem", ".venv", "__pycache__", "node_modules", "_build", ".elixir_ls", ".tox"))
+
+_UNSETTLED = "a merge has not settled it: settle it, then git add"
+
+
+@dataclass(slots=True)
+class Tracked:
+    """The files below `base`, by their path from there, with the blob id of those that need not be read for it.
+
+    `revision` is the one checked out, empty without git. `passed` says why each path that is not in `files` is not,
+    where it would be but for that; a name that cannot be written down is told in ASCII.
+    """
+
+    base: Path
+    files: dict[str, str | None] = field(default_factory=dict)
+    revision: str = ""
+    passed: dict[str, str] = field(default_factory=dict)
+
+    def read(self, path: str, largest: int) -> bytes | None:
+        """Return the content of a file; None for none, for one behind a link or of more than *largest* bytes."""
+        whole = self.base / path
+        try:
+            if os.path.realpath(whole) != str(whole):
+                return None
+            file = os.open(whole, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        except (OSError, ValueError):
+            return None
+        with os.fdopen(file, "rb") as opened:
+            status = os.fstat(file)
+            if not stat.S_ISREG(status.st_mode) or status.st_size > largest:
+                return None
+            data = opened.read(largest + 1)
+        return data if len(data) <= largest else None
+
+
+def tracked(base: Path, below: str, endings: tuple[str, ...]) -> Tracked:
+    """Return the files below the folder *below* of *base* whose names end so: what git does not ignore, and no links.
+
+    A file that is as git last saw it has the id git gave it then, and is not read; where there is no git, none has one.
+    """
+    base = base.resolve()
+    found = Tracked(base)
+    known = _known(base, below, endings, found.passed)
+    listed = dict.fromkeys(_walk_files(base, below, endings)) if known is None else known
+    for path in sorted(listed):
+        if _is_text(path):
+            found.files[path] = listed[path]
+        else:
+            found.passed[_written(path)] = "its name cannot be written down: rename it"
+    if known is None:
+        return found
+    head = git.read_git(base, "rev-parse", "--verify", "-q", "HEAD")
+    found.revision = head.decode("ascii", "replace").strip() if head else ""
+    return found
+
+
+def _known(base: Path, below: str, endings: tuple[str, ...], passed: dict[str, str]) -> dict[str, str | None] | None:
+    """Return what git lists; None where there is no git, or *base* is in no repository or is ignored in one.
+
+    What a merge has not settled is *passed*.
+    """
+    place = ["--", f":(literal){below}" if below else "."]
+    try:
+        known = git.read_git(base, "ls-files", "-z", "-s", "--debug", *place)
+        new = git.read_git(base, "ls-files", "-z", "-o", "--exclude-standard", *place)
+        index = git.read_git(base, "rev-parse", "--git-path", "index")
+        if known is None or new is None or index is None or git.ask(base, "check-ignore", "-q", ".").returncode == 0:
+            return None
+    except InvalidRequest:
+        return None
+    written = _status(base / os.fsdecode(index.rstrip(b"\n"))) or (0, 0)
+    files: dict[str, str | None] = {}
+    for path, blob, seen in _entries(known.decode("utf-8", "surrogateescape")):
+        if not blob:
+            passed |= {_written(path): _UNSETTLED} if path.endswith(endings) else {}
+        elif path.endswith(endings) and (now := _status(base / path)) is not None:
+            # git would read a file again that was changed when the index was written, or after it
+            files[path] = blob if seen == now and now[0] < written[0] else None
+    for path in new.decode("utf-8", "surrogateescape").split("\0"):
+        if path.endswith(endings) and _status(base / path) is not None:
+            files[path] = None
+    return files
+
+
+def _entries(text: str) -> Iterator[tuple[str, str, tuple[int, int] | None]]:
+    """Yield path, blob id and what git saw of each file: when it was changed, in nanoseconds, and its size.
+
+    That is None where git says it otherwise than it does today. What a merge has not settled has no blob id; links are
+    left out.
+    """
+    waiting: tuple[str, str] | None = None
+    for entry in text.split("\0"):
+        seen = _SEEN.match(entry)
+        if waiting is not None:
+            yield *waiting, (int(seen[1]) * 10**9 + int(seen[2]), int(seen[3])) if seen else None
+        match = _ENTRY.fullmatch(entry[seen.end() :] if seen else entry)
+        is_file = match and match[1].startswith("100")
+        waiting = (match[4], match[2] if match[3] == "0" else "") if match and is_file else None
+
+
+def _walk_files(base: Path, below: str, endings: tuple[str, ...]) -> Iterator[str]:
+    """Yield the files there are, without git, in order; what a .gitignore names is left out."""
+    for folder, folders, files in os.walk(base / below, followlinks=False):
+        at = Path(folder).relative_to(base).as_posix().removeprefix(".").strip("/")
+        rules = _folder_rules(base, at)
+        prefix = f"{at}/" if at else ""
+        never = _NEVER | ({"deps"} if "mix.exs" in files else set())  # where mix puts what it fetched
+        folders[:] = sorted(
+            name for name in folders if name not in never and not is_ignored(f"{prefix}{name}/x", rules)
+        )
+        for name in sorted(files):
+            path = prefix + name
+            if name.endswith(endings) and not is_ignored(path, rules) and _status(base / path):
+                yield path
+
+
+def _folder_rules(base: Path, folder: str) -> list[tuple[str, str]]:
+    """Return the rules of what is ignored that count in *folder*, the nearest last."""
+    parts = folder.split("/") if folder else []
+    found = []
+    for depth in range(len(parts) + 1):
+        at = "/".join(parts[:depth])
+        try:
+            with (base / at / ".gitignore").open("rb") as opened:
+                found.append((at, opened.read(_RULES).decode("utf-8", "replace")))
+        except OSError:
+            continue
+    return found
+
+
+def _is_text(path: str) -> bool:
+    """Return whether a path is UTF-8, and can be written down."""
+    try:
+        path.encode("utf-8")
+    except UnicodeError:
+        return False
+    return "\0" not in path and "\n" not in path
+
+
+def _written(path: str) -> str:
+    """Return a path as it can be written down."""
+    return path if _is_text(path) else ascii(path)[1:-1]
+
+
+def _status(file: Path) -> tuple[int, int] | None:
+    """Return when a file was changed and its size; None for what is no file of its own."""
+    try:
+        status = os.lstat(file)
+    except (OSError, ValueError):
+        return None
+    return (status.st_mtime_ns, status.st_size) if stat.S_ISREG(status.st_mode) else None

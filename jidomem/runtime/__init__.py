@@ -1,1 +1,1 @@
-"""What opens and configures everything."""
+"""The opened root: settings, state, workers and the parts built in one place. Start with `root`."""

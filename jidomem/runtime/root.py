@@ -10,46 +10,41 @@ from threading import Lock
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from jidomem.clock import Sources
-from jidomem.embedder import Embedder
-from jidomem.errors import JournalDamaged, NotFound
-from jidomem.index.clones import Clones
-from jidomem.index.oxigraph import OxigraphIndex
-from jidomem.index.past import past
-from jidomem.index.shelved import Shelved
-from jidomem.index.tail import Tail
-from jidomem.journal.files import NAMES, Stream
-from jidomem.keyword_hints import hint_keywords
-from jidomem.law import Law
+from jidomem.base.clock import Sources
+from jidomem.errors import JournalDamaged, NotFound, hint_keywords
+from jidomem.index.follower import IndexFollower, past
+from jidomem.index.ordered_lists import ListCache
+from jidomem.index.snapshots import Clones
+from jidomem.index.store import OxigraphIndex
+from jidomem.journal.journal import NAMES, Stream
+from jidomem.rdf.terms import Triple
 from jidomem.read.reader import MemoryReader
+from jidomem.records.intent import Version
+from jidomem.records.interfaces import Embedder
 from jidomem.repository.worktree import Worktree
-from jidomem.runtime import door_log, settings
-from jidomem.runtime.checks import Checks
-from jidomem.runtime.door_log import DoorLog
-from jidomem.runtime.governed import Governed
-from jidomem.runtime.held import Held
-from jidomem.runtime.in_force import InForce, Ruling, read
-from jidomem.runtime.place import InFolder, Shared, open_place
-from jidomem.runtime.pool import Pool
-from jidomem.runtime.read_log import TABLES, ReadLog
-from jidomem.runtime.recalls import Recalls
+from jidomem.runtime import logs, settings
+from jidomem.runtime.agent_api import AgentApi
+from jidomem.runtime.governance_api import GovernanceApi
+from jidomem.runtime.location import ConfigWatcher, InFolder, LoadedConfig, SharedLocation, open_place, read
+from jidomem.runtime.logs import READ_LOG_TABLES, DoorLog, ReadLog
+from jidomem.runtime.recall_api import Recalls
 from jidomem.runtime.state import State
-from jidomem.terms import Triple
-from jidomem.version import Version
+from jidomem.runtime.worker_pool import Checks, Pool
+from jidomem.schema.ontology import EffectiveRules
 
 if TYPE_CHECKING:
-    from jidomem.index.remote_index import RemoteIndex
-    from jidomem.intent import Receipt
-    from jidomem.journal.files import FileJournal
-    from jidomem.read.functions import Rows
-    from jidomem.runtime.long_term import LongTerm
+    from jidomem.extras.servers.remote_index import RemoteIndex
+    from jidomem.journal.journal import FileJournal
+    from jidomem.read.playbook import Rows
+    from jidomem.records.intent import Receipt
+    from jidomem.runtime.tiers import LongTerm
     from jidomem.write.writer import MemoryWriter
 
 #: The folder of what is derived from the journal.
 INDEX = "index"
 
 
-class Jidomem(Held, Recalls, Governed):
+class Jidomem(AgentApi, Recalls, GovernanceApi):
     """An open memory root: `writer`, `reader`, and the `settings` it was opened with. Use it in a `with`.
 
     `pool` answers SPARQL nobody vouches for, in processes of its own; none is started before it is needed.
@@ -61,21 +56,21 @@ class Jidomem(Held, Recalls, Governed):
         sources: Sources,
         wait: float,
         embedder: Embedder | None = None,
-        place: InFolder | Shared | None = None,
+        place: InFolder | SharedLocation | None = None,
     ) -> None:
         self.settings = given
         self.place = place or InFolder(given.root)
         self.sources = sources
         self.embedder = embedder
         self.journal = self.place.journal(wait)
-        self.in_force = InForce(self.place, lambda: read(given.root), self._take)
+        self.in_force = ConfigWatcher(self.place, lambda: read(given.root), self._take)
         found = self.in_force.first
         self.schema, self.playbook = found.schema, found.playbook
-        self.law = Law(found.schema, given.policy)
+        self.law = EffectiveRules(found.schema, given.policy)
         self.law.look = self.in_force.look
         self.playbook.unknown = self.in_force.quietly
         self.index = OxigraphIndex()
-        self.tail = Tail(self.journal, self.index, Clones(given.root / INDEX), self.schema.triples)
+        self.tail = IndexFollower(self.journal, self.index, Clones(given.root / INDEX), self.schema.triples)
         self.tree = None if self.place.is_shared else Worktree.around(given.root)
         self._writer: MemoryWriter | None = None
         self._making = Lock()
@@ -83,15 +78,15 @@ class Jidomem(Held, Recalls, Governed):
         self.tail.told = self.remote.told if self.remote else None
         self.pool = Pool(given.root, given.limits, self.remote)
         self.checks = Checks(given.root, sources.now)
-        self._shown = ReadLog(self.place.state("read", TABLES), sources.now)
+        self._shown = ReadLog(self.place.state("read", READ_LOG_TABLES), sources.now)
         self.read_log = self._shown if given.read_log else None
-        self.door_log = DoorLog(State(given.root, door_log.TABLES))
+        self.door_log = DoorLog(State(given.root, logs.SERVER_LOG_TABLES))
         self.reader = MemoryReader(
             self.index,
             self.playbook,
             self.catch_up,
             self.schema,
-            Shelved(given.root / INDEX / "lists", self.journal),
+            ListCache(given.root / INDEX / "lists", self.journal),
             lambda project, moment: past(self.journal, self.schema.triples, project, moment),
             self.read_log.of if self.read_log else None,
             self.pool.solutions,
@@ -121,7 +116,7 @@ class Jidomem(Held, Recalls, Governed):
                 )
             return self._writer
 
-    def _take(self, found: Ruling) -> None:
+    def _take(self, found: LoadedConfig) -> None:
         """Judge, ask and answer by *found* from now on."""
         self.settings = replace(self.settings, policy=found.policy)
         self.schema = found.schema
@@ -188,7 +183,7 @@ class Jidomem(Held, Recalls, Governed):
 
     def long_term(self, project: str | None = None) -> LongTerm:
         """Return the long-term memory of *project*, the configured one unless given: its four graphs, journalled."""
-        from jidomem.runtime.long_term import RootedLongTerm  # most processes have no need of it
+        from jidomem.runtime.tiers import RootedLongTerm  # most processes have no need of it
 
         name = project or self.project
         return RootedLongTerm(name, self.index, lambda: self.catch_up(name), self.writer, self.schema)
@@ -228,7 +223,7 @@ class Jidomem(Held, Recalls, Governed):
 
 def _remote(address: str, journal: FileJournal, own: OxigraphIndex, ontology: Iterable[Triple]) -> RemoteIndex:
     """Return the store at *address*; what speaks HTTP is loaded by who has one."""
-    from jidomem.index.remote_index import RemoteIndex
+    from jidomem.extras.servers.remote_index import RemoteIndex
 
     return RemoteIndex(address, journal, own, ontology)
 

@@ -10,15 +10,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from jidomem.embedder import Embedder
 from jidomem.errors import Failed, InvalidRequest
-from jidomem.policy import Policy
-from jidomem.runtime import config, embedders, language_models
-from jidomem.runtime.bounds import check_root, root_folder
-from jidomem.runtime.limits import Limits
+from jidomem.records.interfaces import Embedder
+from jidomem.records.policy import Policy
+from jidomem.runtime import model_choice, root_config
+from jidomem.runtime.root_config import check_root, root_folder
+from jidomem.runtime.user_config import Limits
 
 if TYPE_CHECKING:
-    from jidomem.model import LanguageModel
+    from jidomem.records.interfaces import LanguageModel
 
 FOLDER = ".jidomem"
 CONFIG = "config.toml"
@@ -49,8 +49,8 @@ class Settings:
     host: str | None = None
     port: int | None = None
     limits: Limits = field(default_factory=Limits)
-    embedder: embedders.Choice = field(default_factory=embedders.Choice)
-    model: language_models.Choice = field(default_factory=language_models.Choice)
+    embedder: model_choice.EmbedderChoice = field(default_factory=model_choice.EmbedderChoice)
+    model: model_choice.LanguageModelChoice = field(default_factory=model_choice.LanguageModelChoice)
     index: str | None = field(default=None, repr=False)
     address: str | None = None
 
@@ -59,9 +59,9 @@ class Settings:
         """Return where memory is, as it may be shown."""
         if self.address is None:
             return str(self.root)
-        from jidomem.shared import places  # most roots are folders
+        from jidomem.extras.servers import addresses  # most roots are folders
 
-        return places.shown(self.address)
+        return addresses.shown(self.address)
 
 
 def load(
@@ -80,7 +80,7 @@ def load(
     if folder.exists() and not folder.is_dir():
         raise InvalidRequest(f"{folder} is no folder ({found})", hint="make a memory root in this one: jidomem init")
     own = own_config()
-    said = config.read(folder / CONFIG, own)
+    said = root_config.read(folder / CONFIG, own)
     limits, chosen, model, store = _own(own)
     named = (
         project
@@ -94,9 +94,9 @@ def load(
         found=found,
         agent=agent or os.environ.get("JIDOMEM_AGENT") or os.environ.get("USER") or account_name(),
         session=session or os.environ.get("JIDOMEM_SESSION"),
-        policy=config.policy(said, folder / CONFIG),
+        policy=root_config.policy(said, folder / CONFIG),
         configured=said.get("project"),
-        read_log=config.flag(said, "read_log", True, folder / CONFIG),
+        read_log=root_config.flag(said, "read_log", True, folder / CONFIG),
         host=said.get("host"),
         port=said.get("port"),
         limits=limits,
@@ -117,7 +117,7 @@ def account_name() -> str:
 
 def policy_of(root: Path) -> Policy:
     """Return the policy that the configuration of a root sets; raises what `load` does."""
-    return config.policy(config.read(root / CONFIG, None), root / CONFIG)
+    return root_config.policy(root_config.read(root / CONFIG, None), root / CONFIG)
 
 
 def own_config() -> Path:
@@ -127,7 +127,7 @@ def own_config() -> Path:
     return Path(user_config_dir("jidomem", appauthor=False)) / CONFIG
 
 
-def _embedder(chosen: embedders.Choice) -> embedders.Choice:
+def _embedder(chosen: model_choice.EmbedderChoice) -> model_choice.EmbedderChoice:
     """Return what is *chosen*, unless the environment says `local` or `none`; raises Failed `invalid_config`."""
     use = os.environ.get("JIDOMEM_EMBEDDER")
     if use is None:
@@ -135,7 +135,7 @@ def _embedder(chosen: embedders.Choice) -> embedders.Choice:
     if use not in _USES:
         hint = f"export JIDOMEM_EMBEDDER={_USES[-1]}; an endpoint is set in {own_config()}"
         raise Failed(f"JIDOMEM_EMBEDDER={use!r} is none of {', '.join(_USES)}", hint=hint, code="invalid_config")
-    return embedders.Choice(use)
+    return model_choice.EmbedderChoice(use)
 
 
 def embedder(settings: Settings) -> Embedder | None:
@@ -143,7 +143,7 @@ def embedder(settings: Settings) -> Embedder | None:
 
     One that cannot be asked, as its key or a package is missing, says so each time it is asked for vectors.
     """
-    return embedders.embedder(settings.embedder, os.environ.get)
+    return model_choice.embedder(settings.embedder, os.environ.get)
 
 
 def models(settings: Settings, given: Embedder | None = None) -> tuple[LanguageModel, Embedder | None]:
@@ -152,17 +152,17 @@ def models(settings: Settings, given: Embedder | None = None) -> tuple[LanguageM
     That is the one *given*, else the one that the user chose; where there is none the model hashes stems. A model that
     cannot be asked, as its key is missing, says so each time it is asked something.
     """
-    from jidomem.models.hashed import HashedStems  # most processes ask no model
+    from jidomem.models.embeddings import HashedStems  # most processes ask no model
 
     chosen = given or embedder(settings)
-    return language_models.model(settings.model, chosen or HashedStems(), os.environ.get), chosen
+    return model_choice.model(settings.model, chosen or HashedStems(), os.environ.get), chosen
 
 
 def _index(address: str) -> str | None:
     """Return the *address* of a store, None for none; raises Failed `invalid_config` for what is no address of one."""
     if not address:
         return None
-    from jidomem.index.remote_index import refuse  # most users have none
+    from jidomem.extras.servers.remote_index import refuse  # most users have none
 
     refuse(address)
     return address
@@ -173,13 +173,13 @@ def environment() -> Mapping[str, str]:
     return os.environ
 
 
-def _own(path: Path) -> tuple[Limits, embedders.Choice, language_models.Choice, str]:
+def _own(path: Path) -> tuple[Limits, model_choice.EmbedderChoice, model_choice.LanguageModelChoice, str]:
     """Return limits, models and index of the user's own configuration; raises Failed `invalid_config`."""
     if not path.exists():
-        return Limits(), embedders.Choice(), language_models.Choice(), ""
-    from jidomem.runtime import own  # most users have no configuration
+        return Limits(), model_choice.EmbedderChoice(), model_choice.LanguageModelChoice(), ""
+    from jidomem.runtime import user_config  # most users have no configuration
 
-    said = own.read(path)
+    said = user_config.read(path)
     return said.limits, said.embedder, said.model, said.index
 
 
@@ -215,17 +215,17 @@ def address_of(given: str | os.PathLike[str] | None) -> str | None:
     said = os.fspath(given) if given is not None else os.environ.get("JIDOMEM_ROOT", "")
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", said) is None:
         return None
-    from jidomem.shared import places
+    from jidomem.extras.servers import addresses
 
-    return places.checked(said)
+    return addresses.checked(said)
 
 
 def _folder(root: str | os.PathLike[str]) -> Path:
     """Return the folder *root*, or that of the copy of a shared one; raises InvalidRequest for another address."""
     if (address := address_of(root)) is not None:
-        from jidomem.shared import places
+        from jidomem.extras.servers import addresses
 
-        return places.home_of(address, environment())
+        return addresses.home_of(address, environment())
     return root_folder(root)
 
 
@@ -237,5 +237,5 @@ def _folder_name(root: Path, found: str) -> str:
     if found == OWN:
         here = Path.cwd().resolve()
         repository = next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here)
-        return config.slug_of(repository.name)
-    return config.slug_of(root.parent.name if root.name == FOLDER else root.name)
+        return root_config.slug_of(repository.name)
+    return root_config.slug_of(root.parent.name if root.name == FOLDER else root.name)

@@ -1,23 +1,112 @@
-"""The working state of a root: one SQLite file beside its journal, and transactions on it."""
+"""The working state of a root: one SQLite file beside its journal, and transactions on it.
+
+Turns: one thread of all processes at a time does the jobs of an agent.
+"""
 
 from __future__ import annotations
 
+import fcntl
+import os
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from hashlib import blake2b
 from os.path import lexists
 from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING
 from weakref import finalize
 
-from jidomem import ownership
+from jidomem.base import files
+from jidomem.base.files import (
+    check_writable,
+    describe,
+    enable_wal,
+    lay_file,
+    make_folders,
+    obstacle,
+    repair,
+    unwritable,
+)
 from jidomem.errors import Busy, Failed, JidomemError, MemoryClosed
-from jidomem.runtime.bounds import refuse_link
-from jidomem.runtime.memoryos.turns import turn
-from jidomem.wal import share
+from jidomem.runtime.root_config import refuse_link
 
 if TYPE_CHECKING:
     from sqlite3 import Connection, Error
+
+FOLDER = Path("state", "turns")
+
+
+@contextmanager
+def turn(root: Path, *of: str, wait: bool = False) -> Iterator[bool]:
+    """Give whether it is the caller's turn for *of* until the block ends; with *wait* it always is, then.
+
+    The system takes it back from a process that is killed. The file of a turn is named by a digest of *of*, by which a
+    guess at a name could be confirmed: so the file is removed when the turn ends.
+    """
+    name = blake2b("\0".join(of).encode("utf-8", "surrogateescape"), digest_size=12).hexdigest()
+    path = root / FOLDER / f"{name}.lock"
+    descriptor = _locked(path, wait=wait)
+    if descriptor is None:
+        yield False
+        return
+    try:
+        yield True
+    finally:
+        _remove(path, descriptor)
+
+
+def remove_unused(root: Path) -> None:
+    """Remove the files of turns that nobody has: an ended process left them, or an earlier version did."""
+    with suppress(OSError, JidomemError):
+        for path in (root / FOLDER).glob("*.lock"):
+            descriptor = _locked(path, wait=False)
+            if descriptor is not None:
+                _remove(path, descriptor)
+
+
+def _locked(path: Path, *, wait: bool) -> int | None:
+    """Return the descriptor of the locked file, None where another has it; it is the file that has the name now."""
+    while True:
+        descriptor = _opened(path)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if _is_named(path, descriptor):
+                return descriptor
+        except BlockingIOError:
+            os.close(descriptor)
+            return None
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)  # its turn ended meanwhile, and another file may have the name
+
+
+def _is_named(path: Path, descriptor: int) -> bool:
+    try:
+        return os.path.samestat(os.stat(path, follow_symlinks=False), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False
+
+
+def _remove(path: Path, descriptor: int) -> None:
+    """Remove the file while it is locked, so that whoever waits for it takes a new one."""
+    try:
+        with suppress(OSError):
+            path.unlink()
+    finally:
+        os.close(descriptor)
+
+
+def _opened(path: Path) -> int:
+    try:
+        for folder in (path.parent.parent, path.parent):
+            refuse_link(folder)
+        files.make_folders(path.parent)
+        return files.open_file(path)
+    except OSError as error:
+        files.check_writable(files.obstacle(path))
+        raise Failed(f"{path}: {error.strerror or error}", hint="let this user write there") from error
+
 
 FILE = Path("state", "working.sqlite")
 #: How many seconds a transaction waits for that of another process.
@@ -120,13 +209,13 @@ class State:
 
     def _make(self) -> None:
         """Lay the file where there is none; raise Failed where this user may not write it."""
-        ownership.make_folders(self.path.parent)
+        make_folders(self.path.parent)
         files = self._files()
         for path in files:
             refuse_link(path)
-        ownership.check_writable([self.path.parent, *files])
+        check_writable([self.path.parent, *files])
         if not lexists(self.path):
-            ownership.lay_file(self.path)
+            lay_file(self.path)
 
     def _files(self) -> list[Path]:
         return [self.path, *(self.path.with_name(self.path.name + end) for end in _BESIDE)]
@@ -148,7 +237,7 @@ class State:
         try:
             if store.execute(_FOREIGN).fetchone() is not None:
                 raise _not_ours(self.path, "it has triggers or views, and came with the root")
-            share(store, WAIT)
+            enable_wal(store, WAIT)
             for how in _HOW:
                 store.execute(f"PRAGMA {how}")
             store.executescript(self._tables)
@@ -185,13 +274,13 @@ class State:
         except Error as error:
             raise self._refusal(error) from error
         except OSError as error:
-            ownership.check_writable(ownership.obstacle(self.path))
+            check_writable(obstacle(self.path))
             raise Failed(f"{self.path}: {error.strerror or error}", hint="let this user write there") from error
 
     def _refusal(self, error: Error) -> JidomemError:
         """Return what *error* says of the file, and of who may not use it."""
-        if _code(error) in _CLOSED and (closed := ownership.unwritable([self.path.parent, *self._files()])):
-            return Failed(f"{self.path}: {error}: {ownership.describe(closed)}", hint=ownership.repair(closed))
+        if _code(error) in _CLOSED and (closed := unwritable([self.path.parent, *self._files()])):
+            return Failed(f"{self.path}: {error}: {describe(closed)}", hint=repair(closed))
         return _said(self.path, error)
 
 

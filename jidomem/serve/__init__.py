@@ -1,1 +1,4 @@
-"""The doors for programs: the HTTP server, and the child that answers ad hoc SPARQL."""
+"""The HTTP server: routes, SPARQL protocol, requests and their log.
+
+It imports the opened root. Start with `routes`.
+"""

@@ -1,23 +1,86 @@
-"""Intents that come over HTTP: one, an array, or lines that stream in while their outcomes stream out."""
+"""Intents that come over HTTP: one, an array, or lines that stream in while their outcomes stream out.
+
+A stream between who writes it and who reads it, each at their own pace: what is not read yet waits on disk.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
 from io import BufferedIOBase
 from itertools import chain, islice
+from threading import Condition, Thread
 from typing import Any
 from urllib.parse import quote
 
 from flask import Response, g, request
 
-from jidomem import vocab
 from jidomem.errors import STOPPING, Busy, InvalidRequest, JidomemError
-from jidomem.intent import Receipt, parse_json, parse_line
-from jidomem.runtime.limits import Limits
+from jidomem.rdf import vocab
+from jidomem.records.intent import Receipt, parse_json, parse_line
+from jidomem.runtime.user_config import Limits
 from jidomem.serve import wire
-from jidomem.serve.site import Site
-from jidomem.serve.spool import Spool
+from jidomem.serve.server_state import RequestContext
 from jidomem.write.writer import MemoryWriter
+
+_PIECE = 64 * 1024
+
+
+class Spool:
+    """The pieces of *source*, written by a thread of its own and read as they come.
+
+    So a client that sends everything before it reads an answer does not stop the server from reading on, and neither
+    side is kept in memory.
+    """
+
+    def __init__(self, source: Iterable[bytes]) -> None:
+        self._source = source
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115 - closed by the reader, whenever that is
+        self._changed = Condition()
+        self._written = 0
+        self._ended = self._left = False
+        self._error: BaseException | None = None
+
+    def __iter__(self) -> Iterator[bytes]:
+        """Yield what was written, until the source ends; raises what the source raised."""
+        Thread(target=self._write, name="jidomem-spool", daemon=True).start()
+        try:
+            yield from self._read()
+        finally:
+            with self._changed:
+                self._left = True
+                self._file.close()
+
+    def _read(self) -> Iterator[bytes]:
+        at = 0
+        while piece := self._piece(at):
+            at += len(piece)
+            yield piece
+        if self._error is not None:
+            raise self._error
+
+    def _piece(self, at: int) -> bytes:
+        """Return what was written from *at* on, once there is any; nothing after the end."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._written > at or self._ended)
+            self._file.seek(at)
+            return self._file.read(_PIECE)
+
+    def _write(self) -> None:
+        try:
+            for piece in self._source:
+                with self._changed:
+                    if self._left:
+                        return
+                    self._file.seek(self._written)
+                    self._written += self._file.write(piece)
+                    self._changed.notify()
+        except BaseException as error:
+            self._error = error
+        with self._changed:
+            self._ended = True
+            self._changed.notify()
+
 
 NDJSON = "application/x-ndjson"
 CHUNK = 500
@@ -26,7 +89,7 @@ _KEY = "Idempotency-Key"
 Outcome = Receipt | JidomemError
 
 
-def submit(site: Site, project: str) -> Response:
+def submit(site: RequestContext, project: str) -> Response:
     """Return the receipt of one intent, or what came of each of several."""
     dry_run = wire.flag(wire.arguments("dry_run"), "dry_run")
     kind = wire.content_type(wire.JSON, NDJSON)
@@ -70,7 +133,7 @@ def _refuse_key() -> None:
         )
 
 
-def _each(site: Site, project: str, values: list[Any], dry_run: bool) -> Response:
+def _each(site: RequestContext, project: str, values: list[Any], dry_run: bool) -> Response:
     """Return what came of each intent of an array; raises the error that stopped them all."""
     outcomes = _outcomes(site, project, values, dry_run)
     if outcomes and all(_stops(outcome) for outcome in outcomes):
@@ -79,7 +142,7 @@ def _each(site: Site, project: str, values: list[Any], dry_run: bool) -> Respons
     return wire.answer([wire.outcome(outcome, project) for outcome in outcomes], 201 if kept and all(kept) else 200)
 
 
-def _streamed(site: Site, project: str, dry_run: bool) -> Response:
+def _streamed(site: RequestContext, project: str, dry_run: bool) -> Response:
     """Return what came of each line, as it comes; the first lines decide whether there is an answer at all."""
     numbered = enumerate(_lines(request.environ["wsgi.input"], site.memory.settings.limits), start=1)
     parsed = (_parsed(number, line) for number, line in numbered if isinstance(line, JidomemError) or line.strip())
@@ -102,7 +165,7 @@ def _streamed(site: Site, project: str, dry_run: bool) -> Response:
     return Response(iter(Spool(told())), 200, content_type=NDJSON)
 
 
-def _chunks(site: Site, project: str, parsed: Iterator[Any], dry_run: bool) -> Iterator[list[Outcome]]:
+def _chunks(site: RequestContext, project: str, parsed: Iterator[Any], dry_run: bool) -> Iterator[list[Outcome]]:
     while not site.operation.stopping.is_set():
         chunk = list(islice(parsed, CHUNK))
         if not chunk:
@@ -119,7 +182,7 @@ def _ending() -> Busy:
     )
 
 
-def _outcomes(site: Site, project: str, values: Sequence[Any], dry_run: bool) -> list[Outcome]:
+def _outcomes(site: RequestContext, project: str, values: Sequence[Any], dry_run: bool) -> list[Outcome]:
     """Return one outcome for each of *values*, where what could not be read is its own refusal."""
     try:
         writer = site.writer
@@ -133,7 +196,7 @@ def _outcomes(site: Site, project: str, values: Sequence[Any], dry_run: bool) ->
     return outcomes
 
 
-def _by(site: Site, values: Any) -> str | None:
+def _by(site: RequestContext, values: Any) -> str | None:
     """Return who asserted what was refused: who asks, else who the intent names, else who this memory is of."""
     if site.caller is not None:
         return site.caller.agent

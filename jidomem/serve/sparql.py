@@ -1,21 +1,71 @@
-"""The SPARQL 1.1 Protocol, queries only: read from the request, judged, and answered by a child process."""
+"""The SPARQL 1.1 Protocol, queries only: read from the request, judged, and answered by a child process.
+
+What a SPARQL endpoint says of itself: a service description (SPARQL 1.1), in any format for graphs.
+
+The SPARQL 1.1 Graph Store Protocol, reads only: one graph of a project, or the union of all, in any format.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from urllib.parse import quote
 
 from flask import Response, request
 from werkzeug.datastructures import MultiDict
 
-from jidomem import sparql
-from jidomem.dataset import Dataset, unknown_graphs
-from jidomem.errors import InvalidRequest, PolicyDenied
-from jidomem.serve import description, fields, wire
-from jidomem.serve.accept import named, negotiate
-from jidomem.serve.positions import reach
-from jidomem.serve.site import Site
-from jidomem.vocab import graphs_of
+from jidomem.errors import InvalidRequest, NotFound, PolicyDenied
+from jidomem.index.results import write_triples
+from jidomem.rdf import sparql
+from jidomem.rdf.sparql import Dataset, unknown_graphs
+from jidomem.rdf.terms import Triple, iri
+from jidomem.rdf.vocab import GRAPHS as NAMES
+from jidomem.rdf.vocab import ONTOLOGY_GRAPH, RDF, graph_iri, graphs_of
+from jidomem.serve import wire
+from jidomem.serve.feed import wait_for_version
+from jidomem.serve.server_state import RequestContext
+from jidomem.serve.wire import named, negotiate
+
+_SD = "http://www.w3.org/ns/sparql-service-description#"
+_FORMAT_NAMESPACE = "http://www.w3.org/ns/formats/"
+_RESULTS = (
+    *("SPARQL_Results_JSON", "SPARQL_Results_XML", "SPARQL_Results_CSV", "SPARQL_Results_TSV"),
+    *("Turtle", "N-Triples", "RDF_XML", "JSON-LD", "TriG", "N-Quads"),
+)
+
+
+def describe(site: RequestContext, project: str, offers: Mapping[str, str]) -> Response:
+    """Return the description of the endpoint that was asked, in the format of *offers* wanted most."""
+    media, form = negotiate({media: (media, form) for media, form in offers.items()})
+    endpoint = request.base_url if site.public_url is None else site.public_url + quote(request.path)
+    data = write_triples(triples(endpoint, graphs_of(project)), form, {"sd": _SD, "format": _FORMAT_NAMESPACE})
+    return wire.document(data, media)
+
+
+def triples(endpoint: str, graphs: list[str]) -> Iterator[Triple]:
+    """Yield what is said of the service at *endpoint*, whose default graph is the union of *graphs*."""
+    service, data, union = (f"{endpoint}#{part}" for part in ("service", "dataset", "default-graph"))
+    yield _said(service, "a", "Service")
+    yield iri(service), iri(f"{_SD}endpoint"), iri(endpoint)
+    yield _said(service, "supportedLanguage", "SPARQL11Query")
+    yield _said(service, "feature", "UnionDefaultGraph")
+    yield iri(service), iri(f"{_SD}defaultEntailmentRegime"), iri("http://www.w3.org/ns/entailment/Simple")
+    for name in _RESULTS:
+        yield iri(service), iri(f"{_SD}resultFormat"), iri(f"{_FORMAT_NAMESPACE}{name}")
+    yield iri(service), iri(f"{_SD}defaultDataset"), iri(data)
+    yield _said(data, "a", "Dataset")
+    yield iri(data), iri(f"{_SD}defaultGraph"), iri(union)
+    yield _said(union, "a", "Graph")
+    for number, name in enumerate(graphs, start=1):
+        graph = f"{endpoint}#graph-{number}"
+        yield iri(data), iri(f"{_SD}namedGraph"), iri(graph)
+        yield _said(graph, "a", "NamedGraph")
+        yield iri(graph), iri(f"{_SD}name"), iri(name)
+
+
+def _said(subject: str, predicate: str, value: str) -> Triple:
+    return iri(subject), iri(f"{RDF}type" if predicate == "a" else f"{_SD}{predicate}"), iri(f"{_SD}{value}")
+
 
 FORM, QUERY, UPDATE = "application/x-www-form-urlencoded", "application/sparql-query", "application/sparql-update"
 #: Media type -> what the engine calls it.
@@ -56,14 +106,14 @@ _IN_IRIS, _MOST_NAMED = ":/?#[]@!$&'()*+,;=%", 5
 Fields = Mapping[str, Sequence[str]]
 
 
-def get(site: Site, project: str | None = None) -> Response:
+def get(site: RequestContext, project: str | None = None) -> Response:
     """Return the answer to the query in the query string; without any field, the description of the service."""
     if not request.query_string:
-        return description.describe(site, _project(site, project), GRAPHS)
+        return describe(site, _project(site, project), GRAPHS)
     return _answer(site, project, _known(request.args, "query", *_BESIDE))
 
 
-def post(site: Site, project: str | None = None) -> Response:
+def post(site: RequestContext, project: str | None = None) -> Response:
     """Return the answer to the query in the body, as it is or in a form."""
     kind = wire.content_type(QUERY, FORM, UPDATE)
     if kind == UPDATE:
@@ -72,7 +122,7 @@ def post(site: Site, project: str | None = None) -> Response:
     if kind == FORM:
         for name in request.args:
             raise InvalidRequest(f"{name} stands beside the form", hint=f"write {name} in the form, with the query")
-        return _answer(site, project, _known(fields.read(data, "the form"), "query", *_BESIDE))
+        return _answer(site, project, _known(wire.read(data, "the form"), "query", *_BESIDE))
     return _answer(site, project, {**_known(request.args, *_BESIDE), "query": [_text(data)]})
 
 
@@ -91,14 +141,14 @@ def _known(found: MultiDict[str, str], *known: str) -> Fields:
     return {**several, **{name: [value] for name, value in wire.once(single).items()}}
 
 
-def _project(site: Site, project: str | None) -> str:
+def _project(site: RequestContext, project: str | None) -> str:
     """Return the project that is asked; raises NotFound for one there is not."""
     name = site.default() if project is None else project
     site.memory.catch_up(name)
     return name
 
 
-def _answer(site: Site, project: str | None, given: Fields) -> Response:
+def _answer(site: RequestContext, project: str | None, given: Fields) -> Response:
     if "query" not in given:
         raise InvalidRequest("there is no query", hint="give query=SELECT..., or POST it as application/sparql-query")
     limits = site.memory.settings.limits
@@ -107,7 +157,7 @@ def _answer(site: Site, project: str | None, given: Fields) -> Response:
     name = _project(site, project)
     word = sparql.first_word(code)
     asks_graph = word in ("CONSTRUCT", "DESCRIBE")
-    reach(site, name, {"min_position": given["min_position"][0]} if "min_position" in given else {})
+    wait_for_version(site, name, {"min_position": given["min_position"][0]} if "min_position" in given else {})
     media, form = _format(GRAPHS if asks_graph else TRUTHS if word == "ASK" else ROWS, given)
     instead = Dataset(*asked) if any(asked := [given[which] for which in DATASET]) else None
     unknown = unknown_graphs(code, graphs_of(name), instead)
@@ -167,3 +217,66 @@ def refused(what: str) -> PolicyDenied:
         hint="submit an intent: POST /projects/{project}/intents",
         code="update_refused",
     )
+
+
+_ALL = "CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o }"
+
+
+def get_graph(site: RequestContext, project: str) -> Response:
+    """Return the graph that is asked for by its short name, or by its IRI; or the default graph."""
+    site.memory.catch_up(project)  # raises for a project there is not
+    found = wire.arguments("graph", "default", "min_position")
+    graph = _graph(project, {name: value for name, value in found.items() if name != "min_position"})
+    wait_for_version(site, project, found)
+    media, form = negotiate({media: (media, form) for media, form in GRAPHS.items()})
+    data = site.memory.pool.answer(
+        project,
+        _ALL,
+        rows_as="json",
+        graph_as=_UNNAMED.get(form, form),
+        dataset=None if graph is None else Dataset([graph], []),
+        asker=wire.asker(),
+    )
+    return wire.document(data if graph is None else _named(data, graph, form), media)
+
+
+def refuse(site: RequestContext, project: str) -> Response:
+    """Raise PolicyDenied: no graph is written here."""
+    raise refused(f"{request.method} would change a graph")
+
+
+def _graph(project: str, found: Mapping[str, str]) -> str | None:
+    """Return the IRI of the graph that is asked for, None for the default one; raises what cannot be read or found."""
+    if len(found) != 1 or found.get("default", "") != "":
+        hint = f"give ?graph={'|'.join(_short(project))}, or ?default"
+        raise InvalidRequest("this names no graph, or more than one", hint=hint)
+    if "default" in found:
+        return None
+    name, known = found["graph"], _short(project)
+    if name in known.values():
+        return name
+    if name not in known:
+        near = get_close_matches(name, [*known, *known.values()], n=1) or known
+        raise NotFound(f"there is no graph {name!r} in {project}", hint=f"there is {', '.join(near)}")
+    return known[name]
+
+
+def _short(project: str) -> dict[str, str]:
+    """Return the IRI of each graph by its short name."""
+    return {**{name: graph_iri(project, name) for name in NAMES}, "ontology": ONTOLOGY_GRAPH}
+
+
+#: The formats that name the graph -> the one each is made of.
+_UNNAMED = {"nquads": "ntriples", "trig": "turtle"}
+
+
+def _named(data: bytes, graph: str, form: str) -> bytes:
+    """Return triples with the name of their graph, in the formats that have one."""
+    name = f"<{graph}>".encode()
+    if form == "nquads":
+        return b"".join(b"%s %s .\n" % (line[:-2].rstrip(), name) for line in data.splitlines())
+    if form == "trig":
+        lines = data.splitlines(keepends=True)
+        head = sum(1 for line in lines if line.startswith(b"@prefix "))
+        return b"".join([*lines[:head], name, b" {\n", *lines[head:], b"}\n"])
+    return data

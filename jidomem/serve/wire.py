@@ -1,23 +1,117 @@
-"""What goes over the wire: bodies within their limits, arguments that are all known, JSON, and problem documents."""
+"""What goes over the wire: bodies within their limits, arguments that are all known, JSON, and problem documents.
+
+Hints in the words of an interface: a command of jidomem becomes the request, or the tool, that does the same.
+
+The library names commands in its hints. Over HTTP and MCP a command is named only where nothing but a shell can put a
+refusal right, and the hint then says so.
+
+Which format of an answer is wanted most: the header Accept, and the fields that clients send beside it.
+
+Fields as a query string and a form have them, read strictly: nothing that cannot be read is guessed or left out.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from difflib import get_close_matches
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple, TypeVar
+from urllib.parse import quote, unquote_to_bytes
 
 import orjson
-from flask import Response, current_app, g, request
+from flask import Response, after_this_request, current_app, g, request
+from werkzeug.datastructures import MultiDict
 from werkzeug.http import parse_options_header
 
-from jidomem.entry import WriteResult
+from jidomem.base.clock import format_timestamp
 from jidomem.errors import InvalidRequest, JidomemError, NotServed, TooLarge
-from jidomem.intent import Receipt, parse_json
-from jidomem.moments import stamp
-from jidomem.serve.hints import for_requests
+from jidomem.records.entry import WriteResult
+from jidomem.records.intent import Receipt, parse_json
+
+_SHELL = "in a shell"
+_ANY_COMMAND = re.compile(
+    r"\bjidomem (?=(?:ask|backup|check|conflicts|import|init|log|mcp|ontology|policy|redact|reindex|restore|review"
+    r"|revise|root|serve|session|show|submit|token|trust|verify)\b)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command, as the pattern of how hints write it, with the request and the call that do the same.
+
+    Both are templates of the groups of the pattern; `PROJECT` stands for the project. A call that is empty is no tool.
+    """
+
+    pattern: str
+    request: str
+    call: str = ""
+
+
+_COMMANDS: Sequence[Command] = (
+    Command(
+        r"jidomem session start (\S+) --continues (\S+)",
+        r'POST /projects/PROJECT/sessions {"name": "\1", "continues": "\2"}',
+    ),
+    Command(r"jidomem session start (\S+)", r'POST /projects/PROJECT/sessions {"name": "\1"}'),
+    Command(r"jidomem session phase\|pause\|resume\|close", "PATCH /projects/PROJECT/sessions/NAME"),
+    Command(r"jidomem session list --all", "GET /projects/PROJECT/sessions?all=1"),
+    Command(r"jidomem session list", "GET /projects/PROJECT/sessions", "the tool ask with name active-sessions"),
+    Command(r"jidomem ask timeline", "GET /projects/PROJECT/queries/timeline", "the tool ask with name timeline"),
+    Command(r"jidomem ask\b(?! [a-z])", "GET /projects/PROJECT/queries", "the tool ask without a name"),
+    Command(r"jidomem log\b", "GET /projects/PROJECT/journal", "the tool ask with name commits"),
+    Command(r"jidomem show (\S+)", r"GET /projects/PROJECT/memories/\1", r"the tool why with id \1"),
+    Command(
+        r"jidomem governing (\S+)",
+        r"GET /projects/PROJECT/governing?file=\1",
+        r'the tool ask with name governing and params {"file": "\1"}',
+    ),
+    Command(
+        r"jidomem submit FILE, or memory\.writer\.submit_intent\(\.\.\.\)",
+        "POST /projects/PROJECT/intents",
+        "the tool remember",
+    ),
+)
+
+
+def for_requests(values: Mapping[str, Any], project: str) -> dict[str, Any]:
+    """Return the *values* of an error with the commands in its hints as requests about *project*."""
+    return _translated(values, [(each.pattern, each.request) for each in _COMMANDS], project)
+
+
+def for_tools(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the *values* of an error with the commands in its hints as calls of tools."""
+    return _translated(values, [(each.pattern, each.call) for each in _COMMANDS if each.call], "")
+
+
+def _translated(values: Mapping[str, Any], table: Sequence[tuple[str, str]], project: str) -> dict[str, Any]:
+    found = {**values, "hint": _hint(values["hint"], table, project)}
+    if "violations" in values:
+        found["violations"] = [{**each, "hint": _hint(each["hint"], table, project)} for each in values["violations"]]
+    return found
+
+
+def _hint(hint: str, table: Sequence[tuple[str, str]], project: str) -> str:
+    """Return *hint* with its commands by the *table*; those that are left are said to be for a shell.
+
+    >>> _hint("ask a curator; the rules: jidomem policy show", [], "p")
+    'ask a curator; the rules: in a shell, jidomem policy show'
+    """
+    if "jidomem " not in hint:
+        return hint
+    for pattern, instead in table:
+        while found := re.search(pattern, hint):
+            words = found.expand(instead).replace("PROJECT", quote(project))
+            hint = hint[: found.start()] + words + hint[found.end() :]
+    if _SHELL in hint:
+        return hint
+    if "run: jidomem " in hint:
+        return hint.replace("run: jidomem ", f"run {_SHELL}: jidomem ")
+    return _ANY_COMMAND.sub(f"{_SHELL}, jidomem ", hint)
+
 
 #: Where the application keeps its limits.
 LIMITS = "JIDOMEM_LIMITS"
@@ -50,7 +144,7 @@ def dump(value: Any) -> bytes:
 
 
 def _plain(value: Any) -> str:
-    return stamp(value) if isinstance(value, datetime) else str(value)
+    return format_timestamp(value) if isinstance(value, datetime) else str(value)
 
 
 def answer(value: Any, status: int = 200, **headers: str) -> Response:
@@ -217,3 +311,115 @@ _WRITTEN = {
     str: ("text", '"..."'), bool: ("truth", "true"), dict: ("object", '{"status": "Completed"}'),
     list: ("list", '["..."]'), int: ("whole number", "5"),
 }  # fmt: skip
+
+
+T = TypeVar("T")
+_PART = re.compile(r'(?:[^,"]|"(?:[^"\\]|\\.)*"?)+')
+_PIECE = re.compile(r'(?:[^;"]|"(?:[^"\\]|\\.)*"?)+')
+_NAME = re.compile(r"[\w!#$%&'*+.^`|~-]+/[\w!#$%&'*+.^`|~-]+|\*")
+#: Between 0 and 1; Java's own client writes `q=.2`.
+_QUALITY = re.compile(r"0?\.\d{1,3}|0\.?|1(?:\.0{0,3})?")
+
+
+class _Range(NamedTuple):
+    """A media range of the header: its name, and how much it is wanted."""
+
+    name: str
+    quality: float
+
+    def weight(self, offer: str) -> int:
+        """Return how closely it names *offer*: 0 where it does not, 3 where it names it alone."""
+        if self.name in ("*", "*/*"):
+            return 1
+        if self.name.endswith("/*"):
+            return 2 * offer.startswith(self.name[:-1])
+        return 3 * (self.name == offer)
+
+
+def negotiate(offers: Mapping[str, T]) -> T:
+    """Return what of *offers*, media type -> what it stands for, is wanted most by the header Accept.
+
+    Raises NotServed `not_acceptable` when nothing of it is wanted, InvalidRequest for a header that cannot be read.
+    """
+    after_this_request(_varying)
+    accept = request.headers.get("Accept", "*/*")
+    chosen = _chosen(accept, tuple(offers))
+    if chosen is None:
+        raise refusal(f"none of {accept}", offers)
+    return offers[chosen]
+
+
+def _varying(response: Response) -> Response:
+    response.vary.add("Accept")
+    return response
+
+
+def refusal(what: str, offers: Iterable[str]) -> NotServed:
+    """Return the refusal of *what*, which is none of the media types in *offers*."""
+    return NotServed(f"{what} can be had here", hint=f"accept one of: {', '.join(offers)}", code="not_acceptable")
+
+
+def named(values: Collection[str], names: Mapping[str, Collection[str]], offers: Mapping[str, T]) -> dict[str, T]:
+    """Return those of *offers* that one of *values* names: by a media type, several with commas, or one of *names*.
+
+    Raises InvalidRequest for a value that is neither, NotServed `not_acceptable` where none is offered.
+    """
+    wanted = {name for value in values for name in re.split(r"\s*,\s*", value.strip().lower())}
+    if unknown := next((name for name in wanted if name and name not in names and "/" not in name), None):
+        raise InvalidRequest(f"{unknown!r} is no format", hint=f"give one of: {', '.join(names)}, or a media type")
+    media = wanted.union(*(names.get(name, ()) for name in wanted))
+    found = {offer: what for offer, what in offers.items() if offer in media}
+    if not found:
+        raise refusal(f"none of {', '.join(values)}", offers)
+    return found
+
+
+@lru_cache(maxsize=256)
+def _chosen(accept: str, offers: tuple[str, ...]) -> str | None:
+    """Return the offer of the highest quality, the first where several have it; None when none is accepted."""
+    ranges = [_range(part) for part in _PART.findall(accept) if part.strip()]
+    if not ranges:
+        return offers[0]
+    qualities = {offer: _quality(offer, ranges) for offer in offers}
+    best = max(offers, key=lambda offer: qualities[offer])
+    return best if qualities[best] else None
+
+
+def _quality(offer: str, ranges: Iterable[_Range]) -> float:
+    """Return how much *offer* is wanted: the range that names it most closely decides."""
+    return max((each.weight(offer), each.quality) for each in [*ranges, _Range("*", 0.0)])[1]
+
+
+def _range(part: str) -> _Range:
+    name, *parameters = (piece.strip().lower() for piece in _PIECE.findall(part) or [""])
+    quality = next((piece[2:] for piece in parameters if piece.startswith("q=")), "1")
+    if not (_NAME.fullmatch(name) and _QUALITY.fullmatch(quality)):
+        raise InvalidRequest(
+            f"{part.strip()!r} of the header Accept is no media range", hint="write it so: Accept: text/csv, */*;q=0.5"
+        )
+    return _Range(name, float(quality))
+
+
+_WRONG = re.compile(rb"%(?![0-9A-Fa-f]{2}).{0,2}", re.DOTALL)
+
+
+def check(data: bytes, what: str) -> None:
+    """Raise InvalidRequest unless *data*, which *what* names, is percent-encoded UTF-8."""
+    if wrong := _WRONG.search(data):
+        raise InvalidRequest(
+            f"{what} has {wrong[0].decode('latin-1')!r} at byte {wrong.start()}, and a percent sign is followed by two"
+            " hexadecimal digits",
+            hint="write a percent sign as %25",
+        )
+    try:
+        unquote_to_bytes(data).decode()
+    except UnicodeDecodeError:
+        raise InvalidRequest(f"{what} is not UTF-8", hint="percent-encode the bytes of UTF-8: %C3%A9 for é") from None
+
+
+def read(data: bytes, what: str) -> MultiDict[str, str]:
+    """Return the values of each name, in their order; raises InvalidRequest for what `check` refuses."""
+    check(data, what)
+    pieces = filter(None, data.replace(b"+", b" ").split(b"&"))
+    pairs = ((unquote_to_bytes(part).decode() for part in piece.partition(b"=")[::2]) for piece in pieces)
+    return MultiDict([(name, value) for name, value in pairs])

@@ -1,1 +1,4 @@
-"""How memory is changed: the writer and its stages."""
+"""The write pipeline of an intent, from normalise to append.
+
+It imports the journal and the index. Start with `writer`.
+"""

@@ -11,18 +11,17 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from jidomem import conflict_keys
-from jidomem.active import is_accepted
-from jidomem.conflict_keys import CLASH, Convention, digest
+from jidomem.base.clock import parse_moment
+from jidomem.base.words import normal_text
 from jidomem.errors import ConflictItem
-from jidomem.intent import MemoryUpdateIntent
-from jidomem.moments import parse_moment
-from jidomem.terms import Term, bare, iri, literal, parts
-from jidomem.vocab import TYPE, jido, type_of
-from jidomem.words import normal_text
-from jidomem.write.kinds import family
+from jidomem.rdf.terms import Term, iri, literal, parse_literal, plain_value
+from jidomem.rdf.vocab import TYPE, jido, type_of
+from jidomem.records import active
+from jidomem.records.active import CLASH, Convention, digest, is_accepted
+from jidomem.records.intent import MemoryUpdateIntent
+from jidomem.write.canonical import family
+from jidomem.write.snapshot import ITEM_MARK, WriteSnapshot
 from jidomem.write.triples import names_a_thing
-from jidomem.write.view import ITEM_MARK, View
 
 #: Fields that say who, when and how, not what.
 NOT_CONTENT = {
@@ -42,7 +41,7 @@ WHY: Mapping[str, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Under:
+class UniqueKey:
     """A `jido:key` that is to have one holder: whatever of those in force under it are not *known* disagrees."""
 
     key: str
@@ -59,18 +58,18 @@ def keys(intent: MemoryUpdateIntent) -> dict[str, str]:
     said = ((name, value) for name, value in intent.fields() if value is not None and value != [])
     content = {name: _comparable(value) for name, value in said if name not in _LIKENED}
     content |= {"about": about, "extra_triples": _without_subject(intent)}
-    found = [f"identical:{digest(content)}", conflict_keys.duplicate(intent.type, intent.summary or "", topic, about)]
+    found = [f"identical:{digest(content)}", active.duplicate(intent.type, intent.summary or "", topic, about)]
     kind, scope = family(intent.type), intent.convention_scope
     if kind == "decision" and topic:
-        found.append(conflict_keys.overlapping_decision(topic))
+        found.append(active.overlapping_decision(topic))
     elif kind == "decision" and about:
         found.append(f"similar_decision:{digest(kind, about)}")
     elif kind == "fact" and topic:
-        found.append(conflict_keys.contradiction(topic, about))
+        found.append(active.contradiction(topic, about))
     if kind == "convention" and (name := normal_text(intent.convention_name or "")):
         found.append(f"convention_clash:{digest(('name', name), scope)}")
     if kind == "convention" and topic:
-        found.append(conflict_keys.convention_clash(topic, scope))
+        found.append(active.convention_clash(topic, scope))
     return {key: key.partition(":")[0] for key in found}
 
 
@@ -83,7 +82,7 @@ def value_keys(intent: MemoryUpdateIntent, is_functional: Callable[[Term], bool]
     }
 
 
-def identical(intent: MemoryUpdateIntent, found: Mapping[str, str], view: View) -> str | None:
+def identical(intent: MemoryUpdateIntent, found: Mapping[str, str], view: WriteSnapshot) -> str | None:
     """Return the memory in force that says exactly this, None when there is none or the intent replaces something.
 
     *found* are the `keys` of the intent. What is identical is a duplicate besides, and that is looked up anyway.
@@ -94,10 +93,10 @@ def identical(intent: MemoryUpdateIntent, found: Mapping[str, str], view: View) 
     same = literal(key_of["identical"])
     holders = view.subjects(jido("conflictKey"), literal(key_of["duplicate"]))
     alike = (each for each in holders if same in view.objects(each, jido("conflictKey")) and view.in_force(each))
-    return next(map(bare, alike), None)
+    return next(map(plain_value, alike), None)
 
 
-def proposed_already(intent: MemoryUpdateIntent, found: Mapping[str, str], view: View) -> str | None:
+def proposed_already(intent: MemoryUpdateIntent, found: Mapping[str, str], view: WriteSnapshot) -> str | None:
     """Return the proposal of the same agent that waits and says, replaces and stands beside exactly this; else None."""
     key_of = {kind: key for key, kind in found.items()}
     wanted = {
@@ -118,16 +117,16 @@ def proposed_already(intent: MemoryUpdateIntent, found: Mapping[str, str], view:
     for item in alike:
         waits = jido("Proposed") in view.objects(item, ITEM_MARK) and not view.has_ended(item)
         if waits and all(set(view.objects(item, name)) == values for name, values in wanted.items()):
-            return bare(item)
+            return plain_value(item)
     return None
 
 
 def detect(
     intent: MemoryUpdateIntent,
     found: Mapping[str, str],
-    view: View,
+    view: WriteSnapshot,
     is_functional: Callable[[Term], bool],
-    under: Under | None = None,
+    under: UniqueKey | None = None,
 ) -> tuple[list[ConflictItem], list[str]]:
     """Return what disagrees with the normal *intent* and is not settled by it, and warnings about what comes close.
 
@@ -145,7 +144,7 @@ def detect(
         if kind == "identical":
             continue
         for item in _holders(key, view):
-            other = bare(item)
+            other = plain_value(item)
             if other in settled or other in conflicts or not _overlap(intent, item, view):
                 continue
             if kind == "similar_decision":
@@ -154,7 +153,7 @@ def detect(
                 conflicts[other] = _conflict(kind, intent, other, view)
     for slot, value in value_keys(intent, is_functional).items() if can_be_active else ():
         for item in _holders(slot, view):
-            other = bare(item)
+            other = plain_value(item)
             differs = literal(value) not in view.objects(item, jido("conflictKey"))
             if other not in settled and differs and _overlap(intent, item, view):
                 conflicts.setdefault(other, _conflict("contradiction", intent, other, view))
@@ -164,10 +163,11 @@ def detect(
             conflicts.setdefault(other, _conflict("same_key", intent, other, view))
             alone.add(other)
     warnings += [
-        f"{bare(item)} is an active fact on the same topic that was not compared: {_summary(bare(item), view)};"
+        f"{plain_value(item)} is an active fact on the same topic that was not compared:"
+        f" {_summary(plain_value(item), view)};"
         " facts are compared with the same topic and the same about"
         for item in _uncompared(intent, view)
-        if bare(item) not in settled and bare(item) not in conflicts
+        if plain_value(item) not in settled and plain_value(item) not in conflicts
     ][:_MOST_WARNED]
     if not conflicts:
         return [], warnings
@@ -177,7 +177,7 @@ def detect(
     return [replace(found, resolve_with=settlement, coexists_with=beside) for found in conflicts.values()], warnings
 
 
-def _uncompared(intent: MemoryUpdateIntent, view: View) -> Iterable[Term]:
+def _uncompared(intent: MemoryUpdateIntent, view: WriteSnapshot) -> Iterable[Term]:
     """Yield the active facts on the topic of a fact that say something else of things that may be the same.
 
     One of the two names nothing in about, or both name a thing.
@@ -187,34 +187,34 @@ def _uncompared(intent: MemoryUpdateIntent, view: View) -> Iterable[Term]:
     about, summary = set(map(normal_text, intent.about)), normal_text(intent.summary or "")
     for item in sorted(view.subjects(jido("topic"), literal(intent.topic))):
         kinds = (type_of(kind) for kind in view.objects(item, TYPE))
-        if bare(item) in intent.coexists_with or not any(kind and family(kind) == "fact" for kind in kinds):
+        if plain_value(item) in intent.coexists_with or not any(kind and family(kind) == "fact" for kind in kinds):
             continue
-        theirs = {normal_text(bare(value)) for value in view.objects(item, jido("about"))}
+        theirs = {normal_text(plain_value(value)) for value in view.objects(item, jido("about"))}
         may_be_same = about != theirs and (not about or not theirs or about & theirs)
-        if may_be_same and view.is_active(item) and normal_text(_summary(bare(item), view)) != summary:
+        if may_be_same and view.is_active(item) and normal_text(_summary(plain_value(item), view)) != summary:
             yield item
 
 
-def rivals(item: Term, view: View) -> list[Term]:
+def rivals(item: Term, view: WriteSnapshot) -> list[Term]:
     """Return what is active and would disagree with the proposal *item*, were it asserted now, by the keys it carries.
 
     In the place of a memory that it was to replace, and that something else replaced meanwhile, it is that one.
     """
-    named = [bare(old) for field in ("supersedes", "invalidates") for old in view.objects(item, jido(field))]
+    named = [plain_value(old) for field in ("supersedes", "invalidates") for old in view.objects(item, jido(field))]
     found = [end for old in named if view.has_ended(iri(old)) and (end := end_of_chain(iri(old), view)) is not None]
-    if all(is_accepted(bare(status)) for status in view.objects(item, jido("decisionStatus"))):
-        found += (rival for rival in _by_keys(item, view) if bare(rival) not in named)
+    if all(is_accepted(plain_value(status)) for status in view.objects(item, jido("decisionStatus"))):
+        found += (rival for rival in _by_keys(item, view) if plain_value(rival) not in named)
     return [*dict.fromkeys(rival for rival in found if rival != item)]
 
 
-def _by_keys(item: Term, view: View) -> Iterable[Term]:
+def _by_keys(item: Term, view: WriteSnapshot) -> Iterable[Term]:
     """Yield the active memories that share a key with *item* and are not kept apart from it."""
     own = view.objects(item, jido("conflictKey"))
-    values = {key for key in own if bare(key).startswith("value-is:")}
+    values = {key for key in own if plain_value(key).startswith("value-is:")}
     beside = view.objects(item, jido("coexistsWith"))
     for key in sorted(own):
-        kind = bare(key).partition(":")[0]
-        for rival in _holders(bare(key), view) if kind in (*WHY, "value") else ():
+        kind = plain_value(key).partition(":")[0]
+        for rival in _holders(plain_value(key), view) if kind in (*WHY, "value") else ():
             if kind == "value":
                 differs = values.isdisjoint(view.objects(rival, jido("conflictKey")))
             else:
@@ -224,7 +224,7 @@ def _by_keys(item: Term, view: View) -> Iterable[Term]:
                 yield rival
 
 
-def _clashes(kind: str, intent: MemoryUpdateIntent, other: Term, view: View) -> bool:
+def _clashes(kind: str, intent: MemoryUpdateIntent, other: Term, view: WriteSnapshot) -> bool:
     """Return whether the shared key of *kind* is a disagreement: conventions may say the same, or hold elsewhere."""
     if kind != CLASH:
         return True
@@ -232,16 +232,16 @@ def _clashes(kind: str, intent: MemoryUpdateIntent, other: Term, view: View) -> 
     return own.clashes(_convention(other, view))
 
 
-def _convention(item: Term, view: View) -> Convention:
+def _convention(item: Term, view: WriteSnapshot) -> Convention:
     summary, level = view.first(item, jido("summary")), view.first(item, jido("hasEnforcementLevel"))
-    about = map(bare, view.objects(item, jido("about")))
-    return Convention.of(bare(summary) if summary else None, bare(level) if level else None, about)
+    about = map(plain_value, view.objects(item, jido("about")))
+    return Convention.of(plain_value(summary) if summary else None, plain_value(level) if level else None, about)
 
 
-def are_apart(item: Term, other: Term, view: View) -> bool:
+def are_apart(item: Term, other: Term, view: WriteSnapshot) -> bool:
     """Return whether *item*, said again beside *other*, says where it applies, and the other one is not there."""
     scope = view.first(item, jido("hasConventionScope"))
-    about = {normal_text(bare(value)) for value in view.objects(item, jido("about"))}
+    about = {normal_text(plain_value(value)) for value in view.objects(item, jido("about"))}
     return _is_elsewhere(scope, about, other, view)
 
 
@@ -258,7 +258,7 @@ def _without_subject(intent: MemoryUpdateIntent) -> list[Any]:
     return sorted((["this" if s == intent.iri else s, p, o] for s, p, o in intent.extra_triples), key=str)
 
 
-def _overlap(intent: MemoryUpdateIntent, item: Term, view: View) -> bool:
+def _overlap(intent: MemoryUpdateIntent, item: Term, view: WriteSnapshot) -> bool:
     """Return whether there is a moment at which *intent* and *item* are both valid.
 
     An intent that does not say from when it is valid is so from when it is said.
@@ -269,35 +269,35 @@ def _overlap(intent: MemoryUpdateIntent, item: Term, view: View) -> bool:
 
 
 def _moment(term: Term | None) -> datetime | None:
-    return None if term is None else parse_moment(parts(term).text)
+    return None if term is None else parse_moment(parse_literal(term).text)
 
 
-def _holders(key: str, view: View) -> list[Term]:
+def _holders(key: str, view: WriteSnapshot) -> list[Term]:
     return [item for item in view.subjects(jido("conflictKey"), literal(key)) if view.is_active(item)]
 
 
-def _unknown(under: Under, view: View) -> Iterable[str]:
+def _unknown(under: UniqueKey, view: WriteSnapshot) -> Iterable[str]:
     """Yield what is in force under the key and not known; what was redacted says nothing under it any more."""
     for item in view.subjects(jido("key"), literal(under.key)):
-        if bare(item) not in under.known and view.in_force(item) and _summary(bare(item), view):
-            yield bare(item)
+        if plain_value(item) not in under.known and view.in_force(item) and _summary(plain_value(item), view):
+            yield plain_value(item)
 
 
-def _summary(item: str, view: View) -> str:
+def _summary(item: str, view: WriteSnapshot) -> str:
     found = view.first(iri(item), jido("summary"))
-    return bare(found) if found else ""
+    return plain_value(found) if found else ""
 
 
-def _stale(intent: MemoryUpdateIntent, view: View) -> Iterable[tuple[ConflictItem, str | None]]:
+def _stale(intent: MemoryUpdateIntent, view: WriteSnapshot) -> Iterable[tuple[ConflictItem, str | None]]:
     """Yield a conflict for each named memory that has ended already, and what to name in its place."""
     for field in ("supersedes", "invalidates"):
         for other in getattr(intent, field):
             for inverse, word in (("supersededBy", "superseded"), ("invalidatedBy", "invalidated")):
                 for end in view.objects(iri(other), jido(inverse)):
                     latest = None if (field, word) == ("invalidates", "invalidated") else end_of_chain(end, view)
-                    why = f"{other} is already {word} by {bare(end)}"
+                    why = f"{other} is already {word} by {plain_value(end)}"
                     found = ConflictItem(other, "stale_supersession", _summary(other, view), why, {})
-                    yield found, bare(latest) if latest else None
+                    yield found, plain_value(latest) if latest else None
 
 
 def _settlement(
@@ -317,7 +317,7 @@ def _settlement(
     return {field: entries for field, entries in fields.items() if entries != getattr(intent, field)}
 
 
-def end_of_chain(item: Term, view: View) -> Term | None:
+def end_of_chain(item: Term, view: WriteSnapshot) -> Term | None:
     """Return what is in force at the end of the chain of successors, or brought back one of it; None for neither."""
     seen: set[Term] = set()
     todo = [item]
@@ -333,12 +333,12 @@ def end_of_chain(item: Term, view: View) -> Term | None:
     return None
 
 
-def of_one_origin(item: Term, other: Term, view: View) -> bool:
+def of_one_origin(item: Term, other: Term, view: WriteSnapshot) -> bool:
     """Return whether both took, in the end, the place of one memory: then one of them has to go."""
     return not _origins(item, view).isdisjoint(_origins(other, view))
 
 
-def _origins(item: Term, view: View) -> set[Term]:
+def _origins(item: Term, view: WriteSnapshot) -> set[Term]:
     """Return all that *item* took the place of, however many steps ago."""
     seen: set[Term] = set()
     todo = {item}
@@ -348,32 +348,34 @@ def _origins(item: Term, view: View) -> set[Term]:
     return seen
 
 
-def coexisting(item: Term, view: View) -> list[Term]:
+def coexisting(item: Term, view: WriteSnapshot) -> list[Term]:
     """Return what is in force of the memories *item* names in coexists_with, or of what replaced them."""
     ends = (end_of_chain(other, view) for other in view.objects(item, jido("coexistsWith")))
     return [end for end in ends if end is not None]
 
 
-def _coexists(intent: MemoryUpdateIntent, other: str, view: View) -> bool:
+def _coexists(intent: MemoryUpdateIntent, other: str, view: WriteSnapshot) -> bool:
     """Return whether *intent* names *other* in coexists_with and says where it applies, distinctly."""
     if other not in intent.coexists_with:
         return False
     scope = jido(intent.convention_scope) if intent.convention_scope is not None else None
     mine = set(map(normal_text, intent.about))
     # the other one may have said where it applies, beside what this one replaces
-    settled = any(bare(end) in intent.supersedes for end in coexisting(iri(other), view))
+    settled = any(plain_value(end) in intent.supersedes for end in coexisting(iri(other), view))
     return _is_elsewhere(scope, mine, iri(other), view, settled=settled)
 
 
-def _is_elsewhere(scope: Term | None, about: set[str], other: Term, view: View, *, settled: bool = False) -> bool:
+def _is_elsewhere(
+    scope: Term | None, about: set[str], other: Term, view: WriteSnapshot, *, settled: bool = False
+) -> bool:
     """Return whether *scope* or *about* tells a memory from *other*, which may have *settled* where it applies."""
     if scope is not None and scope != view.first(other, jido("hasConventionScope")):
         return True
-    theirs = {normal_text(bare(value)) for value in view.objects(other, jido("about"))}
+    theirs = {normal_text(plain_value(value)) for value in view.objects(other, jido("about"))}
     return bool((about or settled) and about != theirs)
 
 
-def _conflict(kind: str, intent: MemoryUpdateIntent, other: str, view: View) -> ConflictItem:
+def _conflict(kind: str, intent: MemoryUpdateIntent, other: str, view: WriteSnapshot) -> ConflictItem:
     summary = _summary(other, view)
     why = WHY[kind].format(iri=other, summary=summary, topic=intent.topic)
     if other in intent.coexists_with:

@@ -1,22 +1,381 @@
-"""Stage 1: bring an intent into its one written form.  Pure: the clock, the ids and the ontology are arguments."""
+"""Stage 1: bring an intent into its one written form.  Pure: the clock, the ids and the ontology are arguments.
+
+Tidy single values, and gather what cannot be tidied.  Pure; the tools stage 1 works with.
+
+The extra triples of an intent in their one written form.  Pure.
+
+References: the memories that an intent names by short ids or other names, written out as IRIs.  Pure.
+"""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from dataclasses import field as dataclass_field
 from datetime import datetime
 from typing import Any
 
-from jidomem import vocab
-from jidomem.errors import IntentRefused
-from jidomem.intent import LIST_FIELDS, MemoryUpdateIntent
-from jidomem.policy import LITERAL_LIMIT
-from jidomem.schema import Schema
-from jidomem.write import extra, names
-from jidomem.write.kinds import TYPE_SYNONYMS, choices_of, defaults_of
-from jidomem.write.tidy import MOMENTS, Tidy, shortly
+from jidomem.base.clock import parse_moment
+from jidomem.base.words import slug
+from jidomem.errors import IntentRefused, InvalidRequest, NotFound, TooLarge, Violation
+from jidomem.rdf import vocab
+from jidomem.rdf.terms import iri, plain_value
+from jidomem.records.intent import LIST_FIELDS, MemoryUpdateIntent
+from jidomem.records.policy import ENTRIES_LIMIT, LITERAL_LIMIT, LITERAL_MOST, TRIPLES_LIMIT
+from jidomem.schema.ontology import Schema
+from jidomem.write import canonical
+from jidomem.write.canonical import (
+    SYNONYMS,
+    TYPE_SYNONYMS,
+    choices_of,
+    defaults_of,
+    family,
+    is_absolute,
+    is_reference,
+    is_reserved,
+    is_short_id,
+    moment,
+)
+from jidomem.write.snapshot import WriteSnapshot
+
+MOMENTS = ("timestamp", "expires_on", "valid_from", "valid_until")
+_FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")  # what XML cannot hold either
+
+
+def shortly(value: Any) -> str:
+    """Return *value* as Python writes it, cut to 200 characters."""
+    try:
+        return repr(value)[:200]
+    except ValueError:  # a number of thousands of digits
+        return f"a very large {type(value).__name__}"
+
+
+def check_size(
+    name: str, text: str, most: int, instead: str = "summarise it, and name the full text in evidence"
+) -> None:
+    """Raise TooLarge for a text of more than *most* bytes of UTF-8, the hint saying what to do *instead*."""
+    if len(text) * 4 > most and (size := len(text.encode("utf-8", "replace"))) > most:
+        hint = instead
+        if size <= LITERAL_MOST:
+            hint += f"; or let who runs this memory write literal = {size} below [limits] of their own "
+            hint += "~/.config/jidomem/config.toml"
+        raise TooLarge(f"{name} has {size:,} bytes; a text holds at most {most:,}", hint=hint)
+
+
+def check_entries(intent: MemoryUpdateIntent) -> None:
+    """Raise TooLarge for a list of *intent* that has more entries than an intent may say; references are no matter."""
+    for name in ("about", "evidence", "alternatives"):
+        value = getattr(intent, name)
+        if isinstance(value, (list, tuple)) and len(value) > ENTRIES_LIMIT:
+            hint = "submit several intents, or name what the entries have in common"
+            raise TooLarge(f"{name} has {len(value):,} entries; it holds at most {ENTRIES_LIMIT:,}", hint=hint)
+
+
+@dataclass(slots=True)
+class FieldNormalizer:
+    """What is being tidied is refused here, value by value, so that one refusal lists them all."""
+
+    schema: Schema
+    literal: int = LITERAL_LIMIT
+    violations: list[Violation] = dataclass_field(default_factory=list)
+
+    def refuse(self, code: str, name: str, value: Any, message: str, **more: Any) -> None:
+        """Note that *value* of the field *name* breaks a rule."""
+        shown = value if isinstance(value, str) else shortly(value)
+        shown = ascii(shown[:200]) if _FORBIDDEN.search(shown) else shown
+        self.violations.append(Violation(code, message, field=name, value=shown, **more))
+
+    def field(self, name: str, value: Any) -> Any:
+        """Return the value of one field trimmed, blanks as None, lists element by element."""
+        if name in LIST_FIELDS:
+            return self._list(name, value)
+        if isinstance(value, str):
+            return self.text(name, value) or None
+        if value is None or (name == "confidence" and isinstance(value, (int, float))):
+            return value
+        if name in MOMENTS and isinstance(value, datetime):
+            return value.isoformat()
+        self.refuse("invalid_argument", name, value, f"{name} is text, not {type(value).__name__}")
+        return None
+
+    def _list(self, name: str, value: Any) -> list[Any]:
+        if value is None or value == []:
+            return []
+        if isinstance(value, str) and name != "extra_triples":
+            message = f"{name} is a list of texts, not one text"
+            self.refuse("invalid_argument", name, value, message, repair=canonical.put(name, [value]))
+            return []
+        if not isinstance(value, (list, tuple)):
+            self.refuse("invalid_argument", name, value, f"{name} is a list, not {type(value).__name__}")
+            return []
+        if name == "extra_triples":
+            return list(value)
+        found = []
+        for entry in value:
+            if isinstance(entry, str):
+                found.append(self.text(name, entry))
+            else:
+                self.refuse("invalid_argument", name, entry, f"{name} holds texts, not {type(entry).__name__}")
+        return canonical.unique(filter(None, found))
+
+    def text(self, name: str, value: str) -> str:
+        """Return *value* trimmed; refuses control characters and half characters, raises TooLarge for a long one."""
+        return self.verbatim(name, value).strip()
+
+    def verbatim(self, name: str, value: str) -> str:
+        """Return *value* as given, empty where it is refused; raises TooLarge for a long one."""
+        if value.isprintable() and len(value) * 4 <= self.literal:  # as most are
+            return value
+        check_size(name, value, self.literal)
+        if not value.isprintable() and (bad := _FORBIDDEN.search(value)):
+            what = (
+                "a control character" if bad[0] < " " else "a lone surrogate" if bad[0] < "\ue000" else "no character"
+            )
+            message = f"{name} holds {what}, U+{ord(bad[0]):04X}, at character {bad.start()}: leave it out"
+            self.refuse("invalid_argument", name, value, message)
+            return ""
+        return value
+
+    def reference(self, name: str, text: str, folder: str) -> str:
+        """Return the IRI *text* stands for: itself, a prefixed name, or a plain name below *folder*."""
+        if canonical.is_reference(text):
+            found = self.iri(name, text)
+            if canonical.is_reserved(found) and not re.match(f"{vocab.BASE}{folder}/[^/]+$|{vocab.JIDO}", found):
+                self.refuse("invalid_iri", name, text, f"{name} is a name, or an IRI below {vocab.BASE}{folder}/")
+            return found
+        plain = slug(text)
+        if not plain or len(plain) > 200:
+            self.refuse("invalid_iri", name, text, f"{name} needs a name of 1 to 200 letters and digits")
+        return f"{vocab.BASE}{folder}/{plain}"
+
+    def iri(self, name: str, text: str) -> str:
+        """Return *text* as an absolute IRI in its one written form, or refuse it with the form it should have."""
+        if (expanded := canonical.expand(text)) is not None:
+            return expanded
+        if canonical.is_absolute(text):
+            return text
+        form = canonical.written(text)
+        near = form if canonical.is_absolute(form) else None
+        self.refuse(
+            "invalid_iri",
+            name,
+            text,
+            f"{name} takes an absolute http, https or urn IRI in lower case and without spaces, not {text[:80]!r}",
+            nearest=near,
+            repair=canonical.swap(name, text, near) if near else None,
+        )
+        return text
+
+    def choice(self, name: str, given: str, allowed: tuple[str, ...], written: dict[str, str]) -> str:
+        """Return the one of *allowed* that *given* names; *written* gives further squashed forms of them."""
+        forms = {canonical.squash(one): one for one in allowed} | written
+        found = forms.get(canonical.squash(given))
+        if found is None:
+            meant = [one for one in SYNONYMS.get(canonical.squash(given), ()) if one in allowed]
+            near = meant[0] if meant else canonical.nearest(given, allowed)
+            self.refuse(
+                "shape_violation",
+                name,
+                given,
+                f"{name} is one of {', '.join(allowed)}, not {given!r}",
+                allowed=allowed,
+                nearest=near,
+                repair=canonical.put(name, near) if near else None,
+            )
+        return found or given
+
+
+_NAME = "extra_triples"
+#: How the literals of a datatype are written; what is not listed is not looked at.
+_LEXICAL = {
+    vocab.XSD + name: re.compile(pattern)
+    for name, pattern in {
+        "boolean": "true|false|1|0",
+        "integer": "[+-]?[0-9]+",
+        "decimal": r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)",
+        "dateTime": r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})?",
+        "date": r"[0-9]{4}-[0-9]{2}-[0-9]{2}(Z|[+-][0-9]{2}:[0-9]{2})?",
+    }.items()
+}
+#: Properties whose text is a pattern, in which each blank counts, and all whose text is stored as given.
+_PATTERNS = frozenset((f"{vocab.JIDO}forbidsPattern", f"{vocab.JIDO}requiresPattern"))
+_VERBATIM = _PATTERNS | {f"{vocab.JIDO}checkCommand"}
+_OBJECT_KEYS = ({"@id"}, {"@value"}, {"@value", "@type"}, {"@value", "@language"})
+
+
+def written(tidy: FieldNormalizer, given: list[Any], own: str) -> list[Any]:
+    """Return the triples *given* about *own* as [subject IRI, predicate IRI, {"@id"} or {"@value", "@type"}].
+
+    What has no such form is refused on *tidy*; raises TooLarge for more than 500 triples.
+    """
+    if len(given) > TRIPLES_LIMIT:
+        raise TooLarge(
+            f"{len(given)} extra triples; an intent holds at most {TRIPLES_LIMIT}", hint="submit several intents"
+        )
+    found = [triple for triple in (_triple(tidy, entry, own) for entry in given) if triple]
+    return [triple for n, triple in enumerate(found) if triple not in found[:n]]
+
+
+def _triple(tidy: FieldNormalizer, entry: Any, own: str) -> list[Any] | None:
+    if not isinstance(entry, (list, tuple)) or len(entry) not in (2, 3):
+        message = "an extra triple is [predicate, object] about this memory, or [subject, predicate, object]"
+        tidy.refuse("invalid_argument", _NAME, entry, message)
+        return None
+    subject, predicate, value = entry if len(entry) == 3 else (own, *entry)
+    for part in (subject, predicate):
+        if isinstance(part, str) and part.strip().startswith("_:"):
+            tidy.refuse("invalid_iri", _NAME, part, f"the blank node {part} has no name: give it an IRI")
+            return None
+        if not isinstance(part, str) or not (is_reference(part) or part == "this"):
+            message = "subject and predicate are IRIs, prefixed names such as jido:topic, or 'this'"
+            tidy.refuse("invalid_iri", _NAME, part, f"{message}, not {part!r:.80}")
+            return None
+    term = _object(tidy, tidy.iri(_NAME, predicate.strip()), value)
+    if term is None:
+        return None
+    return [own if subject == "this" else tidy.iri(_NAME, subject.strip()), tidy.iri(_NAME, predicate.strip()), term]
+
+
+def _object(tidy: FieldNormalizer, predicate: str, value: Any) -> dict[str, str] | None:
+    """Return an object's written form; text that is an IRI is one, other text takes the datatype of the property."""
+    if isinstance(value, Mapping):
+        return _spelt_out(tidy, predicate, value)
+    if isinstance(value, bool):
+        return {"@value": "true" if value else "false", "@type": vocab.XSD + "boolean"}
+    if isinstance(value, int) and abs(value) < 2**63:
+        return {"@value": str(value), "@type": vocab.XSD + "integer"}
+    if isinstance(value, float) and math.isfinite(value):
+        return {"@value": repr(value), "@type": vocab.XSD + "double"}
+    if predicate in _VERBATIM and isinstance(value, str):
+        return _spelt_out(tidy, predicate, {"@value": value})
+    if not isinstance(value, str) or not value.strip():
+        tidy.refuse("invalid_argument", _NAME, value, "an object is text, a finite number, a boolean or an IRI")
+        return None
+    if value.strip().startswith("_:"):
+        tidy.refuse("invalid_iri", _NAME, value, f"the blank node {value} has no name: give it an IRI")
+        return None
+    text = tidy.text(_NAME, value)
+    datatype = datatype_of(tidy, predicate)
+    if datatype is None and is_reference(text, prose=True):
+        return {"@id": tidy.iri(_NAME, text)}
+    if datatype == vocab.XSD + "dateTime":
+        text = moment(text) or text
+    return _typed(tidy, text, datatype or vocab.XSD + "string")
+
+
+def datatype_of(tidy: FieldNormalizer, predicate: str) -> str | None:
+    """Return the datatype *predicate* takes, None when it takes IRIs, anything, or is not ours."""
+    declared = tidy.schema.properties.get(iri(predicate))
+    found = [plain_value(term) for term in declared.range] if declared else []
+    return found[0] if len(found) == 1 and found[0].startswith(vocab.XSD) else None
+
+
+def _spelt_out(tidy: FieldNormalizer, predicate: str, value: Mapping[str, Any]) -> dict[str, str] | None:
+    """Return an object given as `{"@id": ...}` or `{"@value": ...}`; a literal of text keeps its blanks."""
+    if set(value) not in _OBJECT_KEYS or not all(isinstance(part, str) for part in value.values()):
+        message = 'an object is {"@id": IRI}, {"@value": text}, or {"@value": text} with "@type" or "@language"'
+        tidy.refuse("invalid_argument", _NAME, value, message)
+        return None
+    if "@id" in value:
+        name = value["@id"].strip()
+        return {"@id": name if is_short_id(name) else tidy.iri(_NAME, name)}
+    if not value["@value"].strip() and not (value["@value"] and predicate in _PATTERNS):
+        tidy.refuse("invalid_argument", _NAME, value, "an object that is text is not blank")
+        return None
+    datatype = tidy.iri(_NAME, value.get("@type", vocab.XSD + "string"))
+    is_text = datatype == vocab.XSD + "string" and predicate not in FIELD_OF  # fields are trimmed
+    text = tidy.verbatim(_NAME, value["@value"]) if is_text else tidy.text(_NAME, value["@value"])
+    if "@language" in value:
+        if not re.fullmatch(r"[A-Za-z]{1,8}(-[A-Za-z0-9]{1,8})*", value["@language"]):
+            tidy.refuse("invalid_argument", _NAME, value["@language"], "@language is a tag such as en-gb")
+            return None
+        return {"@value": text, "@language": value["@language"].lower()}
+    return _typed(tidy, text, datatype)
+
+
+def _typed(tidy: FieldNormalizer, text: str, datatype: str) -> dict[str, str] | None:
+    """Return a literal, or refuse one that is not written as its datatype has it."""
+    if not is_written(text, datatype):
+        tidy.refuse("shape_violation", _NAME, text, f"{text[:80]!r} is not written as a {datatype} is")
+        return None
+    return {"@value": text, "@type": datatype}
+
+
+def is_written(text: str, datatype: str) -> bool:
+    """Return whether *text* is what the literals of *datatype* look like, as far as that is known."""
+    pattern = _LEXICAL.get(datatype)
+    moment_only = datatype == vocab.XSD + "dateTime"
+    fits = pattern is None or (pattern.fullmatch(text) and (not moment_only or parse_moment(text)))
+    return not is_reserved(datatype) and bool(fits)
+
+
+def lift(triples: list[Any], values: dict[str, Any]) -> list[Any]:
+    """Return *triples* less those that say what a field of the intent says, put into *values* where that is free.
+
+    What is said of the new memory is then judged the same, whichever way it was said.
+    """
+    choices = choices_of(values["type"])
+    rest = []
+    for subject, predicate, value in triples:
+        field = FIELD_OF.get(predicate) if subject == values["iri"] else None
+        said = _said(field, value, choices.get(field)) if field else None
+        if field is None or said is None or (field == "status" and not _is_status_of(predicate, values["type"])):
+            rest.append([subject, predicate, value])
+        elif isinstance(values[field], list):
+            values[field] = [*dict.fromkeys([*values[field], said])]
+        elif values[field] in (None, said):
+            values[field] = said
+        else:
+            rest.append([subject, predicate, value])
+    return rest
+
+
+def _said(field: str, value: Mapping[str, str], allowed: tuple[str, ...] | None) -> str | None:
+    """Return what *field* would hold for an object in its written form, None where it cannot hold it."""
+    text = value.get("@id")
+    if text is None and value.get("@type") == vocab.XSD + _DATATYPE_OF.get(field, "string"):
+        text = value["@value"]
+        if field in MOMENTS and moment(text) != text:
+            return None
+    if allowed is None or text is None:
+        return text
+    name = text.removeprefix(vocab.JIDO)
+    return name if name in allowed else None
+
+
+def _is_status_of(predicate: str, kind: str | None) -> bool:
+    """Return whether *predicate* is where the status of a *kind* is written."""
+    family_ = family(kind or "")
+    return predicate == vocab.JIDO + {"task": "hasTaskStatus", "error": "hasErrorStatus"}.get(family_, "decisionStatus")
+
+
+_DATATYPE_OF: Mapping[str, str] = {"tracked_by": "anyURI", **dict.fromkeys(MOMENTS, "dateTime")}
+#: Properties that say what a field of the intent says -> the field.
+FIELD_OF: Mapping[str, str] = {
+    vocab.JIDO + name: field
+    for name, field in {
+        "hasTaskStatus": "status",
+        "hasErrorStatus": "status",
+        "decisionStatus": "status",
+        "severityLevel": "severity",
+        "conventionName": "convention_name",
+        "hasConventionScope": "convention_scope",
+        "hasEnforcementLevel": "enforcement_level",
+        "hasSourceType": "source_type",
+        "assignedTo": "assigned_to",
+        "rationale": "rationale",
+        "detailedExplanation": "detailed_explanation",
+        "topic": "topic",
+        "about": "about",
+        "trackedBy": "tracked_by",
+        "expiresOn": "expires_on",
+        "validFrom": "valid_from",
+        "validUntil": "valid_until",
+    }.items()
+}
+
 
 ITEM_LISTS = ("supersedes", "invalidates", "coexists_with", "revives")
 _FOLDERS = {
@@ -48,7 +407,7 @@ def normalize(
     Normalising a normal intent changes nothing. Raises IntentRefused listing every value that has no written form,
     and TooLarge for a text of more than *literal* bytes.
     """
-    tidy = Tidy(schema, literal)
+    tidy = FieldNormalizer(schema, literal)
     values: dict[str, Any] = {
         name: None if value is None or value == [] else tidy.field(name, value) for name, value in intent.fields()
     }
@@ -57,7 +416,7 @@ def normalize(
     given = dict(values)
     values["type"] = _kind(tidy, values["type"])
     values["iri"] = tidy.iri("iri", values["iri"]) if values["iri"] else f"{vocab.BASE}memory/{new_id()}"
-    values["extra_triples"] = extra.lift(extra.written(tidy, values["extra_triples"], values["iri"]), values)
+    values["extra_triples"] = lift(written(tidy, values["extra_triples"], values["iri"]), values)
     _timestamp(values, now)
     values["confidence"] = _confidence(tidy, values["confidence"])
     _choices(tidy, values)
@@ -73,25 +432,25 @@ def normalize(
     return Normal(MemoryUpdateIntent(**values), filled)
 
 
-def _kind(tidy: Tidy, given: str | None) -> str | None:
+def _kind(tidy: FieldNormalizer, given: str | None) -> str | None:
     """Return the type *given* names, None when it names none."""
     if given is None:
         return None
     if given in vocab.CLASS_OF_TYPE:
         return given
-    key = names.type_key(given)
+    key = canonical.type_key(given)
     key = vocab.TYPE_ALIASES.get(key, key)
     if key in vocab.CLASS_OF_TYPE:
         return key
     allowed = (*(name for name in vocab.CLASS_OF_TYPE if name != "deleted_marker"), *vocab.TYPE_ALIASES)
-    near = TYPE_SYNONYMS.get(key) or names.nearest(key, allowed)
+    near = TYPE_SYNONYMS.get(key) or canonical.nearest(key, allowed)
     message = f"{given!r} is not a type of memory" + (f"; did you mean {near!r}?" if near else "")
-    repair = names.put("type", near) if near else None
+    repair = canonical.put("type", near) if near else None
     tidy.refuse("unknown_type", "type", given, message, allowed=allowed, nearest=near, repair=repair)
     return None
 
 
-def _confidence(tidy: Tidy, given: Any) -> str | float | None:
+def _confidence(tidy: FieldNormalizer, given: Any) -> str | float | None:
     """Return a level, or the exact float from 0 to 1 that was given."""
     if given is None:
         return None
@@ -99,7 +458,7 @@ def _confidence(tidy: Tidy, given: Any) -> str | float | None:
         return str(given)
     number = given
     if isinstance(given, str):
-        level = names.squash(given)
+        level = canonical.squash(given)
         if level in vocab.CONFIDENCE:
             return level
         try:
@@ -109,9 +468,9 @@ def _confidence(tidy: Tidy, given: Any) -> str | float | None:
     if not isinstance(number, bool) and 0 <= number <= 1:
         return float(number)
     allowed = tuple(vocab.CONFIDENCE)
-    near = names.nearest(given, allowed) if isinstance(given, str) else None
+    near = canonical.nearest(given, allowed) if isinstance(given, str) else None
     message = f"confidence is low, medium, high or a number from 0 to 1, not {shortly(given)}"
-    repair = names.put("confidence", near) if near else None
+    repair = canonical.put("confidence", near) if near else None
     tidy.refuse("invalid_confidence", "confidence", given, message, allowed=allowed, nearest=near, repair=repair)
     return None
 
@@ -125,40 +484,140 @@ def _timestamp(values: dict[str, Any], now: datetime) -> None:
         values["timestamp"] = now.isoformat()
 
 
-def _choices(tidy: Tidy, values: dict[str, Any]) -> None:
+def _choices(tidy: FieldNormalizer, values: dict[str, Any]) -> None:
     """Settle the fields that take one of a few names; `project` will do for ProjectScope, `user` for UserSource."""
     for field, allowed in choices_of(values["type"]).items():
         if values[field] is not None and values[field] not in allowed:
-            short = {names.squash(re.sub("(Scope|Source)$", "", name)): name for name in allowed}
+            short = {canonical.squash(re.sub("(Scope|Source)$", "", name)): name for name in allowed}
             values[field] = tidy.choice(field, values[field], allowed, short)
 
 
-def _references(tidy: Tidy, values: dict[str, Any]) -> None:
+def _references(tidy: FieldNormalizer, values: dict[str, Any]) -> None:
     """Turn names into IRIs: the project, agents and sessions; evidence and about where they are one."""
     for field, folder in _FOLDERS.items():
         if values[field] is not None:
             values[field] = tidy.reference(field, values[field], folder)
     for field in filter(values.__getitem__, ITEM_LISTS):
-        values[field] = names.unique(
-            [tidy.iri(field, name) if names.is_reference(name) else name for name in values[field]]
+        values[field] = canonical.unique(
+            [tidy.iri(field, name) if canonical.is_reference(name) else name for name in values[field]]
         )
-    for field, plain in (("evidence", str), ("about", names.plain_path)):
-        values[field] = names.unique(
-            [tidy.iri(field, one) if names.is_reference(one, prose=True) else plain(one) for one in values[field]]
+    for field, plain in (("evidence", str), ("about", canonical.plain_path)):
+        values[field] = canonical.unique(
+            [tidy.iri(field, one) if canonical.is_reference(one, prose=True) else plain(one) for one in values[field]]
         )
     if values["tracked_by"] is not None and not values["tracked_by"].startswith(("http://", "https://")):
         tidy.refuse("invalid_iri", "tracked_by", values["tracked_by"], "tracked_by is a URL: start it with https://")
 
 
-def _moments(tidy: Tidy, values: dict[str, Any]) -> None:
+def _moments(tidy: FieldNormalizer, values: dict[str, Any]) -> None:
     """Settle the moments in UTC."""
     for field in MOMENTS:
         given = values[field]
         if given is None:
             continue
-        values[field] = names.moment(given)
+        values[field] = canonical.moment(given)
         if values[field] is None:
-            other = names.other_date(given)
+            other = canonical.other_date(given)
             message = f"{field} is an ISO 8601 date or moment such as 2026-11-21T08:00:00Z, not {given!r}"
-            repair = names.put(field, other) if other else None
+            repair = canonical.put(field, other) if other else None
             tidy.refuse("shape_violation", field, given, message, nearest=other, repair=repair)
+
+
+#: Fields that name memories beside texts and files: only a short id that a memory has is one.
+_MIXED = ("evidence", "about")
+Find = Callable[[str], str]
+
+
+def _find_none(name: str) -> str:
+    raise NotFound(f"{name!r} is not the IRI of a memory", hint="give its IRI")
+
+
+@dataclass(frozen=True, slots=True)
+class KnownMemories:
+    """The memories of a project that an intent may name.
+
+    `listed` returns the IRIs of all, to word a refusal. `find` returns the IRI of the memory that a short id or another
+    name stands for; it raises NotFound, with the candidates, where that is none or several. The default knows none.
+    """
+
+    listed: Callable[[], list[str]] = list
+    find: Find = _find_none
+
+
+def resolve(intent: MemoryUpdateIntent, view: WriteSnapshot, find: Find) -> MemoryUpdateIntent:
+    """Return the normal *intent* with each memory named by its IRI.
+
+    Raises IntentRefused for each name, in a field of memories, that stands for none or for several.
+    """
+    if not _has_names(intent):
+        return intent
+    violations: list[Violation] = []
+
+    def whole(field: str, name: str) -> str:
+        if is_reference(name):
+            return name
+        by_id = f"{vocab.BASE}memory/{name}"
+        if is_absolute(by_id) and view.is_item(iri(by_id)):  # perhaps one of this commit, which is not indexed yet
+            return by_id
+        try:
+            return find(name)
+        except (NotFound, InvalidRequest) as error:
+            violations.append(_unknown(field, name, error))
+            return name
+
+    changed: dict[str, Any] = {
+        field: [*dict.fromkeys(whole(field, name) for name in getattr(intent, field))] for field in ITEM_LISTS
+    }
+    for field in _MIXED:
+        changed[field] = [*dict.fromkeys(_by_short_id(name, find) for name in getattr(intent, field))]
+    changed["extra_triples"] = [
+        [subject, predicate, {"@id": whole("extra_triples", value["@id"])} if _is_name(value) else value]
+        for subject, predicate, value in intent.extra_triples
+    ]
+    if violations:
+        raise IntentRefused(violations)
+    return replace(intent, **changed)
+
+
+def without_names(intent: MemoryUpdateIntent) -> MemoryUpdateIntent:
+    """Return the normal *intent* without the references that are no IRIs."""
+    changed: dict[str, Any] = {field: [*filter(is_reference, getattr(intent, field))] for field in ITEM_LISTS}
+    changed["extra_triples"] = [triple for triple in intent.extra_triples if not _is_name(triple[2])]
+    return replace(intent, **changed)
+
+
+def _has_names(intent: MemoryUpdateIntent) -> bool:
+    return (
+        any(not is_reference(name) for field in ITEM_LISTS for name in getattr(intent, field))
+        or any(is_short_id(name) for field in _MIXED for name in getattr(intent, field))
+        or any(_is_name(value) for _, _, value in intent.extra_triples)
+    )
+
+
+def _is_name(value: dict[str, str]) -> bool:
+    return is_short_id(value.get("@id", ""))
+
+
+def _by_short_id(name: str, find: Find) -> str:
+    """Return the memory whose short id *name* is, else *name* itself: evidence may be the hash of a commit."""
+    if not is_short_id(name):
+        return name
+    try:
+        found = find(name)
+    except NotFound:
+        return name
+    return found if found.endswith(name) else name
+
+
+def _unknown(field: str, name: str, error: NotFound | InvalidRequest) -> Violation:
+    """Return the violation for *name*, which stands for no memory or for several: those are its allowed values."""
+    near = error.candidates if isinstance(error, NotFound) else ()
+    return Violation(
+        "unknown_reference",
+        error.detail,
+        field=field,
+        value=name,
+        allowed=near,
+        nearest=near[0] if len(near) == 1 else None,
+        hint=error.hint,
+    )

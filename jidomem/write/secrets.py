@@ -12,12 +12,12 @@ from itertools import chain, pairwise
 from operator import attrgetter
 from typing import NamedTuple
 
+from jidomem.base.regex import finder
 from jidomem.errors import Violation
-from jidomem.intent import MemoryUpdateIntent
-from jidomem.patterns import finder
-from jidomem.terms import Triple, is_iri, parts
-from jidomem.vocab import local_name
-from jidomem.write.names import MINTED
+from jidomem.rdf.terms import Triple, is_iri, parse_literal
+from jidomem.rdf.vocab import local_name
+from jidomem.records.intent import MemoryUpdateIntent
+from jidomem.write.canonical import MINTED
 
 
 class Form(NamedTuple):
@@ -344,7 +344,7 @@ def _said(entry: object) -> str:
 def screen_rows(rows: Iterable[Triple]) -> Iterator[tuple[str, Found]]:
     """Yield the property of each triple that says a likely secret, and what it is."""
     for _, predicate, value in rows:
-        found = find(value[1:-1] if is_iri(value) else parts(value).text)
+        found = find(value[1:-1] if is_iri(value) else parse_literal(value).text)
         if found is not None:
             yield local_name(predicate), found
 

@@ -1,4 +1,9 @@
-"""Stage 4: an intent as triples.  Pure: `describe` says what it is, `relate` what it replaces."""
+"""Stage 4: an intent as triples.  Pure: `describe` says what it is, `relate` what it replaces.
+
+A memory as the intent that would say it again.  Pure over rows: the way back from triples to an intent.
+
+Work sessions: opened once, moved by events, never rewritten.  Pure over rows.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +13,29 @@ from typing import Any
 
 from pyoxigraph import RdfFormat, parse
 
-from jidomem import vocab
-from jidomem.conflict_keys import digest
-from jidomem.errors import IntentRefused, Violation
-from jidomem.intent import MemoryUpdateIntent
-from jidomem.moments import stamp
-from jidomem.policy import AgentPolicy, Policy
-from jidomem.terms import Term, Triple, boolean, date_time, decimal, iri, line, literal
-from jidomem.vocab import TYPE, jido
-from jidomem.write.kinds import DECISIONS, ERRORS
-from jidomem.write.view import View
+from jidomem.base.clock import format_timestamp
+from jidomem.errors import IntentRefused, NotFound, Violation
+from jidomem.rdf import vocab
+from jidomem.rdf.terms import (
+    Term,
+    Triple,
+    boolean,
+    date_time,
+    decimal,
+    integer,
+    iri,
+    is_iri,
+    literal,
+    ntriples_line,
+    parse_literal,
+    plain_value,
+)
+from jidomem.rdf.vocab import TYPE, jido
+from jidomem.records.active import digest
+from jidomem.records.intent import MemoryUpdateIntent
+from jidomem.records.policy import AgentPolicy, Policy
+from jidomem.write.canonical import DECISIONS, ERRORS, is_absolute, moment, nearest, put, squash
+from jidomem.write.snapshot import WriteSnapshot
 
 #: Where each text field of an intent is written.
 TEXTS: Mapping[str, str] = {
@@ -89,7 +107,7 @@ def relate(intent: MemoryUpdateIntent, status: Term, conflicting: Iterable[str] 
     return links
 
 
-def stubs(intent: MemoryUpdateIntent, view: View, policy: Policy, now: datetime) -> list[Triple]:
+def stubs(intent: MemoryUpdateIntent, view: WriteSnapshot, policy: Policy, now: datetime) -> list[Triple]:
     """Return the descriptions of the project, agents and session this intent is the first to name.
 
     The session of a memory without a timestamp began *now*.
@@ -106,7 +124,7 @@ def stubs(intent: MemoryUpdateIntent, view: View, policy: Policy, now: datetime)
             triples += agent_stub(iri(agent), policy.agents.get(name_of(iri(agent)), AgentPolicy()))
     session = iri(intent.asserted_in)
     if not view.describes(session):
-        triples += session_stub(session, project, iri(intent.asserted_by), intent.timestamp or stamp(now))
+        triples += session_stub(session, project, iri(intent.asserted_by), intent.timestamp or format_timestamp(now))
     return triples
 
 
@@ -166,7 +184,7 @@ def value_of(entry: str) -> Term:
 def read_back(triples: Iterable[Triple]) -> None:
     """Raise IntentRefused `invalid_iri` unless a strict parser reads exactly *triples* back."""
     built = set(triples)
-    text = "\n".join(line(triple) for triple in built)
+    text = "\n".join(ntriples_line(triple) for triple in built)
     try:
         parsed = {(str(q.subject), str(q.predicate), str(q.object)) for q in parse(text, format=RdfFormat.N_TRIPLES)}
     except SyntaxError as error:
@@ -174,7 +192,7 @@ def read_back(triples: Iterable[Triple]) -> None:
         message = f"{error.msg}: {bad[:300]}"
         raise IntentRefused([Violation("invalid_iri", message, field="extra_triples", value=bad[:300])]) from error
     if parsed != built:
-        changed = line(sorted(built - parsed)[0])
+        changed = ntriples_line(sorted(built - parsed)[0])
         message = f"this does not read back as it was written: {changed[:300]}"
         raise IntentRefused([Violation("invalid_iri", message, field="extra_triples", value=changed[:300])])
 
@@ -243,3 +261,220 @@ def _alternatives(intent: MemoryUpdateIntent, item: Term) -> list[Triple]:
             *_provenance(intent, node),
         ]
     return triples
+
+
+#: What a field says once and a memory may say again in an extra triple.
+_MAY_REPEAT: Mapping[str, str] = {"assignedTo": "assigned_to", "trackedBy": "tracked_by"}
+_STATUS = ("hasTaskStatus", "hasErrorStatus", "decisionStatus")
+_ITEMS: Mapping[str, str] = {
+    "supersedes": "supersedes",
+    "invalidates": "invalidates",
+    "coexistsWith": "coexists_with",
+    "revives": "revives",
+}
+#: Written by the writer, or by what came later; an intent does not say them.
+_NOT_SAID = {
+    jido(name)
+    for name in (
+        "recordedAt", "recordedIn", "hasAssertionStatus", "conflictKey", "conflictsWith", "requestDigest", "receipt",
+        "idempotencyKey", "supersededBy", "invalidatedBy", "hasConfidence", "confidenceValue", "aboutBlob",
+        "confirmedBy", "quarantined", "proposedBecause",
+    )
+}  # fmt: skip
+
+
+def restated_in(view: WriteSnapshot, item: str) -> dict[str, Any]:
+    """Return the intent that would say the memory *item* again; raises NotFound when there is no such memory."""
+    if not is_absolute(item) or not view.is_item(iri(item)):
+        raise NotFound(f"{item} is no memory of this project", hint="list them with: jidomem ask timeline")
+    rows = view.about(iri(item))
+    pointed = {value for _, predicate, value in rows if predicate in (jido("derivedFrom"), jido("hasAlternative"))}
+    labels = {node: plain_value(text) for node in pointed if (text := _text_of(node, view))}
+    return restate(iri(item), rows, labels)
+
+
+def restate(item: Term, rows: Iterable[Triple], label_of: Mapping[Term, str]) -> dict[str, Any]:
+    """Return the intent that says what *rows*, the triples about *item*, say of it.
+
+    *label_of* gives the text of the evidence and alternatives *item* points at, so that they come back as texts.
+    What no field says becomes an extra triple.
+    """
+    values: dict[str, Any] = {"iri": plain_value(item)}
+    rows = sorted(rows, key=_in_order)
+    for _, predicate, value in rows:
+        if predicate == TYPE and (kind := vocab.type_of(value)):
+            values["type"] = kind
+            continue
+        if predicate in _NOT_SAID:
+            continue
+        _say(values, predicate, value, label_of)
+    _confidence(values, rows)
+    if values.get("type") in DECISIONS and isinstance(values.get("status"), str):
+        values["status"] = values["status"].lower()
+    return values
+
+
+def _text_of(node: Term, view: WriteSnapshot) -> str | None:
+    """Return the text a piece of evidence or an alternative was given as; None for what has an IRI of its own."""
+    if "/alternatives/" in node:
+        return view.first(node, jido("summary"))
+    return view.first(node, vocab.LABEL) if node.startswith(f"<{vocab.BASE}evidence/") else None
+
+
+def _in_order(row: Triple) -> tuple[Term, int, Term]:
+    """Return what rows are sorted by: alternatives by their number, all else by its value."""
+    _, predicate, value = row
+    return predicate, len(value) if predicate == jido("hasAlternative") else 0, value
+
+
+def _say(values: dict[str, Any], predicate: Term, value: Term, label_of: Mapping[Term, str]) -> None:
+    """Put one triple into the field that says it."""
+    name = vocab.local_name(predicate) if predicate.startswith(f"<{vocab.JIDO}") else ""
+    plain = plain_value(value)
+    if _MAY_REPEAT.get(name) in values:
+        values.setdefault("extra_triples", []).append([plain_value(predicate), object_of(value)])
+    elif name in _FIELD_OF_TEXT:
+        values.setdefault(_FIELD_OF_TEXT[name], plain)
+    elif name in _FIELD_OF_IRI:
+        values.setdefault(_FIELD_OF_IRI[name], plain)
+    elif name in _FIELD_OF_NAME or name in _STATUS:
+        values.setdefault(_FIELD_OF_NAME.get(name, "status"), vocab.local_name(plain))
+    elif name in _ITEMS:
+        values.setdefault(_ITEMS[name], []).append(plain)
+    elif name == "about":
+        values.setdefault("about", []).append(plain)
+    elif name == "trackedBy":
+        values.setdefault("tracked_by", plain)
+    elif name == "derivedFrom":
+        values.setdefault("evidence", []).append(label_of.get(value, plain))
+    elif name == "hasAlternative" and plain.startswith(f"{values['iri']}/alternatives/"):
+        values.setdefault("alternatives", []).append(label_of.get(value, plain))
+    else:
+        values.setdefault("extra_triples", []).append([plain_value(predicate), object_of(value)])
+
+
+def object_of(term: Term) -> dict[str, str]:
+    """Return a term in the object form of extra triples."""
+    if is_iri(term):
+        return {"@id": plain_value(term)}
+    text, datatype, language = parse_literal(term)
+    return {"@value": text, "@language": language} if language else {"@value": text, "@type": datatype}
+
+
+def _confidence(values: dict[str, Any], rows: Iterable[Triple]) -> None:
+    """Set the exact confidence where one was given, else the level."""
+    found = {predicate: value for _, predicate, value in rows}
+    if (exact := found.get(jido("confidenceValue"))) is not None:
+        values["confidence"] = float(parse_literal(exact).text)
+    elif (level := found.get(jido("hasConfidence"))) is not None:
+        values["confidence"] = vocab.local_name(level).lower()
+
+
+_FIELD_OF_TEXT = {name: field for field, name in [*TEXTS.items(), *MOMENTS.items()]}
+_FIELD_OF_IRI = {name: field for field, name in IRIS.items()}
+_FIELD_OF_NAME = {name: field for field, name in NAMES.items()}
+#: What an intent says once at most.
+SAID_ONCE = frozenset(
+    map(jido, (*_FIELD_OF_TEXT, *_FIELD_OF_IRI, *_FIELD_OF_NAME, *_STATUS, "hasConfidence", "confidenceValue"))
+) - frozenset(map(jido, _MAY_REPEAT))
+
+
+ENDED = ("Closed", "Abandoned")
+
+
+def state(session: Term, view: WriteSnapshot) -> str | None:
+    """Return the status a session is in: its newest event's, else its first; None for a session nobody opened."""
+    newest = (0, view.first(session, jido("hasStatus")))
+    for event in view.subjects(jido("ofSession"), session):
+        status = view.first(event, jido("toStatus"))
+        if status is not None:
+            newest = max(newest, (_number(event, view), status))
+    return vocab.local_name(newest[1]) if newest[1] else None
+
+
+def opened(
+    session: Term, project: Term, agent: Term, at: str, *, continues: Term | None, view: WriteSnapshot
+) -> list[Triple]:
+    """Return the triples that open *session* at *at*; raises IntentRefused when it exists, NotFound for *continues*."""
+    if view.describes(session):
+        raise IntentRefused(
+            [Violation("iri_exists", f"{session[1:-1]} was opened already", field="session", value=session[1:-1])],
+            hint="choose another name, or move this one with: jidomem session phase|pause|resume|close",
+        )
+    triples = session_stub(session, project, agent, at)
+    if continues is not None:
+        if not view.describes(continues):
+            raise NotFound(f"no session {continues[1:-1]}", hint="list them with: jidomem session list")
+        triples += [
+            (session, jido("continuesSession"), continues),
+            (session, jido("hasPreviousSession"), continues),
+        ]
+    return triples
+
+
+def moved(
+    session: Term, agent: Term, at: str, *, status: str | None = None, phase: str | None = None, view: WriteSnapshot
+) -> list[Triple]:
+    """Return the event that gives *session* a status or a phase, and its end where the status ends it.
+
+    Raises NotFound for a session nobody opened, IntentRefused for one that has ended and for an unknown phase.
+    """
+    now = state(session, view)
+    if now is None:
+        raise NotFound(f"no session {session[1:-1]}", hint="open it with: jidomem session start NAME")
+    if now in ENDED:
+        raise IntentRefused(
+            [Violation("shape_violation", f"{session[1:-1]} has ended ({now})", field="session", value=session[1:-1])],
+            hint="open a new one with: jidomem session start NAME --continues " + vocab.local_name(session),
+        )
+    number = 1 + max((_number(e, view) for e in view.subjects(jido("ofSession"), session)), default=0)
+    event = iri(f"{session[1:-1]}/events/{number}")
+    triples = [
+        (event, TYPE, jido("SessionEvent")),
+        (event, jido("ofSession"), session),
+        (event, jido("eventNumber"), integer(number)),
+        (event, jido("causedBy"), agent),
+    ]
+    if status is not None:
+        triples.append((event, jido("toStatus"), jido(status)))
+        if status in ENDED:
+            started = view.first(session, jido("startedAt"))  # a moment given by an agent, or by a clock since set back
+            ended = max(at, moment(plain_value(started)) or at) if started else at
+            triples.append((session, jido("endedAt"), date_time(ended)))
+    if phase is not None:
+        triples.append((event, jido("toPhase"), jido(phase)))
+    return triples
+
+
+def phase_of(name: str) -> str:
+    """Return the phase *name* stands for (`review`, `ReviewPhase`); raises IntentRefused naming the nearest one."""
+    return _one_of("phase", name, {phase.removesuffix("Phase"): phase for phase in vocab.SESSION_PHASE})
+
+
+def status_of(name: str) -> str:
+    """Return the status *name* stands for (`paused`, `Paused`); raises IntentRefused naming the nearest one."""
+    return _one_of("status", name, {status: status for status in vocab.SESSION_STATUS})
+
+
+def _one_of(field: str, name: str, known: Mapping[str, str]) -> str:
+    """Return the value of *known* whose key, or itself, is *name* in any spelling."""
+    forms = {squash(form): value for short, value in known.items() for form in (short, value)}
+    found = forms.get(squash(name))
+    if found is None:
+        allowed = tuple(known.values())
+        near = nearest(name, allowed)
+        message = f"{field} is one of {', '.join(allowed)}, not {name!r}"
+        repair = put(field, near) if near else None
+        raise IntentRefused(
+            [
+                Violation(
+                    "shape_violation", message, field=field, value=name, allowed=allowed, nearest=near, repair=repair
+                )
+            ]
+        )
+    return found
+
+
+def _number(event: Term, view: WriteSnapshot) -> int:
+    found = view.first(event, jido("eventNumber"))
+    return int(parse_literal(found).text) if found else 0

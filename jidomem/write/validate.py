@@ -6,23 +6,32 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import lru_cache
 
-from jidomem import vocab
+from jidomem.base.clock import parse_moment
+from jidomem.base.regex import unsearchable
+from jidomem.base.words import misspelling_of
 from jidomem.errors import IntentRefused, Violation
-from jidomem.intent import FIELDS, MemoryUpdateIntent
-from jidomem.judge import Finding
-from jidomem.moments import parse_moment
-from jidomem.patterns import unsearchable
-from jidomem.policy import Policy
-from jidomem.schema import Schema
-from jidomem.terms import Term, Triple, bare, iri, is_iri, literal, parts
-from jidomem.vocab import TYPE, jido
-from jidomem.words import misspelling_of
-from jidomem.write.extra import FIELD_OF as FIELD_OF_EXTRA
-from jidomem.write.kinds import CONVENTIONS, DECISIONS, ERRORS, other_kind
-from jidomem.write.names import RESERVED, is_absolute, is_ours, is_reserved, put, swap
-from jidomem.write.normalize import ITEM_LISTS
-from jidomem.write.tidy import check_size
-from jidomem.write.view import View
+from jidomem.rdf import vocab
+from jidomem.rdf.terms import Term, Triple, iri, is_iri, literal, parse_literal, plain_value
+from jidomem.rdf.vocab import TYPE, jido
+from jidomem.records.intent import FIELDS, MemoryUpdateIntent
+from jidomem.records.policy import Policy
+from jidomem.schema.ontology import Schema
+from jidomem.schema.shacl import Finding
+from jidomem.write.canonical import (
+    CONVENTIONS,
+    DECISIONS,
+    ERRORS,
+    RESERVED,
+    is_absolute,
+    is_ours,
+    is_reserved,
+    other_kind,
+    put,
+    swap,
+)
+from jidomem.write.normalize import FIELD_OF as FIELD_OF_EXTRA
+from jidomem.write.normalize import ITEM_LISTS, check_size
+from jidomem.write.snapshot import WriteSnapshot
 
 REQUIRED = ("type", "summary", "applies_to_project", "asserted_by", "asserted_in", "confidence")
 #: Fields only some kinds can honour.
@@ -137,7 +146,9 @@ def _missing(name: str, project: str) -> Violation:
     )
 
 
-def check_references(intent: MemoryUpdateIntent, view: View, policy: Policy, known: Callable[[], list[str]]) -> None:
+def check_references(
+    intent: MemoryUpdateIntent, view: WriteSnapshot, policy: Policy, known: Callable[[], list[str]]
+) -> None:
     """Raise IntentRefused unless the IRI is fresh and everything named in the memory's own namespace exists.
 
     *known* gives the IRIs of all memories; it is called only to name the nearest one in a refusal.
@@ -177,7 +188,7 @@ def check_references(intent: MemoryUpdateIntent, view: View, policy: Policy, kno
         raise IntentRefused(violations)
 
 
-def check_extra_triples(intent: MemoryUpdateIntent, view: View, schema: Schema) -> None:
+def check_extra_triples(intent: MemoryUpdateIntent, view: WriteSnapshot, schema: Schema) -> None:
     """Raise IntentRefused unless the extra triples keep to the new memory and to entities no one else describes."""
     violations = []
     own = vocab.type_uri(intent.type or "")
@@ -227,7 +238,7 @@ def check_patterns(intent: MemoryUpdateIntent) -> None:
         raise IntentRefused(violations)
 
 
-def check_reason(intent: MemoryUpdateIntent, described: Iterable[Triple], view: View) -> None:
+def check_reason(intent: MemoryUpdateIntent, described: Iterable[Triple], view: WriteSnapshot) -> None:
     """Raise IntentRefused unless an intent that ends what another agent asserted or confirmed says why.
 
     Its `reason` says so, or a `rationale` that is not the old one. A memory that is confirmed, a task and an error
@@ -251,7 +262,7 @@ def check_reason(intent: MemoryUpdateIntent, described: Iterable[Triple], view: 
         raise IntentRefused(violations)
 
 
-def _goes_on(intent: MemoryUpdateIntent, described: Iterable[Triple], item: Term, view: View) -> bool:
+def _goes_on(intent: MemoryUpdateIntent, described: Iterable[Triple], item: Term, view: WriteSnapshot) -> bool:
     """Return whether *intent* says what *item* said, but for who says it on what evidence, and the state of work."""
     free = _NOT_THE_MATTER | (_OF_WORK if intent.type in {"task", *ERRORS} else frozenset())
     expires, now = parse_moment(intent.expires_on), parse_moment(intent.timestamp)
@@ -265,8 +276,8 @@ def _goes_on(intent: MemoryUpdateIntent, described: Iterable[Triple], item: Term
 
 def _value(term: Term) -> object:
     """Return what *term* stands for: a store may write a moment in another form."""
-    is_moment = not is_iri(term) and parts(term).datatype == vocab.XSD + "dateTime"
-    return parse_moment(parts(term).text) if is_moment else term
+    is_moment = not is_iri(term) and parse_literal(term).datatype == vocab.XSD + "dateTime"
+    return parse_moment(parse_literal(term).text) if is_moment else term
 
 
 def check_declared(rows: Iterable[Triple], schema: Schema, literal: int, made: frozenset[Term]) -> None:
@@ -283,15 +294,15 @@ def check_declared(rows: Iterable[Triple], schema: Schema, literal: int, made: f
         item = predicate == TYPE and (schema.is_a(value, jido("MemoryItem")) or value in made)
         if ours or item or predicate in _WRITERS_TERMS or predicate in said_of_made:
             what = f"a {_short(value)}" if predicate == TYPE else _short(predicate)
-            message = f"{bare(subject)} {what}: only the writer says this"
-            raise IntentRefused([broken_triple(bare(subject), message)])
+            message = f"{plain_value(subject)} {what}: only the writer says this"
+            raise IntentRefused([broken_triple(plain_value(subject), message)])
         if not is_iri(value):
-            check_size(f"{bare(subject)} {name}", parts(value).text, literal)
+            check_size(f"{plain_value(subject)} {name}", parse_literal(value).text, literal)
 
 
 def _short(term: Term) -> str:
     """Return the name of a term of ours behind `jido:`, of another one all of it."""
-    return bare(term).replace(vocab.JIDO, "jido:")
+    return plain_value(term).replace(vocab.JIDO, "jido:")
 
 
 @lru_cache(maxsize=16)
@@ -301,7 +312,7 @@ def _said_of(made: frozenset[Term], schema: Schema) -> frozenset[Term]:
     return frozenset(term for term, declared in properties if declared.domain and declared.domain <= made)
 
 
-def judge_shapes(triples: list[Triple], focus: Iterable[Term], view: View, judge: Judge) -> list[str]:
+def judge_shapes(triples: list[Triple], focus: Iterable[Term], view: WriteSnapshot, judge: Judge) -> list[str]:
     """Return the judge's warnings; raise IntentRefused when a shape is violated.
 
     The judge sees the triples of the intent, what is known of their subjects already, and the types of what they
@@ -321,8 +332,8 @@ def judge_shapes(triples: list[Triple], focus: Iterable[Term], view: View, judge
                 "shape_violation",
                 finding.message,
                 field=_named_field(finding.message) or field_of(finding.path),
-                shape=bare(finding.shape),
-                value=bare(finding.value) if finding.value else None,
+                shape=plain_value(finding.shape),
+                value=plain_value(finding.value) if finding.value else None,
                 hint=finding.message.partition(": ")[2].rstrip("."),
             )
         )
@@ -367,7 +378,7 @@ FIELD_OF: Mapping[str, str] = {
 }
 
 
-def _own_iri(intent: MemoryUpdateIntent, view: View) -> Iterable[Violation]:
+def _own_iri(intent: MemoryUpdateIntent, view: WriteSnapshot) -> Iterable[Violation]:
     own = intent.iri or ""
     memory = vocab.BASE + "memory/"
     if own.startswith(RESERVED) and not (own.startswith(memory) and "/" not in own[len(memory) :] and own != memory):
@@ -409,7 +420,7 @@ def _unknown_item(field: str, other: str, known: list[str]) -> Violation:
     )
 
 
-def _undeclared(intent: MemoryUpdateIntent, view: View, policy: Policy) -> Iterable[Violation]:
+def _undeclared(intent: MemoryUpdateIntent, view: WriteSnapshot, policy: Policy) -> Iterable[Violation]:
     """Yield a violation for each agent and session a strict project has not heard of; its policy names agents too."""
     for field in ("asserted_by", "assigned_to"):
         if (value := getattr(intent, field)) is not None:
@@ -419,7 +430,7 @@ def _undeclared(intent: MemoryUpdateIntent, view: View, policy: Policy) -> Itera
         yield _not_declared("asserted_in", value, f"open it with: jidomem session start {vocab.local_name(value)}")
 
 
-def undeclared_agent(field: str, agent: str, view: View, policy: Policy) -> Iterable[Violation]:
+def undeclared_agent(field: str, agent: str, view: WriteSnapshot, policy: Policy) -> Iterable[Violation]:
     """Yield a violation where a strict project has not heard of *agent*, an IRI."""
     name = vocab.local_name(agent)
     if policy.strict and name not in policy.agents and not view.types(iri(agent)):

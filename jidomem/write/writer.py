@@ -7,19 +7,18 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from jidomem import vocab
+from jidomem.base.clock import format_timestamp
 from jidomem.errors import IntentRefused, InvalidRequest, PolicyDenied, Violation
-from jidomem.intent import Receipt
-from jidomem.journal.files import Stream
-from jidomem.moments import stamp
-from jidomem.terms import Term, Triple, bare, boolean, iri, literal
-from jidomem.version import Version
-from jidomem.vocab import jido
-from jidomem.write import permission, session, validate
-from jidomem.write.history import HistoryWriter
-from jidomem.write.line import JudgeFn
-from jidomem.write.stages import Judged, Proposal
-from jidomem.write.view import View
+from jidomem.journal.journal import Stream
+from jidomem.rdf import vocab
+from jidomem.rdf.terms import Term, Triple, boolean, iri, literal, plain_value
+from jidomem.rdf.vocab import jido
+from jidomem.records.intent import Receipt, Version
+from jidomem.write import permissions, triples, validate
+from jidomem.write.conversation import HistoryWriter
+from jidomem.write.group_commit import JudgeFn
+from jidomem.write.pipeline import Decision, Proposal
+from jidomem.write.snapshot import WriteSnapshot
 
 #: What only an answer to a proposed term says.
 _OF_ANSWERS = frozenset(map(jido, ("answersProposal", "isAccepted", "answeredBy", "answerReason")))
@@ -54,13 +53,13 @@ class MemoryWriter(HistoryWriter):
         """
         left: list[Term] = []
 
-        def judge(view: View, now: datetime) -> Judged:
+        def judge(view: WriteSnapshot, now: datetime) -> Decision:
             self._check_besides("description", view)
             judged, left[:] = self._stages.declare(rows, view)
-            return judged or Judged(Receipt("", None, Version(), "deduplicated"))
+            return judged or Decision(Receipt("", None, Version(), "deduplicated"))
 
         self._submit(project_id, judge)
-        return [bare(node) for node in left]
+        return [plain_value(node) for node in left]
 
     def append(self, project_id: str, stream: str, rows: Sequence[Triple]) -> Receipt:
         """Return the receipt of *rows*, kept in one commit of a stream without memories: codebase, history or system.
@@ -92,7 +91,7 @@ class MemoryWriter(HistoryWriter):
         self.refresh(project_id)
         held = self._held(Stream(project_id, stream))
 
-        def judge(view: View, now: datetime) -> Judged:
+        def judge(view: WriteSnapshot, now: datetime) -> Decision:
             self._check_besides("description", view)
             return self._stages.append(rows, view, held)
 
@@ -105,11 +104,11 @@ class MemoryWriter(HistoryWriter):
         """
         kept = Stream(project_id, stream)
 
-        def judge(view: View, now: datetime) -> Judged:
+        def judge(view: WriteSnapshot, now: datetime) -> Decision:
             self._check_besides("description", view)
             if next(self._tail.index.triples(kept.graph), None) is None:
-                return Judged(Receipt("", None, Version(), "deduplicated"))
-            return Judged(Receipt("", None, Version(), "asserted"), ((vocab.THIS, jido("clears"), iri(kept.graph)),))
+                return Decision(Receipt("", None, Version(), "deduplicated"))
+            return Decision(Receipt("", None, Version(), "asserted"), ((vocab.THIS, jido("clears"), iri(kept.graph)),))
 
         (receipt,) = self._line(project_id, stream).submit_atomic([judge])
         return receipt
@@ -121,14 +120,15 @@ class MemoryWriter(HistoryWriter):
         """
         held = self._held(Stream(project_id))
 
-        def judge(view: View, now: datetime) -> Judged:
+        def judge(view: WriteSnapshot, now: datetime) -> Decision:
             self._check_besides("description", view)
             judged, _ = self._stages.declare(rows, view)
             for subject, predicate, value in rows:
                 if view.types(subject) and not held((subject, predicate, value)):
-                    message = f"{bare(subject)} is described here already, and without {bare(predicate)} {value:.80}"
-                    raise IntentRefused([Violation("iri_exists", message, value=bare(subject))])
-            return judged or Judged(Receipt("", None, Version(), "deduplicated"))
+                    fact = f"{plain_value(predicate)} {value:.80}"
+                    message = f"{plain_value(subject)} is described here already, and without {fact}"
+                    raise IntentRefused([Violation("iri_exists", message, value=plain_value(subject))])
+            return judged or Decision(Receipt("", None, Version(), "deduplicated"))
 
         judges: list[JudgeFn] = [judge] if rows else []
         return self._line(project_id).submit_atomic([*judges, *(self._judge(project_id, each) for each in intents)])
@@ -149,11 +149,11 @@ class MemoryWriter(HistoryWriter):
         before = self._node(continues, "sessions") if continues else None
         project = iri(f"{vocab.BASE}projects/{project_id}")
 
-        def judge(view: View, now: datetime) -> Judged:
+        def judge(view: WriteSnapshot, now: datetime) -> Decision:
             self._check_besides("session", view, who)
-            if unknown := [*validate.undeclared_agent("agent", bare(who), view, self._policy)]:
+            if unknown := [*validate.undeclared_agent("agent", plain_value(who), view, self._policy)]:
                 raise IntentRefused(unknown)
-            opening = session.opened(node, project, who, stamp(now), continues=before, view=view)
+            opening = triples.opened(node, project, who, format_timestamp(now), continues=before, view=view)
             return self._session(node, [*opening, *self._declared(who, project, view)], view)
 
         return self._submit(project_id, judge)
@@ -177,19 +177,19 @@ class MemoryWriter(HistoryWriter):
             hint = "give `status` (such as paused) or `phase` (such as review)"
             raise InvalidRequest("a session moves to a status or to a phase", hint=hint)
         node, who = self._node(name, "sessions"), self._node(agent or self.agent, "agents")
-        status = None if status is None else session.status_of(status)
-        phase = None if phase is None else session.phase_of(phase)
+        status = None if status is None else triples.status_of(status)
+        phase = None if phase is None else triples.phase_of(phase)
         project = iri(f"{vocab.BASE}projects/{project_id}")
 
-        def judge(view: View, now: datetime) -> Judged:
+        def judge(view: WriteSnapshot, now: datetime) -> Decision:
             self._check_besides("session", view, who)
-            permission.check_moves(node, who, view, self._policy, self._stages.speaker)
-            moved = session.moved(node, who, stamp(now), status=status, phase=phase, view=view)
+            permissions.check_moves(node, who, view, self._policy, self._stages.speaker)
+            moved = triples.moved(node, who, format_timestamp(now), status=status, phase=phase, view=view)
             return self._session(node, [*moved, *self._declared(who, project, view)], view)
 
         return self._submit(project_id, judge)
 
-    def _session(self, node: Term, kept: list[Triple], view: View) -> Judged:
+    def _session(self, node: Term, kept: list[Triple], view: WriteSnapshot) -> Decision:
         warnings = self._stages.judge_shapes(kept, view)
-        receipt = Receipt(bare(node), None, Version(), "asserted", {}, (), tuple(warnings))
+        receipt = Receipt(plain_value(node), None, Version(), "asserted", {}, (), tuple(warnings))
         return self._stages.judged(receipt, kept, view)

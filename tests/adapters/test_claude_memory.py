@@ -18,7 +18,7 @@ import jidomem
 from jidomem.adapters.claude_memory import AsyncClaudeMemory, ClaudeMemory, _files
 from jidomem.entries import list_entries, recall
 from jidomem.errors import InvalidRequest
-from jidomem.journal.files import Stream
+from jidomem.journal.journal import Stream
 
 AGENTS = map("agent-{}".format, count())
 

@@ -17,7 +17,7 @@ import jidomem
 from jidomem.adapters.langgraph import JidomemStore
 from jidomem.entries import list_entries, recall
 from jidomem.errors import IntentRefused, InvalidRequest, TooLarge
-from jidomem.journal.files import Stream
+from jidomem.journal.journal import Stream
 
 ANA = ("users", "ana")
 

@@ -13,8 +13,8 @@ from conftest import files
 import jidomem
 from bench import load
 from bench.generate import file_name, intents
-from jidomem import vocab
 from jidomem.errors import JidomemError
+from jidomem.rdf import vocab
 
 NUMBER = 2_000
 

@@ -12,10 +12,10 @@ from click.testing import CliRunner
 from conftest import fixed_sources, intent
 
 import jidomem
-from jidomem.clock import Sources, now
-from jidomem.runtime.keyring import Keyring
-from jidomem.runtime.making import init
+from jidomem.base.clock import Sources, now
+from jidomem.runtime.location import init
 from jidomem.runtime.settings import own_config
+from jidomem.runtime.tokens import Keyring
 from jidomem_cli.main import cli
 
 
@@ -129,12 +129,12 @@ def test_who_listens_at_its_port_is_told(root, monkeypatch):
 
     with socket.create_server(("127.0.0.1", 0)) as other:
         monkeypatch.setattr(server, "PORT", other.getsockname()[1])
-        monkeypatch.setattr("jidomem.runtime.machine._SECONDS", 0.1)
+        monkeypatch.setattr("jidomem.runtime.doctor._SECONDS", 0.1)
         bad, _ = doctor()
         assert bad["port"]["detail"].startswith("something else listens at 127.0.0.1:")
     command = [f"{os.path.dirname(sys.executable)}/jidomem", "serve", "--port", "0", "--json", "-q"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        monkeypatch.setattr("jidomem.runtime.machine._SECONDS", 30)
+        monkeypatch.setattr("jidomem.runtime.doctor._SECONDS", 30)
         monkeypatch.setattr(server, "PORT", int(json.loads(process.stdout.readline())["url"].rsplit(":", 1)[1]))
         _, told = doctor()
         process.terminate()
@@ -142,7 +142,7 @@ def test_who_listens_at_its_port_is_told(root, monkeypatch):
 
 
 def test_the_index_of_a_large_journal_is_told_by_its_snapshots(root, monkeypatch):
-    for module in ("jidomem.index.tail", "jidomem.runtime.premises"):
+    for module in ("jidomem.index.follower", "jidomem.runtime.doctor"):
         monkeypatch.setattr(f"{module}.LARGE", 100)
     bad, _ = doctor()
     assert bad["index"]["hint"] == "jidomem reindex"

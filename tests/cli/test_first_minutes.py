@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from jidomem_cli.expected_words import DESTRUCTIVE
+from jidomem_cli.errors import DESTRUCTIVE
 from jidomem_cli.main import cli
 
 DECISION = "# 1. {title}\n\n## Status\n\n{status}\n\n## Context\n\nSee {why}.\n\n## Decision\n\nWe do.\n"

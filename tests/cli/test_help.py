@@ -11,8 +11,8 @@ import click
 import pytest
 from cli_world import lay_out_files, run, stand_in
 
+from docs.generate.command_line import markdown
 from jidomem_cli.main import VERBS, cli
-from jidomem_cli.reference import markdown
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -47,12 +47,12 @@ def made_real(request, repository, monkeypatch):
     def made_real(line):
         if SHARED not in line:
             return line
-        from jidomem.shared import places, root_files
+        from jidomem.extras.servers import addresses
 
         monkeypatch.setenv("JIDOMEM_HOME", str(repository / "home"))
         address = request.getfixturevalue("postgres").address()
-        log = places.open_log(address, os.environ)
-        root_files.change(log, lambda files: {"shapes/old.ttl": "<urn:a> <urn:b> <urn:c> .\n"})
+        log = addresses.open_log(address, os.environ)
+        addresses.change(log, lambda files: {"shapes/old.ttl": "<urn:a> <urn:b> <urn:c> .\n"})
         log.close()
         (repository / "team").mkdir(exist_ok=True)
         assert run("init", repository / "team").exit_code == 0
@@ -103,7 +103,7 @@ def test_the_examples_of_a_family_of_verbs_run_too(path, repository, made_real):
 def test_the_reference_page_is_written_from_the_verbs():
     page = (ROOT / "docs" / "command-line.md").read_text("utf-8")
 
-    assert page == markdown(), "run: python -m jidomem_cli.reference > docs/command-line.md"
+    assert page == markdown(), "run: python -m docs.generate command_line"
 
 
 def test_help_is_printed_without_loading_the_store_the_graph_library_or_the_table_printer():
@@ -121,8 +121,8 @@ def test_help_is_printed_without_loading_the_store_the_graph_library_or_the_tabl
 def test_a_question_loads_nothing_that_writes_judges_or_serves(repository):
     assert run("remember", "the build needs Rust 1.80", "--about", "a.py").exit_code == 0
     heavy = ("rdflib", "pyshacl", "flask", "rich", "numpy", "re2", "asyncio", "http", "jidomem.exchange",
-             "jidomem.serve", "jidomem.write.secrets", "jidomem.write.writer", "jidomem.runtime.long_term",
-             "jidomem.recall", "jidomem.entry")  # fmt: skip
+             "jidomem.serve", "jidomem.write.secrets", "jidomem.write.writer", "jidomem.runtime.tiers",
+             "jidomem.records.recall", "jidomem.records.entry")  # fmt: skip
     code = (
         "import gc, sys\nfrom jidomem_cli.main import cli\n"
         "for words in (['ask', 'facts', '--limit', '5'], ['ask'], ['governing', 'a.py'], ['log']):\n"

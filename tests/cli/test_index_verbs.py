@@ -5,7 +5,7 @@ import json
 import pytest
 from cli_world import run, stand_in
 
-from jidomem.index import tail
+from jidomem.index import follower
 
 
 @pytest.fixture
@@ -15,7 +15,7 @@ def repository(tmp_path, monkeypatch):
 
 @pytest.fixture
 def large(repository, monkeypatch):
-    monkeypatch.setattr(tail, "LARGE", 5_000)
+    monkeypatch.setattr(follower, "LARGE", 5_000)
     return repository
 
 

@@ -7,8 +7,8 @@ import pytest
 from cli_world import FACT, run, stand_in
 
 import jidomem
-from jidomem.journal.files import FileJournal, Stream
-from jidomem.terms import literal
+from jidomem.journal.journal import FileJournal, Stream
+from jidomem.rdf.terms import literal
 
 STREAM = Stream("p")
 
@@ -151,7 +151,7 @@ def test_a_pack_that_cannot_be_read_at_all_is_not_set_aside(repository, folder):
 
 
 def test_a_replay_is_what_is_served_exported_and_kept_and_says_what_is_not(repository, monkeypatch):
-    from jidomem.index import tail as limits
+    from jidomem.index import follower as limits
 
     for name, value in (("LARGE", 3_000), ("MANY", 0), ("MUCH", 0)):
         monkeypatch.setattr(limits, name, value)

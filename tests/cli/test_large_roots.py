@@ -132,10 +132,10 @@ def test_every_verb_ends_on_a_root_with_a_file_of_hundreds_of_megabytes(clone, p
 
 def test_a_submission_that_no_commit_takes_is_refused_alone(clone, monkeypatch):  # noqa: F811
     from jidomem.journal import commit
-    from jidomem.write import line
+    from jidomem.write import group_commit
 
     monkeypatch.setattr(commit, "BYTES_BUILT", 50_000)
-    monkeypatch.setattr(line, "BLOCK_CHARACTERS", 40_000)
+    monkeypatch.setattr(group_commit, "BLOCK_CHARACTERS", 40_000)
     intents = [intent(summary=f"fact {number}", rationale="x" * (60_000 if number == 2 else 10)) for number in range(5)]
     with jidomem.open(clone) as memory:
         outcomes = memory.writer.submit_many("p", intents)

@@ -11,9 +11,9 @@ from every_verb import ROOTLESS, calls, verbs
 
 import jidomem
 from jidomem.errors import Failed
-from jidomem.runtime import moving, settings
-from jidomem.runtime.making import init
-from jidomem.shared.ends import FolderEnd
+from jidomem.extras.servers.transfer import FolderEnd
+from jidomem.runtime import move, settings
+from jidomem.runtime.location import init
 from jidomem_cli.main import cli
 
 SECRET = "-----BEGIN OPENSSH PRIVATE KEY-----"
@@ -49,7 +49,7 @@ def clone(tmp_path, monkeypatch):
 def places(tmp_path, clone):
     """Where the words of a verb point to: the clone, a file that is not there yet, a backup, a port in use."""
     sound = init(tmp_path / "sound", "p")
-    moving.backup(str(sound), tmp_path / "backup.tar")
+    move.backup(str(sound), tmp_path / "backup.tar")
     (tmp_path / "file").write_text("{}")
     with socket.create_server(("127.0.0.1", 0)) as busy:
         yield {
@@ -185,9 +185,9 @@ def test_every_opening_in_python_refuses_a_root_with_a_link(clone, home, tmp_pat
         lambda: jidomem.open(clone),
         jidomem.open,
         lambda: settings.load(clone),
-        lambda: moving.backup(str(clone), tmp_path / "made"),
-        lambda: moving.migrate(str(clone), str(tmp_path / "made")),
-        lambda: moving.migrate(str(tmp_path / "other"), str(clone)),
+        lambda: move.backup(str(clone), tmp_path / "made"),
+        lambda: move.migrate(str(clone), str(tmp_path / "made")),
+        lambda: move.migrate(str(tmp_path / "other"), str(clone)),
     ):
         with pytest.raises(Failed, match="is a symbolic link") as refused:
             opening()

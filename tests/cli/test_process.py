@@ -117,7 +117,7 @@ def test_a_person_who_starts_the_server_of_a_client_is_told_what_waits_there():
 def a_verb_with_a_bug(monkeypatch):
     import click
 
-    from jidomem_cli.door import Verb
+    from jidomem_cli.options import Verb
 
     @click.command(cls=Verb)
     def explode():

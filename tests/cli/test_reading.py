@@ -11,8 +11,8 @@ from cli_world import FACT, MEMORY, OLD, TASK, rows, run, stand_in
 
 import jidomem
 from jidomem.entries import Entry, write
-from jidomem_cli.door import Door
-from jidomem_cli.tables import show_rows
+from jidomem_cli.options import Door
+from jidomem_cli.output import show_rows
 
 LISTS = {
     "tasks": "list_open_tasks",

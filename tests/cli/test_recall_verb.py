@@ -6,7 +6,7 @@ import pytest
 from cli_world import FACT, OLD, build, run
 
 import jidomem
-from jidomem.models.local import _read
+from jidomem.models.local_embedder import _read
 
 
 @pytest.fixture(autouse=True)
@@ -114,8 +114,8 @@ def test_what_is_asked_is_found_by_likeness_too_and_status_and_reindex_tell_of_t
     assert held["vectors"] == made
     assert f"{made['vectors']} by {made['model']}" in run("status").stdout
 
-    monkeypatch.setattr("jidomem.models.local._SHA256", "another")
-    monkeypatch.setattr("jidomem.models.local._read", _read.__wrapped__)
+    monkeypatch.setattr("jidomem.models.local_embedder._SHA256", "another")
+    monkeypatch.setattr("jidomem.models.local_embedder._read", _read.__wrapped__)
     failed = run("recall", "red car")
     assert "the doctor drives a red car" in failed.stdout
     assert "the embedder failed: " in failed.stderr

@@ -9,8 +9,8 @@ from urllib.parse import quote
 import pytest
 
 import jidomem
-from jidomem.anchor import NO_BLOB
-from jidomem.serve.http import create_app
+from jidomem.records.intent import NO_BLOB
+from jidomem.serve.app import create_app
 from tests.cli.cli_world import run
 
 NUMBER = "020 7946 0958"

@@ -5,7 +5,7 @@ import json
 import cli_world
 import pytest
 
-from jidomem.govern.rewording import Rewording, rewording
+from jidomem.read.history import Rewording, rewording
 
 LONG = "Run the tests before each commit, and read all that they print. They take some minutes. "
 

@@ -6,8 +6,8 @@ import re
 import pytest
 from cli_world import rows, run, stand_in
 
-from jidomem.runtime.keyring import Keyring
 from jidomem.runtime.settings import own_config
+from jidomem.runtime.tokens import Keyring
 
 
 @pytest.fixture

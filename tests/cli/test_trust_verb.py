@@ -8,8 +8,8 @@ from cli_world import run
 from conftest import files
 
 from jidomem.errors import Failed
-from jidomem.runtime import config, own
-from jidomem.runtime.making import init
+from jidomem.runtime import root_config, user_config
+from jidomem.runtime.location import init
 from jidomem.runtime.settings import load, own_config
 
 
@@ -42,7 +42,7 @@ def test_a_root_says_where_it_is_served_once_it_is_trusted_and_until_it_changes(
     assert "changed since you trusted it" in changed.detail
     assert run("trust", repository / ".jidomem").exit_code == 0
     assert load().port == 8705
-    assert len(own.read(own_config()).trusted) == 1
+    assert len(user_config.read(own_config()).trusted) == 1
 
 
 def test_trust_is_taken_back_and_lies_in_nothing_of_the_root(repository):
@@ -67,7 +67,7 @@ def test_a_copy_of_a_trusted_root_is_not_trusted(repository, tmp_path, monkeypat
     assert "jidomem trust" in refused().hint
 
 
-@pytest.mark.parametrize("key", config._AUTHORITY)
+@pytest.mark.parametrize("key", root_config._AUTHORITY)
 def test_what_no_root_may_set_is_refused_in_a_trusted_one_too(repository, key):
     (repository / ".jidomem" / "config.toml").write_text(f'{key} = "http://evil.example"\n')
     run("trust", ".")

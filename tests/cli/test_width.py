@@ -16,7 +16,7 @@ from cli_world import run, stand_in
 from conftest import decision, intent
 
 import jidomem
-from jidomem_cli import tables
+from jidomem_cli import output
 
 WIDTH = 80
 LONG = (
@@ -168,11 +168,11 @@ def test_a_narrow_list_keeps_the_time_of_day_and_cuts_the_texts(verb):
 
 def test_rows_of_one_minute_keep_the_seconds_that_tell_them_apart():
     cells = [["one", "2026-11-24 03:52:12Z"], ["two", "2026-11-24 03:52:40Z"]]
-    kept = tables.fitted(["summary", "recorded"], [["a text " * 5, row[1]] for row in cells], 50)[1]
+    kept = output.fitted(["summary", "recorded"], [["a text " * 5, row[1]] for row in cells], 50)[1]
     assert [row[1] for row in kept] == [row[1] for row in cells]
 
     cells[1][1] = "2026-11-24 03:53:40Z"
-    kept = tables.fitted(["summary", "recorded"], [["a text " * 5, row[1]] for row in cells], 50)[1]
+    kept = output.fitted(["summary", "recorded"], [["a text " * 5, row[1]] for row in cells], 50)[1]
     assert [row[1] for row in kept] == ["2026-11-24 03:52Z", "2026-11-24 03:53Z"]
 
 

@@ -5,7 +5,7 @@ import json
 import pytest
 from cli_world import rows, run
 
-from jidomem.runtime.making import init
+from jidomem.runtime.location import init
 
 
 @pytest.fixture(autouse=True)

@@ -13,7 +13,7 @@ from cli_world import FACT, INTENTS, MEMORY, OLD, TASK, rows, run, stand_in
 from conftest import files
 
 import jidomem
-from jidomem.intent import FIELDS
+from jidomem.records.intent import FIELDS
 from jidomem_cli.fields import HELP
 
 
@@ -302,7 +302,7 @@ def test_an_agent_and_a_session_stand_in_where_an_intent_names_none():
 
 
 def test_many_intents_go_piece_by_piece_and_all_are_kept(monkeypatch):
-    monkeypatch.setattr("jidomem.write.outcomes.PIECE", 3)
+    monkeypatch.setattr("jidomem.write.submission.PIECE", 3)
 
     result = run("submit", stdin=lines(*({**INTENTS[0], "about": [f"{n}.py"]} for n in range(8))))
 
@@ -312,7 +312,7 @@ def test_many_intents_go_piece_by_piece_and_all_are_kept(monkeypatch):
 
 
 def test_an_array_too_large_to_hold_is_refused_with_the_way_to_stream_it(monkeypatch):
-    monkeypatch.setattr("jidomem_cli.intents.LIMIT", 1_000)
+    monkeypatch.setattr("jidomem_cli.submit.LIMIT", 1_000)
     many = [{**INTENTS[0], "about": [f"{n}.py"]} for n in range(8)]
 
     refused = run("submit", "--json", stdin=json.dumps(many))
@@ -368,7 +368,7 @@ def test_a_session_is_opened_moved_and_closed():
 def test_an_option_for_the_wait_is_how_long_another_writer_is_waited_for(repository):
     with jidomem.open() as memory:
         memory.writer.remember("p", "x")
-        from jidomem.journal.files import Stream
+        from jidomem.journal.journal import Stream
 
         with memory.journal.turn(Stream("p")):
             result = run("remember", "y", "--wait", "0.05")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from jidomem.clients.json_text import NotJson, append, put, read, remove
+from jidomem.clients.config_files import NotJson, append, read, remove_json, set_json
 
 LEAVES = some.none() | some.booleans() | some.integers(-5, 5) | some.text('ab"\\,{}[]/ü\n', max_size=4)
 KEYS = some.text('xyz,{"', min_size=1, max_size=2)
@@ -32,27 +32,27 @@ def test_what_was_put_in_is_there_and_what_is_taken_out_again_leaves_the_text_as
     for said in ({**held}, {**held, "m": {**beside, "other": 1}}):
         text = json.dumps(said, indent=layout, ensure_ascii=False)
 
-        changed = put(text, ["m", "ours"], value)
+        changed = set_json(text, ["m", "ours"], value)
         longer = append(append(changed, ["list"], value), ["list"], 1)
 
         assert read(text).value == said
         assert json.loads(changed) == {**said, "m": {**said.get("m", {}), "ours": value}}
         assert json.loads(longer) == {**json.loads(changed), "list": [value, 1]}
-        assert remove(remove(longer, ["list", 1]), ["list", 0]) == changed
-        assert json.loads(remove(longer, ["list", 0]))["list"] == [1]
-        assert remove(changed, ["m", "ours"]) == text
+        assert remove_json(remove_json(longer, ["list", 1]), ["list", 0]) == changed
+        assert json.loads(remove_json(longer, ["list", 0]))["list"] == [1]
+        assert remove_json(changed, ["m", "ours"]) == text
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_remarks_commas_and_line_ends_stay_where_they_are(end):
     text = REMARKS.replace("\n", end)
 
-    changed = append(put(text, ["m", "ours"], {"x": [1]}), ["b"], "y")
+    changed = append(set_json(text, ["m", "ours"], {"x": [1]}), ["b"], "y")
 
     assert read(changed).value == {"a": 1, "b": ["x", "y"], "c": {}, "m": {"ours": {"x": [1]}}}
     assert changed.count(end) == changed.count("\n")
     assert [changed.count(remark) for remark in ("// ours", "// one", "/* two */", "// three")] == [1, 1, 1, 1]
-    assert remove(remove(changed, ["b", 1]), ["m", "ours"]) == text
+    assert remove_json(remove_json(changed, ["b", 1]), ["m", "ours"]) == text
 
 
 @pytest.mark.parametrize(
@@ -79,6 +79,6 @@ def test_what_is_no_json_is_told_with_its_place(text, why, at):
 def test_a_place_of_another_form_is_refused():
     for text in ("[]", '{"m": []}', '{"m": 1}'):
         with pytest.raises(NotJson, match="is no object"):
-            put(text, ["m", "ours"], 1)
+            set_json(text, ["m", "ours"], 1)
     with pytest.raises(NotJson, match=r"m\.list is no array"):
         append('{"m": {"list": {}}}', ["m", "list"], 1)

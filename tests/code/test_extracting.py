@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from jidomem.code import elixir, grammar, python
-from jidomem.code.naming import ModuleName, Naming
 from jidomem.errors import Failed
+from jidomem.extras.code import elixir, python
+from jidomem.extras.code.python import ModuleName, Naming
 
 ROOT = Path(__file__).parents[2]
 DATA = Path(__file__).parent / "data" / "elixir"
@@ -351,7 +351,7 @@ def test_an_import_that_leads_out_of_its_package_is_told_with_its_line(level):
     [
         ("cli/main.py", ModuleName("jidomem_cli.main")),
         ("queries/__init__.py", ModuleName("jidomem.queries", is_package=True)),
-        ("jidomem/serve/curator/__init__.py", ModuleName("jidomem.serve.curator", is_package=True)),
+        ("jidomem/extras/web/__init__.py", ModuleName("jidomem.extras.web", is_package=True)),
         ("tests/read/reader_world.py", ModuleName("tests.read.reader_world", folder="tests.read")),
         ("src/shop/cart.py", ModuleName("shop.cart", folder="shop")),
         ("src/alone.py", ModuleName("alone")),
@@ -437,7 +437,7 @@ def test_what_is_named_deeper_than_is_looked_is_told_with_the_line_it_begins_on(
 
 def test_a_grammar_that_is_not_installed_is_named_with_the_command_that_installs_it():
     with pytest.raises(Failed) as refusal:
-        grammar.grammar("cobol")
+        python.grammar("cobol")
 
     assert refusal.value.code == "missing_extra"
     assert refusal.value.hint == "pip install 'jidomem[code]'"

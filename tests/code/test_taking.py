@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from test_extracting import COMMANDED
 
 import jidomem
-from jidomem.code import taking
-from jidomem.code.taking import ENDINGS, LARGEST, take_in
 from jidomem.errors import Failed
-from jidomem.journal.files import Stream
-from jidomem.repository.tracked import tracked
+from jidomem.extras.code import importer
+from jidomem.extras.code.importer import ENDINGS, LARGEST, import_code
+from jidomem.journal.journal import Stream
+from jidomem.repository.worktree import tracked
 from jidomem_cli.main import cli
 
 CLOCK = [f"2026-01-{day:02d}T00:00:00" for day in range(1, 32)]
@@ -37,7 +37,7 @@ def write(folder, files):
 
 
 def take(memory, folder, below="", **more):
-    return take_in(memory.writer, memory.tail, "p", tracked(folder, below, ENDINGS), below, **more)
+    return import_code(memory.writer, memory.tail, "p", tracked(folder, below, ENDINGS), below, **more)
 
 
 def ask(memory, name, **asked):
@@ -101,8 +101,8 @@ def test_what_did_not_change_is_not_read_and_nothing_is_written(memory, folder, 
     git(folder, "update-index", "-q", "--refresh")
     take(memory, folder)
     version = memory.journal.head(Stream("p", "codebase"))
-    monkeypatch.setattr(taking, "_extract", None)  # calling it would raise
-    monkeypatch.setattr(taking.Tracked, "read", lambda *given: None)  # and what is not read counts as gone
+    monkeypatch.setattr(importer, "_extract", None)  # calling it would raise
+    monkeypatch.setattr(importer.Tracked, "read", lambda *given: None)  # and what is not read counts as gone
 
     report = take(memory, folder)
 
@@ -112,7 +112,7 @@ def test_what_did_not_change_is_not_read_and_nothing_is_written(memory, folder, 
 
 def test_a_changed_a_renamed_and_a_removed_file_are_one_commit_and_the_past_stays_as_it_was(tmp_path, folder):  # C088
     moments = iter(CLOCK)
-    sources = replace(fixed_sources(), now=lambda: jidomem.moments.parse_moment(next(moments)))
+    sources = replace(fixed_sources(), now=lambda: jidomem.base.clock.parse_moment(next(moments)))
     with jidomem.open(tmp_path / "root", sources=sources) as memory:
         first = take(memory, folder)
         then = graph(memory)
@@ -202,7 +202,7 @@ def test_however_a_folder_came_to_be_its_graph_is_that_of_reading_it_once(tmp_pa
 
 
 def test_an_import_that_was_cut_short_is_finished_by_another(memory, folder, monkeypatch):
-    monkeypatch.setattr(taking, "AT_ONCE", 1)
+    monkeypatch.setattr(importer, "AT_ONCE", 1)
     append, kept = memory.writer.append, []
 
     def dies(*given):
@@ -294,7 +294,7 @@ def test_without_git_what_mix_fetched_is_left_out_and_a_folder_of_that_name_else
 
     take(memory, tmp_path / "umbrella")
 
-    assert sorted(taking.held(memory.index, "p")[0]) == ["app/mix.exs", "deps/own/a.ex"]
+    assert sorted(importer.held(memory.index, "p")[0]) == ["app/mix.exs", "deps/own/a.ex"]
 
 
 def test_a_part_of_a_folder_is_taken_in_and_the_rest_is_left_as_it_is(memory, folder):

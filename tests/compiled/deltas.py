@@ -3,13 +3,14 @@
 import re
 from itertools import pairwise
 
-from jidomem import resources, schema
-from jidomem.judge import SH
-from jidomem.terms import XSD, date_time, integer, iri, literal, parts
-from jidomem.vocab import BASE, SHAPE, TYPE, conv, jido, local_name
+from jidomem.base import files
+from jidomem.rdf.terms import XSD, date_time, integer, iri, literal, parse_literal
+from jidomem.rdf.vocab import BASE, SHAPE, TYPE, conv, jido, local_name
+from jidomem.schema import ontology
+from jidomem.schema.shacl import SH
 
-SCHEMA = schema.load()
-RULES = [row for path in resources.shapes() for row in schema._parse(path)]
+SCHEMA = ontology.load()
+RULES = [row for path in files.shape_files() for row in ontology._parse(path)]
 #: Every constraint of every shipped shape: the shape's name and the SHACL parameter.
 CONSTRAINTS = sorted(
     (local_name(subject), local_name(predicate))
@@ -135,7 +136,7 @@ def delta(rng, shape, parameter, broken):
         values, given = VALUES[parameter](made, rng, broken, shape, prop), {prop: None}
         if prop == "endedAt":
             # what is compared with an end has to be before it, by the same clock, whatever the end is
-            zoned = ZONE.search(parts(values[0]).text)
+            zoned = ZONE.search(parse_literal(values[0]).text)
             given["startedAt"] = date_time("0001-01-01T00:00:00" + ("Z" if zoned else ""))
         node = made.add(rng.choice(kinds), **given)
         made.rows += [(node, jido(prop), value) for value in values]

@@ -6,10 +6,10 @@ from dataclasses import replace
 import pytest
 from deltas import CONSTRAINTS, RULES, SCHEMA, delta
 
-from jidomem.compiled import CompiledJudge
-from jidomem.judge import SH, Judge
-from jidomem.terms import iri
-from jidomem.vocab import SHAPE, local_name
+from jidomem.rdf.terms import iri
+from jidomem.rdf.vocab import SHAPE, local_name
+from jidomem.schema.shacl import SH, PyshaclValidator
+from jidomem.schema.shacl_compiler import CompiledValidator
 
 TIMES = 52
 #: Constraints of shapes that only serve another one, which is the one that is reported, or not.
@@ -27,7 +27,7 @@ REPORTED_AS = {
 IN_DOUBT = {("SessionEndIsATime", "datatype")}
 
 
-class ByConstraint(Judge):
+class ByConstraint(PyshaclValidator):
     """pyshacl, whose findings also say which constraint component was broken."""
 
     def _finding(self, report, terms):
@@ -39,11 +39,11 @@ class ByConstraint(Judge):
 
 
 REFERENCE = ByConstraint(RULES)
-COMPILED = CompiledJudge(RULES)
+COMPILED = CompiledValidator(RULES)
 
 
 def without(shape, parameter):
-    return CompiledJudge([row for row in RULES if row[:2] != (iri(SHAPE + shape), iri(SH + parameter))])
+    return CompiledValidator([row for row in RULES if row[:2] != (iri(SHAPE + shape), iri(SH + parameter))])
 
 
 def names(found):

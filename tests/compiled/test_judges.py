@@ -8,13 +8,13 @@ import pytest
 from deltas import RULES, SCHEMA
 
 import jidomem
-from jidomem import schema
-from jidomem.compiled import COVERED, CompiledJudge
 from jidomem.errors import Failed
-from jidomem.judge import SH
+from jidomem.rdf.terms import iri
+from jidomem.rdf.vocab import SHAPE, TYPE, jido, local_name
 from jidomem.runtime import settings
-from jidomem.terms import iri
-from jidomem.vocab import SHAPE, TYPE, jido, local_name
+from jidomem.schema import ontology
+from jidomem.schema.shacl import SH
+from jidomem.schema.shacl_compiler import COVERED, CompiledValidator
 
 TASK = "<https://jido.ai/memory/t>"
 BARE = [(TASK, TYPE, jido("Task"))]
@@ -39,7 +39,7 @@ def test_what_is_covered_is_all_the_shipped_shapes_use():
 
 
 def test_what_conforms_is_judged_without_loading_pyshacl():
-    code = """import sys; from jidomem import schema
+    code = """import sys; from jidomem.schema import ontology as schema
 s = schema.load(); print(s.judge([("<urn:p>", "%s", "%s")]), {"rdflib", "pyshacl"} & set(sys.modules))"""
     ran = subprocess.run(
         [sys.executable, "-c", code % (TYPE, jido("Project"))], capture_output=True, text=True, check=True
@@ -50,13 +50,13 @@ s = schema.load(); print(s.judge([("<urn:p>", "%s", "%s")]), {"rdflib", "pyshacl
 def test_a_refusal_has_the_words_of_pyshacl_where_a_shape_has_none(overlay):
     text = "my:S sh:targetClass jido:Project ; sh:property my:P . my:P sh:path my:p ; sh:minCount 1 ."
     stub = ("<urn:p>", TYPE, jido("Project"))
-    (found,) = schema.load(overlay(text)).judge([stub], ["<urn:p>"])
+    (found,) = ontology.load(overlay(text)).judge([stub], ["<urn:p>"])
     assert found.message == "Less than 1 values on <urn:p>-><urn:my:p>"
 
 
 def test_where_the_judges_differ_pyshacl_counts_and_the_difference_is_told():
-    wrong = CompiledJudge(RULES)
-    wrong.pyshacl = CompiledJudge([row for row in RULES if iri(SHAPE + "ItemHasOneSummary") not in row]).pyshacl
+    wrong = CompiledValidator(RULES)
+    wrong.pyshacl = CompiledValidator([row for row in RULES if iri(SHAPE + "ItemHasOneSummary") not in row]).pyshacl
     rows = [*BARE, *SCHEMA._entailed(BARE)]
 
     found = wrong.confirmed(rows, None)
@@ -67,17 +67,17 @@ def test_where_the_judges_differ_pyshacl_counts_and_the_difference_is_told():
 
 
 def test_a_violation_only_the_compiled_shapes_see_refuses_nothing_and_is_a_warning():
-    wrong = CompiledJudge(RULES)
-    wrong.pyshacl = CompiledJudge([]).pyshacl
+    wrong = CompiledValidator(RULES)
+    wrong.pyshacl = CompiledValidator([]).pyshacl
     (found,) = wrong.confirmed([*BARE, *SCHEMA._entailed(BARE)], None)
     assert (found.severity, "report this" in found.message) == ("warning", True)
 
 
 def test_the_reference_can_be_chosen_and_finds_the_same():
-    chosen = schema.load(by_reference=True)
+    chosen = ontology.load(by_reference=True)
     assert chosen.judge(BARE) == SCHEMA.judge(BARE) != []
     assert replace(chosen, _by_reference=False) is not chosen
-    assert not schema.load()._by_reference
+    assert not ontology.load()._by_reference
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_another_judge_is_refused_with_the_ones_there_are(tmp_path):
 
 
 def test_the_shacl_of_shacl_has_nothing_to_object_to_in_the_shipped_shapes():
-    assert schema.objections(RULES) == []
+    assert ontology.objections(RULES) == []
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_the_shacl_of_shacl_has_nothing_to_object_to_in_the_shipped_shapes():
 def test_an_overlay_with_a_shape_that_is_none_is_refused_with_file_and_shape(overlay, text, about):
     folders = overlay(text)
     with pytest.raises(Failed, match=r"mine.ttl: the shapes cannot be used") as refusal:
-        schema.load(folders)
+        ontology.load(folders)
     assert about in str(refusal.value)
 
 
@@ -121,11 +121,11 @@ def test_a_label_of_a_blank_node_in_one_overlay_file_is_not_that_of_another(over
     rule = "my:%s sh:targetClass jido:Project ; sh:property _:p . _:p sh:path my:%s ; sh:minCount 1 ; sh:message '%s' ."
     folders = overlay(rule % ("S", "p", "one"))
     (folders[0] / "shapes" / "more.ttl").write_text(PREFIXES + rule % ("T", "q", "two"))
-    found = schema.load(folders).judge([("<urn:p>", TYPE, jido("Project"))])
+    found = ontology.load(folders).judge([("<urn:p>", TYPE, jido("Project"))])
     assert {(finding.shape, finding.message) for finding in found} == {("<urn:my:S>", "one"), ("<urn:my:T>", "two")}
 
 
 def test_an_overlay_may_refer_to_a_shipped_shape(overlay):
     text = "@prefix shape: <https://jido.ai/shapes#> . my:S sh:targetClass jido:Project ; sh:node shape:Hypothesis ."
-    found = schema.load(overlay(text)).judge([("<urn:p>", TYPE, jido("Project"))])
+    found = ontology.load(overlay(text)).judge([("<urn:p>", TYPE, jido("Project"))])
     assert [local_name(finding.shape) for finding in found] == ["urn:my:S"]

@@ -8,11 +8,11 @@ import pyoxigraph as ox
 import pytest
 from deltas import KINDS, NAMES, RULES, SCHEMA, Delta
 
-from jidomem.compiled import CompiledJudge
 from jidomem.errors import Failed
-from jidomem.judge import Judge
-from jidomem.terms import XSD, date_time, integer, literal, parts
-from jidomem.vocab import TYPE, jido
+from jidomem.rdf.terms import XSD, date_time, integer, literal, parse_literal
+from jidomem.rdf.vocab import TYPE, jido
+from jidomem.schema.shacl import PyshaclValidator
+from jidomem.schema.shacl_compiler import CompiledValidator
 
 PREFIXES = """@prefix sh: <http://www.w3.org/ns/shacl#> . @prefix my: <urn:my:> . @prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
 @prefix rdf: <http://www.w3.org/1999/02/22-rdf-syntax-ns#> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
@@ -105,7 +105,7 @@ def wild(rng):
 
 def told(found):
     """The findings in order, without the words where they are pyshacl's own: it words the same differently each time."""
-    ours = {"m", "q", "n", "inner", "deep", *(parts(o).text for _, p, o in RULES if p.endswith("#message>"))}
+    ours = {"m", "q", "n", "inner", "deep", *(parse_literal(o).text for _, p, o in RULES if p.endswith("#message>"))}
     return sorted((f if f.message in ours else replace(f, message="") for f in found), key=repr)
 
 
@@ -118,7 +118,7 @@ def agree(judge, reference, rows, focus=None):
 def judged(name, text, times):
     """Judge wild deltas by both; return the judge, how many it was in no doubt about, and how many broke a rule."""
     rng, rules = random.Random(name), parsed(text)
-    judge, reference = CompiledJudge(rules), Judge(rules)
+    judge, reference = CompiledValidator(rules), PyshaclValidator(rules)
     certain = broken = 0
     for _ in range(times):
         rows = wild(rng)
@@ -158,12 +158,12 @@ def test_a_node_in_doubt_has_only_the_findings_of_pyshacl():
         ("<urn:my:a>", "<urn:my:q>", no_time),
     ]
 
-    assert CompiledJudge(rules).judged(rows, None) == (set(), {"<urn:my:a>"})
-    assert not agree(CompiledJudge(rules), Judge(rules), rows)
+    assert CompiledValidator(rules).judged(rows, None) == (set(), {"<urn:my:a>"})
+    assert not agree(CompiledValidator(rules), PyshaclValidator(rules), rows)
 
 
 def test_a_number_that_is_none_is_in_no_order():
-    judge = CompiledJudge(parsed(IN_DOUBT["not after"]))
+    judge = CompiledValidator(parsed(IN_DOUBT["not after"]))
     values = [("p", f'"NaN"^^<{XSD}decimal>'), ("q", f'"1.0"^^<{XSD}decimal>')]
     rows = [("<urn:my:a>", TYPE, "<urn:my:C>"), *(("<urn:my:a>", f"<urn:my:{name}>", value) for name, value in values)]
 
@@ -181,7 +181,7 @@ def test_a_shape_that_is_not_covered_is_left_to_pyshacl(name):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_anything_said_of_the_shipped_kinds_is_judged_as_pyshacl_does(seed):
-    rng, judge, reference = random.Random(seed), CompiledJudge(RULES), Judge(RULES)
+    rng, judge, reference = random.Random(seed), CompiledValidator(RULES), PyshaclValidator(RULES)
     properties = sorted({prop for makers in KINDS.values() for prop in makers} - {"startedAt"})
     properties += ["supersededBy", "supersedes", "invalidatedBy", "derivedFrom", "severityLevel", "decisionStatus"]
     certain = 0

@@ -16,13 +16,13 @@ from conftest import START, decision, fixed_sources, intent
 
 import jidomem
 from jidomem import JidomemError, MemoryUpdateIntent
-from jidomem.authority import Change
 from jidomem.errors import CODES
-from jidomem.runtime.keyring import Keyring
-from jidomem.runtime.limits import Limits
-from jidomem.runtime.pool import Pool
+from jidomem.records.policy import Change
 from jidomem.runtime.settings import own_config
-from jidomem.serve.http import create_app
+from jidomem.runtime.tokens import Keyring
+from jidomem.runtime.user_config import Limits
+from jidomem.runtime.worker_pool import Pool
+from jidomem.serve.app import create_app
 from jidomem_cli.main import cli
 
 #: Codes no door can meet yet: no package is optional, and only programs hold other stores, providers and memories.
@@ -72,7 +72,7 @@ def got(path, **headers):
 def held_by_another_process(root):
     """Another process has the turn to write."""
     code = (
-        "import sys\nfrom pathlib import Path\nfrom jidomem.journal.files import FileJournal, Stream\n"
+        "import sys\nfrom pathlib import Path\nfrom jidomem.journal.journal import FileJournal, Stream\n"
         "with FileJournal(Path(sys.argv[1])).turn(Stream('p')):\n    print('held', flush=True)\n    sys.stdin.read()\n"
     )
     command = [sys.executable, "-c", code, str(root)]

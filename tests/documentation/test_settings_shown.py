@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from jidomem.check.report import read_baseline
 from jidomem.errors import Failed
-from jidomem.govern.waivers import read_baseline
 from jidomem.runtime import settings
-from jidomem.runtime.making import init
+from jidomem.runtime.location import init
 
 ROOT = Path(__file__).parents[2]
 BLOCKS = [

@@ -29,7 +29,7 @@ NOT_RUN = {
         ".venv/bin/python -m bench --only startup write",
         ".venv/bin/python -m bench.startup --rounds 30",
         "ci/mutate --sample 100 spaces",
-        "ci/mutate jidomem/read/rank.py",
+        "ci/mutate jidomem/recall/bm25.py",
         "ci/mutate",
         "ci/torture 20",
     },

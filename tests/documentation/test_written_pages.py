@@ -10,9 +10,9 @@ import pytest
 
 import jidomem
 from docs.generate import DOCS, PARTS, configuration, mcp, python, written
-from jidomem import resources
+from jidomem.base import files
 from jidomem.errors import CODES
-from jidomem_cli.mcp import mcp as mcp_verb
+from jidomem_cli.serve import mcp as mcp_verb
 
 ROOT = DOCS.parent
 written = cache(written)
@@ -75,7 +75,7 @@ def test_every_shape_with_a_message_is_in_the_reference():
     page = (DOCS / "reference" / "shapes.md").read_text("utf-8")
     named = {
         name
-        for path in resources.shapes()
+        for path in files.shape_files()
         for name in re.findall(r"^shape:(\w+)[^.]*?sh:message", path.read_text("utf-8"), re.MULTILINE | re.DOTALL)
     }
 

@@ -23,7 +23,7 @@ from jidomem.entries import (
     WriteResult,
 )
 from jidomem.errors import InvalidRequest, JidomemError, TooLarge
-from jidomem.recall import Found, Hit, Narrowing, parsed
+from jidomem.records.recall import Found, Hit, Narrowing, parsed
 
 REQUEST = RecallRequest(agent_id="demo", query="hello")
 HIT = Hit(id="i", agent_id="demo", content="hello", score=0.5, metadata={"a": []})

@@ -76,7 +76,7 @@ def test_the_class_without_a_handle_is_refused_in_the_words_of_the_page():
 
 
 def test_the_page_says_which_check_finds_a_store_that_ignores_the_limit():
-    from jidomem.entries.kit import CHECKS
+    from jidomem.entries.conformance import CHECKS
 
     told, _, way_out = row("than `limit` says")
     assert "more entries come" in told

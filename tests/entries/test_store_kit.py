@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from jidomem.entries import Entry, InMemoryStore, RecallResult, StoreError, WriteResult, kit
-from jidomem.entries.kit import CHECKS, ContractBroken, faults, it_keeps_namespaces_apart
+from jidomem.entries import Entry, InMemoryStore, RecallResult, StoreError, WriteResult, conformance
+from jidomem.entries.conformance import CHECKS, ContractBroken, faults, it_keeps_namespaces_apart
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "store-contract.md"
 EVERY = [*CHECKS, it_keeps_namespaces_apart]
@@ -125,7 +125,7 @@ def test_a_store_on_sql_passes_every_check_as_it_stands_in_the_docs(tmp_path):
 
     assert faults(make) == {}  # B074
     kept = make(tmp_path / "entries.sqlite")
-    assert faults(lambda: kept, [kit.it_answers_with_results]) == {}
+    assert faults(lambda: kept, [conformance.it_answers_with_results]) == {}
     assert (tmp_path / "entries.sqlite").stat().st_size > 0
 
 
@@ -366,40 +366,84 @@ class Common(TwentyLines):
 
 
 BROKEN = [
-    (Halved, kit.it_has_the_three_operations, "…has no list_entries"),
-    (Parroting, kit.it_answers_with_results, "recall answered another request: "),
-    (Renaming, kit.it_answers_with_results, "write stored the entry with another id: 'mine', not 'mem_kit_a'"),
-    (Substituting, kit.it_answers_with_results, "write answered another request: "),
-    (Forgetful, kit.it_keeps_what_is_written, "recall gave the entry with another metadata: {'tenant': 't-1'}, not "),
-    (Numbering, kit.it_keeps_what_is_written, "recall after one write gave other ids: ['mem_0'], not ['row/42']"),
-    (Bare, kit.it_keeps_what_is_written, "list_entries gave the entry with another metadata: {'tenant': 't-1'}, not "),
-    (Historical, kit.it_replaces_by_id, "list_entries after two writes of one id did not give the newer alone"),
-    (Appending, kit.it_replaces_by_id, "recall after two writes of one id did not give the newer alone"),
-    (Stubborn, kit.it_replaces_by_id, "recall after two writes of one id did not give the newer alone"),
-    (Generous, kit.it_honours_the_limit, "recall with limit=1 gave 4 entries: cut them in the store"),
-    (Stingy, kit.it_honours_the_limit, "recall with limit=3 gave too few of 4 that match: 2, not 3"),
-    (Gossiping, kit.it_keeps_agents_apart, "recall of one agent gave what another wrote: "),
-    (Leaking, kit.it_keeps_sessions_apart, "recall with scope='session' gave what is not of its session: "),
-    (Absentminded, kit.it_keeps_sessions_apart, "…what is not of its session: none was named: ['mem_kit_all'], not []"),
-    (Neighbourly, kit.it_keeps_sessions_apart, "…not of its session: ['mem_kit_s', 'mem_kit_t'], not ['mem_kit_s']"),
-    (Welcoming, kit.it_keeps_sessions_apart, "…gave what is not of its session: ['mem_kit_all'], not []"),
+    (Halved, conformance.it_has_the_three_operations, "…has no list_entries"),
+    (Parroting, conformance.it_answers_with_results, "recall answered another request: "),
+    (Renaming, conformance.it_answers_with_results, "write stored the entry with another id: 'mine', not 'mem_kit_a'"),
+    (Substituting, conformance.it_answers_with_results, "write answered another request: "),
+    (
+        Forgetful,
+        conformance.it_keeps_what_is_written,
+        "recall gave the entry with another metadata: {'tenant': 't-1'}, not ",
+    ),
+    (
+        Numbering,
+        conformance.it_keeps_what_is_written,
+        "recall after one write gave other ids: ['mem_0'], not ['row/42']",
+    ),
+    (
+        Bare,
+        conformance.it_keeps_what_is_written,
+        "list_entries gave the entry with another metadata: {'tenant': 't-1'}, not ",
+    ),
+    (Historical, conformance.it_replaces_by_id, "list_entries after two writes of one id did not give the newer alone"),
+    (Appending, conformance.it_replaces_by_id, "recall after two writes of one id did not give the newer alone"),
+    (Stubborn, conformance.it_replaces_by_id, "recall after two writes of one id did not give the newer alone"),
+    (Generous, conformance.it_honours_the_limit, "recall with limit=1 gave 4 entries: cut them in the store"),
+    (Stingy, conformance.it_honours_the_limit, "recall with limit=3 gave too few of 4 that match: 2, not 3"),
+    (Gossiping, conformance.it_keeps_agents_apart, "recall of one agent gave what another wrote: "),
+    (Leaking, conformance.it_keeps_sessions_apart, "recall with scope='session' gave what is not of its session: "),
+    (
+        Absentminded,
+        conformance.it_keeps_sessions_apart,
+        "…what is not of its session: none was named: ['mem_kit_all'], not []",
+    ),
+    (
+        Neighbourly,
+        conformance.it_keeps_sessions_apart,
+        "…not of its session: ['mem_kit_s', 'mem_kit_t'], not ['mem_kit_s']",
+    ),
+    (Welcoming, conformance.it_keeps_sessions_apart, "…gave what is not of its session: ['mem_kit_all'], not []"),
     (
         Unbounded,
-        kit.it_shares_what_is_of_no_session,
+        conformance.it_shares_what_is_of_no_session,
         "…of no session: ['mem_kit_all', 'mem_kit_s', 'mem_kit_t'], not [",
     ),
-    (Oversharing, kit.it_shares_what_is_of_no_session, "recall with scope='agent' gave other entries than those of no"),
-    (Reticent, kit.it_shares_what_is_of_no_session, "…of no session and of the named one: ['mem_kit_all'], not "),
-    (Partial, kit.it_lists_everything, "list_entries left out, or added, entries"),
-    (Raising, kit.it_finds_nothing_without_an_error, "recall raised where nothing was written: "),
-    (Unlisted, kit.it_finds_nothing_without_an_error, "list_entries raised where nothing was written: "),
-    (Prefilled, kit.it_finds_nothing_without_an_error, "list_entries of a new store gave entries: ['old'], not []"),
-    (Strict, kit.it_ignores_what_it_does_not_know, "…that it does not know made it raise: Strict could not recall: "),
-    (Picky, kit.it_ignores_what_it_does_not_know, "…does not know changed what is recalled: [], not ['mem_kit_a']"),
-    (Choosy, kit.it_ignores_what_it_does_not_know, "…does not know changed what is listed: [], not ['mem_kit_a']"),
-    (Meddling, kit.it_ignores_what_it_does_not_know, "the options were changed: "),
-    (Mixing, kit.it_keeps_namespaces_apart, "recall in a namespace gave what is not of it: "),
-    (Common, kit.it_keeps_namespaces_apart, "…not of it: ['mem_kit_none', 'mem_kit_red'], not ['mem_kit_red']"),
+    (
+        Oversharing,
+        conformance.it_shares_what_is_of_no_session,
+        "recall with scope='agent' gave other entries than those of no",
+    ),
+    (
+        Reticent,
+        conformance.it_shares_what_is_of_no_session,
+        "…of no session and of the named one: ['mem_kit_all'], not ",
+    ),
+    (Partial, conformance.it_lists_everything, "list_entries left out, or added, entries"),
+    (Raising, conformance.it_finds_nothing_without_an_error, "recall raised where nothing was written: "),
+    (Unlisted, conformance.it_finds_nothing_without_an_error, "list_entries raised where nothing was written: "),
+    (
+        Prefilled,
+        conformance.it_finds_nothing_without_an_error,
+        "list_entries of a new store gave entries: ['old'], not []",
+    ),
+    (
+        Strict,
+        conformance.it_ignores_what_it_does_not_know,
+        "…that it does not know made it raise: Strict could not recall: ",
+    ),
+    (
+        Picky,
+        conformance.it_ignores_what_it_does_not_know,
+        "…does not know changed what is recalled: [], not ['mem_kit_a']",
+    ),
+    (
+        Choosy,
+        conformance.it_ignores_what_it_does_not_know,
+        "…does not know changed what is listed: [], not ['mem_kit_a']",
+    ),
+    (Meddling, conformance.it_ignores_what_it_does_not_know, "the options were changed: "),
+    (Mixing, conformance.it_keeps_namespaces_apart, "recall in a namespace gave what is not of it: "),
+    (Common, conformance.it_keeps_namespaces_apart, "…not of it: ['mem_kit_none', 'mem_kit_red'], not ['mem_kit_red']"),
 ]
 
 

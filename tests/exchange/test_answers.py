@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 
 import jidomem
-from jidomem.excerpt import EXCERPT
-from jidomem.exchange.sources import SourceFile
-from jidomem.exchange.synchroniser import Look, Synchronisation
-from jidomem.govern.recalled import markdown
-from jidomem.repository.elsewhere import ADR
+from jidomem.base.words import EXCERPT
+from jidomem.exchange.synchroniser import Look, SourceFile, Synchronisation
+from jidomem.recall.briefing import markdown
+from jidomem.repository.other_tools import ADR
 
 FOLDER = Path(__file__).parent / "cases" / "answers"
 QUESTIONS = json.loads((FOLDER / "expected.json").read_text("utf-8"))

@@ -10,15 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jidomem.authority import Change
 from jidomem.errors import JidomemError
-from jidomem.exchange import beads as beads_reader
-from jidomem.exchange import mcp_memory as graph_reader
 from jidomem.exchange import memory_md as notes_reader
-from jidomem.exchange import note_words
-from jidomem.exchange.mentions import mentions, scopes
-from jidomem.exchange.sources import SourceFile
-from jidomem.exchange.synchroniser import Look, Synchronisation
+from jidomem.exchange import note_words, other_formats
+from jidomem.exchange.memory_md import mentions, scopes
+from jidomem.exchange.synchroniser import Look, SourceFile, Synchronisation
+from jidomem.records.policy import Change
 
 CASES = Path(__file__).parent / "cases"
 JIDOMEM = str(Path(sys.executable).parent / "jidomem")
@@ -27,18 +24,18 @@ JIDOMEM = str(Path(sys.executable).parent / "jidomem")
 class Kind:
     """The reader of a kind of files, which gives the file that it read along with its entries."""
 
-    def __init__(self, name, module):
-        self.name, self.module = name, module
+    def __init__(self, name, reader):
+        self.name, self.reader = name, reader
 
     def read(self, path, data):
-        reading = self.module.read(path, data)
+        reading = self.reader(path, data)
         reading_of[id(reading)] = (SourceFile(self.name, path, data), reading)
         return reading
 
 
 reading_of = {}
-beads, mcp_memory = Kind("beads", beads_reader), Kind("mcp-memory", graph_reader)
-memory_md = Kind("memory-md", notes_reader)
+beads, mcp_memory = Kind("beads", other_formats.read_beads), Kind("mcp-memory", other_formats.read_mcp_memory)
+memory_md = Kind("memory-md", notes_reader.read)
 KINDS = {
     "beads/issues.jsonl": beads,
     "mcp-memory/memory.jsonl": mcp_memory,

@@ -13,13 +13,13 @@ from rdflib.compare import to_isomorphic
 
 import jidomem
 from jidomem.errors import InvalidRequest, JidomemError, NotFound
-from jidomem.exchange import export
+from jidomem.exchange import documents
 from jidomem.exchange.documents import Form, parse
-from jidomem.exchange.importing import import_document
-from jidomem.index.steps import after_clearing
+from jidomem.exchange.importer import import_document
+from jidomem.index.follower import after_clearing
 from jidomem.journal.commit import Commit
-from jidomem.journal.files import NAMES, Stream
-from jidomem.terms import literal
+from jidomem.journal.journal import NAMES, Stream
+from jidomem.rdf.terms import literal
 
 CONTEXT = {"jido": "https://jido.ai/ontology#"}
 
@@ -29,16 +29,16 @@ def commits(memory, stream="memory"):
 
 
 def jsonld(memory):
-    return export.jsonld("p", commits(memory), memory.schema.version)
+    return documents.jsonld("p", commits(memory), memory.schema.version)
 
 
 def turtle(memory):
-    return export.turtle("p", commits(memory), memory.schema.version)
+    return documents.turtle("p", commits(memory), memory.schema.version)
 
 
 def nquads(memory):
     streams = [Stream("p", name) for name in NAMES]
-    return export.nquads({each.graph: after_clearing(each, commits(memory, each.name)) for each in streams})
+    return documents.nquads({each.graph: after_clearing(each, commits(memory, each.name)) for each in streams})
 
 
 def imported(memory, data, form):
@@ -152,9 +152,9 @@ values = st.one_of(
 @given(st.sets(st.tuples(iris, iris, values), max_size=8))
 def test_json_ld_says_the_same_as_turtle_to_two_other_readers_and_to_our_own(rows):
     commit = Commit("a" * 64, "urn:g", (), 1, "2026-01-01T00:00:00Z", "urn:c", "1", frozenset(rows), b"", False)
-    said = export.jsonld("p", [commit], "1")
+    said = documents.jsonld("p", [commit], "1")
 
-    as_turtle = export.turtle("p", [commit], "1")
+    as_turtle = documents.turtle("p", [commit], "1")
     expected = sorted(map(str, ox.parse(as_turtle, format=ox.RdfFormat.TURTLE)))
     assert sorted(map(str, ox.parse(said, format=ox.RdfFormat.JSON_LD))) == expected
     if b'"jido:odd"' not in said:  # a prefix that is no prefix is refused by ours

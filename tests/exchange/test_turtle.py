@@ -5,10 +5,10 @@ from conftest import decision, files, fixed_sources, intent
 
 import jidomem
 from jidomem.errors import IntentRefused, InvalidRequest, JidomemError
-from jidomem.exchange import export, turtle
+from jidomem.exchange import documents
 from jidomem.exchange.documents import Form, parse
-from jidomem.exchange.importing import import_document
-from jidomem.journal.files import Stream
+from jidomem.exchange.importer import import_document
+from jidomem.journal.journal import Stream
 
 PREFIXES = """\
 @prefix jido: <https://jido.ai/ontology#> .
@@ -35,7 +35,7 @@ ex:second a jido:ArchitecturalDecision ;
 
 
 def exported(memory, project="p"):
-    return export.turtle(project, memory.journal.read(Stream(project)), memory.schema.version)
+    return documents.turtle(project, memory.journal.read(Stream(project)), memory.schema.version)
 
 
 def imported(memory, text, project="p"):
@@ -199,7 +199,7 @@ def test_many_memories_are_read_each_with_its_line_and_after_what_it_replaces(me
     )
     rows = parse("memory.ttl", text.encode())[""]
 
-    found = turtle.read(rows, memory.schema, stand_in={}, text=text).statements
+    found = documents.read(rows, memory.schema, stand_in={}, text=text).statements
 
     assert [one.intent["iri"] for one in found] == [f"https://example.org/m{n}" for n in reversed(range(many))]
     assert [one.line for one in found] == [4 + 2 * n for n in reversed(range(many))]

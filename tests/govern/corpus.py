@@ -7,10 +7,10 @@ from pathlib import Path
 from conftest import START, fixed_sources
 
 import jidomem
-from jidomem.govern.sources import read
+from jidomem.base.clock import format_timestamp
+from jidomem.check.sources import read
 from jidomem.journal.commit import build
-from jidomem.journal.files import FileJournal, Stream
-from jidomem.moments import stamp
+from jidomem.journal.journal import FileJournal, Stream
 
 CASES = Path(__file__).parent.parent / "cases" / "check"
 _SAID = re.compile(r"#! (.+)$")
@@ -86,7 +86,7 @@ def append(journal, turtle, number=0):
         commit = build(
             graph=STREAM.graph,
             parents=version,
-            recorded_at=stamp(START + timedelta(days=1, seconds=number)),
+            recorded_at=format_timestamp(START + timedelta(days=1, seconds=number)),
             committer="https://jido.ai/agents/memory-writer",
             ontology_version="0.1.0",
             body=read("raw", (PREFIXES + turtle).encode()),

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import jidomem
+from jidomem.base.words import quoted, tokens
 from jidomem.errors import InvalidRequest
-from jidomem.govern.briefing import SECTIONS, order_of
-from jidomem.govern.quoted import quoted, tokens
+from jidomem.recall.briefing import SECTIONS, order_of
 from jidomem_cli.recall import recall as recall_verb
 
 JIDOMEM = str(Path(sys.executable).parent / "jidomem")

@@ -8,9 +8,9 @@ from click.testing import CliRunner
 from conftest import intent
 
 import jidomem
+from jidomem.check.overlay import changes, now_failing, version
 from jidomem.errors import InvalidRequest
-from jidomem.govern.changed_terms import changes, now_failing, version
-from jidomem.runtime.making import init
+from jidomem.runtime.location import init
 from jidomem_cli.main import cli
 
 PREFIXES = """\

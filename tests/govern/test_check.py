@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from conftest import decision, intent
 
-from jidomem import schema as schemas
+from jidomem.check.check import check_files, check_project
+from jidomem.check.rules import check_data
 from jidomem.errors import InvalidRequest
-from jidomem.govern.check import check_files, check_project
-from jidomem.govern.plain import check_data
-from jidomem.journal.files import Stream
+from jidomem.journal.journal import Stream
+from jidomem.schema import ontology as schemas
 
 PREFIXES = """\
 @prefix jido: <https://jido.ai/ontology#> .

@@ -15,10 +15,10 @@ from corpus import append
 from jsonschema import Draft4Validator
 
 import jidomem
-from jidomem import clock
-from jidomem.journal.files import FileJournal, Stream
-from jidomem.runtime.making import init
-from jidomem.vocab import TYPE
+from jidomem.base import clock
+from jidomem.journal.journal import FileJournal, Stream
+from jidomem.rdf.vocab import TYPE
+from jidomem.runtime.location import init
 from jidomem_cli.main import cli
 
 SLIPPED = """memory:slipped a jido:Decision ; jido:summary "slipped in" ; jido:recordedIn <urn:jido:this> ;

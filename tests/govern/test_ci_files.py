@@ -13,8 +13,8 @@ from conftest import START, fixed_sources, intent
 from corpus import append
 
 import jidomem
-from jidomem.journal.files import FileJournal
-from jidomem.runtime.making import init
+from jidomem.journal.journal import FileJournal
+from jidomem.runtime.location import init
 
 ROOT = Path(__file__).parent.parent.parent
 SLIPPED = """memory:slipped a jido:Decision ; jido:summary "slipped in" ; jido:recordedIn <urn:jido:this> ;

@@ -9,8 +9,9 @@ import pytest
 
 import jidomem
 from bench import load
-from jidomem import resources, schema
-from jidomem.govern.check import Options, check_files, check_project
+from jidomem.base import files
+from jidomem.check.check import Options, check_files, check_project
+from jidomem.schema import ontology
 
 NAMES = {path.stem: path for path in corpus.turtle_cases()}
 JOURNALS = {path.stem: path for path in corpus.journal_cases()}
@@ -48,7 +49,9 @@ def together():
 
     def found(reference):
         by = {name: [] for name in starts.values()}
-        for problem in check_files([("all.ttl", text.encode())], schema.load(), Options(reference=reference)).problems:
+        for problem in check_files(
+            [("all.ttl", text.encode())], ontology.load(), Options(reference=reference)
+        ).problems:
             start = max(line for line in starts if line <= problem.line)
             by[starts[start]].append((problem.line - start + 1, problem.severity, problem.name))
         return by
@@ -68,7 +71,7 @@ def test_a_crafted_file_has_the_faults_it_names_at_their_lines_and_no_others(nam
     # C108 C111
     path = NAMES[name]
 
-    reports = [check_files([(str(path), path.read_bytes())], schema.load(), Options(reference=way)) for way in (0, 1)]
+    reports = [check_files([(str(path), path.read_bytes())], ontology.load(), Options(reference=way)) for way in (0, 1)]
 
     assert [corpus.told(report) for report in reports] == [corpus.expected(path)] * 2
     assert [report.exit_code for report in reports] == [1, 1]
@@ -117,7 +120,7 @@ def test_the_reference_finds_the_same_in_generated_memories(tmp_path):
 
 
 def test_this_project_keeps_its_own_decisions_in_a_memory_that_checks_clean():
-    with jidomem.open(resources.own_memory()) as memory:
+    with jidomem.open(files.own_memory()) as memory:
         ask = memory.reader.ask
         options = Options(disagreements=lambda: ask("conflicts", project="jidomem"), overlay=memory.settings.root)
         report = check_project(memory.tail, memory.schema, "jidomem", options)

@@ -7,10 +7,10 @@ from conftest import decision, fixed_sources, intent
 
 import jidomem
 from jidomem.errors import IntentRefused
-from jidomem.exchange import export
-from jidomem.exchange.importing import import_document
-from jidomem.govern.recalled import markdown
-from jidomem.journal.files import Stream
+from jidomem.exchange import documents
+from jidomem.exchange.importer import import_document
+from jidomem.journal.journal import Stream
+from jidomem.recall.briefing import markdown
 from jidomem.repository.worktree import blob_id
 
 
@@ -138,8 +138,8 @@ def test_an_anchor_that_leads_outside_is_never_read(memory, folder, tmp_path):
     file = next((folder / ".jidomem" / "projects").rglob("*.ttl"))
     assert " src/a.py" in file.read_text()
 
-    from jidomem.anchor import anchors_of
-    from jidomem.terms import literal
+    from jidomem.rdf.terms import literal
+    from jidomem.records.intent import anchors_of
 
     assert (
         anchors_of([literal(blob_id(b"s") + f" {path}") for path in ("../secret", "/etc/passwd", ".git/config")]) == []
@@ -179,7 +179,7 @@ def test_an_export_is_taken_in_elsewhere_and_anchored_to_the_files_there(memory,
     (other / "src").mkdir(parents=True)
     (other / "src" / "a.py").write_text("else\n")
     git(other, "init", "-q")
-    exported.write_bytes(export.turtle("p", memory.journal.read(Stream("p")), memory.schema.version))
+    exported.write_bytes(documents.turtle("p", memory.journal.read(Stream("p")), memory.schema.version))
 
     with jidomem.open(other / ".jidomem", project="p", sources=fixed_sources()) as elsewhere:
         report = import_document(elsewhere.writer, elsewhere.schema, "p", "memory.ttl", exported.read_bytes())

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from jidomem import schema
+from jidomem.check import terms
 from jidomem.errors import InvalidRequest, NotFound
-from jidomem.govern import glossary
-from jidomem.runtime.making import init
-from jidomem.vocab import jido
+from jidomem.rdf.vocab import jido
+from jidomem.runtime.location import init
+from jidomem.schema import ontology
 from jidomem_cli.main import cli
 
 OVERLAY = """\
@@ -53,12 +53,12 @@ def shown(root, *args):
     ],
 )
 def test_a_term_is_found_by_any_of_its_names(name, term):
-    assert glossary.find(schema.load(), name) == jido(term)
+    assert terms.find(ontology.load(), name) == jido(term)
 
 
 def test_an_unknown_term_is_answered_with_the_nearest():
     with pytest.raises(NotFound, match="there is no term 'Descision'") as error:
-        glossary.find(schema.load(), "Descision")
+        terms.find(ontology.load(), "Descision")
     assert error.value.hint.startswith("did you mean jido:Decision")
 
 
@@ -67,12 +67,12 @@ def test_a_name_of_two_terms_of_a_project_is_answered_with_both(tmp_path):
     (tmp_path / "ontology" / "a.ttl").write_text("<urn:a#X> a <http://www.w3.org/2002/07/owl#Class> .\n"
                                                  "<urn:b#X> a <http://www.w3.org/2002/07/owl#Class> .\n")  # fmt: skip
     with pytest.raises(InvalidRequest, match="2 terms") as error:
-        glossary.find(schema.load([tmp_path]), "X")
+        terms.find(ontology.load([tmp_path]), "X")
     assert error.value.hint == "give its IRI: urn:a#X or urn:b#X"
 
 
 def test_a_class_is_shown_with_its_place_in_the_tree_its_properties_and_the_rules_that_judge_it():
-    found = glossary.entry(schema.load(), jido("Decision"))
+    found = terms.entry(ontology.load(), jido("Decision"))
 
     assert (found.kind, found.above) == ("class", ("https://jido.ai/ontology#MemoryItem",))
     assert "https://jido.ai/ontology#ArchitecturalDecision" in found.below
@@ -85,7 +85,7 @@ def test_a_class_is_shown_with_its_place_in_the_tree_its_properties_and_the_rule
 
 
 def test_a_property_is_shown_with_its_ends_and_the_rules_about_it():
-    found = glossary.entry(schema.load(), jido("rationale"))
+    found = terms.entry(ontology.load(), jido("rationale"))
 
     assert (found.kind, found.functional) == ("property", True)
     assert found.domain == ("https://jido.ai/ontology#MemoryItem",)
@@ -108,7 +108,7 @@ def test_all_terms_are_listed_as_a_tree_and_as_json(root):
     assert lines[at + 1] == "        https://my.example/kitchen#Recipe (deprecated)"
     assert "  jido:topic: jido:MemoryItem -> xsd:string" in lines
     told = json.loads(shown(root, "--json"))
-    assert told["version"] == schema.load([root]).version
+    assert told["version"] == ontology.load([root]).version
     assert {"class", "property", "individual"} == {term["kind"] for term in told["terms"]}
 
 
@@ -117,7 +117,7 @@ def test_classes_in_a_circle_are_listed_once(tmp_path):
     up = "<http://www.w3.org/2000/01/rdf-schema#subClassOf>"
     owl = "a <http://www.w3.org/2002/07/owl#Class>"
     (tmp_path / "ontology" / "a.ttl").write_text(f"<urn:A> {owl} ; {up} <urn:B> . <urn:B> {owl} ; {up} <urn:A> .")
-    assert [row for row in glossary.tree(schema.load([tmp_path])) if "urn:" in row[1]] == [
+    assert [row for row in terms.tree(ontology.load([tmp_path])) if "urn:" in row[1]] == [
         (0, "<urn:A>"),
         (1, "<urn:B>"),
     ]
@@ -129,4 +129,4 @@ def test_a_term_is_given_as_turtle_that_says_the_same(root):
     text = shown(root, "jido:Decision", "--format", "ttl")
 
     rows = {(str(q.subject), str(q.predicate), str(q.object)) for q in ox.parse(text, format=ox.RdfFormat.TURTLE)}
-    assert rows == {row for row in schema.load().triples if row[0] == jido("Decision")}
+    assert rows == {row for row in ontology.load().triples if row[0] == jido("Decision")}

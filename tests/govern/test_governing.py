@@ -10,9 +10,9 @@ from click.testing import CliRunner
 from conftest import decision, intent
 
 from jidomem.errors import InvalidRequest
-from jidomem.govern.besides import besides
-from jidomem.terms import iri
-from jidomem.vocab import TYPE, jido
+from jidomem.rdf.terms import iri
+from jidomem.rdf.vocab import TYPE, jido
+from jidomem.recall.governing import besides
 from jidomem_cli.main import cli
 
 JIDOMEM = str(Path(sys.executable).parent / "jidomem")

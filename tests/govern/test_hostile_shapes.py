@@ -11,9 +11,10 @@ from click.testing import CliRunner
 from conftest import intent
 
 import jidomem
-from jidomem import deadline, schema
+from jidomem.base import clock
 from jidomem.errors import Failed, QueryTimeout, TooLarge
-from jidomem.runtime.making import init
+from jidomem.runtime.location import init
+from jidomem.schema import ontology
 from jidomem_cli.main import cli
 
 PREFIXES = """\
@@ -73,8 +74,8 @@ def test_shapes_that_would_never_be_done_stop_neither_writer_nor_check_for_ever(
     with jidomem.open(root, project="p") as memory:
         memory.writer.submit_intent("p", intent())
     root_with(tmp_path, wide(14, 4))
-    monkeypatch.setattr(schema, "objections", lambda *_: [])  # which would take as long
-    monkeypatch.setattr(deadline, "SECONDS", 1.0)
+    monkeypatch.setattr(ontology, "objections", lambda *_: [])  # which would take as long
+    monkeypatch.setattr(clock, "SECONDS", 1.0)
 
     # When something is written, and when all is checked
     with jidomem.open(root, project="p") as memory:
@@ -92,17 +93,17 @@ def test_shapes_that_would_never_be_done_stop_neither_writer_nor_check_for_ever(
 
 def test_a_root_whose_shapes_cannot_be_read_in_time_is_not_opened(tmp_path, monkeypatch):
     root = root_with(tmp_path, wide(14, 4))
-    monkeypatch.setattr(deadline, "SECONDS", 0.0)
+    monkeypatch.setattr(clock, "SECONDS", 0.0)
 
     with pytest.raises(QueryTimeout, match=r"reading the ontology and the shapes of .* was not done"):
         jidomem.open(root)
 
 
 def test_what_takes_too_much_memory_is_stopped(monkeypatch):
-    monkeypatch.setattr(deadline, "BYTES", 50_000_000)
+    monkeypatch.setattr(clock, "BYTES", 50_000_000)
 
     def grow(kept):
-        with deadline.bounded("it"):
+        with clock.time_limited("it"):
             while True:
                 kept.append(b"x" * 100_000)
 
@@ -113,12 +114,12 @@ def test_what_takes_too_much_memory_is_stopped(monkeypatch):
 
 
 def test_work_that_handles_every_error_is_interrupted_all_the_same(monkeypatch):
-    monkeypatch.setattr(deadline, "SECONDS", 0.1)
-    monkeypatch.setattr(deadline, "_AGAIN", 0.05)
+    monkeypatch.setattr(clock, "SECONDS", 0.1)
+    monkeypatch.setattr(clock, "_AGAIN", 0.05)
     caught = []
 
     def go_on():
-        with deadline.bounded("it"):
+        with clock.time_limited("it"):
             while len(caught) < 2:
                 try:
                     while True:
@@ -135,7 +136,7 @@ def test_work_that_handles_every_error_is_interrupted_all_the_same(monkeypatch):
 
 
 def test_work_that_is_done_in_time_is_left_alone():
-    with deadline.bounded("it"):
+    with clock.time_limited("it"):
         found = sum(range(1000))
     assert found == 499_500
 
@@ -143,18 +144,18 @@ def test_work_that_is_done_in_time_is_left_alone():
 def test_a_debugger_goes_on_after_work_that_was_done_in_time_and_after_work_that_was_not():
     run = """
 import sys
-from jidomem import deadline
-with deadline.bounded("it"):
+from jidomem.base import clock
+with clock.time_limited("it"):
     pass
 sys.settrace(lambda *_: None)
 (lambda: print("goes on"))()
 sys.settrace(None)
-deadline.SECONDS = 0.0
+clock.SECONDS = 0.0
 try:
-    with deadline.bounded("it"):
+    with clock.time_limited("it"):
         while True:
             pass
-except deadline.QueryTimeout:
+except clock.QueryTimeout:
     sys.settrace(lambda *_: None)
     (lambda: print("goes on"))()
 """

@@ -9,22 +9,21 @@ import pytest
 from conftest import decision, fixed_sources, intent
 
 import jidomem
-from jidomem.authority import Change
-from jidomem.conflict_keys import digest
+from jidomem.check.check import check_project
+from jidomem.check.journal_integrity import findings
+from jidomem.check.report import JOURNAL
+from jidomem.curation.find_text import DIGEST, NAME, SAYS, leftovers
+from jidomem.curation.redact import JournalMaintenance
 from jidomem.errors import IdempotencyMismatch, InvalidRequest, NotFound, PolicyDenied
-from jidomem.govern.check import check_project
-from jidomem.govern.integrity import findings
-from jidomem.govern.keeper import Keeper
-from jidomem.govern.leftovers import leftovers
-from jidomem.govern.report import JOURNAL
-from jidomem.govern.traces import DIGEST, NAME, SAYS
-from jidomem.index import tail as limits
-from jidomem.journal import erasing
+from jidomem.index import follower as limits
+from jidomem.journal import rewrite
 from jidomem.journal.commit import parse
-from jidomem.journal.files import FileJournal, Stream
-from jidomem.journal.redaction import leaves, without
-from jidomem.terms import bare, iri, literal
-from jidomem.vocab import RDFS, TYPE, jido
+from jidomem.journal.journal import FileJournal, Stream
+from jidomem.journal.rewrite import leaves, without
+from jidomem.rdf.terms import iri, literal, plain_value
+from jidomem.rdf.vocab import RDFS, TYPE, jido
+from jidomem.records.active import digest
+from jidomem.records.policy import Change
 
 STREAM = Stream("p")
 PIN = "the vault opens with {}"
@@ -68,7 +67,7 @@ def terms(memory):
     """All terms there are in the journal, as its files write them or a program reads them."""
     journal = FileJournal(memory.settings.root)
     found = {term for s in journal.streams() for commit in journal.read(s) for t in commit.triples for term in t}
-    return {bare(term) for term in found if not term.startswith("<urn:jido:commit:")}
+    return {plain_value(term) for term in found if not term.startswith("<urn:jido:commit:")}
 
 
 def bytes_below(root):
@@ -175,10 +174,10 @@ def test_a_short_value_is_looked_for_only_where_it_is_linked(memory):
 
     plan = memory.keeper.plan("p", first, properties=[jido("topic")[1:-1]])
 
-    assert other not in {bare(trace.triple[0]) for _, trace in plan.traces}
+    assert other not in {plain_value(trace.triple[0]) for _, trace in plan.traces}
     assert sum(trace.triple[1] == jido("topic") for _, trace in plan.traces) == 2
     wide = memory.keeper.plan("p", None, texts=["Bob"])
-    assert other in {bare(trace.triple[0]) for _, trace in wide.traces}
+    assert other in {plain_value(trace.triple[0]) for _, trace in wide.traces}
 
 
 @pytest.mark.parametrize("text", ["ontology", "Task", "agents", "https://jido.ai", "rdf-syntax", "p-1"])
@@ -324,7 +323,7 @@ def test_who_is_no_curator_redacts_nothing_and_sets_nothing_aside_where_there_is
 def test_where_a_door_knows_who_speaks_the_token_says_who_redacts(memory):
     memory.writer.submit_intent("p", intent(summary="the door opens to hunter2"))
     made = (memory.tail, memory.schema, memory.settings.policy, memory.sources)
-    keep = lambda writer: Keeper(*made, writer, lambda: None, lambda *_: None)  # noqa: E731
+    keep = lambda writer: JournalMaintenance(*made, writer, lambda: None, lambda *_: None)  # noqa: E731
     plan, why = memory.keeper.plan("p", None, texts=["hunter2"]), {"reason": "a password"}
 
     for role, agent in (("agent", "bob"), ("reader", "bob"), ("agent", "rita")):
@@ -408,7 +407,7 @@ def test_a_copy_that_comes_back_is_reported_and_not_served_and_goes_when_asked(m
 def test_a_copy_from_before_is_not_served_though_the_redacted_one_is_gone(
     memory, tmp_path, sealed, at_once, monkeypatch
 ):
-    monkeypatch.setattr(erasing, "AT_ONCE", at_once)
+    monkeypatch.setattr(rewrite, "AT_ONCE", at_once)
     memory.writer.submit_intent("p", intent(summary="first"))
     said = memory.writer.submit_intent("p", intent(summary="the door opens to hunter2"))
     last = memory.writer.submit_intent("p", intent(summary="last"))

@@ -6,11 +6,12 @@ from codecs import BOM_UTF8
 import pytest
 from click.testing import CliRunner
 
-from jidomem import resources, schema
+from jidomem.base.files import ontology_files, shape_files
+from jidomem.check.overlay import check_overlay
 from jidomem.errors import JidomemError
-from jidomem.govern.overlay import check_overlay
 from jidomem.read.playbook import Playbook
-from jidomem.runtime.making import init
+from jidomem.runtime.location import init
+from jidomem.schema import ontology
 from jidomem_cli.main import cli
 
 PREFIXES = """\
@@ -100,11 +101,11 @@ def test_a_file_that_is_no_turtle_is_told_with_its_line(tmp_path):
 
 def test_a_byte_order_mark_and_lines_of_windows_change_nothing(tmp_path):
     laid(tmp_path, recipes=QUESTION)
-    before = schema.load([tmp_path]).version
+    before = ontology.load([tmp_path]).version
     for path in tmp_path.glob("*/**/*.*"):
         path.write_bytes(BOM_UTF8 + path.read_bytes().replace(b"\n", b"\r\n"))
 
-    assert (told(check_overlay(tmp_path)), schema.load([tmp_path]).version) == ([], before)
+    assert (told(check_overlay(tmp_path)), ontology.load([tmp_path]).version) == ([], before)
     assert "recipes" in {query.name for query in Playbook([tmp_path / "queries"])}
 
 
@@ -234,7 +235,7 @@ def test_a_file_that_cannot_be_kept_in_view_is_told_and_nothing_passes(tmp_path)
 
 
 def test_the_shipped_files_pass_as_an_overlay_but_for_being_shipped(tmp_path):
-    for folder, files in (("ontology", resources.ontology()), ("shapes", resources.shapes())):
+    for folder, files in (("ontology", ontology_files()), ("shapes", shape_files())):
         (tmp_path / folder).mkdir()
         for path in files:
             (tmp_path / folder / path.name).write_bytes(path.read_bytes())

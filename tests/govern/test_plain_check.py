@@ -2,9 +2,9 @@
 
 import pytest
 
+from jidomem.check.report import sarif
+from jidomem.check.rules import check_data
 from jidomem.errors import Failed, PolicyDenied
-from jidomem.govern.plain import check_data
-from jidomem.govern.sarif import sarif
 
 PREFIXES = (
     "@prefix ex: <urn:x:> . @prefix sh: <http://www.w3.org/ns/shacl#> . "

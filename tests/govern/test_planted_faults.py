@@ -11,8 +11,8 @@ from click.testing import CliRunner
 from conftest import decision, intent
 
 import jidomem
-from jidomem.journal.files import Stream
-from jidomem.runtime.making import init
+from jidomem.journal.journal import Stream
+from jidomem.runtime.location import init
 from jidomem_cli.main import cli
 
 EDITED = "hash mismatch: edited after it was written"

@@ -4,11 +4,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from owlrl import OWLRL_Semantics
 
-from jidomem.govern.reasoning import _errors
-from jidomem.judge import as_graph
-from jidomem.schema import OWL
-from jidomem.terms import iri
-from jidomem.vocab import RDF, RDFS, TYPE
+from jidomem.check.reasoning import _errors
+from jidomem.rdf.terms import iri
+from jidomem.rdf.vocab import RDF, RDFS, TYPE
+from jidomem.schema.ontology import OWL
+from jidomem.schema.shacl import as_graph
 
 SAME, DIFFERENT = iri(OWL + "sameAs"), iri(OWL + "differentFrom")
 NODES, CLASSES, PROPERTIES = ([iri(f"urn:{kind}:{number}") for number in range(4)] for kind in "ncp")

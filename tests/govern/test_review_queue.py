@@ -7,15 +7,14 @@ import pytest
 from conftest import decision, fixed_sources, intent
 
 import jidomem
-from jidomem.authority import PRESETS, Change
-from jidomem.clock import Sources
+from jidomem.base.clock import Sources
+from jidomem.curation.review_queue import QUESTIONS, apply, due, queue, queued, settle_by_rule
+from jidomem.curation.review_queue import count as due_count
+from jidomem.curation.review_text import commands, parse, todo, without_settled
 from jidomem.errors import Conflict, InvalidRequest, JidomemError, PolicyDenied
-from jidomem.govern.due import QUESTIONS, due
-from jidomem.govern.due import count as due_count
-from jidomem.govern.review import apply, queue, queued, settle_by_rule
-from jidomem.govern.review_text import commands, parse, todo, without_settled
-from jidomem.terms import iri
-from jidomem.vocab import jido
+from jidomem.rdf.terms import iri
+from jidomem.rdf.vocab import jido
+from jidomem.records.policy import PRESETS, Change
 
 CURATED = (*PRESETS["curated"], Change(agent="rita", grants="Curator"))
 WARN = '[conflicts]\ndecision = "warn"\nfact = "propose"\n'

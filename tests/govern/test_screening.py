@@ -10,8 +10,8 @@ from conftest import intent
 
 import jidomem
 from jidomem.entries import Entry
-from jidomem.entry import WriteRequest
-from jidomem.runtime.making import init
+from jidomem.records.entry import WriteRequest
+from jidomem.runtime.location import init
 from jidomem_cli.main import cli
 
 TOKEN = "ghp_" + "a1B2" * 9

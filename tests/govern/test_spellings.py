@@ -7,10 +7,10 @@ import pytest
 from conftest import fixed_sources, intent
 
 import jidomem
+from jidomem.curation.find_text import leftovers
 from jidomem.errors import NotFound
-from jidomem.govern.leftovers import leftovers
-from jidomem.terms import parts
-from jidomem.vocab import jido
+from jidomem.rdf.terms import parse_literal
+from jidomem.rdf.vocab import jido
 
 PHONE = "+49 170 1234567"
 SAID = {  # what is said, and in which form it says the number
@@ -42,7 +42,7 @@ def test_a_number_goes_in_whatever_form_and_stream_it_stands_and_no_other_goes(t
         memory.agent("ana", project="p").update(lambda held: held.world_put("tel", "+49.170.1234567"))
 
         plan = memory.keeper.plan("p", None, texts=[PHONE])
-        summaries = {parts(t.triple[2]).text: t.form for _, t in plan.traces if t.triple[1] == jido("summary")}
+        summaries = {parse_literal(t.triple[2]).text: t.form for _, t in plan.traces if t.triple[1] == jido("summary")}
         memory.keeper.redact(plan, agent="ana", reason="a number of somebody")
 
         assert summaries == SAID

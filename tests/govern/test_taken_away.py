@@ -12,9 +12,9 @@ from click.testing import CliRunner
 from conftest import intent
 
 import jidomem
-from jidomem.journal.files import Stream
+from jidomem.journal.journal import Stream
 from jidomem.repository import git as asking
-from jidomem.runtime.making import init
+from jidomem.runtime.location import init
 from jidomem_cli.main import cli
 
 HOOK = Path(__file__).parents[2] / "ci" / "pre-commit"

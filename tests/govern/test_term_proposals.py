@@ -10,12 +10,12 @@ from click.testing import CliRunner
 from conftest import intent
 
 import jidomem
-from jidomem import schema
+from jidomem.check.overlay import check_overlay
 from jidomem.errors import IntentRefused, InvalidRequest, NotFound, PolicyDenied
-from jidomem.govern.overlay import check_overlay
-from jidomem.runtime.making import init
-from jidomem.terms import boolean
-from jidomem.vocab import TYPE, jido
+from jidomem.rdf.terms import boolean
+from jidomem.rdf.vocab import TYPE, jido
+from jidomem.runtime.location import init
+from jidomem.schema import ontology
 from jidomem_cli.main import cli
 
 SPACE = "urn:project:p#"
@@ -58,8 +58,8 @@ def test_a_term_that_was_refused_is_proposed_as_the_hint_says_accepted_and_from_
         with pytest.raises(IntentRefused, match="is not written as"):
             memory.writer.submit_intent("p", intent(extra_triples=[[accepted.term, "many"]]))
         (newest, *_) = memory.reader.ask("commits", project="p")
-    assert newest["ontology"] == schema.load([root]).version
-    assert newest["ontology"] != schema.load().version
+    assert newest["ontology"] == ontology.load([root]).version
+    assert newest["ontology"] != ontology.load().version
 
 
 def test_a_proposal_is_on_record_with_who_asked_why_and_what_came_of_it(root):
@@ -91,7 +91,7 @@ def test_the_file_of_accepted_terms_does_not_depend_on_the_order_and_passes_the_
 
     assert (root / "ontology/accepted.ttl").read_bytes() == (other / "ontology/accepted.ttl").read_bytes()
     assert [each for each in check_overlay(root).problems if each.severity != "info"] == []
-    assert schema.load([root]).family(f"<{SPACE}Cake>") == "<https://jido.ai/ontology#Fact>"
+    assert ontology.load([root]).family(f"<{SPACE}Cake>") == "<https://jido.ai/ontology#Fact>"
 
 
 def test_what_was_accepted_before_the_answer_could_be_kept_is_accepted_again(root):

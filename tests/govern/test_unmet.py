@@ -2,10 +2,10 @@
 
 import pytest
 
-from jidomem.govern.overlay import check_overlay
-from jidomem.govern.unmet import unmet
-from jidomem.runtime.making import init
-from jidomem.schema import load
+from jidomem.check.overlay import check_overlay
+from jidomem.check.terms import unsatisfiable_shapes
+from jidomem.runtime.location import init
+from jidomem.schema.ontology import load
 
 PREFIXES = """@prefix jido: <https://jido.ai/ontology#> .
 @prefix my: <https://my.example/kitchen#> .
@@ -69,4 +69,4 @@ def test_what_can_be_met_is_not_told(tmp_path, said):
 
 
 def test_no_shape_that_is_shipped_contradicts_itself():
-    assert unmet(sorted(load().rules)) == []
+    assert unsatisfiable_shapes(sorted(load().rules)) == []

@@ -7,11 +7,9 @@ import pytest
 from conftest import decision, intent
 
 import jidomem
-from jidomem.clock import Sources
+from jidomem.base.clock import Sources
+from jidomem.curation.review_queue import due, kept, queued
 from jidomem.errors import JidomemError
-from jidomem.govern.due import due
-from jidomem.govern.review import queued
-from jidomem.govern.waiting import kept
 
 START = datetime(2026, 11, 1, 8, 0, tzinfo=UTC)
 STEPS = 40

@@ -7,9 +7,9 @@ from click.testing import CliRunner
 from conftest import decision, intent
 
 import jidomem
-from jidomem.clock import now
+from jidomem.base.clock import now
 from jidomem.guard.guard import Guard
-from jidomem.runtime.making import init
+from jidomem.runtime.location import init
 from jidomem.runtime.settings import load
 from jidomem_cli.main import cli
 

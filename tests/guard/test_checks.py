@@ -10,12 +10,11 @@ from conftest import intent
 from guard_world import convention, denied, hooked, keep, repository_at, run, told
 
 import jidomem
+from jidomem.base.words import quoted
 from jidomem.errors import IntentRefused
-from jidomem.govern.quoted import quoted
-from jidomem.guard.checks import Found, error_line, judge
-from jidomem.guard.edits import Edit
-from jidomem.guard.rule import Check
-from jidomem.runtime.making import init
+from jidomem.guard.guard import Edit, Found, error_line, judge
+from jidomem.guard.rules import Check
+from jidomem.runtime.location import init
 
 TOUCH = "touch ran"
 
@@ -178,7 +177,7 @@ def test_a_proposal_checks_nothing(repository):
      ("a" * 1001, "is none"), ("a(?!b)", "it looks around: say what may stand there")],
 )  # fmt: skip
 def test_a_pattern_that_is_none_or_takes_for_ever_stops_nothing_and_is_told(monkeypatch, pattern, why):
-    monkeypatch.setattr("jidomem.guard.checks.PATTERN_SECONDS", -1.0)
+    monkeypatch.setattr("jidomem.guard.guard.PATTERN_SECONDS", -1.0)
     edit = Edit("a.py", None, "a" * 4_000 + "b")
 
     found = judge(Check("forbids", pattern), edit, Path("/"), lambda command: True)
@@ -240,7 +239,7 @@ def test_a_command_that_was_let_run_judges_what_the_file_will_hold(repository):
 
 
 def test_a_command_that_does_not_end_or_is_not_there_stops_nothing(repository, monkeypatch):
-    monkeypatch.setattr("jidomem.guard.checks.COMMAND_SECONDS", 0.2)
+    monkeypatch.setattr("jidomem.guard.guard.COMMAND_SECONDS", 0.2)
     edit = Edit("src/a.py", None, "y")
 
     for command, why in (

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from guard_world import choice, convention, keep, run
 
-from jidomem.runtime.making import init
+from jidomem.runtime.location import init
 
 BIN = Path(sys.executable).parent
 THEIRS = '#!/usr/bin/env bash\nset -e\n[ -z "$STOP" ] || { echo theirs >&2; exit 9; }\nexec true\n'

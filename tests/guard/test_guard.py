@@ -11,10 +11,10 @@ from conftest import intent
 from guard_world import choice, convention, guard_of, hooked, keep, repository_at, run, told
 
 import jidomem
-from jidomem.authority import Change
-from jidomem.govern.quoted import tokens
-from jidomem.guard import kept
-from jidomem.guard.rule import FORCES
+from jidomem.base.words import tokens
+from jidomem.guard import rules
+from jidomem.guard.rules import FORCES
+from jidomem.records.policy import Change
 
 PATHS = ("src/a.py", "src/billing/api.py", "lib/x/y.rs", "a.py", "docs/how.md", "src/a", "src/[b]/c.py")
 ABOUTS = ("src/a.py", "./src/a.py", "src", "src/", "./src/billing/", "billing.api", "src.a", "src/**/*.py", "*.py",
@@ -76,8 +76,8 @@ NEXT = {
 @pytest.mark.parametrize("place", [".", "./"])
 def test_what_is_about_the_whole_folder_governs_every_file(repository, place):
     (one,) = keep(repository, convention("No tabs", place))
-    for path, rules in guard_of(repository).governing(["src/a.py", "new.md"]).items():
-        assert [rule.item for rule in rules] == [one], path
+    for path, nearest in guard_of(repository).governing(["src/a.py", "new.md"]).items():
+        assert [rule.item for rule in nearest] == [one], path
 
 
 @pytest.mark.parametrize("what", NEXT)
@@ -88,7 +88,9 @@ def test_after_one_more_commit_the_rules_are_those_the_index_gives(repository, w
         memory.writer.start_session("p", "s-8")
     guard, root = guard_of(repository), repository / ".jidomem"
     git, paths = guard.tree.git, ["src/a.py"]
-    while kept.read(root, "p", kept.made_of(root, "p", git), paths) is None:  # not before the folder's time has passed
+    while (
+        rules.read(root, "p", rules.input_fingerprint(root, "p", git), paths) is None
+    ):  # not before the folder's time has passed
         before = guard.governing(paths)
     says, same = NEXT[what]
     with jidomem.open(root) as memory:
@@ -96,8 +98,8 @@ def test_after_one_more_commit_the_rules_are_those_the_index_gives(repository, w
         if isinstance(said, dict):
             memory.writer.submit_intent("p", said)
 
-    state = kept.made_of(root, "p", git)
-    followed = kept.follow(root, "p", git, state, paths)
+    state = rules.input_fingerprint(root, "p", git)
+    followed = rules.follow(root, "p", git, state, paths)
     found = guard.governing(paths)
     shutil.rmtree(root / "cache")
     anew = guard.governing(paths)
@@ -113,19 +115,19 @@ def test_after_one_more_commit_the_rules_are_those_the_index_gives(repository, w
 ASKING = """
 import sys
 from pathlib import Path
-from jidomem.clock import now
+from jidomem.base.clock import now
 from jidomem.guard.guard import Guard
 from jidomem.runtime.settings import load
 (rule,) = Guard(load(Path(sys.argv[1]), "p"), now, lambda command: False).governing(["src/a.py"])["src/a.py"]
 print(rule.summary)
-sys.exit("jidomem.index.oxigraph" in sys.modules)
+sys.exit("jidomem.index.store" in sys.modules)
 """
 
 
 def test_what_was_redacted_is_not_told_by_what_was_kept_before(repository):
     keep(repository, choice("topsecretword", "src/a.py"))
     guard, root = guard_of(repository), repository / ".jidomem"
-    while kept.read(root, "p", kept.made_of(root, "p", guard.tree.git), ["src/a.py"]) is None:
+    while rules.read(root, "p", rules.input_fingerprint(root, "p", guard.tree.git), ["src/a.py"]) is None:
         guard.governing(["src/a.py"])
 
     done = run("redact", "--text", "topsecretword", "--reason", "it was a password", "--root", root)
@@ -134,18 +136,21 @@ def test_what_was_redacted_is_not_told_by_what_was_kept_before(repository):
     assert not [path for path in root.rglob("*") if path.is_file() and b"topsecretword" in path.read_bytes()]
     keep(repository, intent(summary="a fact"))
 
-    assert kept.follow(root, "p", guard.tree.git, kept.made_of(root, "p", guard.tree.git), ["src/a.py"]) is None
+    assert (
+        rules.follow(root, "p", guard.tree.git, rules.input_fingerprint(root, "p", guard.tree.git), ["src/a.py"])
+        is None
+    )
     assert "topsecretword" not in str(guard.governing(["src/a.py"]))
 
 
 def test_what_was_followed_is_kept_for_the_next_and_reads_no_index(repository):
     keep(repository, choice("one", "src/a.py"))
     guard, root = guard_of(repository), repository / ".jidomem"
-    while kept.read(root, "p", kept.made_of(root, "p", guard.tree.git), ["src/a.py"]) is None:
+    while rules.read(root, "p", rules.input_fingerprint(root, "p", guard.tree.git), ["src/a.py"]) is None:
         guard.governing(["src/a.py"])
     for number in range(3):
         keep(repository, intent(summary=f"fact {number}"))
-        while kept.read(root, "p", kept.made_of(root, "p", guard.tree.git), ["src/a.py"]) is None:
+        while rules.read(root, "p", rules.input_fingerprint(root, "p", guard.tree.git), ["src/a.py"]) is None:
             done = subprocess.run([sys.executable, "-c", ASKING, str(root)], capture_output=True, text=True)
             assert (done.returncode, done.stdout) == (0, "one\n"), done.stderr
 
@@ -252,8 +257,8 @@ def test_a_new_memory_governs_at_once_and_one_that_ended_no_more(repository):
 def test_what_is_kept_is_read_again_only_where_it_was_made(repository, tmp_path):
     (iri,) = keep(repository, choice("Use Oxigraph", "src/a.py"))
     guard = guard_of(repository)
-    state = kept.made_of(guard.root, "p", guard.tree.git)
-    while kept.read(guard.root, "p", state, ["src/a.py"]) is None:  # not before the folder's time has passed
+    state = rules.input_fingerprint(guard.root, "p", guard.tree.git)
+    while rules.read(guard.root, "p", state, ["src/a.py"]) is None:  # not before the folder's time has passed
         guard.governing(["src/a.py"])
     clone = tmp_path / "clone"
     shutil.copytree(repository, clone, symlinks=True)
@@ -262,7 +267,9 @@ def test_what_is_kept_is_read_again_only_where_it_was_made(repository, tmp_path)
         store.execute("UPDATE rule SET said = '[]'")
     copied = guard_of(clone)
 
-    assert kept.read(copied.root, "p", kept.made_of(copied.root, "p", copied.tree.git), ["src/a.py"]) is None
+    assert (
+        rules.read(copied.root, "p", rules.input_fingerprint(copied.root, "p", copied.tree.git), ["src/a.py"]) is None
+    )
     assert [rule.item for rule in copied.governing(["src/a.py"])["src/a.py"]] == [iri]
     assert len(list((repository / ".jidomem" / "cache" / "guard").iterdir())) == 2
 

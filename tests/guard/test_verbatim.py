@@ -7,14 +7,13 @@ import pytest
 from guard_world import convention, denied, hooked, repository_at, run
 
 import jidomem
-from jidomem.exchange import export
-from jidomem.exchange.importing import import_document
-from jidomem.journal.files import Stream
-from jidomem.runtime.making import init
-from jidomem.serve.desk import Desk
-from jidomem.serve.http import create_app
-from jidomem.serve.tool import call
-from jidomem.serve.tools import TOOLS
+from jidomem.exchange import documents
+from jidomem.exchange.importer import import_document
+from jidomem.journal.journal import Stream
+from jidomem.runtime.location import init
+from jidomem.serve.app import create_app
+from jidomem.serve.mcp.client_session import ClientSession
+from jidomem.serve.mcp.tools import TOOLS, call
 
 PATTERN, COMMAND = r"^\s*puts ", " sh -c 'exit 0'  "
 CHECKS = {"forbidsPattern": PATTERN, "requiresPattern": "\t", "checkCommand": COMMAND}
@@ -61,14 +60,14 @@ def by_mcp(repository):
     extra = [[f"jido:{name}", text] for name, text in CHECKS.items()]
     given = {"text": "No puts", "type": "convention", "about": ["src"], "fields": {"extra_triples": extra}}
     with jidomem.open(repository / ".jidomem") as memory:
-        assert not call(REMEMBER, Desk(memory, "ana"), given).is_error
+        assert not call(REMEMBER, ClientSession(memory, "ana"), given).is_error
 
 
 def by_import(repository):
     init(repository / "other", "p")
     with jidomem.open(repository / "other" / ".jidomem") as other:
         other.writer.submit_intent("p", convention("No puts", "src", **CHECKS))
-        data = export.turtle("p", other.journal.read(Stream("p")), other.schema.version)
+        data = documents.turtle("p", other.journal.read(Stream("p")), other.schema.version)
     with jidomem.open(repository / ".jidomem") as memory:
         text = data if isinstance(data, bytes) else data.encode()
         assert import_document(memory.writer, memory.schema, "p", "dump.ttl", text).refusals == []

@@ -2,13 +2,13 @@
 
 from datetime import UTC, datetime, timedelta
 
-from jidomem.index import OxigraphIndex, steps, tail
-from jidomem.index.clones import Clones
-from jidomem.index.tail import Tail
+from jidomem.base.clock import format_timestamp
+from jidomem.index import OxigraphIndex, follower
+from jidomem.index.follower import IndexFollower
+from jidomem.index.snapshots import Clones
 from jidomem.journal.commit import Commit, build
-from jidomem.journal.files import FileJournal, Stream
-from jidomem.moments import stamp
-from jidomem.version import Version
+from jidomem.journal.journal import FileJournal, Stream
+from jidomem.records.intent import Version
 
 STREAM = Stream("demo")
 START = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
@@ -21,7 +21,7 @@ def commit_on(version: Version, name: str, body=None, *, graph: str = STREAM.gra
     return build(
         graph=graph,
         parents=version,
-        recorded_at=stamp(START + timedelta(seconds=version.position + 1)),
+        recorded_at=format_timestamp(START + timedelta(seconds=version.position + 1)),
         committer="https://jido.ai/agents/memory-writer",
         ontology_version="0.1.0",
         body=said,
@@ -42,13 +42,13 @@ def add(journal: FileJournal, *names: str, stream: Stream = STREAM) -> list[Comm
 def small_limits(monkeypatch, large=3_000, many=5, outgrown=10**9, much=10**9) -> None:
     """Let a few small commits be a large journal."""
     for name, value in (("LARGE", large), ("MANY", many), ("OUTGROWN", outgrown), ("MUCH", much)):
-        monkeypatch.setattr(tail, name, value)
-    monkeypatch.setattr(steps, "STEP", 2_000)
+        monkeypatch.setattr(follower, name, value)
+    monkeypatch.setattr(follower, "STEP", 2_000)
 
 
-def open_tail(root, journal: FileJournal | None = None) -> Tail:
+def open_tail(root, journal: FileJournal | None = None) -> IndexFollower:
     """An index of the journal in *root*, as another process would open it."""
-    return Tail(journal or FileJournal(root), OxigraphIndex(), Clones(root / "index"), ONTOLOGY)
+    return IndexFollower(journal or FileJournal(root), OxigraphIndex(), Clones(root / "index"), ONTOLOGY)
 
 
 def as_stored(triples) -> set:
@@ -58,7 +58,7 @@ def as_stored(triples) -> set:
     return set(store.triples("urn:g"))
 
 
-def held(tail: Tail, stream: Stream = STREAM) -> set:
+def held(tail: IndexFollower, stream: Stream = STREAM) -> set:
     """All triples of a stream, once the index is level with the journal."""
     tail.catch_up(stream)
     return set(tail.index.triples(stream.graph))

@@ -4,9 +4,8 @@ import pyoxigraph as ox
 import pytest
 
 from jidomem.errors import TooLarge
-from jidomem.index import bounded
-from jidomem.index.answers import GRAPH_FORMATS, ROW_FORMATS
-from jidomem.index.bounded import Bounds
+from jidomem.index import results
+from jidomem.index.results import GRAPH_FORMATS, ROW_FORMATS, Bounds
 
 TEN = Bounds(rows=10)
 #: Texts that look like the end of a row in one format or another.
@@ -25,10 +24,10 @@ def store(count):
 @pytest.mark.parametrize("count", [0, 1, 9, 10, 11, 30])
 def test_rows_are_counted_as_rows_whatever_their_texts_hold(form, count):
     def answer():
-        return bounded.rows(store(count).query("SELECT ?s ?o { ?s ?p ?o }"), form, ROW_FORMATS[form], TEN)
+        return results.rows(store(count).query("SELECT ?s ?o { ?s ?p ?o }"), form, ROW_FORMATS[form], TEN)
 
     if count <= 10:
-        assert bounded._count(answer(), form) == count
+        assert results._count(answer(), form) == count
     else:
         with pytest.raises(TooLarge, match="the answer has more than 10 rows") as refusal:
             answer()
@@ -38,7 +37,7 @@ def test_rows_are_counted_as_rows_whatever_their_texts_hold(form, count):
 @pytest.mark.parametrize("form", GRAPH_FORMATS)
 def test_triples_are_counted_and_above_the_limit_refused(form):
     def answer(count):
-        return bounded.triples(store(count).query("CONSTRUCT WHERE { ?s ?p ?o }"), GRAPH_FORMATS[form], TEN)
+        return results.triples(store(count).query("CONSTRUCT WHERE { ?s ?p ?o }"), GRAPH_FORMATS[form], TEN)
 
     assert len(set(ox.parse(answer(10), GRAPH_FORMATS[form]))) == 10
     with pytest.raises(TooLarge, match="the answer has more than 10 triples"):
@@ -49,4 +48,4 @@ def test_an_answer_stops_growing_at_its_most_bytes():
     endless = store(200).query("SELECT * { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l }")
 
     with pytest.raises(TooLarge, match="the answer has more than 20,000 bytes"):
-        bounded.rows(endless, "json", ROW_FORMATS["json"], Bounds(size=20_000))
+        results.rows(endless, "json", ROW_FORMATS["json"], Bounds(size=20_000))

@@ -6,9 +6,9 @@ import threading
 import pytest
 from index_world import STREAM, add, as_stored, commit_on, held, journalled, open_tail, small_limits
 
-from jidomem.index.document import Mark
-from jidomem.journal.files import FileJournal, Stream
-from jidomem.vocab import THIS, jido
+from jidomem.index.results import Watermark
+from jidomem.journal.journal import FileJournal, Stream
+from jidomem.rdf.vocab import THIS, jido
 
 HISTORY = Stream("demo", "history")
 NAMES = [f"n{number}" for number in range(12)]
@@ -164,6 +164,6 @@ def test_a_mark_is_read_back_as_it_was_written(root):
     held(tail, HISTORY)
 
     mark = tail.index.mark(HISTORY.graph)
-    assert Mark.of(mark.term) == mark
+    assert Watermark.of(mark.term) == mark
     assert mark.cleared == mark.version == tail.journal.head(HISTORY)
     tail.close()

@@ -6,8 +6,8 @@ from sparql_endpoint import endpoint
 
 import jidomem
 from jidomem.errors import Failed
-from jidomem.index.digest import Digest
-from jidomem.index.store import TripleStore
+from jidomem.index.triple_store import TripleStore
+from jidomem.rdf.sparql_client import Digest
 
 CHALLENGE = (
     'Digest realm="http-auth@example.org", qop="auth, auth-int", algorithm={kind},'

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jidomem.index import OxigraphIndex
-from jidomem.index.ids import Ids
-from jidomem.terms import iri
-from jidomem.vocab import graph_iri, jido
+from jidomem.index.disagreements import Ids
+from jidomem.rdf.terms import iri
+from jidomem.rdf.vocab import graph_iri, jido
 
 GRAPH, OTHER = graph_iri("p"), graph_iri("other")
 PROJECT, OF = iri("https://jido.ai/projects/p"), jido("appliesToProject")

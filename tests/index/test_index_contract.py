@@ -8,7 +8,7 @@ from conftest import decision, intent
 from index_world import small_limits
 
 import jidomem
-from jidomem.vocab import ONTOLOGY_GRAPH, graph_iri
+from jidomem.rdf.vocab import ONTOLOGY_GRAPH, graph_iri
 
 EMBEDDED, REMOTE = ("memory", "disk"), ("oxigraph", "virtuoso")
 _PROJECTS = count(1)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from index_world import add, held, journalled, open_tail, small_limits
 
-from jidomem.journal.files import FileJournal
+from jidomem.journal.journal import FileJournal
 
 WORKER = Path(__file__).parent / "worker.py"
 

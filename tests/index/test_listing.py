@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jidomem.index.listing import FOREVER, Listing
+from jidomem.index.disagreements import FOREVER, Listing
 
 ROWS = st.tuples(st.integers(0, 4000), st.integers(0, 20), st.sampled_from([-1, 5, 10, 15, FOREVER]))
 

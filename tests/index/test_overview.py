@@ -6,9 +6,9 @@ import pytest
 from conftest import intent
 
 from bench import generate
-from jidomem.active import ENDED
-from jidomem.index.overview import FACETS, Told, overview
-from jidomem.journal.files import Stream
+from jidomem.index.timeline import FACETS, Told, overview
+from jidomem.journal.journal import Stream
+from jidomem.records.active import ENDED
 
 MEMORIES, PROPOSED = 300, 3
 LATEST = "9999-12-31T23:59:59.999999Z"

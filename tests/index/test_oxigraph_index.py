@@ -12,12 +12,11 @@ from index_world import as_stored, commit_on
 
 from jidomem.errors import InvalidRequest
 from jidomem.index import OxigraphIndex, Serialized, Solutions
-from jidomem.index.answers import GRAPH_FORMATS
-from jidomem.index.document import Mark, trig
+from jidomem.index.results import GRAPH_FORMATS, Watermark, trig
 from jidomem.journal.commit import advance
-from jidomem.terms import parts
-from jidomem.version import Version
-from jidomem.vocab import ONTOLOGY_GRAPH
+from jidomem.rdf.terms import parse_literal
+from jidomem.rdf.vocab import ONTOLOGY_GRAPH
+from jidomem.records.intent import Version
 
 A, B = "https://jido.ai/projects/a/graphs/long-term-context", "https://jido.ai/projects/b/graphs/long-term-context"
 ROW = ("<urn:s>", "<urn:p>", '"a \\"b\\"\\n\\u0001é"')
@@ -72,7 +71,7 @@ def test_a_reader_sees_what_was_or_what_is_when_the_content_is_replaced(index):
             index.become(content)
         done.set()
         looking.result()
-    assert {parts(count).text for count in seen} == {str(whole)}
+    assert {parse_literal(count).text for count in seen} == {str(whole)}
 
 
 def test_the_ontology_is_replaced_whole(index):
@@ -195,11 +194,11 @@ def test_the_content_is_the_union_of_the_commits_however_they_were_grouped(on_di
         for start, end in pairwise(edges):
             take = index.take_many if bulk and end == 12 else index.take
             take(A, COMMITS[start:end])
-            assert index.mark(A) == Mark(end, Version.of([COMMITS[end - 1].head]))
+            assert index.mark(A) == Watermark(end, Version.of([COMMITS[end - 1].head]))
         for number in again:
             index.take(A, COMMITS[number : number + 1])
         assert set(index.triples(A)) == ALL
-        assert index.mark(A) == Mark(12, Version.of([COMMITS[-1].head]))
+        assert index.mark(A) == Watermark(12, Version.of([COMMITS[-1].head]))
 
 
 @given(order=st.permutations(range(12)))
@@ -220,8 +219,8 @@ def test_how_far_a_store_reaches_is_written_with_the_commits_themselves(tmp_path
     between = ox.Store()  # as a crash leaves it: the new mark beside the old one
     between.extend(store)
     between.load(trig(A, COMMITS[7:9], index.mark(A).after(COMMITS[7:9])), ox.RdfFormat.TRIG)
-    assert OxigraphIndex(store).marks == {A: Mark(7, Version.of([COMMITS[6].head]))}
-    assert OxigraphIndex(between).marks == {A: Mark(9, Version.of([COMMITS[8].head]))}
+    assert OxigraphIndex(store).marks == {A: Watermark(7, Version.of([COMMITS[6].head]))}
+    assert OxigraphIndex(between).marks == {A: Watermark(9, Version.of([COMMITS[8].head]))}
 
 
 def test_an_index_that_moves_to_disk_holds_what_it_held(tmp_path):

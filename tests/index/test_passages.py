@@ -4,10 +4,9 @@ import pytest
 from conftest import fixed_sources
 
 import jidomem
-from jidomem.entry import Entry, WriteRequest
-from jidomem.index.text_file import Within
-from jidomem.journal.files import Stream
-from jidomem.turn import ToolUse
+from jidomem.index.search_tables import SearchFilter
+from jidomem.journal.journal import Stream
+from jidomem.records.entry import Entry, ToolUse, WriteRequest
 
 HISTORY = Stream("p", "history")
 SECRET = "swordfish"
@@ -49,7 +48,7 @@ def around(memory, item, before=2, after=1, moment=None):
 def holding(memory, word, **within):
     def use(file):
         (_, stem), *_ = memory.texts.stemmer.stems(word)
-        return {file.match(found.number, None).item for found in file.best([stem], Within(**within))}
+        return {file.match(found.number, None).item for found in file.best([stem], SearchFilter(**within))}
 
     return read(memory, use)
 
@@ -146,7 +145,7 @@ def test_recalling_entries_gives_no_turns(memory):
     memory.conversation("s-1").record("a zebra", asked_by="a")
     keep(memory, "a zebra of mine")
 
-    found = memory.entries.recall(jidomem.recall.RecallRequest(agent_id="a", query="zebra"))
+    found = memory.entries.recall(jidomem.RecallRequest(agent_id="a", query="zebra"))
     assert [entry.content for entry in found.entries] == ["a zebra of mine"]
-    found = memory.entries.recall(jidomem.recall.RecallRequest(agent_id="https://jido.ai/agents/a", query="zebra"))
+    found = memory.entries.recall(jidomem.RecallRequest(agent_id="https://jido.ai/agents/a", query="zebra"))
     assert found.entries == []

@@ -3,11 +3,11 @@
 import pytest
 from index_world import STREAM, add, commit_on, held, journalled, open_tail, small_limits
 
-from jidomem.index.clones import Clones
-from jidomem.journal.files import FileJournal
-from jidomem.journal.redaction import leaves
-from jidomem.terms import iri
-from jidomem.vocab import THIS, jido
+from jidomem.index.snapshots import Clones
+from jidomem.journal.journal import FileJournal
+from jidomem.journal.rewrite import leaves
+from jidomem.rdf.terms import iri
+from jidomem.rdf.vocab import THIS, jido
 
 NAMES = [f"n{number}" for number in range(12)]
 SECRET = "hunter2"

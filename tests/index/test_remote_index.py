@@ -12,13 +12,13 @@ from sparql_endpoint import endpoint as told_endpoint
 
 import jidomem
 from jidomem.errors import Failed, InvalidRequest, QueryTimeout
-from jidomem.index.document import MARKS, Mark
-from jidomem.index.endpoint import Endpoint
-from jidomem.index.marked import Held, Shelf
-from jidomem.index.remote_index import RemoteIndex, endpoint
-from jidomem.journal.files import Stream
-from jidomem.journal.sight import SETTLE
-from jidomem.vocab import JIDO, graph_iri
+from jidomem.extras.servers.remote_index import RemoteIndex, endpoint
+from jidomem.extras.servers.remote_sync import RemoteGraphs, RemoteWatermark
+from jidomem.index.results import MARKS, Watermark
+from jidomem.journal.journal import Stream
+from jidomem.journal.write_lock import SETTLE
+from jidomem.rdf.sparql_client import Endpoint
+from jidomem.rdf.vocab import JIDO, graph_iri
 from jidomem_cli.main import cli
 
 _PROJECTS = count(1)
@@ -126,14 +126,14 @@ def test_what_a_slow_feeder_still_has_of_an_emptied_graph_does_not_come_in(memor
     (commit,) = memory.journal.read(Stream(project))
     assert facts(memory, project) == ["old"]
     at, to = endpoint(oxigraph_server), endpoint(oxigraph_server.replace("/query", "/update"))
-    shelf = Shelf(at, to)
+    shelf = RemoteGraphs(at, to)
     graph = graph_iri(project)
     before = shelf.held([graph])[graph]
-    shelf.empty(graph, Held("another life", Mark().term))
+    shelf.empty(graph, RemoteWatermark("another life", Watermark().term))
 
     shelf.put(graph, before, [commit])
 
-    assert shelf.held([graph])[graph] == Held("another life", Mark().term)
+    assert shelf.held([graph])[graph] == RemoteWatermark("another life", Watermark().term)
     assert "old" not in held(memory, project)
     at.close()
     to.close()

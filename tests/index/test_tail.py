@@ -6,10 +6,10 @@ import pyoxigraph as ox
 import pytest
 from index_world import STREAM, add, as_stored, commit_on, held, journalled, open_tail, small_limits
 
-from jidomem.index.document import Mark
+from jidomem.index.results import Watermark
 from jidomem.journal import disk as calls
-from jidomem.journal.files import FileJournal, Stream
-from jidomem.version import Version
+from jidomem.journal.journal import FileJournal, Stream
+from jidomem.records.intent import Version
 
 OTHER = Stream("other", "history")
 NAMES = [f"n{number}" for number in range(12)]
@@ -50,7 +50,7 @@ def test_an_index_holds_what_the_journal_holds_and_nothing_before_it_is_asked(ro
     tail = open_tail(root)
     assert not (root / "index").exists()
     assert held(tail) == journalled(root)
-    assert tail.index.mark(STREAM.graph) == Mark(12, FileJournal(root).head(STREAM))
+    assert tail.index.mark(STREAM.graph) == Watermark(12, FileJournal(root).head(STREAM))
     assert tail.on_disk == (root / "index").exists()
     tail.close()
 
@@ -78,7 +78,7 @@ def test_a_commit_that_does_not_follow_from_what_is_held_waits_for_the_next_look
     assert list(tail.index.triples(STREAM.graph)) == []
     tail.apply(STREAM, first)
     tail.apply(STREAM, first)
-    assert tail.index.mark(STREAM.graph) == Mark(1, Version.of([first.head]))
+    assert tail.index.mark(STREAM.graph) == Watermark(1, Version.of([first.head]))
     assert held(tail) == journalled(root)
 
 

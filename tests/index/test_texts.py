@@ -13,8 +13,8 @@ from conftest import intent
 
 import jidomem
 from jidomem.errors import Busy
-from jidomem.index import texts
-from jidomem.journal.files import FileJournal, Stream
+from jidomem.index import search_index
+from jidomem.journal.journal import FileJournal, Stream
 
 SECRET = "swordfish"
 
@@ -204,7 +204,7 @@ def test_who_reads_soon_is_told_to_come_back_where_many_are_to_be_taken_in_and_f
         return next(file.ask("SELECT COUNT(*) FROM memory"))[0]
 
     memory.catch_up("p")
-    monkeypatch.setattr(texts, "FEW", 2)
+    monkeypatch.setattr(search_index, "FEW", 2)
     with pytest.raises(Busy, match="the memories of p are being taken in") as refusal:
         memory.texts.read_soon(Stream("p"), count)
     keep(memory, "quagga four")
@@ -230,13 +230,13 @@ def test_the_evidence_that_a_later_memory_shares_is_found_by_both(memory):
 
 def test_who_is_killed_half_way_leaves_what_the_next_goes_on_from(root, memory):
     program = (
-        "import os, signal, sys\nimport jidomem\nfrom jidomem.index import texts\n"
-        "from jidomem.index.text_file import TextFile\n"
-        "texts.AT_ONCE, put, done = 1, TextFile.put, []\n"
+        "import os, signal, sys\nimport jidomem\nfrom jidomem.index import search_index as texts\n"
+        "from jidomem.index.search_tables import SearchIndexReader\n"
+        "texts.AT_ONCE, put, done = 1, SearchIndexReader.put, []\n"
         "def killed(self, documents):\n"
         "    put(self, documents)\n    done.append(1)\n"
         f"    if len(done) == int(sys.argv[2]): os.kill(os.getpid(), {int(signal.SIGKILL)})\n"
-        "TextFile.put = killed\njidomem.open(sys.argv[1], project='p').recall('quagga')\n"
+        "SearchIndexReader.put = killed\njidomem.open(sys.argv[1], project='p').recall('quagga')\n"
     )  # fmt: skip
     for steps in (1, 2, 3):
         killed = subprocess.run([sys.executable, "-c", program, root, str(steps)], check=False)

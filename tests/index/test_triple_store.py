@@ -10,10 +10,10 @@ from sparql_endpoint import endpoint
 
 import jidomem
 from jidomem.errors import Busy, Failed, InvalidRequest, JidomemError, NotFound, PolicyDenied
-from jidomem.index.store import TripleStore
-from jidomem.statements import to_triples
-from jidomem.terms import Literal, literal
-from jidomem.vocab import XSD
+from jidomem.index.triple_store import TripleStore
+from jidomem.rdf.statements import to_triples
+from jidomem.rdf.terms import Literal, literal
+from jidomem.rdf.vocab import XSD
 
 A, B = "urn:example:a", "urn:example:b"
 #: Text that would end a string, a statement or a graph of SPARQL, were it not escaped.

@@ -14,13 +14,13 @@ import pytest
 from conftest import ToyEmbedder, intent
 
 import jidomem
-from jidomem.entry import Entry, WriteRequest
+from jidomem.base.words import digest
 from jidomem.errors import ModelUnavailable
 from jidomem.index import vectors as module
-from jidomem.index.likeness import CLOSELY, Likeness, written
+from jidomem.index.vector_search import CLOSELY, Likeness, written
 from jidomem.index.vectors import Vectors
-from jidomem.journal.files import Stream
-from jidomem.pieces import digest
+from jidomem.journal.journal import Stream
+from jidomem.records.entry import Entry, WriteRequest
 
 P, HISTORY = Stream("p"), Stream("p", "history")
 SECRET = "swordfish"
@@ -289,8 +289,8 @@ def test_a_text_that_is_redacted_while_it_is_embedded_gets_no_vector(memory, roo
 def test_processes_that_embed_at_once_make_each_vector_and_none_is_lost(memory, root, toy, monkeypatch):
     program = (
         "import sys; sys.path.insert(0, sys.argv[2])\n"
-        "import jidomem\nfrom conftest import ToyEmbedder\nfrom jidomem.index import batches, vectors\n"
-        "from jidomem.journal.files import Stream\nbatches.MOST = 3\n"
+        "import jidomem\nfrom conftest import ToyEmbedder\nfrom jidomem.index import search_index as batches, vectors\n"
+        "from jidomem.journal.journal import Stream\nbatches.MOST = 3\n"
         "with jidomem.open(sys.argv[1], project='p') as memory:\n"
         "    mine = vectors.Vectors(memory.settings.root, memory.texts, ToyEmbedder())\n"
         "    while mine.waiting(Stream('p')): mine.take_in(Stream('p'))\n"
@@ -350,8 +350,8 @@ def test_who_is_killed_while_vectors_are_kept_leaves_what_the_next_goes_on_from(
     remember(memory, *(f"zebra {number}" for number in range(5)))
     program = (
         "import os, signal, sys; sys.path.insert(0, sys.argv[2])\n"
-        "import jidomem\nfrom conftest import ToyEmbedder\nfrom jidomem.index import batches, vectors\n"
-        "from jidomem.index.vector_file import VectorFile\nfrom jidomem.journal.files import Stream\n"
+        "import jidomem\nfrom conftest import ToyEmbedder\nfrom jidomem.index import search_index as batches, vectors\n"
+        "from jidomem.index.search_index import VectorFile\nfrom jidomem.journal.journal import Stream\n"
         "batches.MOST, put, done = 2, VectorFile.put, []\n"
         "def killed(self, values):\n"
         "    put(self, values)\n    done.append(1)\n"

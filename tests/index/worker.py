@@ -5,13 +5,13 @@ from pathlib import Path
 
 from index_world import STREAM, commit_on, held, journalled, open_tail
 
-from jidomem.index import steps
-from jidomem.index import tail as limits
+from jidomem.index import follower
+from jidomem.index import follower as limits
 
 
 def main(root, deed):
     limits.LARGE, limits.MANY, limits.MUCH, limits.OUTGROWN = 3_000, 0, 0, 30
-    steps.STEP = 2_000
+    follower.STEP = 2_000
     while True:
         tail = open_tail(root)
         if deed == "reindex":

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from journal_world import START, STREAM, commit_on
 
-from jidomem.journal.files import FileJournal, Moved
+from jidomem.journal.journal import FileJournal, VersionMismatch
 
 
 def after(moment: str) -> int:
@@ -26,13 +26,13 @@ if __name__ == "__main__":
         sys.path.insert(0, str(Path(__file__).parents[1] / "shared"))
         from file_log import FileLog
 
-        from jidomem.shared.mirror import MirroredJournal
+        from jidomem.extras.servers.journal import MirroredJournal
 
         journal = MirroredJournal(FileLog(place), Path(home))
     for number in range(int(wanted)) if int(wanted) else count():
         while True:  # compare-and-append without a turn: a lost race is tried again
             version = journal.head(STREAM)
             commit = commit_on(version, f"{name}-{number}", second=after(version.recorded_at))
-            if not isinstance(journal.append(STREAM, version, commit), Moved):
+            if not isinstance(journal.append(STREAM, version, commit), VersionMismatch):
                 break
         print(commit.id, flush=True)

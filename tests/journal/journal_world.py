@@ -3,12 +3,12 @@
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from jidomem import terms, vocab
+from jidomem.base.clock import format_timestamp
 from jidomem.journal import disk
 from jidomem.journal.commit import COMMIT, Commit, build
-from jidomem.journal.files import FileJournal, Moved, Stream
-from jidomem.moments import stamp
-from jidomem.version import Version
+from jidomem.journal.journal import FileJournal, Stream, VersionMismatch
+from jidomem.rdf import terms, vocab
+from jidomem.records.intent import Version
 
 STREAM = Stream("demo")
 START = datetime(2026, 11, 21, 8, 0, 0, 123456, tzinfo=UTC)
@@ -28,7 +28,7 @@ def commit_on(version: Version, name: str = "a", body=None, *, second: int | Non
     return build(
         graph=graph,
         parents=version,
-        recorded_at=stamp(START + timedelta(seconds=second)),
+        recorded_at=format_timestamp(START + timedelta(seconds=second)),
         committer=WRITER,
         ontology_version="0.1.0",
         body=fact(name) if body is None else body,
@@ -50,7 +50,7 @@ def add(journal: FileJournal, name: str, *, stream: Stream = STREAM, second: int
     with journal.turn(stream) as version:
         commit = commit_on(version, name, second=second, graph=stream.graph)
         answer = journal.append(stream, version, commit)
-    if isinstance(answer, Moved):  # files came in from elsewhere during the turn
+    if isinstance(answer, VersionMismatch):  # files came in from elsewhere during the turn
         return add(journal, name, stream=stream, second=second)
     assert answer.ids == (commit.id,)
     return commit

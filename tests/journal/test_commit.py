@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from journal_world import START, STREAM, WRITER, commit_on, fact
 
-from jidomem import terms, vocab
+from jidomem.base.clock import format_timestamp
 from jidomem.journal.commit import FormatError, advance, build, parse
-from jidomem.moments import stamp
-from jidomem.version import Version
+from jidomem.rdf import terms, vocab
+from jidomem.records.intent import Version
 
 GOLDEN = Path(__file__).parent / "golden"
 J = vocab.jido
@@ -251,7 +251,7 @@ def test_a_description_that_cannot_be_is_refused(changed, message):
     arguments = {
         "graph": STREAM.graph,
         "parents": Version(),
-        "recorded_at": stamp(START),
+        "recorded_at": format_timestamp(START),
         "committer": WRITER,
         "ontology_version": "0.1.0",
         "body": [],

@@ -12,10 +12,10 @@ from file_log import FileLog
 from journal_world import STREAM, add, commit_on, fact, ids
 
 from jidomem.errors import Busy, NotFound
+from jidomem.extras.servers.journal import MirroredJournal
 from jidomem.journal.commit import FormatError
-from jidomem.journal.files import FileJournal, Moved, Stream
-from jidomem.shared.mirror import MirroredJournal
-from jidomem.version import Version
+from jidomem.journal.journal import FileJournal, Stream, VersionMismatch
+from jidomem.records.intent import Version
 
 
 def in_files(folder, opened):
@@ -101,7 +101,7 @@ def test_an_append_on_a_stale_version_writes_nothing_and_tells_the_present_one(o
 
     stale = journal.append(STREAM, Version(), commit_on(Version(), "late"))
 
-    assert stale == Moved(Version.of([first.head]))
+    assert stale == VersionMismatch(Version.of([first.head]))
     assert list(opened().read(STREAM)) == [first]
 
 
@@ -192,7 +192,7 @@ def test_a_turn_keeps_nobody_on_another_machine_and_who_comes_second_is_told(ope
     with journal.turn(STREAM) as version:
         first = add(elsewhere, "first")
         late = journal.append(STREAM, version, commit_on(version, "late"))
-    assert late == Moved(Version.of([first.head]))
+    assert late == VersionMismatch(Version.of([first.head]))
     assert list(journal.read(STREAM)) == list(opened().read(STREAM)) == [first]
 
 
@@ -211,7 +211,7 @@ def test_threads_that_append_at_once_lose_nothing(opened):
         for number in range(15):
             with journal.turn(STREAM) as version:
                 commit = commit_on(version, f"{name}-{number}", fact(f"{name}-{number}"))
-                assert not isinstance(journal.append(STREAM, version, commit), Moved)
+                assert not isinstance(journal.append(STREAM, version, commit), VersionMismatch)
                 acknowledged.append(commit.id)
 
     threads = [threading.Thread(target=work, args=(name,)) for name in "abcd"]

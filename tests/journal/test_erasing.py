@@ -11,13 +11,12 @@ from journal_world import STREAM, add, commit_on, fact, ids
 from test_commit import redacted_bytes
 from test_files import bring, commits_in
 
-from jidomem import terms, vocab
-from jidomem.journal import disk, sealing
+from jidomem.journal import disk, rewrite
 from jidomem.journal.commit import FormatError, parse
-from jidomem.journal.erasing import forms, orders
-from jidomem.journal.files import FileJournal
-from jidomem.journal.redaction import is_order, leaves, taken_out, without
-from jidomem.version import Version
+from jidomem.journal.journal import FileJournal
+from jidomem.journal.rewrite import forms, is_redaction_record, leaves, orders, taken_out, without
+from jidomem.rdf import terms, vocab
+from jidomem.records.intent import Version
 
 J = vocab.jido
 
@@ -88,8 +87,8 @@ def test_what_a_writer_added_to_the_description_of_a_commit_can_be_taken_out():
 
 def test_an_order_is_known_by_its_triple_and_not_by_a_text_that_names_it():
     whole = commit_on(Version(), "a", fact("a", "\n    jido:redacts <urn:x> ;"))
-    assert not is_order(whole.data)
-    assert is_order(record(Version(), whole, "00").data)
+    assert not is_redaction_record(whole.data)
+    assert is_redaction_record(record(Version(), whole, "00").data)
 
 
 @pytest.mark.parametrize("sealed", [False, True])
@@ -174,7 +173,7 @@ class Stop(KeyboardInterrupt):
 
 @pytest.mark.parametrize("sealed", [False, True])
 def test_killed_at_any_call_to_the_disk_a_redaction_is_whole_the_next_time(tmp_path, monkeypatch, sealed):
-    monkeypatch.setattr(sealing, "COMMITS", 4)
+    monkeypatch.setattr(rewrite, "COMMITS", 4)
     steps, done = 0, False
     while not done:
         steps += 1

@@ -23,11 +23,11 @@ from journal_world import STREAM, add, commit_on, ids, snapshot
 from test_contract import appender
 
 from jidomem.errors import Busy, Failed, JournalDamaged, NotFound
-from jidomem.journal import contents, disk
+from jidomem.journal import disk, stream_files
 from jidomem.journal.commit import advance
-from jidomem.journal.files import FileJournal, Stream
-from jidomem.journal.sight import Sight
-from jidomem.version import Version
+from jidomem.journal.journal import FileJournal, Stream
+from jidomem.journal.write_lock import FolderSnapshot
+from jidomem.records.intent import Version
 
 HERE = Path(__file__).parent
 
@@ -195,7 +195,7 @@ def test_what_the_lock_file_says_stays_true_while_other_threads_read(journal, fo
     reader.join()
     seen.extend(journal.read(STREAM, advance(Version(), seen)))
 
-    kept = Sight.load(f"{folder}/.lock", disk.place(str(folder)))
+    kept = FolderSnapshot.load(f"{folder}/.lock", disk.file_place(str(folder)))
     assert (kept.count, kept.version, ids(seen)) == (60, journal.head(STREAM), ids(written))
 
 
@@ -750,7 +750,7 @@ def test_writers_killed_at_any_moment_lose_nothing_they_acknowledged(tmp_path):
 
 def test_whoever_follows_reads_each_file_once_however_much_went_by(journal, tmp_path, monkeypatch):
     first = add(journal, "first")
-    monkeypatch.setattr(contents, "AT_HAND", 3 * len(first.data))
+    monkeypatch.setattr(stream_files, "AT_HAND", 3 * len(first.data))
     reader, read, times = FileJournal(tmp_path), disk.read, []
     seen = reader.head(STREAM)
     monkeypatch.setattr(disk, "read", lambda path: times.append(path) or read(path))

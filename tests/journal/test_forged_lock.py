@@ -9,11 +9,11 @@ import pytest
 from journal_world import STREAM, add, ids
 
 from jidomem.journal import disk
-from jidomem.journal.files import FileJournal
-from jidomem.journal.sight import Sight
-from jidomem.version import Head, Version
+from jidomem.journal.journal import FileJournal
+from jidomem.journal.write_lock import FolderSnapshot
+from jidomem.records.intent import CommitRef, Version
 
-NOWHERE = Head("2026-11-21T09:00:00.000000Z", "f" * 64, 99)
+NOWHERE = CommitRef("2026-11-21T09:00:00.000000Z", "f" * 64, 99)
 
 
 def git(folder, *words):
@@ -33,10 +33,10 @@ def hostile(tmp_path):
 def forge(root, heads):
     """Let the lock file of a root say that its heads are *heads*, in every way its author can make it fit."""
     folder = f"{root}/projects/demo/memory"
-    kept = Sight.load(f"{folder}/.lock", disk.place(folder))
+    kept = FolderSnapshot.load(f"{folder}/.lock", disk.file_place(folder))
     with open(f"{folder}/.lock", "wb") as file:
         file.write(replace(kept, mtime=disk.mtime(folder), since=0, version=Version.of(heads)).dump())
-    with_place = Sight.load(f"{folder}/.lock", disk.place(folder))
+    with_place = FolderSnapshot.load(f"{folder}/.lock", disk.file_place(folder))
     assert with_place is not None
     assert with_place.version.heads == tuple(heads)
 
@@ -74,7 +74,7 @@ def test_what_the_lock_file_of_a_clone_says_changes_no_version_no_verdict_and_no
 def test_a_lock_file_that_counts_its_place_as_none_is_not_believed_in_a_folder_without_one(hostile):
     root, commits = hostile
     folder = root / "projects/demo/memory"
-    sight = Sight.load(f"{folder}/.lock", disk.place(str(folder)))
+    sight = FolderSnapshot.load(f"{folder}/.lock", disk.file_place(str(folder)))
     (folder / disk.HERE).unlink()
     (folder / ".lock").write_bytes(replace(sight, place="", version=Version.of([NOWHERE])).dump())
 

@@ -5,13 +5,12 @@ import shutil
 import pytest
 from journal_world import STREAM, add, commit_on, fact
 
-from jidomem.govern.integrity import anchored
-from jidomem.journal import sealing
-from jidomem.journal.commit import parse
-from jidomem.journal.files import FileJournal, Stream
-from jidomem.journal.names import file_name
-from jidomem.journal.packs import Entry, write_pack
-from jidomem.version import Version
+from jidomem.check.journal_integrity import anchored
+from jidomem.journal import rewrite
+from jidomem.journal.commit import file_name, parse
+from jidomem.journal.journal import FileJournal, Stream
+from jidomem.journal.packs import PackEntry, write_pack
+from jidomem.records.intent import Version
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +18,7 @@ def sound(tmp_path_factory):
     """A journal of two packs and some files, with a branch that was merged; its head, and its commits by id."""
     root = tmp_path_factory.mktemp("sound") / "root"
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(sealing, "COMMITS", 4)
+        patched.setattr(rewrite, "COMMITS", 4)
         journal = FileJournal(root)
         for number in range(4):
             add(journal, f"n{number}", second=number + 1)
@@ -171,7 +170,7 @@ def test_files_that_changed_places_or_came_from_another_stream_or_time_are_found
 
     root = with_copy("row of another")
     pack = packs(root)[0]
-    repacked(root, pack, lambda rows: [(Entry(rows[1][0].head, rows[0][0].parents), *rows[0][1:]), *rows[1:]])
+    repacked(root, pack, lambda rows: [(PackEntry(rows[1][0].head, rows[0][0].parents), *rows[0][1:]), *rows[1:]])
     assert found(root)
 
 

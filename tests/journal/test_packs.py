@@ -15,11 +15,12 @@ from journal_world import STREAM, add, commit_on, ids, snapshot
 from test_files import branches, bring, commits_in, settle
 
 from jidomem.errors import Busy, Failed, JournalDamaged, NotFound
-from jidomem.journal import disk, files, sealing
-from jidomem.journal.files import FileJournal
-from jidomem.journal.names import stem
-from jidomem.journal.packs import Entry, Pack, outline, write_pack
-from jidomem.version import Version
+from jidomem.journal import disk, rewrite
+from jidomem.journal import journal as files
+from jidomem.journal.commit import stem
+from jidomem.journal.journal import FileJournal
+from jidomem.journal.packs import Pack, PackEntry, outline, write_pack
+from jidomem.records.intent import Version
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -37,7 +38,7 @@ def folder(journal):
 @pytest.fixture
 def small(monkeypatch):
     """Packs of at most four commits."""
-    monkeypatch.setattr(sealing, "COMMITS", 4)
+    monkeypatch.setattr(rewrite, "COMMITS", 4)
 
 
 def packs_in(folder):
@@ -58,7 +59,7 @@ def sealed_commits():
     merge = commit_on(Version.of([left.head, right.head]), "merge", second=4)
     redacted = verifier.redact(right.data, lambda triple: triple[2] == '"right"')
     found = [(left, left.data), (right, redacted), (merge, merge.data)]
-    return [(Entry(commit.head, commit.parents), data != commit.data, data) for commit, data in found]
+    return [(PackEntry(commit.head, commit.parents), data != commit.data, data) for commit, data in found]
 
 
 def test_a_golden_pack_is_written_to_the_byte_and_read_by_both_implementations():
@@ -133,7 +134,7 @@ def test_writing_goes_on_after_sealing_and_sealing_after_writing(journal, tmp_pa
 def test_a_pack_takes_no_more_bytes_than_it_may(journal, folder, monkeypatch):
     for number in range(9):
         add(journal, f"n{number}")
-    monkeypatch.setattr(sealing, "BYTES", 2_500)
+    monkeypatch.setattr(rewrite, "BYTES", 2_500)
     assert journal.seal(STREAM) == 8
     assert all(pack.stat().st_size < 6_000 for pack in packs_in(folder))
     assert len(packs_in(folder)) == 3
@@ -201,7 +202,7 @@ def test_branches_that_packed_the_same_commits_in_different_packs_merge_by_union
     shutil.copytree(tmp_path / "left", tmp_path / "copy")
     copy = FileJournal(tmp_path / "copy")
     add(copy, "copy", second=200)
-    sealing.COMMITS = 3
+    rewrite.COMMITS = 3
     assert (left.seal(STREAM), copy.seal(STREAM), right.seal(STREAM)) == (11, 12, 9)
     for path in commits_in(left.path(STREAM)):
         if (copy.path(STREAM) / path.name).exists() is False and not path.name.startswith("pack"):
@@ -428,7 +429,7 @@ def test_a_pack_under_another_name_or_with_another_top_is_damage(tmp_path):
     moved = pack.rename(pack.with_name(pack.name.replace("20261121", "20261120")))
     (damage, *_) = FileJournal(tmp_path).verify(STREAM)
     assert (damage.path, "moved or changed" in damage.detail) == (str(moved), True)
-    entries = [(Entry(commit.head, commit.parents), False, commit.data) for commit in reversed(written[:-1])]
+    entries = [(PackEntry(commit.head, commit.parents), False, commit.data) for commit in reversed(written[:-1])]
     moved.unlink()
     name, data = write_pack(entries)  # not in the order of the stream
     (pack.parent / name).write_bytes(data)
@@ -441,7 +442,7 @@ def test_a_pack_under_another_name_or_with_another_top_is_damage(tmp_path):
 def test_one_seals_at_a_time(journal, tmp_path, folder):
     for number in range(4):
         add(journal, f"n{number}")
-    descriptor = disk.open_shared(f"{folder}/{sealing.SEAL_LOCK}")
+    descriptor = disk.open_shared(f"{folder}/{rewrite.SEAL_LOCK}")
     assert disk.lock(descriptor)
     with pytest.raises(Busy):
         FileJournal(tmp_path).seal(STREAM)
@@ -477,7 +478,7 @@ def test_a_lock_file_that_is_removed_while_two_seal_costs_no_commit(journal, fol
     written, rename = [add(journal, f"n{number}") for number in range(5)], disk.rename
 
     def of_another(source, target):
-        if source.endswith(sealing.SEALING):  # by now it is the one of another, who has just begun
+        if source.endswith(rewrite.SEALING):  # by now it is the one of another, who has just begun
             other = f"{folder}/other"
             Path(other).write_bytes(Path(source).read_bytes()[:-100])
             os.rename(other, source)

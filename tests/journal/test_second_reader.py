@@ -9,10 +9,10 @@ from journal_world import STREAM, add, commit_on, order_on
 from test_files import bring, commits_in
 
 import jidomem
-from jidomem import terms, vocab
 from jidomem.errors import JournalDamaged, NotFound
-from jidomem.journal.files import FileJournal
-from jidomem.journal.redaction import leaves
+from jidomem.journal.journal import FileJournal
+from jidomem.journal.rewrite import leaves
+from jidomem.rdf import terms, vocab
 
 SIDES = st.sampled_from(["left", "right"])
 WHAT = ["add", "add", "add", "bring", "seal", "redact", "lose", "spoil", "aside", "restore"]

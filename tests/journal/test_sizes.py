@@ -6,16 +6,15 @@ from collections import Counter
 import pytest
 from journal_world import STREAM, add, commit_on, fact
 
-from jidomem.decoding import BRACKETS, check_turtle
+from jidomem.base.json_values import BRACKETS, check_turtle
 from jidomem.errors import TooLarge
 from jidomem.journal import commit as commits
-from jidomem.journal import disk, harm
-from jidomem.journal import folder as looking
-from jidomem.journal.commit import FormatError, parse
-from jidomem.journal.files import FileJournal
-from jidomem.journal.names import file_name
-from jidomem.journal.sight import SETTLE
-from jidomem.version import Version
+from jidomem.journal import disk, stream_files
+from jidomem.journal import stream as looking
+from jidomem.journal.commit import FormatError, file_name, parse
+from jidomem.journal.journal import FileJournal
+from jidomem.journal.write_lock import SETTLE
+from jidomem.records.intent import Version
 
 MANY = 2_000
 NAME = "20261121T080000.000000Z-000000000000.ttl"
@@ -46,7 +45,7 @@ def work(monkeypatch):
 
     for name in ("read", "read_part"):
         monkeypatch.setattr(disk, name, counted("read", getattr(disk, name)))
-    monkeypatch.setattr(harm.disk, "mark", counted("mark", disk.mark))
+    monkeypatch.setattr(stream_files.disk, "mark", counted("mark", disk.mark))
     return done
 
 

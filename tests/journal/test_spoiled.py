@@ -22,12 +22,13 @@ from test_files import commits_in
 from test_packs import packs_in
 from test_second_reader import set_aside_by
 
+from jidomem.check.journal_integrity import findings
 from jidomem.errors import Failed, JournalDamaged
-from jidomem.govern.integrity import findings
-from jidomem.journal import disk, files, sealing
-from jidomem.journal.asides import asides
-from jidomem.journal.files import FileJournal
+from jidomem.journal import disk, rewrite
+from jidomem.journal import journal as files
+from jidomem.journal.journal import FileJournal
 from jidomem.journal.packs import Pack
+from jidomem.journal.rewrite import asides
 
 HERE = str(Path(__file__).parent)
 COUNT = 9
@@ -164,7 +165,7 @@ def test_the_version_of_a_damaged_stream_is_not_left_for_those_who_come_when_it_
 
 def test_killed_at_any_call_to_the_disk_a_sealing_beside_a_spoiled_file_loses_nothing(tmp_path, monkeypatch):
     # C075
-    monkeypatch.setattr(sealing, "COMMITS", 3)
+    monkeypatch.setattr(rewrite, "COMMITS", 3)
     monkeypatch.setattr(files, "PAUSE", 0)
     steps, done = 0, False
     while not done:
@@ -188,7 +189,7 @@ def test_a_sealer_killed_at_any_moment_beside_a_spoiled_file_loses_nothing(tmp_p
     code = """
         import sys
         from journal_world import *
-        from jidomem.journal import files, sealing
+        from jidomem.journal import journal as files, rewrite as sealing
         sealing.COMMITS, files.SLICE = 20, 4
         journal = FileJournal(Path(sys.argv[1]))
         print(len(list(journal.read(STREAM))), flush=True)
@@ -237,7 +238,7 @@ def test_a_pack_that_is_not_what_was_written_does_not_come_into_its_place(journa
 
     assert failed.value.code == "write_failed"
     assert ttl_files(journal) == before
-    assert not (journal.path(STREAM) / sealing.SEALING).exists()
+    assert not (journal.path(STREAM) / rewrite.SEALING).exists()
     assert journal.seal(STREAM) == 5
     assert (list(FileJournal(journal.folder).read(STREAM)), journal.verify(STREAM)) == (written, ())
 

@@ -4,12 +4,9 @@ from datetime import timedelta
 
 from conftest import START
 
-from jidomem.memoryos.arriving import Description, describe, insert
-from jidomem.memoryos.config import MemoryOSConfig
-from jidomem.memoryos.joining import Arrival, placed, transfer
-from jidomem.memoryos.scores import Policy
-from jidomem.memoryos.tiers import Tiers
-from jidomem.memoryos.values import DialoguePage, DialogueSegment
+from jidomem.extras.memoryos.config import MemoryOSConfig
+from jidomem.extras.memoryos.segments import Arrival, Description, Policy, choose_segment, describe, insert, transfer
+from jidomem.extras.memoryos.values import DialoguePage, DialogueSegment, Tiers
 
 ADA = Tiers("ada")
 
@@ -38,7 +35,7 @@ def segment(number, pages=(), **given):
 
 def joined(tiers, page_id, new_id, moment, policy):
     """The tiers after that page was transferred, with a summary that names its pages."""
-    placement = placed(tiers, page_id, policy)
+    placement = choose_segment(tiers, page_id, policy)
     pages = tuple(each.id for each in placement.pages)
     vector = next((each.embedding for each in placement.pages if each.embedding), None)
     arrival = Arrival(page_id, placement.segment_id or new_id, f"of {' '.join(pages)}", pages, moment, vector)

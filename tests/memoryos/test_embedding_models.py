@@ -1,8 +1,8 @@
 """Any model of vectors will do for MemoryOS: one of one's own makes all of them, and two are never mixed."""
 
 import jidomem
-from jidomem.memoryos.config import MemoryOSConfig
-from jidomem.memoryos.scores import Policy
+from jidomem.extras.memoryos.config import MemoryOSConfig
+from jidomem.extras.memoryos.segments import Policy
 from jidomem.models.offline import OfflineModel
 
 

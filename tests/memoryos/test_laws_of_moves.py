@@ -6,14 +6,31 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from memoryos_dialogue import ADA, at, page, policy
 
-from jidomem.memoryos.arriving import Description, describe, insert
-from jidomem.memoryos.joining import Arrival, placed, transfer
-from jidomem.memoryos.reshaping import Splitting, oversized, split
-from jidomem.memoryos.sharing import Diffusion, Judgement, diffuse, judge, unjudged
-from jidomem.memoryos.teaching import Learnt, Lesson, learn, teach, untaught
-from jidomem.memoryos.tiers import SystemMemory, Tiers, fit
-from jidomem.memoryos.values import DialogueSegment, KnowledgeEntry, TraitEntry
-from jidomem.memoryos.warming import Round, Visit, maintain, visit
+from jidomem.extras.memoryos.personas import (
+    Diffusion,
+    Judgement,
+    Learnt,
+    Lesson,
+    diffuse,
+    judge,
+    learn,
+    teach,
+    unjudged,
+    untaught,
+)
+from jidomem.extras.memoryos.retrieval import Round, Visit, maintain, touch_segments
+from jidomem.extras.memoryos.segments import (
+    Arrival,
+    Description,
+    Splitting,
+    choose_segment,
+    describe,
+    insert,
+    oversized,
+    split,
+    transfer,
+)
+from jidomem.extras.memoryos.values import DialogueSegment, KnowledgeEntry, SystemMemory, Tiers, TraitEntry, fit
 
 number = st.integers(0, 9)
 words = st.sampled_from(["index", "disk", "lunch"]).map(lambda word: frozenset({word}))
@@ -55,7 +72,7 @@ def move(tiers, what, clock, policy):
         return lambda tiers: describe(tiers, Description(known, keywords=rest[1]), policy)
     waiting = {each.id for each in (*tiers.leaving, *tiers.stm)}
     if kind == "transfer" and (known := chosen(waiting, rest[0])):
-        placement = placed(tiers, known, policy)
+        placement = choose_segment(tiers, known, policy)
         pages = tuple(each.id for each in placement.pages)
         arrival = Arrival(known, placement.segment_id or f"s{clock}", "told", pages, at(clock))
         return lambda tiers: transfer(tiers, arrival, policy)
@@ -73,7 +90,7 @@ def move(tiers, what, clock, policy):
     if known is None:
         return lambda tiers: fit(tiers, policy.config)
     if kind == "visit":
-        return lambda tiers: visit(tiers, Visit({known}, at(clock)), policy)
+        return lambda tiers: touch_segments(tiers, Visit({known}, at(clock)), policy)
     if kind == "split":
         parts = oversized(tiers, policy.config).get(known, 0)
         parted = Splitting(known, [f"s{clock}.{part}" for part in range(parts)], at(clock))

@@ -6,9 +6,8 @@ from dataclasses import fields
 import pytest
 
 from jidomem.errors import InvalidRequest
-from jidomem.memoryos.config import LONGEST, MOST, MemoryOSConfig
-from jidomem.memoryos.configurations import AgentRecord, Configurations
-from jidomem.memoryos.scores import Policy
+from jidomem.extras.memoryos.config import LONGEST, MOST, AgentRecord, Configurations, MemoryOSConfig
+from jidomem.extras.memoryos.segments import Policy
 
 
 # D010 D018 D036

@@ -7,17 +7,18 @@ import pytest
 from memoryos_dialogue import ADA, at, ids, page, policy, segment
 
 from jidomem.errors import InvalidRequest
-from jidomem.memoryos.retrieval import Question, retrieve
-from jidomem.memoryos.scores import Policy
-from jidomem.memoryos.tiers import SystemMemory, Tiers
-from jidomem.memoryos.values import (
+from jidomem.extras.memoryos.retrieval import Question, retrieve
+from jidomem.extras.memoryos.segments import Policy
+from jidomem.extras.memoryos.values import (
     AgentPersona,
     KnowledgeEntry,
     ObjectPersona,
     SystemEntry,
+    SystemMemory,
+    Tiers,
     TraitEntry,
 )
-from jidomem.model import Known
+from jidomem.records.interfaces import Known
 
 PLAIN = policy()
 QUESTION = Question("which index?", keywords={"index"})

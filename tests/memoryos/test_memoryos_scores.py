@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jidomem.errors import InvalidRequest
-from jidomem.memoryos.config import MemoryOSConfig
-from jidomem.memoryos.scores import cosine, fscore, heat, jaccard, recency, relevance
-from jidomem.memoryos.values import DialoguePage, DialogueSegment
+from jidomem.extras.memoryos.config import MemoryOSConfig
+from jidomem.extras.memoryos.segments import cosine, fscore, heat, jaccard, recency, relevance
+from jidomem.extras.memoryos.values import DialoguePage, DialogueSegment
 
 CONFIG = MemoryOSConfig()
 numbers = st.floats(allow_nan=False, allow_infinity=False)

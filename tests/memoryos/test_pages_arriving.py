@@ -6,11 +6,23 @@ import pytest
 from memoryos_dialogue import ADA, at, described, ids, joined, page, policy, said, segment
 
 from jidomem.errors import InvalidRequest, NotFound, RevisionConflict
-from jidomem.memoryos.arriving import Description, before, describe, insert
-from jidomem.memoryos.joining import Arrival, placed, segment_text, transfer
-from jidomem.memoryos.reshaping import Retelling, Splitting, oversized, retell, split
-from jidomem.memoryos.scores import Policy
-from jidomem.memoryos.tiers import Tiers, fit
+from jidomem.extras.memoryos.segments import (
+    Arrival,
+    Description,
+    Policy,
+    Retelling,
+    Splitting,
+    before,
+    choose_segment,
+    describe,
+    insert,
+    oversized,
+    retell,
+    segment_text,
+    split,
+    transfer,
+)
+from jidomem.extras.memoryos.values import Tiers, fit
 
 PLAIN = policy()
 
@@ -116,12 +128,12 @@ def test_a_page_joins_the_segment_it_is_most_like_if_that_is_above_the_threshold
         mtm=(segment(1, keywords={"index", "disk", "lock"}), segment(2, keywords={"index", "disk"})),
     )
 
-    near, far = placed(tiers, "p1", PLAIN), placed(tiers, "p2", PLAIN)
+    near, far = choose_segment(tiers, "p1", PLAIN), choose_segment(tiers, "p2", PLAIN)
 
     # of three words two are common: 2/3; of two words both: 1
     assert (near.segment_id, near.score, near.scores) == ("s2", 1.0, {"s1": pytest.approx(2 / 3), "s2": 1.0})
     assert (far.segment_id, far.score, far.scores) == (None, 0.0, {"s1": 0.0, "s2": 0.0})
-    assert placed(Tiers("ada", stm=(page(1),)), "p1", PLAIN).segment_id is None
+    assert choose_segment(Tiers("ada", stm=(page(1),)), "p1", PLAIN).segment_id is None
 
 
 # D058
@@ -129,8 +141,8 @@ def test_a_score_that_equals_the_threshold_is_enough_only_where_the_settings_say
     tiers = Tiers("ada", stm=(page(1, keywords={"a", "b", "c"}),), mtm=(segment(1, keywords={"a", "b", "d"}),))
 
     # two of four words are common: 0.5
-    assert placed(tiers, "p1", policy(mtm_fscore_threshold=0.5)).segment_id is None
-    assert placed(tiers, "p1", policy(mtm_fscore_threshold=0.5, comparison=">=")).segment_id == "s1"
+    assert choose_segment(tiers, "p1", policy(mtm_fscore_threshold=0.5)).segment_id is None
+    assert choose_segment(tiers, "p1", policy(mtm_fscore_threshold=0.5, comparison=">=")).segment_id == "s1"
 
 
 # D062
@@ -139,7 +151,7 @@ def test_of_segments_that_a_page_is_as_like_to_the_one_used_last_is_taken_then_t
     mtm = (segment(3, **like), segment(2, last_accessed=at(5), **like), segment(1, last_accessed=at(5), **like))
 
     for order in (mtm, mtm[::-1]):
-        assert placed(Tiers("ada", stm=(page(1, **like),), mtm=order), "p1", PLAIN).segment_id == "s1"
+        assert choose_segment(Tiers("ada", stm=(page(1, **like),), mtm=order), "p1", PLAIN).segment_id == "s1"
 
 
 # D060 D061
@@ -180,7 +192,7 @@ def test_a_page_is_transferred_by_its_id_also_straight_from_short_term_memory():
 
     assert (ids(tiers.stm), ids(tiers.mtm[0].pages)) == (["p1"], ["p2"])
     with pytest.raises(NotFound, match="ada holds no page p9") as refusal:
-        placed(tiers, "p9", PLAIN)
+        choose_segment(tiers, "p9", PLAIN)
     assert refusal.value.hint == "insert it first; an evicted one is archived"
 
 
@@ -202,7 +214,7 @@ def test_a_summary_that_came_too_late_is_refused_and_the_page_stays_where_it_is(
     with pytest.raises(RevisionConflict, match="page p1 goes to s1 by now, with other pages") as refusal:
         transfer(meanwhile, late, PLAIN)
 
-    assert "ask placed" in refusal.value.hint
+    assert "ask choose_segment" in refusal.value.hint
     with pytest.raises(RevisionConflict, match="page p1 goes to s1 by now"):
         transfer(meanwhile, replace(late, segment_id="s1"), PLAIN)  # the segment, and not its pages
     assert joined(meanwhile, "p1", "s9", at(9), PLAIN).segment("s1").page_count == 2
@@ -221,7 +233,7 @@ def test_the_score_may_be_one_of_your_own():
         "ada", stm=(page(1, said="123456"),), mtm=(segment(1, topic_summary="1"), segment(2, topic_summary="abcdef"))
     )
 
-    assert placed(tiers, "p1", own).segment_id == "s2"
+    assert choose_segment(tiers, "p1", own).segment_id == "s2"
 
 
 # D019
@@ -234,7 +246,7 @@ def test_a_full_segment_takes_no_more_and_a_page_opens_another_that_the_next_one
 
     assert [ids(each.pages) for each in tiers.mtm] == [["p1", "p2"], ["p3", "p4"]]
     unbounded = policy(segment_capacity=None)
-    assert placed(tiers, "p5", unbounded).segment_id == "s3"  # both are as like: the one used last
+    assert choose_segment(tiers, "p5", unbounded).segment_id == "s3"  # both are as like: the one used last
 
 
 # D019

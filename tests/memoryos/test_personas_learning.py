@@ -6,12 +6,18 @@ import pytest
 from memoryos_dialogue import ADA, at, ids, page, policy, segment
 
 from jidomem.errors import InvalidRequest, RevisionConflict
-from jidomem.memoryos.lessons import UNNAMED, lesson, texts_of
-from jidomem.memoryos.teaching import Learnt, Lesson, learn, teach, untaught
-from jidomem.memoryos.tiers import Tiers, fit
-from jidomem.memoryos.values import AgentPersona, KnowledgeEntry, ObjectKey, ObjectPersona, TraitEntry
-from jidomem.memoryos.warming import Visit, hot, visit
-from jidomem.model import AGENT, Fact, Learned, Trait
+from jidomem.extras.memoryos.personas import UNNAMED, Learnt, Lesson, learn, lesson, teach, texts_of, untaught
+from jidomem.extras.memoryos.retrieval import Visit, hot, touch_segments
+from jidomem.extras.memoryos.values import (
+    AgentPersona,
+    KnowledgeEntry,
+    ObjectKey,
+    ObjectPersona,
+    Tiers,
+    TraitEntry,
+    fit,
+)
+from jidomem.records.interfaces import AGENT, Fact, Learned, Trait
 
 PLAIN = policy()
 ANA = ObjectKey("user", "ana")
@@ -178,7 +184,7 @@ def test_facts_are_learnt_of_an_object_and_half_of_one_is_none():
 
 # D069 D070 D071
 def test_a_lesson_of_a_hot_segment_goes_to_the_personas_and_the_segment_counts_no_more_and_stays():
-    tiers = visit(Tiers("ada", mtm=(segment(1, [1, 2, 3, 4]),)), Visit({"s1"}, at(9)), PLAIN).memory
+    tiers = touch_segments(Tiers("ada", mtm=(segment(1, [1, 2, 3, 4]),)), Visit({"s1"}, at(9)), PLAIN).memory
     (ready,) = hot(tiers, PLAIN)
     lesson_ = Lesson("s1", ids(untaught(ready).pages), at(9), [of_ana(knowledge=[fact(1)]), Learnt(traits=[trait(1)])])
 

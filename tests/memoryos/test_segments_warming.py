@@ -6,10 +6,9 @@ from datetime import timedelta
 import pytest
 from memoryos_dialogue import ADA, at, ids, page, policy, segment
 
-from jidomem.memoryos.scores import Policy
-from jidomem.memoryos.tiers import Tiers
-from jidomem.memoryos.values import DialogueSegment
-from jidomem.memoryos.warming import Round, Visit, hot, maintain, visit
+from jidomem.extras.memoryos.retrieval import Round, Visit, hot, maintain, touch_segments
+from jidomem.extras.memoryos.segments import Policy
+from jidomem.extras.memoryos.values import DialogueSegment, Tiers
 
 PLAIN = policy()
 
@@ -18,20 +17,20 @@ PLAIN = policy()
 def test_retrieving_a_segment_counts_a_visit_moves_its_moment_and_warms_it():
     tiers = Tiers("ada", mtm=(segment(1, [1, 2]), segment(2, [3])))
 
-    after = visit(tiers, Visit({"s1"}, at(60)), PLAIN).memory
+    after = touch_segments(tiers, Visit({"s1"}, at(60)), PLAIN).memory
 
     warmed, other = after.mtm
     assert (warmed.visit_count, warmed.last_accessed, warmed.heat_score) == (1, at(60), 4.0)  # 1 visit, 2 pages, 1
     assert other is tiers.mtm[1]
-    assert visit(after, Visit({"s9"}, at(70)), PLAIN).memory is after
-    assert visit(after, Visit({"s1"}, at(10)), PLAIN).memory.mtm[0].last_accessed == at(60)
+    assert touch_segments(after, Visit({"s9"}, at(70)), PLAIN).memory is after
+    assert touch_segments(after, Visit({"s1"}, at(10)), PLAIN).memory.mtm[0].last_accessed == at(60)
 
 
 # D054
 def test_the_weights_of_heat_are_those_of_the_agent():
     tiers = Tiers("ada", mtm=(segment(1, [1, 2]),))
 
-    after = visit(tiers, Visit({"s1"}, at()), policy(heat_alpha=10, heat_beta=0.5, heat_gamma=0)).memory
+    after = touch_segments(tiers, Visit({"s1"}, at()), policy(heat_alpha=10, heat_beta=0.5, heat_gamma=0)).memory
 
     assert after.mtm[0].heat_score == 11.0  # 10*1 visit + 0.5*2 pages
 

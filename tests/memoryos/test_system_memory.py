@@ -6,9 +6,8 @@ import pytest
 from memoryos_dialogue import at, ids, policy
 
 from jidomem.errors import InvalidRequest
-from jidomem.memoryos.sharing import Diffusion, Judgement, critical, diffuse, judge, unjudged
-from jidomem.memoryos.tiers import SystemMemory, Tiers
-from jidomem.memoryos.values import KnowledgeEntry, ObjectPersona, SystemEntry
+from jidomem.extras.memoryos.personas import Diffusion, Judgement, critical, diffuse, judge, unjudged
+from jidomem.extras.memoryos.values import KnowledgeEntry, ObjectPersona, SystemEntry, SystemMemory, Tiers
 
 PLAIN = policy()
 NOTHING = SystemMemory()

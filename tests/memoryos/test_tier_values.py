@@ -9,14 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jidomem.errors import InvalidRequest
-from jidomem.memoryos.tiers import SystemMemory, Tiers
-from jidomem.memoryos.values import (
+from jidomem.extras.memoryos.values import (
     AgentPersona,
     DialoguePage,
     DialogueSegment,
     KnowledgeEntry,
     ObjectPersona,
     SystemEntry,
+    SystemMemory,
+    Tiers,
     TraitEntry,
 )
 

@@ -13,24 +13,21 @@ from memoryos_dialogue import ADA, at, ids, page, policy, said, segment
 
 import jidomem
 from jidomem.errors import Failed, InvalidRequest, RevisionConflict
-from jidomem.memoryos.arriving import insert
-from jidomem.memoryos.joining import Arrival, placed, transfer
-from jidomem.memoryos.sharing import Diffusion, diffuse
-from jidomem.memoryos.teaching import Learnt, learn
-from jidomem.memoryos.tiers import SystemMemory, Tiers, fit
-from jidomem.memoryos.values import DialogueSegment, KnowledgeEntry, TraitEntry
-from jidomem.memoryos.warming import Round, Visit, maintain, visit
-from jidomem.providers import KeptProvider, kv
-from jidomem.runtime import agent
-from jidomem.runtime.memoryos import jobs, notes
-from jidomem.runtime.memoryos.kept import TABLES, agent_tiers, agents_with_tiers, system_memory
-from jidomem.runtime.redacting import redact_held
+from jidomem.extras.memoryos import jobs, storage
+from jidomem.extras.memoryos.personas import Diffusion, Learnt, diffuse, learn
+from jidomem.extras.memoryos.retrieval import Round, Visit, maintain, touch_segments
+from jidomem.extras.memoryos.segments import Arrival, choose_segment, insert, transfer
+from jidomem.extras.memoryos.storage import TIER_TABLES, agent_tiers, agents_with_tiers, system_memory
+from jidomem.extras.memoryos.values import DialogueSegment, KnowledgeEntry, SystemMemory, Tiers, TraitEntry, fit
+from jidomem.providers import KeptProvider, stores
+from jidomem.runtime import agent_memory
+from jidomem.runtime.agent_memory import redact_held
 from jidomem.runtime.state import FILE, State
-from jidomem.spaces import Step
+from jidomem.working import Step
 
 MOVER = Path(__file__).with_name("tier_mover.py")
 PLAIN = policy()
-ALL = agent.TABLES + kv.TABLES + TABLES + notes.TABLES + jobs.TABLES
+ALL = agent_memory.TABLES + stores.TABLES + TIER_TABLES + storage.NOTE_TABLES + jobs.TABLES
 
 
 @pytest.fixture
@@ -63,7 +60,7 @@ def random_moves(seed, policy):
         elif kind == "transfer":
             yield lambda tiers, clock=clock: passed_on(tiers, clock, policy)
         elif kind == "visit":
-            yield lambda tiers, clock=clock: visit(tiers, Visit(ids(tiers.mtm[:1]), at(clock)), policy)
+            yield lambda tiers, clock=clock: touch_segments(tiers, Visit(ids(tiers.mtm[:1]), at(clock)), policy)
         elif kind == "maintain":
             yield lambda tiers, clock=clock: maintain(tiers, Round(at(clock)), policy)
         else:
@@ -76,7 +73,7 @@ def random_moves(seed, policy):
 def passed_on(tiers, clock, policy):
     if not tiers.leaving:
         return fit(tiers, policy.config)
-    placement = placed(tiers, tiers.leaving[0].id, policy)
+    placement = choose_segment(tiers, tiers.leaving[0].id, policy)
     pages = tuple(ids(placement.pages))
     arrival = Arrival(tiers.leaving[0].id, placement.segment_id or f"s{clock}", "told", pages, at(clock), [1.0, 0.0])
     return transfer(tiers, arrival, policy)

@@ -7,15 +7,13 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-from jidomem.clock import new_id
+from jidomem.base.clock import new_id
 from jidomem.errors import NotFound, RevisionConflict
-from jidomem.memoryos.arriving import insert
-from jidomem.memoryos.config import MemoryOSConfig
-from jidomem.memoryos.joining import Arrival, placed, transfer
-from jidomem.memoryos.scores import Policy
-from jidomem.memoryos.values import DialoguePage
-from jidomem.memoryos.warming import Round, maintain
-from jidomem.runtime.memoryos.kept import TABLES, agent_tiers
+from jidomem.extras.memoryos.config import MemoryOSConfig
+from jidomem.extras.memoryos.retrieval import Round, maintain
+from jidomem.extras.memoryos.segments import Arrival, Policy, choose_segment, insert, transfer
+from jidomem.extras.memoryos.storage import TIER_TABLES, agent_tiers
+from jidomem.extras.memoryos.values import DialoguePage
 from jidomem.runtime.state import State
 
 POLICY = Policy(MemoryOSConfig(stm_capacity=2, mtm_capacity=3, segment_capacity=4))
@@ -23,7 +21,7 @@ START = datetime(2026, 11, 21, tzinfo=UTC)
 
 
 def main(root, name, count):
-    tiers = agent_tiers(State(Path(root), TABLES), "p", "ada", new_id)
+    tiers = agent_tiers(State(Path(root), TIER_TABLES), "p", "ada", new_id)
     for number in range(int(count)):
         keywords = {f"topic {number % 5}"}
         page = DialoguePage(f"{name}-{number}", "ada", "?", "!", START, keywords=keywords)
@@ -40,7 +38,7 @@ def pass_on(tiers, page_id):
     while True:
         held = tiers.get()
         try:
-            placement = placed(held, page_id, POLICY)
+            placement = choose_segment(held, page_id, POLICY)
             pages = tuple(page.id for page in placement.pages)
             arrival = Arrival(page_id, placement.segment_id or new_id(), "told", pages, START)
             tiers.update(lambda held, arrival=arrival: transfer(held, arrival, POLICY))

@@ -9,12 +9,11 @@ from conftest import START
 from http_endpoint import STALL, reply, served
 
 from jidomem.errors import InvalidRequest, ModelUnavailable
-from jidomem.memoryos.values import DialoguePage, DialogueSegment
-from jidomem.model import AGENT, OBJECT, Bounds, Fact, Known, LanguageModel, Learned, Prompt, Trait
+from jidomem.extras.memoryos.values import DialoguePage, DialogueSegment
 from jidomem.models.chat import ChatModel
-from jidomem.models.endpoint import Endpoint, Outside, Patience
-from jidomem.models.hashed import HashedStems
-from jidomem.models.key import Key
+from jidomem.models.embeddings import HashedStems
+from jidomem.models.endpoint import ApiKey, Endpoint, Outside, Patience
+from jidomem.records.interfaces import AGENT, OBJECT, Bounds, Fact, Known, LanguageModel, Learned, Prompt, Trait
 
 SECRET = "sk-proj-4711/abc"
 
@@ -235,7 +234,7 @@ def test_an_endpoint_that_says_nothing_is_given_up():
 
 def test_the_key_stands_in_no_error_and_no_text_of_the_client():
     with served(reply(f"no such key {SECRET}", "401 Unauthorized")) as told:
-        client = model(told, key=Key("OPEN_AI_API_KEY", SECRET))
+        client = model(told, key=ApiKey("OPEN_AI_API_KEY", SECRET))
         with pytest.raises(ModelUnavailable) as error:
             client.continues(page("one"), page("two"))
 

@@ -13,12 +13,10 @@ from conftest import START
 from http_endpoint import STALL, chunked, reply, served
 
 from jidomem.errors import InvalidRequest, ModelUnavailable
-from jidomem.models.endpoint import Endpoint, Outside, Patience
-from jidomem.models.exchange import Address
-from jidomem.models.key import Key
+from jidomem.models.endpoint import Address, ApiKey, Endpoint, Outside, Patience
 
 SECRET = "sk-proj-4711/abc"
-KEY = Key("OPEN_AI_API_KEY", SECRET)
+KEY = ApiKey("OPEN_AI_API_KEY", SECRET)
 THRICE = Patience(tries=3)
 
 
@@ -279,7 +277,7 @@ def test_a_key_is_in_no_text_and_in_no_frame_of_a_failure(waits):
 @pytest.mark.parametrize("text", ["", " ", "sk-4711\n", "sk 4711", "sk-4711\r\nX: y", "schlüssel"])
 def test_what_is_no_key_is_refused_without_being_shown(text):
     with pytest.raises(InvalidRequest) as refusal:
-        Key("OPENAI_API_KEY", text)
+        ApiKey("OPENAI_API_KEY", text)
 
     assert refusal.value.detail.startswith("OPENAI_API_KEY holds no key")
     assert "4711" not in repr(refusal.value.to_dict())

@@ -6,11 +6,10 @@ from itertools import count
 import pytest
 from http_endpoint import reply, served
 
-from jidomem.embedder import Embedder
 from jidomem.errors import InvalidRequest, ModelUnavailable
-from jidomem.models.embedding import LONGEST, EndpointEmbedder
-from jidomem.models.endpoint import Endpoint, Outside, Patience
-from jidomem.models.key import Key
+from jidomem.models.embeddings import LONGEST, EndpointEmbedder
+from jidomem.models.endpoint import ApiKey, Endpoint, Outside, Patience
+from jidomem.records.interfaces import Embedder
 
 
 def vector(text, size=4):
@@ -31,7 +30,7 @@ def embedder(told, size=4, **more):
 def test_the_example_is_a_model_of_3072_dimensions_that_is_asked_with_the_key():
     given = reply({"data": [{"index": 0, "embedding": [0.5] * 3072}]})
     with served(given) as told:
-        made = EndpointEmbedder(Endpoint(told.url, Key("OPEN_AI_API_KEY", "sk-1")))
+        made = EndpointEmbedder(Endpoint(told.url, ApiKey("OPEN_AI_API_KEY", "sk-1")))
         (found,) = made.generate(["the build needs Rust"])
 
     assert (made.dimensions(), len(found)) == (3072, 3072)  # D089 D088
@@ -50,7 +49,7 @@ def test_an_answer_that_is_not_200_is_an_error_with_its_body():
 
 
 def test_an_embedder_of_an_endpoint_is_one_of_the_contract():
-    made = EndpointEmbedder(Endpoint("https://api.openai.com/v1", Key("K", "sk-1")))
+    made = EndpointEmbedder(Endpoint("https://api.openai.com/v1", ApiKey("K", "sk-1")))
 
     assert isinstance(made, Embedder)  # D088
     assert made.name == "text-embedding-3-large at https://api.openai.com/v1 (3072)"

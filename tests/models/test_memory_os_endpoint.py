@@ -9,11 +9,11 @@ from conftest import START
 from http_endpoint import STALL, reply, served
 
 import jidomem
-from jidomem.clock import Sources
-from jidomem.memoryos.config import MemoryOSConfig
-from jidomem.memoryos.scores import Policy
+from jidomem.base.clock import Sources
+from jidomem.extras.memoryos.config import MemoryOSConfig
+from jidomem.extras.memoryos.segments import Policy
 from jidomem.models.chat import ChatModel
-from jidomem.models.embedding import EndpointEmbedder
+from jidomem.models.embeddings import EndpointEmbedder
 from jidomem.models.endpoint import Endpoint, Outside, Patience
 
 SAID = ["Which index do we use?", "Where does it lie?", "And for lunch?"]

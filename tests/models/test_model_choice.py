@@ -11,17 +11,17 @@ from http_endpoint import reply, served
 
 import jidomem
 from jidomem.errors import Failed, ModelUnavailable
-from jidomem.model import LanguageModel
 from jidomem.models.chat import ChatModel
-from jidomem.models.hashed import HashedStems
+from jidomem.models.embeddings import HashedStems
 from jidomem.models.offline import OfflineModel
 from jidomem.models.scripted import ScriptedModel
-from jidomem.runtime import embedders, own, settings
-from jidomem.runtime.language_models import Choice, choice, model
+from jidomem.records.interfaces import LanguageModel
+from jidomem.runtime import model_choice, settings, user_config
+from jidomem.runtime.model_choice import LanguageModelChoice, language_model_choice, model
 from jidomem_cli.main import cli
 
 HERE = "http://127.0.0.1:1/v1"
-LOCAL = Choice(use="endpoint", base_url=HERE, model="q", key_env="")
+LOCAL = LanguageModelChoice(use="endpoint", base_url=HERE, model="q", key_env="")
 #: What answers every task of a page.
 SAID = {"chain": "They choose an index.", "keywords": ["index"], "continues": True,
         "topics": [{"theme": "index", "summary": "Which one."}]}  # fmt: skip
@@ -54,9 +54,9 @@ def kept_key(tmp_path):
 
 
 def test_the_offline_model_reads_where_nothing_is_said():
-    assert isinstance(made(Choice()), OfflineModel)
-    assert isinstance(made(Choice(use="offline")), OfflineModel)
-    assert made(Choice()).embedder.dimensions() == 8
+    assert isinstance(made(LanguageModelChoice()), OfflineModel)
+    assert isinstance(made(LanguageModelChoice(use="offline")), OfflineModel)
+    assert made(LanguageModelChoice()).embedder.dimensions() == 8
 
 
 def test_an_endpoint_has_its_model_its_options_and_its_key_from_the_environment_or_a_file(kept_key):
@@ -131,7 +131,7 @@ def test_a_key_that_others_may_read_is_not_used(kept_key):
 )
 def test_what_cannot_be_chosen_is_refused_with_where_it_stands(said, told_as):
     with pytest.raises(Failed, match=re.escape(told_as)) as refusal:
-        choice(said, "own.toml")
+        language_model_choice(said, "own.toml")
 
     assert refusal.value.code == "invalid_config"
     assert refusal.value.detail.startswith("own.toml: ")
@@ -143,18 +143,18 @@ def test_the_choice_is_in_the_users_own_configuration_and_survives_a_change_of_i
     options = 'options = {temperature = 0.5, "two words" = {deep = [1, true]}}'
     config.write_text("\n".join(["[model]", *said, "json_mode = false", options]))
 
-    own.change(config, lambda said: replace(said, trusted=(own.Trusted("/r", "0", "today"),)))
+    user_config.change(config, lambda said: replace(said, trusted=(user_config.Trusted("/r", "0", "today"),)))
     loaded = settings.load(tmp_path / "root")
 
     extra = {"temperature": 0.5, "two words": {"deep": [1, True]}}
-    assert loaded.model == Choice("endpoint", HERE, 'm "1"', None, "/k", 7.5, False, extra)
+    assert loaded.model == LanguageModelChoice("endpoint", HERE, 'm "1"', None, "/k", 7.5, False, extra)
     assert settings.models(loaded)[0].name == f'm "1" at {HERE}'
 
 
 def test_an_embedder_may_have_its_key_in_a_file_too(kept_key):
-    chosen = embedders.choice({"use": "endpoint", "key_file": str(kept_key)}, "own.toml")
+    chosen = model_choice.embedder_choice({"use": "endpoint", "key_file": str(kept_key)}, "own.toml")
 
-    assert f"<the key in {kept_key}>" in repr(embedders.embedder(chosen, {}.get).endpoint)
+    assert f"<the key in {kept_key}>" in repr(model_choice.embedder(chosen, {}.get).endpoint)
 
 
 def test_a_root_chooses_no_model(tmp_path):

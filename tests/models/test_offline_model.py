@@ -14,10 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jidomem.errors import InvalidRequest, ModelUnavailable
-from jidomem.memoryos.values import DialoguePage, DialogueSegment
-from jidomem.model import AGENT, OBJECT, Bounds, LanguageModel, Prompt
-from jidomem.models.hashed import HashedStems
+from jidomem.extras.memoryos.values import DialoguePage, DialogueSegment
+from jidomem.models.embeddings import HashedStems
 from jidomem.models.offline import OfflineModel
+from jidomem.records.interfaces import AGENT, OBJECT, Bounds, LanguageModel, Prompt
 
 MODEL = OfflineModel()
 BOUNDS = Bounds(keywords=5, chain=40, summary=60, facts=3, traits=2, statement=30)
@@ -396,7 +396,7 @@ def test_whatever_is_said_is_read_the_same_way_again_and_within_bounds(query, re
 READER = """
 import json, sys
 from datetime import UTC, datetime
-from jidomem.memoryos.values import DialoguePage, DialogueSegment
+from jidomem.extras.memoryos.values import DialoguePage, DialogueSegment
 from jidomem.models.offline import OfflineModel
 
 moment, model = datetime(2026, 11, 21, 8, tzinfo=UTC), OfflineModel()

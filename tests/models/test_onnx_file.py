@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from jidomem.models.onnx_file import Graph, arrays
+from jidomem.models.minilm import Graph, arrays
 
 
 def test_arrays_come_back_from_a_graph_that_was_written():

@@ -9,12 +9,11 @@ from conftest import START
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jidomem.memoryos.values import DialoguePage
-from jidomem.model import Bounds, Known
-from jidomem.models.offline import OfflineModel
-from jidomem.models.prompts import (
+from jidomem.extras.memoryos.values import DialoguePage
+from jidomem.models.offline import (
     FACT,
     SHOWN,
+    OfflineModel,
     chain_prompt,
     continues_prompt,
     final_prompt,
@@ -22,6 +21,7 @@ from jidomem.models.prompts import (
     summary_prompt,
     traits_prompt,
 )
+from jidomem.records.interfaces import Bounds, Known
 
 
 def page(query, response="", chain=None, days=0):

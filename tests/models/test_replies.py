@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jidomem.model import Bounds
-from jidomem.models import replies
-from jidomem.models.replies import Malformed
+from jidomem.models import chat
+from jidomem.models.chat import Malformed
+from jidomem.records.interfaces import Bounds
 
 FACT = {"subject": "object", "text": "likes tea", "confidence": 0.9, "page": 0, "private": False}
 TRAIT = {"subject": "agent", "name": "tone", "value": "dry", "confidence": 0.9, "page": 0, "private": False}
@@ -20,23 +20,23 @@ TRAIT = {"subject": "agent", "name": "tone", "value": "dry", "confidence": 0.9, 
 ])  # fmt: skip
 def test_what_is_not_one_json_object_is_malformed(answer):
     with pytest.raises(Malformed):
-        replies.parsed(answer)
+        chat.parsed(answer)
 
 
 @pytest.mark.parametrize("answer", ['{"a": 1}', ' \n{"a": 1} ', '```\n{"a": 1}\n```', '```json\n{"a": 1}\n```\n'])
 def test_one_json_object_is_read_in_a_fence_or_without(answer):
-    assert replies.parsed(answer) == {"a": 1}
+    assert chat.parsed(answer) == {"a": 1}
 
 
 @pytest.mark.parametrize(("read", "found", "fault"), [
-    (replies.chain, {}, "chain is no text"),
-    (replies.chain, {"chain": " \u200b"}, "chain is no text"),
-    (replies.chain, {"chain": 3}, "chain is no text"),
-    (replies.keywords, {"keywords": "a, b"}, "keywords is no list"),
-    (replies.keywords, {"keywords": ["a", 1]}, "what is no text"),
-    (replies.summary, {"topics": []}, "topics is empty"),
-    (replies.summary, {"topics": ["x"]}, r"topics\[0\] is no object"),
-    (replies.summary, {"topics": [{"theme": "x"}]}, r"topics\[0\].summary is no text"),
+    (chat.parse_chain, {}, "chain is no text"),
+    (chat.parse_chain, {"chain": " \u200b"}, "chain is no text"),
+    (chat.parse_chain, {"chain": 3}, "chain is no text"),
+    (chat.keywords, {"keywords": "a, b"}, "keywords is no list"),
+    (chat.keywords, {"keywords": ["a", 1]}, "what is no text"),
+    (chat.summary, {"topics": []}, "topics is empty"),
+    (chat.summary, {"topics": ["x"]}, r"topics\[0\] is no object"),
+    (chat.summary, {"topics": [{"theme": "x"}]}, r"topics\[0\].summary is no text"),
 ])  # fmt: skip
 def test_an_answer_without_what_was_asked_for_is_malformed(read, found, fault):
     with pytest.raises(Malformed, match=fault):
@@ -46,7 +46,7 @@ def test_an_answer_without_what_was_asked_for_is_malformed(read, found, fault):
 @pytest.mark.parametrize("truth", [None, 1, "true"])
 def test_whether_a_talk_goes_on_is_true_or_false(truth):
     with pytest.raises(Malformed, match="continues is neither true nor false"):
-        replies.continues({"continues": truth})
+        chat.parse_continues({"continues": truth})
 
 
 @pytest.mark.parametrize(("wrong", "fault"), [
@@ -57,37 +57,37 @@ def test_whether_a_talk_goes_on_is_true_or_false(truth):
 ])  # fmt: skip
 def test_a_fact_that_is_none_is_malformed_with_its_place(wrong, fault):
     with pytest.raises(Malformed, match=rf"facts\[1\].*{fault}"):
-        replies.learned({"facts": [FACT, {**FACT, **wrong}], "traits": []}, Bounds(), 1)
+        chat.learned({"facts": [FACT, {**FACT, **wrong}], "traits": []}, Bounds(), 1)
 
 
 @pytest.mark.parametrize("wrong", [{"name": ""}, {"value": None}, {"subject": "x"}, {"page": 2}])
 def test_a_trait_that_is_none_is_malformed(wrong):
     with pytest.raises(Malformed, match=r"traits\[0\]"):
-        replies.learned({"facts": [], "traits": [{**TRAIT, **wrong}]}, Bounds(), 1)
+        chat.learned({"facts": [], "traits": [{**TRAIT, **wrong}]}, Bounds(), 1)
 
 
 @pytest.mark.parametrize("found", [{}, {"facts": []}, {"facts": {}, "traits": []}, {"facts": [1], "traits": []}])
 def test_facts_and_traits_are_two_lists_of_objects(found):
     with pytest.raises(Malformed):
-        replies.learned(found, Bounds(), 1)
+        chat.learned(found, Bounds(), 1)
 
 
 def test_no_more_is_believed_than_is_bounded_and_texts_are_cut():
     bounds = Bounds(facts=1, traits=1, statement=6)
-    learned = replies.learned({"facts": [FACT] * 3, "traits": [TRAIT] * 3}, bounds, 1)
+    learned = chat.learned({"facts": [FACT] * 3, "traits": [TRAIT] * 3}, bounds, 1)
 
     assert [fact.text for fact in learned.facts] == ["likes…"]
     assert [trait.name for trait in learned.traits] == ["tone"]
 
 
 def test_what_does_not_show_is_taken_out_of_texts():
-    assert replies.chain({"chain": "a\u0000b\u202e\n c"}, Bounds()) == "a b c"
+    assert chat.parse_chain({"chain": "a\u0000b\u202e\n c"}, Bounds()) == "a b c"
 
 
 @pytest.mark.parametrize("scores", [None, [], [0.5], [0.1, 0.2, 0.3], [0.1, 2], [0.1, True], [0.1, "0.2"]])
 def test_scores_are_as_many_numbers_from_0_to_1_as_there_are_facts(scores):
     with pytest.raises(Malformed, match="scores"):
-        replies.scores({"scores": scores}, 2)
+        chat.scores({"scores": scores}, 2)
 
 
 JSON = st.recursive(
@@ -106,12 +106,12 @@ def test_whatever_is_answered_is_read_or_malformed(found):
     told = {"chain": found, "continues": found, "keywords": found, "topics": found, "scores": found, "facts": found,
             "traits": found}  # fmt: skip
     for read in (
-        lambda: replies.chain(told, Bounds()),
-        lambda: replies.continues(told),
-        lambda: replies.keywords(told, Bounds()),
-        lambda: replies.summary(told, Bounds()),
-        lambda: replies.learned(told, Bounds(), 1),
-        lambda: replies.scores(told, 1),
+        lambda: chat.parse_chain(told, Bounds()),
+        lambda: chat.parse_continues(told),
+        lambda: chat.keywords(told, Bounds()),
+        lambda: chat.summary(told, Bounds()),
+        lambda: chat.learned(told, Bounds(), 1),
+        lambda: chat.scores(told, 1),
     ):
         with suppress(Malformed):
             assert read() is not None

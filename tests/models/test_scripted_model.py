@@ -5,9 +5,9 @@ from threading import Thread
 import pytest
 
 from jidomem.errors import InvalidRequest, ModelUnavailable
-from jidomem.model import Fact, LanguageModel, Learned, Prompt
-from jidomem.models.hashed import HashedStems
+from jidomem.models.embeddings import HashedStems
 from jidomem.models.scripted import Asked, NotScripted, ScriptedModel
+from jidomem.records.interfaces import Fact, LanguageModel, Learned, Prompt
 
 
 def test_a_scripted_model_is_a_language_model():  # D086 D110

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import jidomem.models
-from jidomem.models.wordpiece import WordPieces, words
+from jidomem.models.local_embedder import WordPieces, words
 
 VOCABULARY = Path(jidomem.models.__file__).with_name("uncased.txt")
 

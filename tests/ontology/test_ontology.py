@@ -8,17 +8,18 @@ import pyoxigraph as ox
 import pytest
 from turtle_style import PREFIXES, parse, serialise
 
-from jidomem import resources, schema
-from jidomem.schema import OWL
-from jidomem.terms import iri, parts
-from jidomem.vocab import CONVERSATION, JIDO, RDFS, XSD, jido, local_name
+from jidomem.base import files
+from jidomem.rdf.terms import iri, parse_literal
+from jidomem.rdf.vocab import CONVERSATION, JIDO, RDFS, XSD, jido, local_name
+from jidomem.schema import ontology
+from jidomem.schema.ontology import OWL
 
 SKOS = "http://www.w3.org/2004/02/skos/core#"
-ONTOLOGY = schema.load()
-FILES = [*resources.ontology(), *resources.shapes()]
+ONTOLOGY = ontology.load()
+FILES = [*files.ontology_files(), *files.shape_files()]
 MODULES = ["core", "knowledge", "decision", "convention", "error", "task", "session", "agent", "project", "code"]
 MODULES += ["conversation-history"]
-SOURCES = {name: parse(path) for name in MODULES for path in resources.ontology() if path.stem == name}
+SOURCES = {name: parse(path) for name in MODULES for path in files.ontology_files() if path.stem == name}
 
 
 def strings(quad):
@@ -81,13 +82,13 @@ def test_a_term_has_a_label_a_definition_and_an_example_in_our_namespace(term):
         "definition": 1,
         "example": 1,
     }
-    assert all(parts(text).language == "en" for found in texts.values() for text in found)
-    assert re.fullmatch(r"[A-Z].{15,}\.", parts(texts["definition"][0]).text)
+    assert all(parse_literal(text).language == "en" for found in texts.values() for text in found)
+    assert re.fullmatch(r"[A-Z].{15,}\.", parse_literal(texts["definition"][0]).text)
 
 
 def test_no_two_terms_share_a_definition_and_notes_name_declared_terms():
     definitions = [o for _, p, o in ONTOLOGY.triples if p == iri(SKOS + "definition")]
-    texts = [parts(o).text for _, p, o in ONTOLOGY.triples if p.startswith(f"<{SKOS}")]
+    texts = [parse_literal(o).text for _, p, o in ONTOLOGY.triples if p.startswith(f"<{SKOS}")]
     named = {jido(name) for text in texts for name in re.findall(r"(?<!:)jido:(\w+)", text)}
 
     assert len(set(definitions)) == len(definitions)
@@ -225,7 +226,7 @@ def test_an_aligned_class_stands_for_a_class_and_an_aligned_property_for_a_prope
 
 
 def test_the_ontology_and_what_it_is_aligned_with_are_consistent():  # E073
-    closed = closure(resources.ontology())
+    closed = closure(files.ontology_files())
     errors = [
         str(o) for _, _, o in closed.triples((None, rdf("http://www.daml.org/2002/03/agents/agent-ont#error"), None))
     ]
@@ -242,13 +243,13 @@ def test_the_ontology_and_what_it_is_aligned_with_are_consistent():  # E073
 )
 def test_the_closure_finds_a_contradiction_where_there_is_one(statement, tmp_path):
     (tmp_path / "data.ttl").write_text(f"@prefix jido: <{JIDO}> .\n{statement}\n")
-    closed = closure([*resources.ontology(), tmp_path / "data.ttl"])
+    closed = closure([*files.ontology_files(), tmp_path / "data.ttl"])
     assert contradictions(closed)
 
 
 def test_the_ontology_loads_into_the_graph_of_a_store():  # E073
     store, graph = ox.Store(), ox.NamedNode("https://jido.ai/graphs/ontology")
-    for path in resources.ontology():
+    for path in files.ontology_files():
         store.load(path=str(path), to_graph=graph)
     ask = f"ASK {{ GRAPH <{graph.value}> {{ <{JIDO}Bug> <{RDFS}subClassOf>+ <{JIDO}MemoryItem> }} }}"
     assert bool(store.query(ask))

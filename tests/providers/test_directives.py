@@ -5,8 +5,10 @@ from itertools import count
 
 import pytest
 
-from jidomem import clock, directive
-from jidomem.directive import (
+from jidomem.base import clock
+from jidomem.errors import InvalidRequest
+from jidomem.records import directive
+from jidomem.records.directive import (
     MemoryDelete,
     MemoryQuery,
     MemoryUpsert,
@@ -17,7 +19,6 @@ from jidomem.directive import (
     recall,
     remember,
 )
-from jidomem.errors import InvalidRequest
 
 
 def test_a_query_has_the_fields_of_its_kind_and_their_defaults():  # A115 A116

@@ -3,12 +3,10 @@
 from dataclasses import dataclass
 
 import jidomem
-from jidomem.directive import MemoryQuery, recall, remember
 from jidomem.providers import GraphProvider, Providers, VectorProvider, execute_directive
-from jidomem.spaces import Agent, Thread, apply_action_result, get, tasks_open, world_get
-from jidomem.spaces.plugin import MemoryPlugin, mount
-from jidomem.spaces.projector import Schedule, SummaryProjector
-from jidomem.spaces.rag import RagPlugin
+from jidomem.records.directive import MemoryQuery, recall, remember
+from jidomem.working import Agent, Thread, apply_action_result, get, tasks_open, world_get
+from jidomem.working.thread import MemoryPlugin, RagPlugin, Schedule, SummaryProjector, mount
 
 WORDS = ("rust", "build", "friday", "index")
 

@@ -7,11 +7,10 @@ import pytest
 from conftest import decision, fixed_sources, intent
 
 import jidomem
-from jidomem.directive import MemoryQuery, MemoryUpsert, forget, lookup, recall, remember
 from jidomem.errors import InvalidRequest
-from jidomem.provider import Missing
 from jidomem.providers import GraphProvider, Providers, execute_directive
-from jidomem.providers.kit import ProviderContract
+from jidomem.providers.conformance import ProviderContract
+from jidomem.records.directive import MemoryQuery, MemoryUpsert, Missing, forget, lookup, recall, remember
 
 RUST, RUST_NOW = "the build needs Rust 1.80", "the build needs Rust 1.81"
 STORE = {"type": "decision", "summary": "Use Oxigraph", "rationale": "it embeds", "topic": "store"}

@@ -3,9 +3,9 @@
 import pytest
 
 from jidomem.errors import InvalidRequest
-from jidomem.provider import Found
 from jidomem.providers import InlineProvider
-from jidomem.providers.kit import ProviderContract
+from jidomem.providers.conformance import ProviderContract
+from jidomem.records.directive import Found
 
 
 class TestInline(ProviderContract):

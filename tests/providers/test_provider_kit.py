@@ -5,9 +5,9 @@ import sys
 
 import pytest
 
-from jidomem.provider import Answer, Done, Found, Missing, Scored
 from jidomem.providers import InlineProvider, VectorProvider
-from jidomem.providers.kit import ProviderContract
+from jidomem.providers.conformance import ProviderContract
+from jidomem.records.directive import Answer, Done, Found, Missing, Scored
 
 
 def failing(provider, contract=ProviderContract, **fields):
@@ -126,7 +126,7 @@ def test_a_search_in_the_wrong_order_is_found():
 
 
 def test_the_kit_needs_no_pytest():
-    program = "import sys, jidomem.providers.kit; print('pytest' in sys.modules)"
+    program = "import sys, jidomem.providers.conformance; print('pytest' in sys.modules)"
 
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
 

@@ -12,12 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jidomem.directive import forget, lookup, remember
 from jidomem.errors import InvalidRequest
-from jidomem.provider import Found, Missing
 from jidomem.providers import KeptProvider, KeyValueProvider, Providers, execute_directive
-from jidomem.providers.kit import ProviderContract
-from jidomem.providers.kv import TABLES
+from jidomem.providers.conformance import ProviderContract
+from jidomem.providers.stores import TABLES
+from jidomem.records.directive import Found, Missing, forget, lookup, remember
 from jidomem.runtime.state import State
 
 
@@ -86,7 +85,7 @@ def test_what_is_kept_is_there_for_the_next_process(tmp_path):
 import sys
 from pathlib import Path
 from jidomem.providers import KeptProvider
-from jidomem.providers.kv import TABLES
+from jidomem.providers.stores import TABLES
 from jidomem.runtime.state import State
 provider = KeptProvider()
 state = provider.init({"state": State(Path(sys.argv[1]), TABLES), "namespace": "architect"})

@@ -5,11 +5,11 @@ import random
 
 import pytest
 
-from jidomem.directive import MemoryQuery, MemoryUpsert, recall, remember
 from jidomem.errors import InvalidRequest
 from jidomem.providers import Providers, VectorProvider, execute_directive
-from jidomem.providers.kit import ProviderContract
-from jidomem.providers.vector import Scan
+from jidomem.providers.conformance import ProviderContract
+from jidomem.providers.stores import Scan
+from jidomem.records.directive import MemoryQuery, MemoryUpsert, recall, remember
 
 EMBEDDED, BY_VECTOR, BY_TEXT = {"embedding": (1.0, 0.5)}, {"vector": [1, 0]}, {"text": "the first"}
 WORDS = ("rust", "build", "index", "lunch")

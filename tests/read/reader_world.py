@@ -4,12 +4,13 @@ from pathlib import Path
 
 import pyoxigraph as ox
 
-from jidomem import clock, schema
+from jidomem.base import clock
 from jidomem.errors import NotFound
 from jidomem.index import OxigraphIndex
+from jidomem.rdf.vocab import GRAPHS, graph_iri
 from jidomem.read import MemoryReader, Playbook
-from jidomem.version import Head, Version
-from jidomem.vocab import GRAPHS, graph_iri
+from jidomem.records.intent import CommitRef, Version
+from jidomem.schema import ontology
 
 DATA = Path(__file__).parent / "data"
 PREFIXES = {
@@ -27,7 +28,7 @@ TURTLE = "".join(f"@prefix {name}: <{iri}> .\n" for name, iri in PREFIXES.items(
 NEEDED = {
     "item": "https://jido.ai/memory/warm",
     "evidence": "the build log",
-    "file": "jidomem/index/oxigraph.py",
+    "file": "jidomem/index/store.py",
     "module": "Jido.Files",
     "topic": "rust",
     "since": "2026-01-03",
@@ -69,9 +70,9 @@ def reader_of(index, projects=("demo", "other", "empty"), playbook=None, remote=
             raise NotFound(f"there is no project {project!r}", hint=f"there are {projects}", code="unknown_project")
         recorded = "<https://jido.ai/ontology#recordedAt>"
         found = [t for graph in GRAPHS for _, _, t in index.triples(graph_iri(project, graph), None, recorded)]
-        return Version.of([Head(max(found).split('"')[1], "0" * 64, 1)] if found else [])
+        return Version.of([CommitRef(max(found).split('"')[1], "0" * 64, 1)] if found else [])
 
-    return MemoryReader(index, playbook or Playbook(), catch_up, schema.load(), remote=remote, now=now)
+    return MemoryReader(index, playbook or Playbook(), catch_up, ontology.load(), remote=remote, now=now)
 
 
 def short(value):

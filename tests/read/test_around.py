@@ -1,9 +1,9 @@
 import pytest
 from reader_world import new_index, triples
 
-from jidomem import schema
-from jidomem.read.around import CONFLICTS, Link, around, is_mentioned, on_topic
-from jidomem.vocab import graph_iri
+from jidomem.rdf.vocab import graph_iri
+from jidomem.read.provenance import CONFLICTS, Link, around, is_mentioned, on_topic
+from jidomem.schema import ontology
 
 M = "https://jido.ai/memory/"
 EVIDENCE = "https://jido.ai/evidence/e"
@@ -36,7 +36,7 @@ def index():
 
 
 def drawn(index, *starts, **options):
-    return around(index, schema.load(), "demo", starts, **options)
+    return around(index, ontology.load(), "demo", starts, **options)
 
 
 def names(found):

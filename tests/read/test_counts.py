@@ -11,9 +11,9 @@ from test_query_law import CONTEXT, Scribe, at, drawn_history
 
 import jidomem
 from jidomem.entries import Entry, WriteRequest
-from jidomem.journal.files import Stream
-from jidomem.read.counts import counts, kept
-from jidomem.serve.http import create_app
+from jidomem.journal.journal import Stream
+from jidomem.read.reader import counts, kept
+from jidomem.serve.app import create_app
 from jidomem_cli.main import cli
 
 ACCEPTED = """PREFIX jido: <https://jido.ai/ontology#>

@@ -7,10 +7,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from reader_world import new_index, reader_of, short, triples, world_index
 
+from jidomem.base.words import topic_key
 from jidomem.errors import InvalidRequest, NotFound
-from jidomem.terms import literal
-from jidomem.vocab import graph_iri
-from jidomem.words import topic_key
+from jidomem.rdf.terms import literal
+from jidomem.rdf.vocab import graph_iri
 
 M = "https://jido.ai/memory/"
 

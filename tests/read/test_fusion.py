@@ -8,16 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jidomem.candidate import Candidate, Passage, Question
-from jidomem.lexical import Counts
-from jidomem.read.fusion import SIGNS, ranked
-from jidomem.read.profiles import ASSISTANT, MEMORIES, PEOPLE, PROFILES, chosen
+from jidomem.recall.ranking import ASSISTANT, MEMORIES, PEOPLE, PROFILES, SIGNS, chosen, ranked
+from jidomem.records.recall import Candidate, CorpusStats, Question, ScoredPassage
 
 STEMS = ("boat", "sail", "harbour")
 
 
 def passage(item, text="", words=(), speakers=(), cosine=None, said_at="2025-03-10T09:00:00.000000Z", length=10):
-    return Passage(item, text, dict.fromkeys(words, 1.0), length, cosine, tuple(speakers), said_at)
+    return ScoredPassage(item, text, dict.fromkeys(words, 1.0), length, cosine, tuple(speakers), said_at)
 
 
 def candidate(item, text="", words=(), speakers=(), **more):
@@ -27,7 +25,7 @@ def candidate(item, text="", words=(), speakers=(), **more):
 
 
 def question(text="", stems=STEMS, speakers=(), has_vectors=False):
-    counts = Counts(100, 1_000, dict.fromkeys(stems, 3), "2025-03-10T09:00:00.000000Z")
+    counts = CorpusStats(100, 1_000, dict.fromkeys(stems, 3), "2025-03-10T09:00:00.000000Z")
     return Question(text, {stem: stem for stem in stems}, counts, speakers, "2026-01-01T00:00:00.000000Z", has_vectors)
 
 

@@ -4,9 +4,9 @@ import pytest
 from conftest import ToyEmbedder, fixed_sources, intent
 
 import jidomem
-from jidomem.entry import Entry, WriteRequest
 from jidomem.errors import InvalidRequest
-from jidomem.recall import RecallRequest
+from jidomem.records.entry import Entry, WriteRequest
+from jidomem.records.recall import RecallRequest
 
 SAME = {"automobile": "car", "vehicle": "car", "doctor": "physician"}
 
@@ -92,7 +92,7 @@ def test_turns_and_entries_are_found_where_they_are_asked_for(plain):
 def test_every_narrowing_holds_for_what_was_said(plain):
     for agent, session in (("a", "7"), ("b", "8")):
         entry(plain, f"zebra of {agent}", agent_id=agent, session_id=session)
-    then = str(plain.journal.head(jidomem.journal.files.Stream("p", "history")).recorded_at)
+    then = str(plain.journal.head(jidomem.journal.journal.Stream("p", "history")).recorded_at)
     turn = plain.conversation("s").record("zebra of a turn", asked_by="ana")
     said = ["entry", "turn"]
 
@@ -153,7 +153,7 @@ def test_what_was_superseded_stands_behind_what_superseded_that_which_superseded
 
 
 def test_what_is_alike_but_not_looked_through_keeps_nothing_from_being_found(memory, monkeypatch):
-    monkeypatch.setattr("jidomem.read.gathering.BY_LIKENESS", 3)
+    monkeypatch.setattr("jidomem.recall.candidates.BY_LIKENESS", 3)
     keep(memory, *(f"the car number {number} is a vehicle" for number in range(20)))
     memory.writer.submit_intent("p", intent(summary="one automobile of theirs", asserted_by="rita", evidence=[]))
 
@@ -185,7 +185,7 @@ def test_yesterday_is_reckoned_from_the_moment_asked_for_and_else_from_now(plain
 
 def test_as_many_as_are_asked_for_are_given_and_it_is_told_when_there_are_more(memory, monkeypatch):
     for name in ("BY_WORDS", "BY_LIKENESS", "CLOSELY"):
-        monkeypatch.setattr(f"jidomem.read.gathering.{name}", 2)
+        monkeypatch.setattr(f"jidomem.recall.candidates.{name}", 2)
     keep(memory, *(f"zebra {number}" for number in range(6)))
 
     some, every = memory.recall("zebra", limit=5), memory.recall("zebra", limit=6)

@@ -8,14 +8,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import jidomem
-from jidomem.index import listings
+from jidomem.index import ordered_lists
 
 LISTS = ["facts", "open-tasks", "proposals", "recent-lessons", "timeline", "blocked-tasks", "items-without-project"]
 
 
 @pytest.fixture(autouse=True)
 def _every_list_is_long(monkeypatch):
-    monkeypatch.setattr(listings, "FEW", 0)
+    monkeypatch.setattr(ordered_lists, "FEW", 0)
 
 
 def shelf(root):

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jidomem.excerpt import opening
-from jidomem.read.matching import matching_excerpt
+from jidomem.base.words import opening
+from jidomem.recall.candidates import matching_excerpt
 
 WORDS = ["queue", "letter", "expires", "slow", "we", "decided"]
 SENTENCES = st.lists(

@@ -13,10 +13,10 @@ from conftest import START, fixed_sources, intent
 import jidomem
 from jidomem.errors import JidomemError, NotFound
 from jidomem.journal.commit import parse
-from jidomem.journal.redaction import leaves, recorded, without
-from jidomem.read.counts import counts
-from jidomem.terms import iri
-from jidomem.vocab import JIDO
+from jidomem.journal.rewrite import leaves, recorded, without
+from jidomem.rdf.terms import iri
+from jidomem.rdf.vocab import JIDO
+from jidomem.read.reader import counts
 
 NS = rdflib.Namespace(JIDO)
 FAR = datetime.max.replace(tzinfo=UTC)

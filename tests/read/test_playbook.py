@@ -5,13 +5,15 @@ from pathlib import Path
 import pytest
 from reader_world import TURTLE, new_index, reader_of, shortened, triples, world_index
 
-from jidomem import resources, schema, sparql
+from jidomem.base.files import query_files
+from jidomem.check.check import check_files
 from jidomem.errors import Failed, NotFound, PolicyDenied
-from jidomem.govern.check import check_files
-from jidomem.query import parse
+from jidomem.rdf import sparql
+from jidomem.rdf.vocab import graph_iri
 from jidomem.read import Playbook
 from jidomem.read.playbook import GATES
-from jidomem.vocab import graph_iri
+from jidomem.records.named_query import parse
+from jidomem.schema import ontology
 
 ROOT = Path(__file__).parents[2]
 CASES = ROOT / "tests" / "queries" / "cases"
@@ -64,7 +66,7 @@ def test_what_the_three_questions_for_ci_list_is_what_the_check_finds():  # C112
     index.apply(graph_iri("demo"), "1", triples(said))
     asked = {name: shortened(reader_of(index).ask(name, project="demo")) for name in NUMBERED["ci"]}
 
-    found = check_files([("memory.ttl", (TURTLE + said).encode())], schema.load()).problems
+    found = check_files([("memory.ttl", (TURTLE + said).encode())], ontology.load()).problems
 
     by_rule = {problem.name: problem.item.rsplit("/", 1)[-1] for problem in found}
     assert [by_rule[rule] for rule in ("ItemHasOneConfidence", "DecisionHasRationale", "TaskHasAnAssignee")] == [
@@ -145,7 +147,7 @@ def overlay(folder, text, name="mine", role="planner"):
 
 
 def test_no_two_shipped_questions_have_one_name():
-    files = [file for file in resources.queries() if file.parent.name != GATES]
+    files = [file for file in query_files() if file.parent.name != GATES]
 
     assert sorted(file.stem for file in files) == Playbook().names()
 

@@ -6,9 +6,9 @@ import pytest
 from reader_world import new_index, reader_of, shortened, triples, world_index
 from test_playbook import NUMBERED
 
-from jidomem.moments import parse_moment, stamp
-from jidomem.read.item import get
-from jidomem.vocab import graph_iri
+from jidomem.base.clock import format_timestamp, parse_moment
+from jidomem.rdf.vocab import graph_iri
+from jidomem.read.memory_detail import load_memory
 
 WHEN = '"2026-01-01T00:00:00Z"^^xsd:dateTime'
 KEPT = f"jido:recordedAt {WHEN} ; jido:hasAssertionStatus jido:Asserted"
@@ -155,9 +155,9 @@ def test_every_question_of_the_playbook_has_its_meaning_tried():  # C100
 def test_a_list_of_all_kinds_says_of_each_memory_its_status_and_time(name, now):
     index = world_index()
     reader = reader_of(index, now=partial(parse_moment, now))
-    asked = {"file": "jidomem/index/oxigraph.py"} if name == "governing" else {}
+    asked = {"file": "jidomem/index/store.py"} if name == "governing" else {}
     for moment in (None, "2026-01-02", "2026-01-04"):
         for row in reader.ask(name, project="demo", as_of=moment, include_inactive=True, **asked):
-            memory = get(index, "demo", row["item"], moment, now=lambda: stamp(parse_moment(now)))
+            memory = load_memory(index, "demo", row["item"], moment, now=lambda: format_timestamp(parse_moment(now)))
             assert row["status"] == memory["status"], row
             assert row["time"] in memory["properties"].get("hasTimestamp", [None])

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reader_world import new_index, reader_of, triples
 
+from jidomem.base.clock import parse_moment
 from jidomem.errors import NotFound
-from jidomem.moments import parse_moment
+from jidomem.rdf.terms import plain_value
+from jidomem.rdf.vocab import graph_iri, jido
 from jidomem.read import Playbook
-from jidomem.terms import bare
-from jidomem.vocab import graph_iri, jido
 
 PLAYBOOK = Playbook()
 LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"
@@ -329,7 +329,7 @@ def test_what_does_not_hold_at_a_moment_of_the_world_counts_as_if_it_were_withdr
     gone = {
         s
         for s, p, o in index.triples(CONTEXT)
-        if (p == FROM and bare(o) > at(number)) or (p == UNTIL and bare(o) <= at(number))
+        if (p == FROM and plain_value(o) > at(number)) or (p == UNTIL and plain_value(o) <= at(number))
     }
     ends = "".join(f"{item} jido:invalidatedBy m:end .\n" for item in sorted(gone))
     withdrawn.apply(

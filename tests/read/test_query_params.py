@@ -3,7 +3,7 @@ from datetime import UTC, datetime
 import pytest
 
 from jidomem.errors import InvalidRequest
-from jidomem.query import FOREVER, parse, snake, to_term
+from jidomem.records.named_query import FOREVER, parse, snake, to_term
 
 X = "http://www.w3.org/2001/XMLSchema#"
 QUERY = parse(

@@ -5,11 +5,11 @@ from math import log
 
 import pytest
 
-from jidomem.lexical import Counts, Match
-from jidomem.read.rank import TIES, Scored, behind, ceiling, most, scored, ties, weights
+from jidomem.recall.bm25 import TIES, Scored, ceiling, demote_superseded, most, scored, ties, weights
+from jidomem.records.recall import CorpusStats, Match
 
 NEWEST = "2026-03-31T00:00:00.000000Z"
-COUNTS = Counts(memories=10, words=100, holding={"journal": 2, "merge": 2, "common": 9}, newest=NEWEST)
+COUNTS = CorpusStats(memories=10, words=100, holding={"journal": 2, "merge": 2, "common": 9}, newest=NEWEST)
 MATCH = Match(
     number=1,
     item="<urn:a>",
@@ -88,10 +88,10 @@ def test_the_best_comes_first_of_equals_the_newest_then_the_first_iri():
 def test_what_was_superseded_comes_behind_each_that_came_in_its_place():
     found = of(4.0)
 
-    assert behind(found, []) is found
-    assert behind(found, [of(5.0)]) is found
-    assert behind(of(0.999), [of(1.0)]).parts == {"lexical": 0.999}
-    lower = behind(found, [of(3.0), of(2.0)])
+    assert demote_superseded(found, []) is found
+    assert demote_superseded(found, [of(5.0)]) is found
+    assert demote_superseded(of(0.999), [of(1.0)]).parts == {"lexical": 0.999}
+    lower = demote_superseded(found, [of(3.0), of(2.0)])
     assert (lower.match, lower.words) == (found.match, found.words)
     assert lower.score == pytest.approx(2.0 * 0.999)
     assert lower.parts == pytest.approx({"lexical": 4.0, "superseded": 2.0 * 0.999 - 4.0})

@@ -6,8 +6,8 @@ import pytest
 from reader_world import needed, new_index, reader_of, short, shortened, triples, world_index
 
 from jidomem.errors import InvalidRequest, NotFound
+from jidomem.rdf.vocab import graph_iri
 from jidomem.read import MemoryReader
-from jidomem.vocab import graph_iri
 
 J = "https://jido.ai/ontology#"
 M = "https://jido.ai/memory/"

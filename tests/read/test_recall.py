@@ -7,10 +7,10 @@ import pytest
 from conftest import START, decision, fixed_sources, intent
 
 import jidomem
+from jidomem.base.words import tokens
 from jidomem.errors import InvalidRequest, JidomemError, TooLarge
-from jidomem.govern.quoted import tokens
-from jidomem.govern.recalled import markdown
-from jidomem.recall import Narrowing, RecallRequest
+from jidomem.recall.briefing import markdown
+from jidomem.records.recall import Narrowing, RecallRequest
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ import pytest
 from conftest import ToyEmbedder, fixed_sources, intent
 
 import jidomem
-from jidomem.entry import Entry, WriteRequest
 from jidomem.errors import Conflict, InvalidRequest
+from jidomem.records.entry import Entry, WriteRequest
 
 WORDS = ["quagga", "zebra", "okapi", "lynx", "tapir", "index", "the", "store"]
 KINDS = ["fact", "assumption", "discovery", "decision", "task", "risk"]

@@ -8,12 +8,12 @@ from reader_world import DATA, needed, reader_of, shortened, triples, world_inde
 
 import jidomem
 from bench.generate import intents
-from jidomem.index import virtuoso
-from jidomem.index.remote_index import RemoteIndex, endpoint
-from jidomem.journal.files import FileJournal
+from jidomem.extras.servers import remote_index
+from jidomem.extras.servers.remote_index import RemoteIndex, endpoint
+from jidomem.journal.journal import FileJournal
+from jidomem.rdf.terms import ntriples_line
+from jidomem.rdf.vocab import graph_iri
 from jidomem.read import Playbook
-from jidomem.terms import line
-from jidomem.vocab import graph_iri
 
 CASES = Path(__file__).parents[1] / "queries" / "cases"
 SHIPPED = {query.name: query for query in Playbook()}
@@ -35,7 +35,7 @@ def worlds(request, tmp_path_factory):
     update = endpoint(address.replace("/query", "/update"))
     files = sorted(DATA.glob("*/*.ttl"))
     for file in files:
-        rows = "\n".join(map(line, triples(file.read_text("utf-8"))))
+        rows = "\n".join(map(ntriples_line, triples(file.read_text("utf-8"))))
         update.change(f"INSERT DATA {{ GRAPH <{graph_iri(file.parent.name, file.stem)}> {{ {rows} }} }}")
     remote.rebuild()
     yield reader_of(own), reader_of(own, remote=remote), remote
@@ -50,7 +50,7 @@ def test_a_question_is_answered_by_a_store_as_its_case_says(worlds, name):
     _, far, remote = worlds
     for case in json.loads((CASES / f"{name}.json").read_text("utf-8")).values():
         assert shortened(far.ask(name, project="demo", **case["asked"])) == case["rows"], case["asked"]
-    assert remote.answers(name) == (remote.fit().proven is None or name in virtuoso.PROVEN)
+    assert remote.answers(name) == (remote.fit().proven is None or name in remote_index.PROVEN)
 
 
 @pytest.mark.parametrize("name", sorted(SHIPPED))
@@ -83,4 +83,4 @@ def test_a_memory_that_was_lived_is_told_by_a_store_as_here(store, request, root
 
 
 def test_what_virtuoso_is_asked_are_shipped_questions():
-    assert not virtuoso.PROVEN.difference(SHIPPED)
+    assert not remote_index.PROVEN.difference(SHIPPED)

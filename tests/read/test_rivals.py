@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from reader_world import new_index, reader_of, triples
 
-from jidomem.index import asked
-from jidomem.vocab import graph_iri
+from jidomem.index import disagreements
+from jidomem.rdf.vocab import graph_iri
 
 GRAPH = graph_iri("demo")
 KEYS = ["duplicate:1", "overlapping_decision:2", "contradiction:3", "identical:4", "similar_decision:5"]
@@ -95,11 +95,11 @@ def paged(reader, **moments):
             return rows
 
 
-@pytest.mark.parametrize("many", [0, asked.MANY])
+@pytest.mark.parametrize("many", [0, disagreements.MANY])
 @settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 2**32))
 def test_what_disagrees_now_and_at_any_moment_is_what_looking_at_every_two_finds(seed, many, monkeypatch):
-    monkeypatch.setattr(asked, "MANY", many)
+    monkeypatch.setattr(disagreements, "MANY", many)
     world, index = World(Random(seed)), new_index()
     kept = reader_of(index)
 

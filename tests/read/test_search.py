@@ -7,13 +7,13 @@ from random import Random
 import pytest
 from conftest import START
 
-from jidomem.index.documents import Document
-from jidomem.index.text_file import TextFile, Within
-from jidomem.lexical import FIELDS
-from jidomem.moments import stamp
-from jidomem.read import search as searching
-from jidomem.read.search import search
-from jidomem.stems import Stemmer
+from jidomem.base.clock import format_timestamp
+from jidomem.base.stems import Stemmer
+from jidomem.index.search_documents import Document
+from jidomem.index.search_tables import SearchFilter, SearchIndexReader
+from jidomem.recall import bm25 as searching
+from jidomem.recall.bm25 import search
+from jidomem.records.recall import FIELDS
 
 STEMMER = Stemmer()
 WORDS = ["quagga", "zebra", "okapi", "lynx", "tapir", "the", "index"]
@@ -36,11 +36,11 @@ def corpus_of(random, most=25):
 
 
 def moment(n):
-    return stamp(START + timedelta(days=n))
+    return format_timestamp(START + timedelta(days=n))
 
 
 def taken_in(corpus):
-    file = TextFile(":memory:", STEMMER, 1.0)
+    file = SearchIndexReader(":memory:", STEMMER, 1.0)
     file.fits()
     put(file, corpus)
     return file
@@ -123,7 +123,7 @@ def test_the_best_are_found_in_order_however_few_are_looked_at(first, monkeypatc
             about, limit = random.choice(["", "a.py"]), random.randrange(1, 9)
 
             stems = {stem: word for word, stem in STEMMER.stems(" ".join(query))}
-            within = Within(moment=None if until is None else moment(until), inactive=inactive)
+            within = SearchFilter(moment=None if until is None else moment(until), inactive=inactive)
             found, _, _ = search(file, stems, within, [about] if about else [], limit)
 
             last = len(corpus) - 1 if until is None else min(until, len(corpus) - 1)
@@ -139,7 +139,7 @@ def test_what_the_engine_scores_a_match_with_is_bm25_of_the_same_fields_and_leng
         stems = [STEMMER.stems(word)[0][1] for word in random.sample(WORDS, random.randrange(1, 4))]
         counts = file.counts(stems)
 
-        for found in file.best(stems, Within(inactive=True)):
+        for found in file.best(stems, SearchFilter(inactive=True)):
             assert isclose(found.reach, _bm25(file.match(found.number, None), stems, counts)), seed
 
 
@@ -161,7 +161,7 @@ def test_what_was_known_at_a_moment_is_counted_in_whichever_order_it_came():
     for seed in range(10):
         random = Random(seed)
         corpus = corpus_of(random)
-        file = TextFile(":memory:", STEMMER, 1.0)
+        file = SearchIndexReader(":memory:", STEMMER, 1.0)
         file.fits()
         put(file, corpus, random.sample(range(len(corpus)), len(corpus)))
 
@@ -180,7 +180,7 @@ def test_counts_are_those_of_what_is_there_however_it_came_to_be():
         for until in (None, moment(3)):
             assert file.counts(WORDS, until) == fresh.counts(WORDS, until)
         found, expected = (
-            [f.match(one.number, None) for one in f.best(WORDS, Within(inactive=True))] for f in (file, fresh)
+            [f.match(one.number, None) for one in f.best(WORDS, SearchFilter(inactive=True))] for f in (file, fresh)
         )
         told = [sorted((m.item, m.fields, m.length, m.recorded) for m in matches) for matches in (found, expected)]
         assert told[0] == told[1]

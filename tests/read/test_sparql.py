@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reader_world import PREFIXES, reader_of, short, world_index
 
-from jidomem import sparql
 from jidomem.errors import InvalidRequest, PolicyDenied, TooLarge
-from jidomem.vocab import JIDO, graph_iri
+from jidomem.rdf import sparql
+from jidomem.rdf.vocab import JIDO, graph_iri
 
 PREFIX = f"PREFIX jido: <{PREFIXES['jido']}> PREFIX m: <{PREFIXES['m']}> "
 DEMO, OTHER = graph_iri("demo"), graph_iri("other")

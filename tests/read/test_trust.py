@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import jidomem
-from jidomem.read.trust import trust
-from jidomem.vocab import TRUST, TRUST_OF_SOURCE
+from jidomem.rdf.vocab import TRUST, TRUST_OF_SOURCE
+from jidomem.read.reader import trust
 
 SOURCES = [None, *TRUST_OF_SOURCE]
 #: Each memory has a source, and is derived from some of those before it.

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from reader_world import new_index, reader_of, triples
 from test_query_law import CONTEXT, Scribe, drawn_history
 
-from jidomem import query as queries
 from jidomem.errors import Failed
-from jidomem.index import listings
+from jidomem.index import ordered_lists
 from jidomem.read import Playbook
-from jidomem.version import Version
+from jidomem.records import named_query as queries
+from jidomem.records.intent import Version
 
 PLAYBOOK = Playbook()
 WALKED = [query for query in PLAYBOOK if query.course and not query.course.pairs]
@@ -22,7 +22,7 @@ WALKED = [query for query in PLAYBOOK if query.course and not query.course.pairs
 @pytest.fixture(autouse=True, scope="module")
 def _walked_from_the_first_time_on():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(listings, "FEW", 0)
+        patch.setattr(ordered_lists, "FEW", 0)
         yield
 
 
@@ -48,11 +48,11 @@ def paged(reader, query, *, cursor=None, limit=3, **asked):
             return rows
 
 
-@pytest.mark.parametrize("many", [0, 8, listings.MANY])
+@pytest.mark.parametrize("many", [0, 8, ordered_lists.MANY])
 @settings(max_examples=2, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 2**32))
 def test_the_pages_of_every_list_are_its_rows_whatever_comes_in(seed, many, monkeypatch):
-    monkeypatch.setattr(listings, "MANY", many)
+    monkeypatch.setattr(ordered_lists, "MANY", many)
     index, scribe = new_index(), Scribe()
     reader, whole = reader_of(index, playbook=PLAYBOOK), reader_of(index, playbook=Sorted())
 
@@ -113,7 +113,7 @@ def test_a_class_declared_after_its_members_is_listed():
 
 
 def test_a_list_is_made_anew_when_much_has_come_in(monkeypatch):
-    monkeypatch.setattr(listings, "MOST_NEWS", 5)
+    monkeypatch.setattr(ordered_lists, "MOST_NEWS", 5)
     index = new_index()
     index.apply(CONTEXT, "a", fact("m:a", 1))
     reader = reader_of(index)

@@ -4,8 +4,8 @@ import pytest
 from conftest import START, decision, intent
 
 from jidomem.errors import NotFound
-from jidomem.read import why
-from jidomem.vocab import JIDO
+from jidomem.rdf.vocab import JIDO
+from jidomem.read import provenance
 
 AGENT, SESSION = "https://jido.ai/agents/architect", "https://jido.ai/sessions/s-1"
 
@@ -80,10 +80,10 @@ def test_what_was_concluded_from_a_memory_is_told_up_to_a_bound(memory, monkeypa
     root = kept(memory, summary="root")
     direct = kept(memory, summary="direct", evidence=[root])
     further = kept(memory, summary="further", evidence=[direct])
-    monkeypatch.setattr(why, "MOST", 1)
+    monkeypatch.setattr(provenance, "MOST", 1)
 
     bounded = explained(memory, root)
-    monkeypatch.setattr(why, "MOST", 2)
+    monkeypatch.setattr(provenance, "MOST", 2)
     whole = explained(memory, root)
 
     assert [each["iri"] for each in bounded["derived"]] == [direct]

@@ -5,8 +5,7 @@ import subprocess
 import pytest
 from click.testing import CliRunner
 
-from jidomem.repository.addresses import Addresses, remote_names
-from jidomem.repository.worktree import Worktree
+from jidomem.repository.worktree import Addresses, Worktree, remote_names
 from jidomem_cli.main import cli
 
 RECORD = """# Keep one queue

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from conftest import fixed_sources, intent
 
 import jidomem
-from jidomem.runtime.making import init
+from jidomem.runtime.location import init
 from jidomem_cli.main import cli
 
 

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from jidomem.repository.first_commits import first_commits
+from jidomem.repository.git import first_commits
 
 ADR = "docs/adr/0001-use-a-queue.md"
 TEXT = "# Use a queue\n\nOrders come in bursts,\nso they wait in a queue\nuntil somebody has time.\n"

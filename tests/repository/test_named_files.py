@@ -4,8 +4,8 @@ import subprocess
 
 import pytest
 
-from jidomem.repository import listing
-from jidomem.repository.listing import Named
+from jidomem.repository import worktree
+from jidomem.repository.worktree import Named
 
 
 @pytest.fixture
@@ -46,8 +46,8 @@ def test_a_name_without_a_folder_is_the_one_file_that_has_it_where_no_other_does
 
 def test_the_files_are_listed_once_for_all_names(repository, monkeypatch):
     asked = []
-    list_files = listing.listing
-    monkeypatch.setattr(listing, "listing", lambda base: asked.append(base) or list_files(base))
+    list_files = worktree.listing
+    monkeypatch.setattr(worktree, "listing", lambda base: asked.append(base) or list_files(base))
     find = Named(repository).of("AGENTS.md")
 
     assert [find("run.py"), find("guide.md"), find("no.py"), find("docs/guide.md")] == [
@@ -57,7 +57,7 @@ def test_the_files_are_listed_once_for_all_names(repository, monkeypatch):
 
 
 def test_no_name_is_looked_up_where_not_all_files_are_known(repository, monkeypatch):
-    monkeypatch.setattr(listing, "MOST_NAMED", 3)
+    monkeypatch.setattr(worktree, "MOST_NAMED", 3)
 
     assert Named(repository).of("AGENTS.md")("run.py") is None
 

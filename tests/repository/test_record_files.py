@@ -5,7 +5,7 @@ import subprocess
 import pytest
 
 from jidomem.exchange.adr import read_records
-from jidomem.repository.elsewhere import ADR, from_path, look
+from jidomem.repository.other_tools import ADR, from_path, look
 from jidomem.repository.record_files import Survey, reads_like_record, survey
 
 NYGARD = "# 1. Use a queue\n\n## Status\n\nAccepted\n\n## Context\n\nBursts.\n\n## Decision\n\nWe use one.\n"

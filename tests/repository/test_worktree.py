@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jidomem.anchor import path_of
-from jidomem.repository.ignored import is_ignored
-from jidomem.repository.worktree import LARGEST, Worktree, blob_id, is_blob
+from jidomem.records.intent import path_of
+from jidomem.repository.worktree import LARGEST, Worktree, blob_id, is_blob, is_ignored
 
 
 def git(folder, *words):

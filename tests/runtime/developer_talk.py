@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 import jidomem
-from jidomem.clock import Sources
-from jidomem.memoryos.config import MemoryOSConfig
-from jidomem.memoryos.scores import Policy
+from jidomem.base.clock import Sources
+from jidomem.extras.memoryos.config import MemoryOSConfig
+from jidomem.extras.memoryos.segments import Policy
 
 MONDAY = datetime(2026, 10, 5, 9, tzinfo=UTC)
 END = MONDAY + timedelta(days=26)

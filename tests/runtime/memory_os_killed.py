@@ -18,10 +18,10 @@ from itertools import count
 from pathlib import Path
 
 import jidomem
-from jidomem.clock import new_id
-from jidomem.memoryos.config import MemoryOSConfig
-from jidomem.memoryos.scores import Policy
-from jidomem.memoryos.values import DialogueSegment
+from jidomem.base.clock import new_id
+from jidomem.extras.memoryos.config import MemoryOSConfig
+from jidomem.extras.memoryos.segments import Policy
+from jidomem.extras.memoryos.values import DialogueSegment
 
 HELD = ["I work as a nurse. Always run the tests before a release.", "Which index do we use?"]
 SMALL = Policy(

@@ -8,10 +8,10 @@ import pytest
 from conftest import files, fixed_sources
 
 import jidomem
-from jidomem.directive import lookup, remember
 from jidomem.errors import Failed, InvalidRequest, NotFound, RevisionConflict, TooLarge
 from jidomem.providers import execute_directive
-from jidomem.runtime import agent as kept
+from jidomem.records.directive import lookup, remember
+from jidomem.runtime import agent_memory as kept
 
 ADD = """
 import sys, jidomem

@@ -14,17 +14,17 @@ from click.testing import CliRunner
 from conftest import decision, fixed_sources, intent
 
 import jidomem
-from jidomem import resources
+from jidomem.base import files
 from jidomem.errors import JidomemError
+from jidomem.rdf.statements import to_value
 from jidomem.read.playbook import GATES
-from jidomem.runtime.limits import Limits
-from jidomem.serve.http import create_app
-from jidomem.values import to_value
+from jidomem.runtime.user_config import Limits
+from jidomem.serve.app import create_app
 from jidomem_cli.main import cli
 
 PAIRS = re.compile(r"^#\+ over: (?:\?\w+ ?)+$", re.MULTILINE)  # which the index finds for shipped questions alone
 SHIPPED = [
-    path for path in resources.queries() if path.parent.name != GATES and not PAIRS.search(path.read_text("utf-8"))
+    path for path in files.query_files() if path.parent.name != GATES and not PAIRS.search(path.read_text("utf-8"))
 ]
 HEADER = "#+ summary: Which?\n#+ params: project {}\n#+ columns: {}\n#+ order: {}\n"
 CROSS = " ".join(f"VALUES ?v{n} {{ {' '.join(map(str, range(400)))} }}" for n in range(8))
@@ -235,7 +235,7 @@ def test_what_a_question_says_it_goes_over_is_not_run_by_whoever_opens_the_root(
 
 
 def test_more_at_once_than_are_answered_wait_their_turn(both, monkeypatch):
-    monkeypatch.setattr("jidomem.runtime.pool._PATIENCE", 600.0)  # however slow the machine is
+    monkeypatch.setattr("jidomem.runtime.worker_pool._PATIENCE", 600.0)  # however slow the machine is
     memory, _ = both
     memory.reader.ask("own-facts", project="p")  # so that one is warm
     with ThreadPoolExecutor(6) as many:

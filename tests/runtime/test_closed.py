@@ -8,9 +8,9 @@ from conftest import decision, files
 import jidomem
 from jidomem.adapters.claude_memory import ClaudeMemory
 from jidomem.adapters.langgraph import JidomemStore
-from jidomem.entry import Entry, WriteRequest
 from jidomem.errors import MemoryClosed
-from jidomem.recall import RecallRequest
+from jidomem.records.entry import Entry, WriteRequest
+from jidomem.records.recall import RecallRequest
 
 NOTE = SimpleNamespace(path="/memories/x.md", file_text="x", view_range=None)
 

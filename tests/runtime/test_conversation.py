@@ -8,9 +8,9 @@ from conftest import files, fixed_sources, intent
 
 import jidomem
 from jidomem.errors import IntentRefused, InvalidRequest, NotFound
-from jidomem.journal.files import Stream
-from jidomem.turn import ToolUse
-from jidomem.write.turns import Said
+from jidomem.journal.journal import Stream
+from jidomem.records.entry import ToolUse
+from jidomem.write.conversation import Said
 
 HISTORY = Stream("p", "history")
 CONV = "PREFIX conv: <https://jido.ai/ontology/conversation-history#> PREFIX jido: <https://jido.ai/ontology#> "

@@ -4,15 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from jidomem.embedder import Embedder
 from jidomem.errors import Failed, InvalidRequest, ModelUnavailable
-from jidomem.models import local
-from jidomem.models.embedding import EndpointEmbedder
-from jidomem.models.local import LocalEmbedder
-from jidomem.runtime import own, settings
-from jidomem.runtime.embedders import Choice, choice, embedder
+from jidomem.models import local_embedder
+from jidomem.models.embeddings import EndpointEmbedder
+from jidomem.models.local_embedder import LocalEmbedder
+from jidomem.records.interfaces import Embedder
+from jidomem.runtime import settings, user_config
+from jidomem.runtime.model_choice import EmbedderChoice, embedder, embedder_choice
 
-OPENAI = Choice(use="endpoint")
+OPENAI = EmbedderChoice(use="endpoint")
 
 
 def environment(**said):
@@ -31,16 +31,16 @@ def config():
 def test_what_is_installed_is_used_where_nothing_is_said(monkeypatch):
     pytest.importorskip("onnxruntime")
 
-    assert isinstance(embedder(Choice(), environment()), LocalEmbedder)
-    assert isinstance(embedder(Choice(use="local"), environment()), LocalEmbedder)
-    assert embedder(Choice(use="none"), environment()) is None
+    assert isinstance(embedder(EmbedderChoice(), environment()), LocalEmbedder)
+    assert isinstance(embedder(EmbedderChoice(use="local"), environment()), LocalEmbedder)
+    assert embedder(EmbedderChoice(use="none"), environment()) is None
 
 
 def test_without_the_extra_there_is_none_unless_it_was_asked_for(monkeypatch):
-    monkeypatch.setattr(local, "find_spec", lambda name: None)
+    monkeypatch.setattr(local_embedder, "find_spec", lambda name: None)
 
-    assert embedder(Choice(), environment()) is None
-    asked = embedder(Choice(use="local"), environment())
+    assert embedder(EmbedderChoice(), environment()) is None
+    asked = embedder(EmbedderChoice(use="local"), environment())
     with pytest.raises(ModelUnavailable, match="there is no local embedder") as refusal:
         asked.generate(["a"])
     assert refusal.value.hint == "pip install 'jidomem[recall]'"
@@ -54,9 +54,11 @@ def test_an_endpoint_has_its_model_and_its_key_from_the_environment():
     assert repr(made.endpoint) == "Endpoint('https://api.openai.com/v1', <the key in OPEN_AI_API_KEY>)"
     second = embedder(OPENAI, environment(OPENAI_API_KEY="sk-2"))
     assert "<the key in OPENAI_API_KEY>" in repr(second)
-    named = embedder(Choice(use="endpoint", key_env="GATEWAY"), environment(GATEWAY="k", OPENAI_API_KEY="sk-2"))
+    named = embedder(EmbedderChoice(use="endpoint", key_env="GATEWAY"), environment(GATEWAY="k", OPENAI_API_KEY="sk-2"))
     assert "<the key in GATEWAY>" in repr(named)
-    assert "None" in repr(embedder(Choice(use="endpoint", key_env=""), environment(OPENAI_API_KEY="sk-2")).endpoint)
+    assert "None" in repr(
+        embedder(EmbedderChoice(use="endpoint", key_env=""), environment(OPENAI_API_KEY="sk-2")).endpoint
+    )
 
 
 def test_a_key_that_is_missing_is_told_loudly_and_stops_nothing_else():
@@ -72,10 +74,10 @@ def test_a_key_that_is_missing_is_told_loudly_and_stops_nothing_else():
 @pytest.mark.parametrize(
     ("chosen", "told_as"),
     [
-        (Choice(use="endpoint", key_env="MINE"), "MINE is not set"),
-        (Choice(use="endpoint", base_url="http://gpu.lan/v1", key_env="KEY"), "in the clear"),
-        (Choice(use="endpoint", base_url="gpu.lan", key_env=""), "no http or https address"),
-        (Choice(use="endpoint", key_env="BLANK"), "BLANK holds no key"),
+        (EmbedderChoice(use="endpoint", key_env="MINE"), "MINE is not set"),
+        (EmbedderChoice(use="endpoint", base_url="http://gpu.lan/v1", key_env="KEY"), "in the clear"),
+        (EmbedderChoice(use="endpoint", base_url="gpu.lan", key_env=""), "no http or https address"),
+        (EmbedderChoice(use="endpoint", key_env="BLANK"), "BLANK holds no key"),
     ],
 )
 def test_an_endpoint_that_cannot_be_asked_says_why_each_time(chosen, told_as):
@@ -106,7 +108,7 @@ def test_an_endpoint_that_cannot_be_asked_says_why_each_time(chosen, told_as):
 )
 def test_what_cannot_be_chosen_is_refused_with_where_it_stands(said, told_as):
     with pytest.raises(Failed, match=told_as) as refusal:
-        choice(said, "own.toml")
+        embedder_choice(said, "own.toml")
 
     assert refusal.value.code == "invalid_config"
     assert refusal.value.detail.startswith("own.toml: ")
@@ -119,12 +121,12 @@ def test_the_choice_is_in_the_users_own_configuration_and_survives_a_change_of_i
     said = ['use = "endpoint"', 'base_url = "http://127.0.0.1:1/v1"', r'model = "m \"1\""', "dimensions = 8"]
     config.write_text("\n".join(["[embedder]", *said, 'key_env = "GATEWAY"']))
 
-    own.change(config, lambda said: replace(said, trusted=(own.Trusted("/r", "0", "today"),)))
+    user_config.change(config, lambda said: replace(said, trusted=(user_config.Trusted("/r", "0", "today"),)))
     loaded = settings.load(tmp_path / "root")
 
-    assert loaded.embedder == Choice("endpoint", "http://127.0.0.1:1/v1", 'm "1"', 8, "GATEWAY")
+    assert loaded.embedder == EmbedderChoice("endpoint", "http://127.0.0.1:1/v1", 'm "1"', 8, "GATEWAY")
     assert settings.embedder(loaded).name == 'm "1" at http://127.0.0.1:1/v1 (8)'
-    assert len(own.read(config).trusted) == 1
+    assert len(user_config.read(config).trusted) == 1
 
 
 def test_a_root_chooses_no_embedder(tmp_path):
@@ -136,9 +138,9 @@ def test_a_root_chooses_no_embedder(tmp_path):
 
 
 def test_a_choice_made_in_python_is_checked_where_it_is_used():
-    made = embedder(Choice(use="endpoint", model="", key_env=""), environment())
+    made = embedder(EmbedderChoice(use="endpoint", model="", key_env=""), environment())
 
     with pytest.raises(ModelUnavailable, match="model='' is no name"):
         made.generate(["a"])
     with pytest.raises(InvalidRequest, match="where several are asked for"):
-        embedder(Choice(use="endpoint", key_env=""), environment()).generate("a")
+        embedder(EmbedderChoice(use="endpoint", key_env=""), environment()).generate("a")

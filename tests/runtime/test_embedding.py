@@ -8,12 +8,12 @@ import pytest
 from conftest import ToyEmbedder
 
 import jidomem
-from jidomem.entry import Entry, WriteRequest
+from jidomem.base.words import digest
 from jidomem.errors import Failed, ModelUnavailable, NotFound
-from jidomem.index import batches
-from jidomem.journal.files import Stream
-from jidomem.pieces import digest
-from jidomem.recall import RecallRequest
+from jidomem.index import search_index
+from jidomem.journal.journal import Stream
+from jidomem.records.entry import Entry, WriteRequest
+from jidomem.records.recall import RecallRequest
 
 P = Stream("p")
 
@@ -98,7 +98,7 @@ def test_of_a_project_there_is_not_nothing_is_embedded_and_nothing_followed(memo
 
 
 def test_an_embedder_that_fails_fails_no_write_and_no_recall_and_is_tried_again(memory, toy, monkeypatch):
-    monkeypatch.setattr("jidomem.runtime.embedding.LONGEST", 0.0)
+    monkeypatch.setattr("jidomem.index.vectors.LONGEST_WAIT", 0.0)
     toy.fault = RuntimeError("the model is out")
     memory.writer.remember("p", "the zebra runs")
     memory.recall("zebra")
@@ -127,7 +127,7 @@ def test_a_question_whose_vector_is_none_is_answered_by_words(memory, toy, monke
 
 
 def test_a_slow_embedder_holds_up_no_write_and_the_end_waits_for_its_batch_alone(tmp_path, toy, monkeypatch):
-    monkeypatch.setattr(batches, "MOST", 2)
+    monkeypatch.setattr(search_index, "MOST", 2)
     began, go_on, generate = Event(), Event(), toy.generate
 
     def slow(texts):
@@ -153,7 +153,7 @@ def test_a_slow_embedder_holds_up_no_write_and_the_end_waits_for_its_batch_alone
 
 
 def test_the_end_waits_not_for_ever_and_what_comes_after_it_is_kept_nowhere(tmp_path, toy, monkeypatch):
-    monkeypatch.setattr("jidomem.runtime.embedding.AT_END", 0.01)
+    monkeypatch.setattr("jidomem.index.vectors.AT_END", 0.01)
     began, go_on, generate = Event(), Event(), toy.generate
 
     def stalled(texts):
@@ -207,7 +207,7 @@ def test_an_embedder_that_does_not_answer_is_waited_for_once_and_for_the_questio
 
 
 def test_all_vectors_are_made_at_once_where_that_is_asked_for(memory, toy, monkeypatch):
-    monkeypatch.setattr(batches, "MOST", 2)
+    monkeypatch.setattr(search_index, "MOST", 2)
     for number in range(5):
         memory.writer.remember("p", f"zebra {number}")
     seen = []
@@ -222,7 +222,7 @@ def test_all_vectors_are_made_at_once_where_that_is_asked_for(memory, toy, monke
 
 def test_an_embedder_that_failed_is_left_alone_for_a_while_each_time_a_longer_one(memory, toy, monkeypatch):
     moment, tried, generate = [100.0], [], toy.generate
-    monkeypatch.setattr("jidomem.runtime.embedding.monotonic", lambda: moment[0])
+    monkeypatch.setattr("jidomem.index.vectors.monotonic_time", lambda: moment[0])
     monkeypatch.setattr(toy, "generate", lambda texts: tried.append(moment[0]) or generate(texts))
     memory.writer.remember("p", "the zebra runs")
     memory.embeds_for, toy.fault = 0.0, Failed("out of order")
@@ -245,8 +245,8 @@ def test_what_was_said_is_compared_without_the_names_of_who_speaks(memory, toy):
 
 def test_the_background_leaves_an_embedder_that_failed_alone_for_a_while_too(memory, toy, monkeypatch):
     moment, looks, tried, generate = [100.0], [], [], toy.generate
-    monkeypatch.setattr("jidomem.runtime.embedding.LOOK", 0.01)
-    monkeypatch.setattr("jidomem.runtime.embedding.monotonic", lambda: looks.append(1) or moment[0])
+    monkeypatch.setattr("jidomem.index.vectors.LOOK", 0.01)
+    monkeypatch.setattr("jidomem.index.vectors.monotonic_time", lambda: looks.append(1) or moment[0])
     monkeypatch.setattr(toy, "generate", lambda texts: tried.append(texts) or generate(texts))
     memory.writer.remember("p", "the zebra runs")
     toy.fault = Failed("out of order")

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 import jidomem
 from jidomem.entries import Entry, RecallRequest, StoreError, WriteRequest, list_entries, recall, write
-from jidomem.entries.kit import CHECKS, it_keeps_namespaces_apart
+from jidomem.entries.conformance import CHECKS, it_keeps_namespaces_apart
 from jidomem.errors import IntentRefused, InvalidRequest, NotFound, TooLarge
-from jidomem.journal.files import Stream
-from jidomem.write.literals import as_json
+from jidomem.journal.journal import Stream
+from jidomem.write.conversation import as_json
 
 SCRIPT = Path(__file__).with_name("entry_writer.py")
 HISTORY = Stream("p", "history")

@@ -2,7 +2,7 @@
 
 import threading
 
-from jidomem.runtime.every import Every
+from jidomem.base.clock import PeriodicTask
 
 
 def test_what_raises_is_told_and_called_again(monkeypatch):
@@ -15,7 +15,7 @@ def test_what_raises_is_told_and_called_again(monkeypatch):
             raise RuntimeError("dictionary changed size during iteration")
         again.set()
 
-    every = Every(0.001, run, "a cycle")
+    every = PeriodicTask(0.001, run, "a cycle")
     assert again.wait(60)
     assert every.goes_on
     every.stop()

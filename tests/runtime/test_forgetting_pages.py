@@ -7,12 +7,12 @@ from conftest import fixed_sources
 
 import jidomem
 from jidomem.errors import InvalidRequest, NotFound
-from jidomem.memoryos.config import MemoryOSConfig
-from jidomem.memoryos.scores import Policy
-from jidomem.memoryos.teaching import Learnt
-from jidomem.memoryos.values import DialogueSegment, KnowledgeEntry
-from jidomem.model import Fact, Learned, Trait
+from jidomem.extras.memoryos.config import MemoryOSConfig
+from jidomem.extras.memoryos.personas import Learnt
+from jidomem.extras.memoryos.segments import Policy
+from jidomem.extras.memoryos.values import DialogueSegment, KnowledgeEntry
 from jidomem.models.scripted import ScriptedModel
+from jidomem.records.interfaces import Fact, Learned, Trait
 
 ANA = ("user", "ana")
 TALK = ["I work at hunter2 as a nurse.", "My shifts as a nurse are at night.", "Is there soup?", "Is there bread?"]

@@ -12,14 +12,13 @@ from click.testing import CliRunner
 from conftest import decision, intent
 
 import jidomem
-from jidomem.clock import Sources
+from jidomem.base.clock import Sources
 from jidomem.errors import JournalDamaged
-from jidomem.index import tail as limits
-from jidomem.journal.commit import parse
-from jidomem.journal.files import FileJournal, Stream
-from jidomem.journal.names import file_name
-from jidomem.journal.redaction import leaves
-from jidomem.runtime.making import init
+from jidomem.index import follower as limits
+from jidomem.journal.commit import file_name, parse
+from jidomem.journal.journal import FileJournal, Stream
+from jidomem.journal.rewrite import leaves
+from jidomem.runtime.location import init
 from jidomem_cli.main import cli
 
 STREAM = Stream("p")

@@ -14,8 +14,8 @@ import jidomem
 from jidomem.errors import BranchChanged, Busy, JournalDamaged
 from jidomem.journal import disk
 from jidomem.journal.commit import parse
-from jidomem.journal.files import Stream
-from jidomem.runtime.making import init
+from jidomem.journal.journal import Stream
+from jidomem.runtime.location import init
 from jidomem_cli.main import cli
 
 STREAM = Stream("p")

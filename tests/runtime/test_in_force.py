@@ -7,8 +7,8 @@ from conftest import intent
 
 import jidomem
 from jidomem.errors import Failed, IntentRefused, NotFound
-from jidomem.serve.http import create_app
-from jidomem.shared import places, root_files
+from jidomem.extras.servers import addresses
+from jidomem.serve.app import create_app
 
 SHAPE = """\
 @prefix jido: <https://jido.ai/ontology#> .
@@ -56,9 +56,9 @@ def change(address, tmp_path):
 
     def changed(path, text):
         if "://" in address:
-            log = places.open_log(address, os.environ)
+            log = addresses.open_log(address, os.environ)
             files = {path: text} if text else {}
-            root_files.change(log, lambda now: {name: now[name] for name in now if name != path} | files)
+            addresses.change(log, lambda now: {name: now[name] for name in now if name != path} | files)
             log.close()
             return
         file = tmp_path / "root" / path
@@ -89,7 +89,7 @@ def test_a_write_is_judged_by_the_shapes_that_are_there_when_it_comes(opened, ch
 
 
 def _document(memory, receipt):
-    from jidomem.journal.files import Stream
+    from jidomem.journal.journal import Stream
 
     return next(c.data.decode() for c in memory.journal.read(Stream("p")) if c.id == receipt.commit)
 

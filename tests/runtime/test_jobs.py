@@ -6,8 +6,8 @@ from threading import Thread
 import pytest
 from conftest import START
 
-from jidomem.runtime.memoryos import jobs
-from jidomem.runtime.memoryos.jobs import MOST, Jobs, Task
+from jidomem.extras.memoryos import jobs
+from jidomem.extras.memoryos.jobs import MOST, Jobs, Task
 from jidomem.runtime.state import State
 
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 import jidomem
 from jidomem.entries import Entry, list_entries, recall, write
 from jidomem.errors import IntentRefused
-from jidomem.journal.files import Stream
-from jidomem.write.history import EntryChanges
+from jidomem.journal.journal import Stream
+from jidomem.write.conversation import EntryChanges
 
 HISTORY = Stream("p", "history")
 
@@ -131,7 +131,7 @@ def test_what_another_branch_kept_is_at_hand_once_it_is_merged(tmp_path):
 
 
 def test_what_nobody_asked_for_long_is_read_anew(memory, monkeypatch):
-    monkeypatch.setattr("jidomem.read.keyed.WAITING", 3)
+    monkeypatch.setattr("jidomem.read.conversations.WAITING", 3)
     keyed = memory.entries.keyed("a:")
     assert held(keyed) == {}
     for number in range(8):

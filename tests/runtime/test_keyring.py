@@ -10,9 +10,9 @@ import pytest
 from conftest import fixed_sources
 
 from jidomem.errors import Failed, InvalidRequest, NotFound
-from jidomem.runtime import own
-from jidomem.runtime.keyring import Keyring, take_back
-from jidomem.runtime.own import Own, Token, Trusted
+from jidomem.runtime import user_config
+from jidomem.runtime.tokens import Keyring, take_back
+from jidomem.runtime.user_config import Token, Trusted, UserConfig
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def test_a_token_is_told_once_and_only_its_digest_is_kept_where_nobody_else_read
     assert (secret in text, secret[5:] in text) == (False, False)
     assert tomllib.loads(text)["tokens"] == [
         {
-            "digest": own.digest(secret),
+            "digest": user_config.digest(secret),
             "agent": "ana",
             "role": "agent",
             "projects": ["p", "q"],
@@ -49,24 +49,24 @@ def test_a_token_is_told_once_and_only_its_digest_is_kept_where_nobody_else_read
 def test_one_that_is_almost_a_token_is_none(keyring):
     secret, _ = keyring.give_out("ana", "agent", ["p"], fixed_sources())
 
-    for wrong in (secret[:-1], secret + "x", secret.upper(), "", own.digest(secret), secret + "\0"):
+    for wrong in (secret[:-1], secret + "x", secret.upper(), "", user_config.digest(secret), secret + "\0"):
         assert keyring.whose(wrong) is None
 
 
 def test_what_it_says_is_said_again_whatever_the_texts_hold(path):
     odd = 'a "quoted"\\\n\t\x00\x7fé 😀 ]'
-    said = Own((Token("0" * 64, odd, "reader", (odd, "p"), odd, odd),), (Trusted(odd, odd, odd),))
+    said = UserConfig((Token("0" * 64, odd, "reader", (odd, "p"), odd, odd),), (Trusted(odd, odd, odd),))
 
-    own.change(path, lambda _: said)
+    user_config.change(path, lambda _: said)
 
-    assert own.read(path) == said
+    assert user_config.read(path) == said
 
 
 def test_changes_made_at_once_are_all_kept(keyring, path):
     with ThreadPoolExecutor(8) as threads:
         made = list(threads.map(lambda n: keyring.give_out(f"a{n}", "agent", ["p"], own_sources(n))[1], range(40)))
 
-    assert sorted(own.read(path).tokens, key=str) == sorted(made, key=str)
+    assert sorted(user_config.read(path).tokens, key=str) == sorted(made, key=str)
 
 
 def own_sources(number):
@@ -89,7 +89,7 @@ def test_a_file_that_others_may_read_or_write_is_refused(keyring, path, mode):
     keyring.give_out("ana", "agent", ["p"], fixed_sources())
     path.chmod(mode)
 
-    for using in (lambda: own.read(path), lambda: keyring.whose("x"), lambda: take_back(path, "x")):
+    for using in (lambda: user_config.read(path), lambda: keyring.whose("x"), lambda: take_back(path, "x")):
         with pytest.raises(Failed) as refused:
             using()
         assert refused.value.code == "invalid_config"
@@ -104,7 +104,7 @@ def test_a_file_of_another_user_is_refused(keyring, path):
     os.chown(path, 12345, -1)
 
     with pytest.raises(Failed, match="belongs to another user"):
-        own.read(path)
+        user_config.read(path)
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_what_it_cannot_say_is_an_error_that_names_the_file(path, text):
     path.chmod(0o600)
 
     with pytest.raises(Failed) as refused:
-        own.read(path)
+        user_config.read(path)
 
     assert refused.value.code == "invalid_config"
     assert str(path) in refused.value.detail

@@ -9,7 +9,8 @@ import pytest
 from conftest import fixed_sources, intent
 
 import jidomem
-from jidomem import LongTerm, TripleStore, resources
+from jidomem import LongTerm, TripleStore
+from jidomem.base import files
 from jidomem.errors import IntentRefused, InvalidRequest, JidomemError, NotFound, PolicyDenied
 
 A, FACT = "urn:example:a", "https://jido.ai/memory/f-1"
@@ -107,7 +108,7 @@ def test_a_query_sees_all_four_graphs_unless_one_is_named(long_term):
 
 def test_the_shipped_ontology_loads_into_the_system_graph(long_term):
     # E073 E098
-    for path in resources.ontology():
+    for path in files.ontology_files():
         quads = ox.parse(path=str(path), format=ox.RdfFormat.TURTLE)
         rows = [(str(quad.subject), str(quad.predicate), str(quad.object)) for quad in quads]
         assert long_term.insert(rows, graph="system") is True, path.name

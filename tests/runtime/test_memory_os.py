@@ -10,20 +10,19 @@ import pytest
 from conftest import START
 
 import jidomem
-from jidomem.clock import Sources
-from jidomem.directive import MemoryQuery
+from jidomem.base.clock import Sources
 from jidomem.errors import IntentRefused, InvalidRequest, ModelUnavailable, NotFound, TooLarge
-from jidomem.memoryos.config import MemoryOSConfig
-from jidomem.memoryos.scores import Policy
-from jidomem.memoryos.teaching import Learnt
-from jidomem.memoryos.values import DialogueSegment, KnowledgeEntry
-from jidomem.model import Fact, Learned, Trait
-from jidomem.models.hashed import HashedStems
+from jidomem.extras.memoryos.config import MemoryOSConfig
+from jidomem.extras.memoryos.jobs import MOST, Outcome
+from jidomem.extras.memoryos.personas import Learnt
+from jidomem.extras.memoryos.segments import Policy
+from jidomem.extras.memoryos.values import DialogueSegment, KnowledgeEntry
+from jidomem.models.embeddings import HashedStems
 from jidomem.models.offline import OfflineModel
 from jidomem.models.scripted import ScriptedModel
 from jidomem.providers import execute_directive
-from jidomem.runtime.memoryos.jobs import MOST
-from jidomem.runtime.memoryos.runner import Outcome
+from jidomem.records.directive import MemoryQuery
+from jidomem.records.interfaces import Fact, Learned, Trait
 
 INDEX = ["Which index do we use?", "Where does the index lie on disk?", "How large is the index on disk?"]
 LUNCH = ["What is for lunch?", "Is there soup for lunch today?"]
@@ -362,7 +361,7 @@ def test_an_agent_that_is_forgotten_is_gone_with_its_jobs(opened, root):
 
 
 def test_the_thread_maintains_an_agent_again_after_each_interval_of_its_settings(opened, clock, monkeypatch):  # D066
-    monkeypatch.setattr("jidomem.runtime.memoryos.memory_os.LOOK", 0.01)
+    monkeypatch.setattr("jidomem.extras.memoryos.memory_os.LOOK", 0.01)
     ada = opened().os(policy=small(maintenance_interval=10_000), work="background")
     rounds = [None]
     for _ in range(3):

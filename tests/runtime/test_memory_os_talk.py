@@ -12,12 +12,12 @@ from itertools import pairwise
 import pytest
 from developer_talk import END, MONDAY, QUESTIONS, RULE, SETTINGS, answers, days, opened
 
-from jidomem.directive import MemoryQuery
-from jidomem.memoryos.scores import recency
-from jidomem.memoryos.values import DialogueSegment
-from jidomem.models.hashed import HashedStems
+from jidomem.extras.memoryos.segments import recency
+from jidomem.extras.memoryos.values import DialogueSegment
+from jidomem.models.embeddings import HashedStems
 from jidomem.models.offline import OfflineModel
 from jidomem.providers import execute_directive
+from jidomem.records.directive import MemoryQuery
 
 
 class Counted(HashedStems):

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from test_git_branches import Branch, git, merge
 
 import jidomem
-from jidomem.clock import Sources
-from jidomem.govern.chains import chains
-from jidomem.govern.report import SUCCESSORS
-from jidomem.govern.review import queue
-from jidomem.govern.sources import JournalSource
-from jidomem.journal.files import Stream
-from jidomem.runtime.making import init
-from jidomem.terms import bare
+from jidomem.base.clock import Sources
+from jidomem.check.check import chains
+from jidomem.check.report import SUCCESSORS
+from jidomem.check.sources import JournalSource
+from jidomem.curation.review_queue import queue
+from jidomem.journal.journal import Stream
+from jidomem.rdf.terms import plain_value
+from jidomem.runtime.location import init
 
 STALE = "stale_supersession"
 
@@ -34,7 +34,10 @@ def opened(root, number, second):
 def named_by_check(memory):
     found = chains(JournalSource(memory.journal, Stream("p")))
     return {
-        pair for each in found if each.rule == SUCCESSORS for pair in combinations(sorted(map(bare, each.beside)), 2)
+        pair
+        for each in found
+        if each.rule == SUCCESSORS
+        for pair in combinations(sorted(map(plain_value, each.beside)), 2)
     }
 
 

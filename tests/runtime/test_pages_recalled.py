@@ -5,8 +5,8 @@ from conftest import ToyEmbedder, fixed_sources, intent
 
 import jidomem
 from jidomem.errors import InvalidRequest
-from jidomem.memoryos.config import MemoryOSConfig
-from jidomem.memoryos.scores import Policy
+from jidomem.extras.memoryos.config import MemoryOSConfig
+from jidomem.extras.memoryos.segments import Policy
 
 
 @pytest.fixture(params=["words", "likeness"])

@@ -4,9 +4,9 @@ import pytest
 from conftest import files
 
 import jidomem
-from jidomem.directive import MemoryQuery, lookup, remember
 from jidomem.errors import NotFound
 from jidomem.providers import execute_directive
+from jidomem.records.directive import MemoryQuery, lookup, remember
 
 
 def opened(root, project="p", agent="planner"):

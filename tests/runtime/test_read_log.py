@@ -8,7 +8,7 @@ from conftest import decision, files, fixed_sources, intent
 
 import jidomem
 from jidomem.errors import Failed
-from jidomem.runtime import read_log
+from jidomem.runtime import logs
 from jidomem.runtime.state import FILE
 
 
@@ -48,7 +48,7 @@ def test_what_is_asked_plainly_is_not_logged_and_no_text_is_kept(memory, briefed
 
 
 def test_no_more_is_kept_of_a_memory_than_is_told(memory, briefed, tmp_path, monkeypatch):
-    monkeypatch.setattr(read_log, "TOLD", 3)
+    monkeypatch.setattr(logs, "TOLD", 3)
     old, _ = briefed
     for number in range(5):
         memory.briefing("p", agent=f"agent-{number}")

@@ -8,10 +8,10 @@ from threading import Thread, Timer
 
 import pytest
 
-from jidomem.clock import Sources
+from jidomem.base.clock import Sources
 from jidomem.errors import Busy, Failed
-from jidomem.runtime import read_log, state
-from jidomem.runtime.read_log import ReadLog
+from jidomem.runtime import logs, state
+from jidomem.runtime.logs import ReadLog
 from jidomem.runtime.state import FILE, State
 
 TABLES = "CREATE TABLE IF NOT EXISTS note (name TEXT PRIMARY KEY, count INTEGER NOT NULL);"
@@ -153,7 +153,7 @@ def test_a_link_is_refused_where_somebody_asked_and_passed_over_by_a_log(tmp_pat
     with pytest.raises(Failed, match="is a symbolic link") as refusal:
         add(State(root, TABLES))
     assert (refusal.value.code, refusal.value.hint.startswith("put what it leads to")) == ("invalid_config", True)
-    log = ReadLog(State(root, read_log.TABLES), Sources().now)
+    log = ReadLog(State(root, logs.READ_LOG_TABLES), Sources().now)
     log.shown("p", ["<urn:x>"], by=None, in_="briefing")
 
     assert log.of("p", "<urn:x>", "9") == []

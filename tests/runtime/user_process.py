@@ -8,10 +8,10 @@ import sys
 
 from click.testing import CliRunner
 
-from jidomem.index import tail
+from jidomem.index import follower
 from jidomem_cli.main import cli
 
-tail.LARGE = int(sys.argv[1])
+follower.LARGE = int(sys.argv[1])
 print("ready", flush=True)
 for line in sys.stdin:
     done = CliRunner().invoke(cli, json.loads(line))

@@ -14,7 +14,7 @@ from urllib.parse import quote
 import numpy
 
 ROOT = Path(__file__).parents[2]
-DOCS, CURATOR = ROOT / "docs" / "screens", ROOT / "jidomem" / "serve" / "curator"
+DOCS, CURATOR = ROOT / "docs" / "screens", ROOT / "jidomem" / "extras" / "web"
 #: What the pictures were taken with, and the command that takes them.
 DIGEST, COMMAND = DOCS / "taken-with", "python tests/serve/curator_pictures.py"
 WIDTH, HEIGHT, COLOURS = 1280, 800, 256

@@ -1,6 +1,6 @@
 """Queries made up at random: patterns of every kind over what a memory holds, and datasets of every kind."""
 
-from jidomem.vocab import graphs_of
+from jidomem.rdf.vocab import graphs_of
 
 GRAPHS = graphs_of("p")
 PREFIXES = (

@@ -5,10 +5,10 @@ import sys
 from datetime import UTC, datetime
 
 import jidomem
-from jidomem import clock
-from jidomem.serve import measures, server
-from jidomem.serve.http import create_app
-from jidomem.serve.operation import Operation
+from jidomem.base import clock
+from jidomem.serve import server, server_state
+from jidomem.serve.app import create_app
+from jidomem.serve.server_state import Operation
 
 
 def main(root, moment):
@@ -18,7 +18,7 @@ def main(root, moment):
     def now():
         return clock.now() + ahead
 
-    measures.now = now
+    server_state.now = now
     with (
         jidomem.open(root, project="p", sources=clock.Sources(now=now)) as memory,
         server.listen(server.HOST, 0) as listening,

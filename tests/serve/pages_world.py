@@ -10,7 +10,7 @@ from http_world import started
 
 import jidomem
 from bench import generate
-from jidomem.clock import Sources
+from jidomem.base.clock import Sources
 
 MEMORIES, AT_ONCE = 2_000, 50
 START, BETWEEN, STEP = datetime(2026, 11, 1, 8, 0, tzinfo=UTC), timedelta(hours=12), timedelta(seconds=20)

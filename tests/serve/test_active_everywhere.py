@@ -11,18 +11,18 @@ from conftest import decision
 from mcp.client.client import Client
 
 import jidomem
-from jidomem import active
-from jidomem.clock import now
+from jidomem.base.clock import now
 from jidomem.errors import InvalidRequest
 from jidomem.guard.guard import Guard
 from jidomem.read import Playbook
-from jidomem.read.counts import counts, pending
-from jidomem.runtime.making import init
+from jidomem.read.reader import counts, pending
+from jidomem.records import active
+from jidomem.runtime.location import init
 from jidomem.runtime.settings import load
-from jidomem.serve.desk import Desks
-from jidomem.serve.http import create_app
-from jidomem.serve.mcp import server
-from jidomem.serve.tools import TOOLS
+from jidomem.serve.app import create_app
+from jidomem.serve.mcp.client_session import ClientSessions
+from jidomem.serve.mcp.server import create_server
+from jidomem.serve.mcp.tools import TOOLS
 from jidomem_cli.main import cli
 
 #: The decisions by what becomes of each; all are about one file, on a topic of their own.
@@ -85,7 +85,7 @@ def over_http(path):
 
 def over_mcp(tool, **arguments):
     async def ask(memory):
-        async with Client(server(Desks(memory), TOOLS)) as client:
+        async with Client(create_server(ClientSessions(memory), TOOLS)) as client:
             return (await client.call_tool(tool, arguments)).structured_content
 
     with jidomem.open() as memory:
@@ -241,12 +241,12 @@ def test_a_decision_that_is_not_accepted_and_one_that_is_do_not_conflict(reposit
 def test_a_decision_without_a_date_of_its_own_is_listed_with_none_and_last(repository):
     with jidomem.open() as memory:
         kept = memory.writer.submit_intent("p", chosen("dated")).iri
-        graph = jidomem.vocab.graph_iri("p")
+        graph = jidomem.rdf.vocab.graph_iri("p")
         memory.catch_up("p")
         undated = [
             (s.replace(kept, "urn:undated"), p, o.replace(kept, "urn:undated"))
             for s, p, o in memory.index.triples(graph)
-            if p != jidomem.vocab.jido("hasTimestamp") and f"<{kept}>" == s
+            if p != jidomem.rdf.vocab.jido("hasTimestamp") and f"<{kept}>" == s
         ]
         memory.index.apply(graph, "undated", undated)
         whole = memory.reader.ask("recent-decisions", project="p")

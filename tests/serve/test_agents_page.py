@@ -8,18 +8,16 @@ import pytest
 from conftest import intent
 
 import jidomem
-from jidomem.clock import Sources
-from jidomem.index import tail
-from jidomem.index.overview import written
-from jidomem.journal.files import Stream
-from jidomem.moments import stamp
-from jidomem.runtime.keyring import Keyring
+from jidomem.base.clock import Sources, format_timestamp
+from jidomem.index import follower
+from jidomem.index.timeline import written
+from jidomem.journal.journal import Stream
+from jidomem.rdf.vocab import BASE
 from jidomem.runtime.settings import own_config
-from jidomem.serve import tallies
-from jidomem.serve.http import create_app
-from jidomem.serve.measures import Measures
-from jidomem.serve.tallies import Clients, Refusals
-from jidomem.vocab import BASE
+from jidomem.runtime.tokens import Keyring
+from jidomem.serve import server_state
+from jidomem.serve.app import create_app
+from jidomem.serve.server_state import Clients, Measures, Refusals
 
 ACTING = "<script>alert(1)</script>\u202e"
 INTENTS = "/projects/p/intents"
@@ -112,7 +110,7 @@ def test_refusals_are_told_by_agent_and_code_and_those_of_several_each(client):
     assert (found["ana", "unknown_type"], found["ben", "unknown_type"]) == (1, 1)
     assert "eve" in {agent for agent, _ in found}
     assert "dan" not in {agent for agent, _ in found}  # who was refused in another project
-    assert {each["day"] for each in answer.json["refusals"]} == {stamp(datetime.now(UTC))[:10]}
+    assert {each["day"] for each in answer.json["refusals"]} == {format_timestamp(datetime.now(UTC))[:10]}
     assert "unknown_type" in client.get("/ui/p/agents").text
     assert 'jidomem_refusals_total{code="unknown_type"} 3' in client.get("/metrics").text
 
@@ -139,7 +137,7 @@ def test_with_tokens_refusals_and_clients_of_others_are_there_for_curators_of_th
 
 def test_the_size_of_what_all_projects_share_is_told_to_who_reaches_all_of_them(speaking, memory, monkeypatch):
     for name, value in (("LARGE", 1), ("MANY", 0), ("MUCH", 0)):
-        monkeypatch.setattr(tail, name, value)
+        monkeypatch.setattr(follower, name, value)
     ask, every = speaking("ana"), speaking("all", projects=("*",))
     memory.tail.rebuild()
 
@@ -198,8 +196,8 @@ def test_what_a_client_or_an_agent_calls_itself_is_text_alone(client, memory):
 
 
 def test_what_is_kept_of_refusals_and_clients_is_bounded(monkeypatch):
-    monkeypatch.setattr(tallies, "REFUSALS", 3)
-    monkeypatch.setattr(tallies, "CLIENTS", 3)
+    monkeypatch.setattr(server_state, "REFUSALS", 3)
+    monkeypatch.setattr(server_state, "CLIENTS", 3)
     told, seen, at = Refusals(), Clients(), datetime(2026, 11, 21, tzinfo=UTC)
     for number in range(5):
         told.add("2026-11-21", "p", f"agent {number}", "denied")

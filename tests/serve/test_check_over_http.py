@@ -15,9 +15,9 @@ from conftest import decision, fixed_sources, intent
 from http_world import Client, running
 
 import jidomem
+from jidomem.rdf.vocab import local_name
 from jidomem.serve import wire
-from jidomem.serve.http import create_app
-from jidomem.vocab import local_name
+from jidomem.serve.app import create_app
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def is_checked(root):
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             words = (folder / "cmdline").read_bytes()
-            if b"jidomem.runtime.checking" in words and os.fsencode(root) in words:
+            if b"jidomem.runtime.check_process" in words and os.fsencode(root) in words:
                 return True
     return False
 

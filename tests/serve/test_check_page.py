@@ -3,9 +3,9 @@
 import pytest
 from conftest import files, intent
 
-from jidomem.govern.preview import lay, preview
-from jidomem.runtime import checks
-from jidomem.serve.http import create_app
+from jidomem.check.overlay import lay, preview
+from jidomem.runtime import worker_pool
+from jidomem.serve.app import create_app
 
 PREFIXES = """\
 @prefix jido: <https://jido.ai/ontology#> .
@@ -132,7 +132,7 @@ def test_a_look_that_takes_too_long_is_stopped_and_one_of_another_project_is_not
     memory.checks.preview_seconds = 0.05
     late = client.post("/ui/p/check", data={"act": "preview", "file": "shapes", "turtle": RULE})
     assert (late.status_code, "not done in 0.05 seconds" in late.text) == (503, True)
-    monkeypatch.setattr(checks, "PREVIEWS", 0)
+    monkeypatch.setattr(worker_pool, "PREVIEWS", 0)
     memory.checks.preview_seconds = 60
     client.post("/ui/p/check", data={"act": "preview", "file": "shapes", "turtle": RULE})
     assert len(memory.checks.previews) == 1

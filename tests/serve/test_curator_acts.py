@@ -7,9 +7,9 @@ import pytest
 from conftest import decision, fixed_sources, intent
 
 import jidomem
-from jidomem.runtime.keyring import Keyring, take_back
 from jidomem.runtime.settings import own_config
-from jidomem.serve.http import create_app
+from jidomem.runtime.tokens import Keyring, take_back
+from jidomem.serve.app import create_app
 
 WRITERS = ("agent", "curator", "admin")
 #: Each act of a page -> the roles of tokens that it is offered to, where agents may only propose decisions.

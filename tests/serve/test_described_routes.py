@@ -5,7 +5,7 @@ from conftest import decision, fixed_sources
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
 import jidomem
-from jidomem.serve.http import create_app
+from jidomem.serve.app import create_app
 from jidomem.serve.routes import ROUTES
 
 schemathesis = pytest.importorskip("schemathesis")

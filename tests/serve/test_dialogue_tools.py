@@ -9,9 +9,9 @@ from mcp.client.client import Client
 from mcp_types import Implementation
 
 import jidomem
-from jidomem.serve.desk import Desks
-from jidomem.serve.dialogue import FIND_PAGES, KEEP_PAGE
-from jidomem.serve.mcp import server
+from jidomem.serve.mcp.client_session import ClientSessions
+from jidomem.serve.mcp.server import create_server
+from jidomem.serve.mcp.tools import FIND_PAGES, KEEP_PAGE
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def called(memory, name, *calls):
     """The result of each call, (tool, arguments), made by the client of that name."""
 
     async def main():
-        peer = server(Desks(memory, None, None), (KEEP_PAGE, FIND_PAGES))
+        peer = create_server(ClientSessions(memory, None, None), (KEEP_PAGE, FIND_PAGES))
         async with Client(peer, mode="legacy", client_info=Implementation(name=name, version="1")) as client:
             return [await client.call_tool(tool, given) for tool, given in calls]
 

@@ -10,13 +10,11 @@ from conftest import intent
 from test_mcp_operation import serving, talk
 
 import jidomem
-from jidomem.runtime import door_log
-from jidomem.runtime.door_log import AskedAt, DoorLog, RefusedAt
+from jidomem.runtime import logs
+from jidomem.runtime.logs import AskedAt, DoorLog, RefusedAt
 from jidomem.runtime.state import State
-from jidomem.serve.http import create_app
-from jidomem.serve.ledger import HTTP, Ledger
-from jidomem.serve.measures import Measures
-from jidomem.serve.operation import Operation
+from jidomem.serve.app import create_app
+from jidomem.serve.server_state import HTTP, Ledger, Measures, Operation
 
 BIN = Path(sys.executable).parent
 
@@ -78,7 +76,7 @@ def test_clients_at_standard_input_are_there_too(tmp_path):
 
 @pytest.fixture
 def log(tmp_path):
-    return DoorLog(State(tmp_path / "root", door_log.TABLES))
+    return DoorLog(State(tmp_path / "root", logs.SERVER_LOG_TABLES))
 
 
 def test_counts_of_several_servers_are_added_and_none_twice(log):
@@ -98,8 +96,8 @@ def test_counts_of_several_servers_are_added_and_none_twice(log):
 
 
 def test_no_more_rows_are_kept_than_stated_and_none_with_a_name_that_was_redacted(log, monkeypatch):
-    monkeypatch.setattr(door_log, "REFUSALS", 2)
-    monkeypatch.setattr(door_log, "CLIENTS", 2)
+    monkeypatch.setattr(logs, "REFUSALS", 2)
+    monkeypatch.setattr(logs, "CLIENTS", 2)
     days, agents = ("2026-11-01", "2026-11-03", "2026-11-02"), ("ana", "sk-secret", "ben")
     refused = [RefusedAt(day, "p", agent, "conflict", HTTP, 1) for day, agent in zip(days, agents, strict=True)]
     asked = [AskedAt("p", each, "", "elsewhere", HTTP, day, day, 1) for day, each in zip(days, agents, strict=True)]

@@ -8,12 +8,12 @@ from conftest import fixed_sources, intent
 
 import jidomem
 from jidomem.entries import Entry, RecallResult, WriteResult, write
-from jidomem.entries.kit import CHECKS, it_keeps_namespaces_apart
+from jidomem.entries.conformance import CHECKS, it_keeps_namespaces_apart
 from jidomem.errors import JidomemError
-from jidomem.journal.files import Stream
-from jidomem.runtime.keyring import Keyring
+from jidomem.journal.journal import Stream
 from jidomem.runtime.settings import own_config
-from jidomem.serve.http import create_app
+from jidomem.runtime.tokens import Keyring
+from jidomem.serve.app import create_app
 
 LISTED = """PREFIX jido: <https://jido.ai/ontology#>
 SELECT ?id ?agent_id ?session_id ?content ?metadata WHERE {

@@ -9,10 +9,9 @@ from conftest import intent
 
 import jidomem
 from jidomem.errors import IntentRefused, InvalidRequest
-from jidomem.serve.desk import Desks
-from jidomem.serve.http import create_app
-from jidomem.serve.tool import call
-from jidomem.serve.tools import TOOLS
+from jidomem.serve.app import create_app
+from jidomem.serve.mcp.client_session import ClientSessions
+from jidomem.serve.mcp.tools import TOOLS, call
 from jidomem_cli.main import cli
 
 FAULTY = intent(type="musing", confidence="certain", valid_from="soon", asserted_by=None, applies_to_project="q")
@@ -30,7 +29,7 @@ def root(tmp_path):
 @pytest.fixture
 def desk(root):
     with jidomem.open(root, project="p") as memory:
-        yield Desks(memory).of("eve")
+        yield ClientSessions(memory).of("eve")
 
 
 def run(root, *words, said=None):

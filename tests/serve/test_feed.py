@@ -14,12 +14,12 @@ from conftest import START, decision, fixed_sources, intent
 from http_world import Client, running
 
 import jidomem
-from jidomem.clock import Sources
-from jidomem.runtime.keyring import Keyring, take_back
+from jidomem.base.clock import Sources
 from jidomem.runtime.settings import own_config
+from jidomem.runtime.tokens import Keyring, take_back
 from jidomem.serve import wire
-from jidomem.serve.http import create_app
-from jidomem.serve.operation import Operation
+from jidomem.serve.app import create_app
+from jidomem.serve.server_state import Operation
 
 EVENTS = {"Accept": "text/event-stream"}
 

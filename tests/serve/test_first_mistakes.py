@@ -8,10 +8,9 @@ from conftest import intent
 
 import jidomem
 from jidomem.errors import JidomemError
-from jidomem.serve.desk import Desks
-from jidomem.serve.http import create_app
-from jidomem.serve.tool import call
-from jidomem.serve.tools import TOOLS
+from jidomem.serve.app import create_app
+from jidomem.serve.mcp.client_session import ClientSessions
+from jidomem.serve.mcp.tools import TOOLS, call
 from jidomem_cli.main import cli
 
 KNOWN = "https://jido.ai/memory/0197a1b2-0000-7000-8000-0000000000aa"
@@ -82,7 +81,7 @@ def by_mcp(memory, fields):
     own = {name: value for name, value in fields.items() if name in TOOL["remember"].takes}
     rest = {name: value for name, value in fields.items() if name not in own}
     given = {"text": "tea is hot", **own, **({"fields": rest} if rest else {}), "dry_run": True}
-    answer = call(TOOL["remember"], Desks(memory).of("eve"), given)
+    answer = call(TOOL["remember"], ClientSessions(memory).of("eve"), given)
     return answer.words() if answer.is_error else None
 
 

@@ -4,8 +4,8 @@ import pytest
 from conftest import decision, intent
 
 import jidomem
-from jidomem.serve.curator.graph import LINKS, MOST
-from jidomem.serve.http import create_app
+from jidomem.extras.web.memory import LINKS, MOST
+from jidomem.serve.app import create_app
 
 RIVALS = 48
 

@@ -8,10 +8,9 @@ from conftest import decision, intent
 
 import jidomem
 from jidomem.errors import NotFound
-from jidomem.serve.desk import Desks
-from jidomem.serve.http import create_app
-from jidomem.serve.tool import call
-from jidomem.serve.tools import TOOLS
+from jidomem.serve.app import create_app
+from jidomem.serve.mcp.client_session import ClientSessions
+from jidomem.serve.mcp.tools import TOOLS, call
 
 TOOL = {tool.name: tool for tool in TOOLS}
 STRICT = "strict = true\n"
@@ -114,7 +113,7 @@ def test_http_names_no_command_but_where_only_a_shell_helps_and_says_so(memory, 
 def test_mcp_names_no_command_but_where_only_a_shell_helps_and_says_so(memory, tool, arguments):
     given = json.loads(json.dumps(arguments).replace("KNOWN", known(memory)))
 
-    answer = call(TOOL[tool], Desks(memory).of("eve"), given)
+    answer = call(TOOL[tool], ClientSessions(memory).of("eve"), given)
 
     assert answer.is_error
     said = [*hints(answer.values), *answer.words().splitlines()]
@@ -136,7 +135,7 @@ def test_a_memory_that_is_not_there_is_to_be_looked_for_by_the_tool_that_lists_t
     with pytest.raises(NotFound) as error:
         memory.writer.correct("p", "https://jido.ai/memory/none", confirm=True)
 
-    from jidomem.serve.hints import for_requests, for_tools
+    from jidomem.serve.wire import for_requests, for_tools
 
     assert error.value.hint == "list them with: jidomem ask timeline"
     assert for_tools(error.value.to_dict())["hint"] == "list them with: the tool ask with name timeline"

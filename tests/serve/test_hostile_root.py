@@ -17,8 +17,8 @@ from http_world import BIN
 
 import jidomem
 from jidomem.errors import Failed, IntentRefused, JidomemError
-from jidomem.index import listings, tail
-from jidomem.runtime.making import init
+from jidomem.index import follower, ordered_lists
+from jidomem.runtime.location import init
 from jidomem.runtime.settings import load
 from jidomem_cli.main import cli
 
@@ -238,9 +238,9 @@ def test_a_file_without_end_is_refused_by_its_size(root, place):
 @pytest.fixture
 def indexed(tmp_path, monkeypatch):
     """A root with an index on disk, and with lists."""
-    monkeypatch.setattr(tail, "LARGE", 1)
-    monkeypatch.setattr(tail, "MANY", 1)
-    monkeypatch.setattr(listings, "FEW", 0)
+    monkeypatch.setattr(follower, "LARGE", 1)
+    monkeypatch.setattr(follower, "MANY", 1)
+    monkeypatch.setattr(ordered_lists, "FEW", 0)
     made = init(tmp_path / "author", "p")
     with jidomem.open(made) as memory:
         memory.writer.submit_many("p", [intent(summary="truth"), decision(topic="store")])

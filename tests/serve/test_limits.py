@@ -14,9 +14,9 @@ from http_world import NDJSON, Client, children, running
 
 import jidomem
 from jidomem.errors import Failed
-from jidomem.runtime import own
-from jidomem.runtime.limits import Limits, limits
+from jidomem.runtime import user_config
 from jidomem.runtime.settings import own_config
+from jidomem.runtime.user_config import Limits, limits
 
 SMALL = """\
 [limits]
@@ -130,7 +130,7 @@ def test_limits_are_the_users_own_and_survive_a_change_of_the_tokens(tmp_path):
     path.parent.mkdir(parents=True)
     path.write_text("[limits]\nqueries = 2\nidle_seconds = 2.5\n")
     path.chmod(0o600)
-    own.change(path, lambda said: said)
+    user_config.change(path, lambda said: said)
 
     with jidomem.open(tmp_path / "root") as memory:
         assert memory.settings.limits == Limits(queries=2, idle_seconds=2.5)

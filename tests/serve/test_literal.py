@@ -13,11 +13,11 @@ from mcp.client.client import Client as McpClient
 import jidomem
 from jidomem.entries import Entry, WriteRequest, list_entries
 from jidomem.errors import JidomemError, TooLarge
-from jidomem.runtime.making import init
+from jidomem.runtime.location import init
 from jidomem.runtime.settings import own_config
-from jidomem.serve.desk import Desks
-from jidomem.serve.mcp import server
-from jidomem.serve.tools import TOOLS
+from jidomem.serve.mcp.client_session import ClientSessions
+from jidomem.serve.mcp.server import create_server
+from jidomem.serve.mcp.tools import TOOLS
 from jidomem_cli.main import cli
 
 MOST = 2048
@@ -88,7 +88,7 @@ def by_import(root, text):
 
 def by_mcp(root, text):
     async def asks(memory):
-        async with McpClient(server(Desks(memory), TOOLS), mode="legacy") as client:
+        async with McpClient(create_server(ClientSessions(memory), TOOLS), mode="legacy") as client:
             return await client.call_tool("remember", {"text": "with a reason", "fields": {"rationale": text}})
 
     with jidomem.open(root) as memory:

@@ -8,11 +8,10 @@ import pytest
 from conftest import intent
 from http_world import Client, running
 
-from jidomem.runtime.keyring import Keyring
 from jidomem.runtime.settings import own_config
-from jidomem.serve.http import create_app
-from jidomem.serve.log import Log
-from jidomem.serve.operation import Operation
+from jidomem.runtime.tokens import Keyring
+from jidomem.serve.app import create_app
+from jidomem.serve.server_state import Log, Operation
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 HOSTILE = [

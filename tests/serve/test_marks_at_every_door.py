@@ -7,12 +7,11 @@ from click.testing import CliRunner
 from conftest import decision, intent
 
 import jidomem
-from jidomem.read.item import short_id
-from jidomem.runtime.making import init
-from jidomem.serve.desk import Desk
-from jidomem.serve.http import create_app
-from jidomem.serve.tool import call
-from jidomem.serve.tools import TOOLS
+from jidomem.read.memory_detail import short_id
+from jidomem.runtime.location import init
+from jidomem.serve.app import create_app
+from jidomem.serve.mcp.client_session import ClientSession
+from jidomem.serve.mcp.tools import TOOLS, call
 from jidomem_cli.main import cli
 
 MCP = {tool.name: tool for tool in TOOLS}
@@ -46,7 +45,7 @@ def run(*words):
 
 
 def in_mcp(memory, tool, **given):
-    return call(MCP[tool], Desk(memory, "p"), given)
+    return call(MCP[tool], ClientSession(memory, "p"), given)
 
 
 @pytest.mark.parametrize(

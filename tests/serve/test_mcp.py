@@ -25,19 +25,19 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import Implementation
 
 import jidomem
-from jidomem.authority import Change
-from jidomem.clock import Sources
-from jidomem.read.sessions import session, sessions
-from jidomem.runtime.keyring import Keyring
-from jidomem.runtime.making import init
+from jidomem.base.clock import Sources
+from jidomem.rdf.vocab import local_name
+from jidomem.read.reader import session, sessions
+from jidomem.records.policy import Change
+from jidomem.runtime.location import init
 from jidomem.runtime.settings import own_config
-from jidomem.serve.desk import Desks
-from jidomem.serve.gate import HEADERS
-from jidomem.serve.knowledge import KNOWLEDGE
-from jidomem.serve.mcp import server
-from jidomem.serve.tools import TOOLS
-from jidomem.vocab import local_name
-from jidomem_cli.mcp import mcp
+from jidomem.runtime.tokens import Keyring
+from jidomem.serve.app import HEADERS
+from jidomem.serve.mcp.client_session import ClientSessions
+from jidomem.serve.mcp.server import create_server
+from jidomem.serve.mcp.server_memory import KNOWLEDGE
+from jidomem.serve.mcp.tools import TOOLS
+from jidomem_cli.serve import mcp
 
 BIN = Path(sys.executable).parent
 PEERS = Path(__file__).parents[1] / "peers" / "node_modules"
@@ -56,7 +56,7 @@ def memory(tmp_path):
 
 @pytest.fixture
 def desks(memory):
-    return Desks(memory)
+    return ClientSessions(memory)
 
 
 def talk(peer, asks, *, mode="legacy", client=CLAUDE):
@@ -75,7 +75,7 @@ def called(desks, *calls, tools=TOOLS, **how):
     async def asks(client):
         return [await client.call_tool(name, arguments) for name, arguments in calls]
 
-    return talk(server(desks, tools), asks, **how)
+    return talk(create_server(desks, tools), asks, **how)
 
 
 def process(root, *options, **environment):
@@ -106,7 +106,7 @@ def test_a_text_alone_is_kept_by_the_client_in_a_session_of_its_own_and_what_was
 
 @pytest.mark.parametrize("mode", MODES)
 def test_the_tools_say_in_two_thousand_tokens_what_they_take_and_give(desks, mode):
-    tools = talk(server(desks, TOOLS), lambda client: client.list_tools(), mode=mode).tools
+    tools = talk(create_server(desks, TOOLS), lambda client: client.list_tools(), mode=mode).tools
 
     assert {tool.name for tool in tools} == {"remember", "recall", "why", "revise", "briefing", "ask", "status"}
     said = json.dumps([tool.model_dump(by_alias=True, exclude_none=True) for tool in tools], separators=(",", ":"))
@@ -142,9 +142,11 @@ def test_a_client_becomes_no_curator_by_the_name_it_gives_itself(memory, name):
     before, self_named = memory.catch_up("p"), Implementation(name=name, version="1")
 
     calls = ("remember", {"text": "an easy rule", "type": "convention"}), ("recall", {"query": "first"})
-    kept, found = called(Desks(memory), *calls, client=self_named)
-    (fact,) = called(Desks(memory), ("create_entities", {"entities": [FACT]}), tools=KNOWLEDGE, client=self_named)
-    (named,) = called(Desks(memory, "rita"), ("remember", {"text": "b", "dry_run": True}), client=self_named)
+    kept, found = called(ClientSessions(memory), *calls, client=self_named)
+    (fact,) = called(
+        ClientSessions(memory), ("create_entities", {"entities": [FACT]}), tools=KNOWLEDGE, client=self_named
+    )
+    (named,) = called(ClientSessions(memory, "rita"), ("remember", {"text": "b", "dry_run": True}), client=self_named)
 
     assert (kept.structured_content["code"], fact.structured_content["code"]) == ("policy_denied", "policy_denied")
     assert "jidomem mcp --agent rita" in kept.structured_content["hint"]
@@ -157,7 +159,7 @@ def test_a_refusal_names_the_agent_of_the_client_and_not_the_user_of_the_system(
     (tmp_path / "config.toml").write_text('policy = "curated"\n[agents.eve]\nrole = "MemoryReader"\n')
     with jidomem.open(tmp_path, project="p", agent="root-of-the-machine") as memory:
         waits = memory.writer.submit_intent("p", decision(asserted_by="bob")).iri
-        desks = Desks(memory)
+        desks = ClientSessions(memory)
         (confirmed,) = called(desks, ("revise", {"id": waits, "confirm": True}))
         denied = called(desks, ("revise", {"id": waits, "confirm": True}), ("remember", {"text": "a fact"}), client=EVE)
         desks.leave()
@@ -172,7 +174,7 @@ def test_a_refusal_names_the_agent_of_the_client_and_not_the_user_of_the_system(
 def test_in_a_strict_project_a_known_client_is_given_its_session_and_another_is_told_what_is_missing(tmp_path):
     (tmp_path / "config.toml").write_text('strict = true\n[agents."Claude Code"]\nrole = "Architect"\n')
     with jidomem.open(tmp_path, project="p") as memory:
-        desks = Desks(memory)
+        desks = ClientSessions(memory)
         kept, more = called(desks, ("remember", {"text": "one"}), ("remember", {"text": "two"}))
         (eve,) = called(desks, ("remember", {"text": "three"}), client=Implementation(name="eve", version="1"))
         desks.leave()
@@ -396,7 +398,7 @@ def test_a_briefing_names_what_the_tool_ask_is_asked_for_the_rest(desks):
         recalled = await client.call_tool("recall", {"query": "Rust"})
         return recalled, await client.call_tool("briefing", {}), await client.read_resource("memory://briefing")
 
-    recalled, briefing, read = talk(server(desks, TOOLS), asks)
+    recalled, briefing, read = talk(create_server(desks, TOOLS), asks)
 
     for text in (recalled.content[0].text, briefing.content[0].text, read.contents[0].text):
         assert "of 'Facts': ask facts" in text
@@ -406,7 +408,7 @@ def test_a_briefing_names_what_the_tool_ask_is_asked_for_the_rest(desks):
 def test_what_waits_beyond_the_most_pressing_is_asked_with_a_tool_and_no_command_line(desks):
     desks.memory.writer.submit_many("p", [intent(summary=f"it is {n}") for n in range(51)], propose=True)
 
-    read = talk(server(desks, TOOLS), lambda client: client.read_resource("memory://conflicts"))
+    read = talk(create_server(desks, TOOLS), lambda client: client.read_resource("memory://conflicts"))
 
     *rows, rest = json.loads(read.contents[0].text)
     assert (len(rows), rest["left_out"]) == (50, 1)
@@ -474,7 +476,7 @@ def test_resources_and_prompts_are_listed_read_and_refused(desks, mode):
             errors.append((refused.value.code, refused.value.message))
         return texts, prompts, prompt.messages[0].content.text, errors
 
-    texts, prompts, prompt, errors = talk(server(desks, TOOLS), asks, mode=mode)
+    texts, prompts, prompt, errors = talk(create_server(desks, TOOLS), asks, mode=mode)
 
     assert texts["memory://briefing"].text.startswith("# What p remembers")
     assert "ArchitecturalDecision" in texts["memory://ontology"].text
@@ -489,7 +491,7 @@ def test_resources_and_prompts_are_listed_read_and_refused(desks, mode):
 
 
 def test_an_item_that_says_who_it_is_for_is_told_the_agent_and_session_that_were_given(memory):
-    desks = Desks(memory, "ana", "s-7")
+    desks = ClientSessions(memory, "ana", "s-7")
     (kept,) = called(desks, ("remember", {"text": "by name"}))
     desks.leave()
 
@@ -736,7 +738,7 @@ def test_the_reference_servers_tools_answer_as_the_reference_server_does(desks, 
         command=str(node), args=[str(script)], env={"MEMORY_FILE_PATH": str(tmp_path / "memory.jsonl")}
     )
     their_tools, theirs = talk(stdio_client(reference), asks)
-    our_tools, ours = talk(server(desks, KNOWLEDGE), asks)
+    our_tools, ours = talk(create_server(desks, KNOWLEDGE), asks)
 
     assert our_tools.keys() == their_tools.keys()
     for name, tool in their_tools.items():

@@ -23,10 +23,10 @@ from mcp_types import Implementation
 from prometheus_client import parser
 
 import jidomem
-from jidomem.clock import Sources
-from jidomem.runtime.keyring import Keyring
+from jidomem.base.clock import Sources
 from jidomem.runtime.settings import own_config
-from jidomem.serve.gate import HEADERS
+from jidomem.runtime.tokens import Keyring
+from jidomem.serve.app import HEADERS
 
 BIN = Path(sys.executable).parent
 ID = "build-7"

@@ -4,10 +4,10 @@ import pytest
 from conftest import decision, intent
 
 import jidomem
-from jidomem.runtime.keyring import Keyring
 from jidomem.runtime.settings import own_config
-from jidomem.serve.exposition import family
-from jidomem.serve.http import create_app
+from jidomem.runtime.tokens import Keyring
+from jidomem.serve.app import create_app
+from jidomem.serve.monitoring import family
 
 parser = pytest.importorskip("prometheus_client.parser")
 

@@ -8,10 +8,9 @@ from click.testing import CliRunner
 
 import jidomem
 from jidomem.errors import NotFound
-from jidomem.serve.desk import Desks
-from jidomem.serve.http import create_app
-from jidomem.serve.tool import call
-from jidomem.serve.tools import TOOLS
+from jidomem.serve.app import create_app
+from jidomem.serve.mcp.client_session import ClientSessions
+from jidomem.serve.mcp.tools import TOOLS, call
 from jidomem_cli.main import cli
 
 ASK = next(tool for tool in TOOLS if tool.name == "ask")
@@ -38,7 +37,7 @@ def over_http(memory, name, **given):
 
 
 def over_mcp(memory, name, **given):
-    told = call(ASK, Desks(memory).of("eve"), {"name": name, "params": given})
+    told = call(ASK, ClientSessions(memory).of("eve"), {"name": name, "params": given})
     if told.is_error:
         raise NotFound(told.values["detail"], hint=told.values["hint"])
     return told.values["rows"]

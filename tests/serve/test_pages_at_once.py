@@ -3,8 +3,8 @@
 import pytest
 from conftest import intent
 
-from jidomem.index import texts
-from jidomem.serve.http import create_app
+from jidomem.index import search_index
+from jidomem.serve.app import create_app
 
 LISTS = ("timeline", "graph", "agents")
 OTHERS = ("review", "playbook", "playbook/open-tasks", "console", "check", "ontology", "health")
@@ -12,7 +12,7 @@ OTHERS = ("review", "playbook", "playbook/open-tasks", "console", "check", "onto
 
 @pytest.fixture
 def client(memory, monkeypatch):
-    monkeypatch.setattr(texts, "FEW", 2)
+    monkeypatch.setattr(search_index, "FEW", 2)
     memory.writer.submit_many("p", [intent(summary=f"fact {number}") for number in range(3)])
     return create_app(memory).test_client()
 

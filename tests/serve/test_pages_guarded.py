@@ -11,16 +11,16 @@ from pathlib import Path
 import pytest
 from conftest import decision, intent
 
-from jidomem.runtime.keyring import Keyring
+from jidomem.extras.web import pages
+from jidomem.extras.web.pages import SCREENS
 from jidomem.runtime.settings import own_config
-from jidomem.serve.curator import assets, pages
-from jidomem.serve.curator.screens import SCREENS
-from jidomem.serve.http import create_app
+from jidomem.runtime.tokens import Keyring
+from jidomem.serve.app import create_app
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 #: What is shown where a page is of one thing that has a name.
 NAMES = {"playbook": "open-tasks", "ontology": "Decision"}
-VENDORED = Path(assets.__file__).parent / "vendored"
+VENDORED = Path(pages.__file__).parent / "vendored"
 
 
 @pytest.fixture
@@ -237,7 +237,7 @@ def test_what_others_made_is_there_byte_for_byte_with_its_licence():
 
 
 def test_an_asset_is_served_for_ever_under_the_address_of_its_version_alone(browser):
-    path = assets.address("pages.css")
+    path = pages.address("pages.css")
     found = browser.get(path)
 
     assert found.headers["Content-Type"] == "text/css; charset=utf-8"

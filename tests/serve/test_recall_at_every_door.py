@@ -8,16 +8,15 @@ from click.testing import CliRunner
 from conftest import decision, fixed_sources, intent
 
 import jidomem
-from jidomem.directive import MemoryQuery
 from jidomem.entries import Entry
-from jidomem.entry import WriteRequest
 from jidomem.errors import JidomemError
 from jidomem.providers import execute_directive
-from jidomem.recall import Narrowing, RecallRequest
-from jidomem.serve.desk import Desk
-from jidomem.serve.http import create_app
-from jidomem.serve.tool import call
-from jidomem.serve.tools import TOOLS
+from jidomem.records.directive import MemoryQuery
+from jidomem.records.entry import WriteRequest
+from jidomem.records.recall import Narrowing, RecallRequest
+from jidomem.serve.app import create_app
+from jidomem.serve.mcp.client_session import ClientSession
+from jidomem.serve.mcp.tools import TOOLS, call
 from jidomem_cli.main import cli
 
 REQUEST = {one.name for one in fields(RecallRequest)} - {"query"}
@@ -118,7 +117,9 @@ def over_http(memory, asked):
 
 def over_mcp(memory, asked):
     told = call(
-        next(tool for tool in TOOLS if tool.name == "recall"), Desk(memory, "ana"), {"query": "quagga", **asked}
+        next(tool for tool in TOOLS if tool.name == "recall"),
+        ClientSession(memory, "ana"),
+        {"query": "quagga", **asked},
     )
     return refused(told.values) if told.is_error else told.values
 
@@ -195,9 +196,9 @@ def test_a_parameter_of_a_question_beside_params_is_refused_with_the_call_that_g
     ask = next(tool for tool in TOOLS if tool.name == "ask")
     memory.writer.remember("p", "quagga")
 
-    refused = call(ask, Desk(memory, "ana"), {"name": "changes", "since": "2026-01-01", "limit": 2})
-    unknown = call(ask, Desk(memory, "ana"), {"name": "changes", "until": "2026-01-01"})
+    refused = call(ask, ClientSession(memory, "ana"), {"name": "changes", "since": "2026-01-01", "limit": 2})
+    unknown = call(ask, ClientSession(memory, "ana"), {"name": "changes", "until": "2026-01-01"})
 
     assert refused.values["retry"] == {"name": "changes", "limit": 2, "params": {"since": "2026-01-01"}}
-    assert not call(ask, Desk(memory, "ana"), refused.values["retry"]).is_error
+    assert not call(ask, ClientSession(memory, "ana"), refused.values["retry"]).is_error
     assert "retry" not in unknown.values

@@ -5,10 +5,10 @@ import json
 import pytest
 from conftest import decision, intent
 
-from jidomem.govern.recalled import markdown
-from jidomem.moments import stamp
-from jidomem.serve.http import create_app
-from jidomem.serve.recalls import TAKES
+from jidomem.base.clock import format_timestamp
+from jidomem.recall.briefing import markdown
+from jidomem.serve.app import create_app
+from jidomem.serve.memories import RECALL_FIELDS
 
 PATH = "/projects/p/recall"
 
@@ -31,7 +31,7 @@ def test_what_python_finds_is_found_over_http(client, memory):
         in_python = memory.recall(asked["query"], "p", **{k: v for k, v in asked.items() if k != "query"})
         answer = client.post(PATH, json=asked)
         assert answer.status_code == 200
-        assert answer.json == json.loads(json.dumps(in_python.to_dict(), default=stamp))
+        assert answer.json == json.loads(json.dumps(in_python.to_dict(), default=format_timestamp))
         text = client.post(PATH, json=asked, headers={"Accept": "text/markdown"})
         assert text.get_data(as_text=True) == markdown(in_python)
 
@@ -60,7 +60,7 @@ def test_what_cannot_be_honoured_is_a_problem_with_a_hint(client, asked, says):
 
 def test_the_description_of_the_interface_has_every_member(client):
     described = client.get("/openapi.json").json
-    assert described["components"]["schemas"]["Recall"]["properties"].keys() == TAKES.keys()
+    assert described["components"]["schemas"]["Recall"]["properties"].keys() == RECALL_FIELDS.keys()
     assert "/projects/{project}/recall" in described["paths"]
     assert client.post("/projects/none/recall", json={"query": "x"}).status_code == 404
     assert client.post(f"{PATH}?x=1", json={"query": "x"}).status_code == 400

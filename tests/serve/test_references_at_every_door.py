@@ -8,11 +8,10 @@ from conftest import intent
 
 import jidomem
 from jidomem.errors import IntentRefused
-from jidomem.read.item import short_id
-from jidomem.serve.desk import Desks
-from jidomem.serve.http import create_app
-from jidomem.serve.tool import call
-from jidomem.serve.tools import TOOLS
+from jidomem.read.memory_detail import short_id
+from jidomem.serve.app import create_app
+from jidomem.serve.mcp.client_session import ClientSessions
+from jidomem.serve.mcp.tools import TOOLS, call
 from jidomem_cli.main import cli
 
 ONE = "https://jido.ai/memory/0197a1b2-0000-7000-8000-0000000000aa"
@@ -77,7 +76,7 @@ def by_lines(memory, fields):
 def by_mcp(memory, fields):
     own = {name: value for name, value in fields.items() if name in TOOL["remember"].takes}
     rest = {name: value for name, value in fields.items() if name not in own}
-    answer = call(TOOL["remember"], Desks(memory).of("ana"), {"text": "another text", **own, "fields": rest})
+    answer = call(TOOL["remember"], ClientSessions(memory).of("ana"), {"text": "another text", **own, "fields": rest})
     assert not answer.is_error, answer.words()
     return answer.values["iri"]
 

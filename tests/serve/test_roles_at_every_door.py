@@ -4,16 +4,14 @@ import pytest
 from conftest import decision, files, fixed_sources, intent
 
 import jidomem
-from jidomem.authority import PRESETS, Change
-from jidomem.runtime.keyring import Keyring
+from jidomem.records.policy import PRESETS, Change
 from jidomem.runtime.settings import own_config
-from jidomem.serve.desk import Desks
-from jidomem.serve.dialogue import FIND_PAGES, KEEP_PAGE
-from jidomem.serve.http import create_app
-from jidomem.serve.knowledge import KNOWLEDGE
+from jidomem.runtime.tokens import Keyring
+from jidomem.serve.app import create_app
+from jidomem.serve.mcp.client_session import ClientSessions
+from jidomem.serve.mcp.server_memory import KNOWLEDGE
+from jidomem.serve.mcp.tools import FIND_PAGES, KEEP_PAGE, TOOLS, call
 from jidomem.serve.routes import ROUTES
-from jidomem.serve.tool import call
-from jidomem.serve.tools import TOOLS
 
 ALL = {tool.name: tool for tool in (*TOOLS, *KNOWLEDGE, KEEP_PAGE, FIND_PAGES)}
 _GRAPH = {"entityName": "Ana", "contents": ["sings"]}
@@ -50,7 +48,7 @@ def memory(tmp_path):
     with jidomem.open(tmp_path / "root", project="p", agent="ana", sources=fixed_sources()) as memory:
         memory.writer.change_policy("p", [Change(agent="ana", grants="Administrator"), *PRESETS["curated"]])
         memory.writer.change_policy("p", [Change(agent=READER, grants="MemoryReader")])
-        desk = Desks(memory, "ana").of(None)
+        desk = ClientSessions(memory, "ana").of(None)
         graph = {"name": "Ana", "entityType": "person", "observations": ["cooks"]}
         assert not call(ALL["create_entities"], desk, {"entities": [graph]}).is_error
         likes = {"from": "Ana", "to": "Eve", "relationType": "likes"}
@@ -66,12 +64,12 @@ def item(memory):
 def by_token(memory, role):
     """The desk of an agent with a token of *role*."""
     _, made = Keyring(own_config(), memory.settings.root).give_out("eve", role, ("p",), memory.sources)
-    return Desks(memory).of(None, made)
+    return ClientSessions(memory).of(None, made)
 
 
 def by_name(memory):
     """The desk of a client whose name has been granted the role of who only reads."""
-    return Desks(memory).of(READER)
+    return ClientSessions(memory).of(READER)
 
 
 DESKS = {

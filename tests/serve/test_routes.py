@@ -12,12 +12,12 @@ from conftest import decision, intent
 from rdflib import Graph
 from rdflib.compare import isomorphic
 
-from jidomem.authority import Change
+from jidomem.base.clock import format_timestamp
 from jidomem.errors import InvalidRequest
-from jidomem.moments import stamp
-from jidomem.runtime.limits import Limits
-from jidomem.serve.curator.pages import PAGES
-from jidomem.serve.http import LOOPBACK, create_app
+from jidomem.extras.web.pages import PAGES
+from jidomem.records.policy import Change
+from jidomem.runtime.user_config import Limits
+from jidomem.serve.app import LOOPBACK, create_app
 from jidomem.serve.routes import ROUTES
 from jidomem.serve.server import hosts_of
 
@@ -45,7 +45,7 @@ def limit(memory, **limits):
 
 def as_json(value):
     """A value of the reader as JSON has it."""
-    return json.loads(json.dumps(value, default=stamp))
+    return json.loads(json.dumps(value, default=format_timestamp))
 
 
 def test_every_named_query_answers_over_http_what_it_answers_in_python(client, memory):
@@ -130,7 +130,7 @@ def test_the_past_of_a_memory_and_of_a_project_is_asked_for_by_its_moment(client
     memory.writer.invalidate("p", ITEM, reason="wrong")
     turtle = {"Accept": "text/turtle"}
 
-    past = client.get("/projects/p", query_string={"as_of": stamp(then["recorded_at"])}).json
+    past = client.get("/projects/p", query_string={"as_of": format_timestamp(then["recorded_at"])}).json
     history = client.get("/projects/p/memories/00000001/history").json["rows"]
     why = client.get("/projects/p/memories/00000001/why").json
     shown = client.get("/projects/p/memories/00000001?as_of=2026-11-21T08:30:00Z", headers=turtle)

@@ -13,10 +13,10 @@ from conftest import decision, intent
 from http_world import BIN, JSON, NDJSON, Client, running
 
 import jidomem
-from jidomem.clock import Sources
-from jidomem.runtime.keyring import Keyring, take_back
-from jidomem.runtime.making import init
+from jidomem.base.clock import Sources
+from jidomem.runtime.location import init
 from jidomem.runtime.settings import own_config
+from jidomem.runtime.tokens import Keyring, take_back
 from jidomem_cli.serve import serve
 
 

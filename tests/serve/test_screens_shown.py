@@ -4,7 +4,7 @@ import re
 
 from curator_pictures import COMMAND, DIGEST, DOCS, PICTURES, WIDTH, digest, size_of
 
-from jidomem.serve.curator.screens import SCREENS
+from jidomem.extras.web.pages import SCREENS
 
 
 def test_each_screen_has_a_picture_that_the_page_about_them_shows():

@@ -11,8 +11,8 @@ from curator_browser import browser, needs_browser
 from http_world import running
 
 import jidomem
-from jidomem.runtime.keyring import Keyring
 from jidomem.runtime.settings import own_config
+from jidomem.runtime.tokens import Keyring
 
 pytestmark = needs_browser
 

@@ -10,10 +10,10 @@ from conftest import intent
 from http_world import Client, running
 from rdflib.plugins.stores.sparqlstore import SPARQLStore, SPARQLUpdateStore
 
-from jidomem.clock import Sources
-from jidomem.runtime.keyring import Keyring
+from jidomem.base.clock import Sources
+from jidomem.rdf.vocab import ONTOLOGY_GRAPH, graph_iri, graphs_of
 from jidomem.runtime.settings import own_config
-from jidomem.vocab import ONTOLOGY_GRAPH, graph_iri, graphs_of
+from jidomem.runtime.tokens import Keyring
 
 SUMMARIES = "SELECT ?s ?o { ?s <https://jido.ai/ontology#summary> ?o } ORDER BY ?o"
 TRIPLES = "CONSTRUCT WHERE { ?s <https://jido.ai/ontology#summary> ?o }"

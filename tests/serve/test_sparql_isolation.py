@@ -5,10 +5,10 @@ from conftest import intent
 from http_world import Client, running
 
 from jidomem.errors import Failed
-from jidomem.runtime.keyring import Keyring
+from jidomem.rdf.vocab import GRAPHS, ONTOLOGY_GRAPH, graph_iri
 from jidomem.runtime.settings import load, own_config
-from jidomem.serve.http import create_app
-from jidomem.vocab import GRAPHS, ONTOLOGY_GRAPH, graph_iri
+from jidomem.runtime.tokens import Keyring
+from jidomem.serve.app import create_app
 
 SECRET = "the launch is on Friday"
 ORIGIN = "https://yasgui.example.org"

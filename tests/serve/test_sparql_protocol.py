@@ -13,9 +13,9 @@ from rdflib.query import Result
 
 import jidomem
 from jidomem.errors import InvalidRequest
-from jidomem.serve.http import create_app
+from jidomem.rdf.vocab import ONTOLOGY_GRAPH, graph_iri, graphs_of
+from jidomem.serve.app import create_app
 from jidomem.serve.routes import ROUTES
-from jidomem.vocab import ONTOLOGY_GRAPH, graph_iri, graphs_of
 
 CONTEXT, CODEBASE, HISTORY = (graph_iri("p", name) for name in ("context", "codebase", "history"))
 OF_Q = graph_iri("q")

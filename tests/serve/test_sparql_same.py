@@ -19,11 +19,11 @@ from generated_sparql import GRAPHS, queries
 
 import jidomem
 from jidomem.errors import JidomemError
-from jidomem.query import FOREVER
-from jidomem.serve.http import create_app
-from jidomem.terms import line
-from jidomem.values import to_value
-from jidomem.vocab import BASE
+from jidomem.rdf.statements import to_value
+from jidomem.rdf.terms import ntriples_line
+from jidomem.rdf.vocab import BASE
+from jidomem.records.named_query import FOREVER
+from jidomem.serve.app import create_app
 
 GENERATED = 200
 #: Beside Python, or where that is borrowed from, beside the engine.
@@ -109,7 +109,7 @@ def native(memory, folder):
     data = folder / "all.nq"
     with data.open("w", encoding="utf-8") as file:
         for graph in GRAPHS:
-            file.writelines(f"{line(triple)[:-1]}<{graph}> .\n" for triple in memory.index.triples(graph))
+            file.writelines(f"{ntriples_line(triple)[:-1]}<{graph}> .\n" for triple in memory.index.triples(graph))
     subprocess.run([PROGRAM, "load", "-l", folder / "store", "-f", data], check=True, capture_output=True)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

@@ -3,8 +3,8 @@
 import pytest
 from conftest import decision, intent
 
-from jidomem.serve.curator.timeline import COUNT, FOUND
-from jidomem.serve.http import create_app
+from jidomem.extras.web.memory import COUNT, FOUND
+from jidomem.serve.app import create_app
 
 MANY = FOUND + 40
 

@@ -6,12 +6,12 @@ from urllib.parse import quote
 import pytest
 from conftest import decision, intent
 
-from jidomem.journal.files import Stream
-from jidomem.runtime import own
-from jidomem.runtime.keyring import Keyring, take_back
+from jidomem.journal.journal import Stream
+from jidomem.runtime import user_config
 from jidomem.runtime.settings import own_config
-from jidomem.serve import intents, standing
-from jidomem.serve.http import create_app
+from jidomem.runtime.tokens import Keyring, take_back
+from jidomem.serve import intents, server_state
+from jidomem.serve.app import create_app
 from jidomem.serve.routes import ROUTES
 
 SECRET_OF_Q = "the launch is on Friday"
@@ -81,7 +81,7 @@ def test_without_a_token_only_that_it_lives_and_is_ready_is_told_once_there_is_o
 
 
 def test_whether_it_is_ready_is_told_to_anybody_and_why_not_to_who_has_a_token(door, memory, monkeypatch):
-    monkeypatch.setattr(standing, "FRESH", 0)
+    monkeypatch.setattr(server_state, "FRESH", 0)
     assert door.anybody.get("/readyz").json["versions"].keys() == {"p", "q"}  # no token is needed yet
     ana, admin = door(), door("root", "admin", ("*",))
     (broken,) = (memory.settings.root / "projects" / "q" / "memory").glob("*.ttl")
@@ -102,7 +102,7 @@ def test_where_tokens_or_the_journal_cannot_be_read_it_is_not_ready_and_nobody_i
     own_config().chmod(0o644)
     unread = door.anybody.get("/readyz")
     own_config().chmod(0o600)
-    monkeypatch.setattr(standing, "FRESH", 0)
+    monkeypatch.setattr(server_state, "FRESH", 0)
     memory.journal.close("postgresql://db.internal/secret")
     away = door.anybody.get("/readyz")
 
@@ -112,13 +112,13 @@ def test_where_tokens_or_the_journal_cannot_be_read_it_is_not_ready_and_nobody_i
 
 def test_who_asks_without_pause_whether_it_is_ready_is_told_what_was_found_a_moment_ago(door, memory, monkeypatch):
     door()
-    monkeypatch.setattr(standing, "FRESH", 60)
-    monkeypatch.setattr(standing, "LASTS", 60)
+    monkeypatch.setattr(server_state, "FRESH", 60)
+    monkeypatch.setattr(server_state, "LASTS", 60)
     first = door.anybody.get("/readyz")
     memory.journal.close("elsewhere")
 
     again = door.anybody.get("/readyz")
-    monkeypatch.setattr(standing, "FRESH", 0)
+    monkeypatch.setattr(server_state, "FRESH", 0)
 
     assert (first.status_code, again.status_code, door.anybody.get("/readyz").status_code) == (200, 200, 503)
 
@@ -271,7 +271,7 @@ def test_a_curator_speaks_for_others_and_settles_what_an_agent_may_not(door, mem
 
 
 def test_a_role_in_the_journal_or_the_configuration_makes_no_curator_of_an_agents_token(door, memory):
-    from jidomem.authority import Change
+    from jidomem.records.policy import Change
 
     memory.writer.change_policy("p", [Change(agent="ana", grants="Administrator")])
 
@@ -411,4 +411,4 @@ def test_a_token_for_another_root_is_none_here(door, memory, tmp_path):
     answer = door.anybody.get("/projects/p", headers={"Authorization": f"Bearer {secret}"})
 
     assert answer.status_code == 401
-    assert len(own.read(own_config()).tokens) == 2
+    assert len(user_config.read(own_config()).tokens) == 2

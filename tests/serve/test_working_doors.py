@@ -9,16 +9,15 @@ from mcp.client.client import Client
 from mcp_types import Implementation
 
 import jidomem
-from jidomem.authority import Change
-from jidomem.read.sessions import session, sessions
-from jidomem.runtime.keyring import Keyring
+from jidomem.rdf.vocab import local_name
+from jidomem.read.reader import session, sessions
+from jidomem.records.policy import Change
 from jidomem.runtime.settings import own_config
-from jidomem.serve.desk import Desks
-from jidomem.serve.http import create_app
-from jidomem.serve.mcp import server
-from jidomem.serve.tools import TOOLS
-from jidomem.serve.work import SAID, WORKING
-from jidomem.vocab import local_name
+from jidomem.runtime.tokens import Keyring
+from jidomem.serve.app import create_app
+from jidomem.serve.mcp.client_session import ClientSessions
+from jidomem.serve.mcp.server import create_server
+from jidomem.serve.mcp.tools import SAID, TOOLS, WORKING
 
 PATH = "/projects/p/agents/ana/memory"
 TASK = {"do": "tasks_add", "text": "ask about the index", "id": "t1"}
@@ -117,7 +116,7 @@ def called(desks, *calls, name="Ana", tool="working", reads="memory://working"):
 
     async def main():
         who = Implementation(name=name, version="1")
-        async with Client(server(desks, (*TOOLS, WORKING, SAID)), mode="legacy", client_info=who) as client:
+        async with Client(create_server(desks, (*TOOLS, WORKING, SAID)), mode="legacy", client_info=who) as client:
             told = [await client.call_tool(tool, arguments) for arguments in calls]
             return told, (await client.read_resource(reads)).contents[0].text
 
@@ -126,7 +125,7 @@ def called(desks, *calls, name="Ana", tool="working", reads="memory://working"):
 
 def test_an_agent_changes_and_reads_over_mcp_what_it_holds(client, memory):
     (empty, changed, refused), text = called(
-        Desks(memory), {}, {"changes": [TASK, LANGUAGE]}, {"changes": [TASK], "expected_rev": 2}
+        ClientSessions(memory), {}, {"changes": [TASK, LANGUAGE]}, {"changes": [TASK], "expected_rev": 2}
     )
 
     held = {"rev": 2, "world": {"language": "en"}, "tasks": [{"id": "t1", "text": TASK["text"], "status": "open"}]}
@@ -135,7 +134,7 @@ def test_an_agent_changes_and_reads_over_mcp_what_it_holds(client, memory):
     assert refused.is_error
     assert refused.content[0].text.startswith("refused (invalid_argument): change 1: ")
     assert client.get(PATH).json["rev"] == 2
-    _, other = called(Desks(memory), name="ben")
+    _, other = called(ClientSessions(memory), name="ben")
     assert json.loads(other)["tasks"] == []
 
 
@@ -193,7 +192,7 @@ def test_an_agent_records_its_own_words_and_no_others(client, memory, token):
 
 
 def test_a_turn_told_over_mcp_is_of_the_session_in_which_its_client_remembers(memory):
-    desks = Desks(memory, session="s-7")
+    desks = ClientSessions(memory, session="s-7")
     (told, refused), text = called(
         desks,
         {"prompt": "which index?", "answer": "Oxigraph", "tools": [{"name": "search"}]},
@@ -209,7 +208,7 @@ def test_a_turn_told_over_mcp_is_of_the_session_in_which_its_client_remembers(me
 
 def test_a_session_that_begins_with_a_prompt_alone_is_opened_and_closed_by_the_agent_who_was_asked(memory):
     memory.writer.change_policy("p", [Change(agent="rita", grants="Curator")])
-    desks = Desks(memory)
+    desks = ClientSessions(memory)
     (told,), _ = called(desks, {"prompt": "which index?"}, tool="said")
 
     (opened,) = sessions(memory.reader, "p")

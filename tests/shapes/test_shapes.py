@@ -6,14 +6,15 @@ from pathlib import Path
 import pyoxigraph as ox
 import pytest
 
-from jidomem import resources, schema
-from jidomem.judge import EVERY_ITEM_IS_JUDGED, judge_graph
-from jidomem.terms import iri
-from jidomem.vocab import SHAPE, jido, local_name
+from jidomem.base import files
+from jidomem.rdf.terms import iri
+from jidomem.rdf.vocab import SHAPE, jido, local_name
+from jidomem.schema import ontology
+from jidomem.schema.shacl import EVERY_ITEM_IS_JUDGED, validate_graph
 
 CASES = Path(__file__).parent / "cases"
 SH = "http://www.w3.org/ns/shacl#"
-RULES = [quad for path in resources.shapes() for quad in ox.parse(path=str(path))]
+RULES = [quad for path in files.shape_files() for quad in ox.parse(path=str(path))]
 
 
 def of(name):
@@ -26,7 +27,7 @@ def triples(path):
 
 
 def broken(path, **options):
-    return {local_name(finding.shape) for finding in schema.load().judge(triples(path), **options)}
+    return {local_name(finding.shape) for finding in ontology.load().judge(triples(path), **options)}
 
 
 NAMES = sorted(local_name(shape) for shape, _ in of("message"))
@@ -73,7 +74,7 @@ def test_no_file_lacks_a_target_for_what_it_groups():
 
 
 def test_a_file_known_to_be_bad_fails_although_no_item_is_typed_memory_item():  # C108
-    found = schema.load().judge(triples(Path(__file__).parent / "known-bad.ttl"))
+    found = ontology.load().judge(triples(Path(__file__).parent / "known-bad.ttl"))
 
     by_item = {}
     for finding in found:
@@ -87,14 +88,14 @@ def test_the_same_file_passes_where_the_class_tree_is_not_in_view():
     """The trap itself: plain SHACL over data alone sees no instance of MemoryItem, so nothing is judged."""
     shapes = [(str(quad.subject), str(quad.predicate), str(quad.object)) for quad in RULES]
     fact = [row for row in triples(Path(__file__).parent / "known-bad.ttl") if row[0].endswith("/a>")]
-    assert judge_graph(fact, shapes) == []
+    assert validate_graph(fact, shapes) == []
 
 
 def test_an_item_of_an_undeclared_class_does_not_pass_unjudged():
     row = ("<https://jido.ai/memory/1>", "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>", "<urn:other:Thing>")
     typo = ("<urn:x>", row[1], "<https://jido.ai/ontology#Fcat>")
 
-    found = schema.load().judge([row, ("<https://jido.ai/memory/1>", "<urn:p>", '"x"'), typo])
+    found = ontology.load().judge([row, ("<https://jido.ai/memory/1>", "<urn:p>", '"x"'), typo])
 
     assert [(f.focus, f.shape) for f in found] == [
         ("<https://jido.ai/memory/1>", EVERY_ITEM_IS_JUDGED),
@@ -105,7 +106,7 @@ def test_an_item_of_an_undeclared_class_does_not_pass_unjudged():
 
 def test_in_check_severities_are_those_of_a_whole_memory_and_write_rules_are_left_out():
     stricter = (iri(SHAPE + "RootCauseExplainsAnError"), jido("checkSeverity"), iri(SH + "Violation"))
-    shipped = schema.load()
+    shipped = ontology.load()
     judge = replace(shipped, _rules=(*shipped.rules, stricter), _judges=[]).judge
     orphan = triples(CASES / "RootCauseExplainsAnError" / "violates.ttl")
 
@@ -122,12 +123,12 @@ def test_in_check_severities_are_those_of_a_whole_memory_and_write_rules_are_lef
      ("ItemHasOneSummary", "violation")],
 )  # fmt: skip
 def test_a_finding_carries_the_severity_its_rule_states(name, severity):
-    found = schema.load().judge(triples(CASES / name / "violates.ttl"))
+    found = ontology.load().judge(triples(CASES / name / "violates.ttl"))
     assert {finding.severity for finding in found} == {severity}
 
 
 def test_an_item_that_supersedes_itself_is_found():
-    found = schema.load().judge(
+    found = ontology.load().judge(
         [*triples(CASES / "ItemHasOneProject" / "conforms.ttl"),
          ("<https://jido.ai/memory/a>", "<https://jido.ai/ontology#supersededBy>", "<https://jido.ai/memory/a>")]
     )  # fmt: skip
@@ -141,5 +142,5 @@ def test_a_deleted_marker_and_an_alternative_satisfy_the_rules_of_every_item():
             (s, p, f"<https://jido.ai/ontology#{name}>" if p.endswith("#type>") else o) for s, p, o in conforming
         ]
         bare = [row for row in as_kind if row[1].endswith("#type>")]
-        assert schema.load().judge(as_kind) == []
-        assert len(schema.load().judge(bare)) == 6
+        assert ontology.load().judge(as_kind) == []
+        assert len(ontology.load().judge(bare)) == 6

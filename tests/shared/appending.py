@@ -6,7 +6,7 @@ from itertools import count
 
 from log_contract import ONE, commit
 
-from jidomem.shared.objects import ObjectLog
+from jidomem.extras.servers.object_log import ObjectLog
 
 if __name__ == "__main__":
     address, name = sys.argv[1:]

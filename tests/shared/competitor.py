@@ -13,7 +13,7 @@ from pathlib import Path
 
 import jidomem
 from jidomem.errors import Conflict
-from jidomem.shared.postgres import PostgresLog
+from jidomem.extras.servers.postgres_log import PostgresLog
 
 TOPICS = ("index", "store", "names", "dates", "errors")
 

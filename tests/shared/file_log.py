@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from threading import RLock
 from time import monotonic, sleep
 
+from jidomem.base.files import enable_wal
 from jidomem.errors import Failed, NotFound
-from jidomem.journal.files import Stream
-from jidomem.shared.log import Entry, File, Look, Reach, check_file
-from jidomem.wal import share
+from jidomem.extras.servers.log import File, LogEntry, Look, Reach, check_file
+from jidomem.journal.journal import Stream
 
 TABLES = """
 CREATE TABLE IF NOT EXISTS entries (project, stream, number, id, document, PRIMARY KEY (project, stream, number));
@@ -33,7 +33,7 @@ class FileLog:
         self.gone = False
         self._lock = RLock()
         self._store = sqlite3.connect(address, timeout=60, isolation_level=None, check_same_thread=False)
-        share(self._store, 60)
+        enable_wal(self._store, 60)
         self._store.execute("PRAGMA synchronous=OFF")
         self._store.executescript(TABLES)
 
@@ -66,13 +66,13 @@ class FileLog:
             life = store.execute("SELECT life FROM life").fetchone()[0]
             return Look({stream: _reach(store, stream) for stream in streams}, row[0] if row else None, life)
 
-    def read(self, stream: Stream, after: int = 0) -> Iterator[Entry]:
+    def read(self, stream: Stream, after: int = 0) -> Iterator[LogEntry]:
         with self._asking("read") as store:
             asked = (
                 "SELECT number, id, document FROM entries WHERE (project, stream) = (?, ?) AND number > ? ORDER BY 1"
             )
             rows = store.execute(asked, (stream.project, stream.name, after)).fetchall()
-        return (Entry(*row) for row in rows)
+        return (LogEntry(*row) for row in rows)
 
     def append(self, stream: Stream, number: int, commit: str, document: bytes, *, after: str = "") -> bool:
         with self._asking("append") as store:

@@ -13,8 +13,8 @@ sys.path.append(str(Path(__file__).parents[1]))
 from conftest import ToyEmbedder
 
 import jidomem
-from jidomem.index import batches
-from jidomem.shared import segments
+from jidomem.extras.servers import shared_vectors
+from jidomem.index import search_index
 
 
 class Fatal(ToyEmbedder):
@@ -28,5 +28,5 @@ class Fatal(ToyEmbedder):
 
 
 if __name__ == "__main__":
-    batches.MOST, segments.LEASE = 4, 1.0
+    search_index.MOST, shared_vectors.LEASE = 4, 1.0
     jidomem.open(sys.argv[1], project="p", embedder=Fatal()).embedding.embed("p")

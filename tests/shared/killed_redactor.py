@@ -11,8 +11,8 @@ from pathlib import Path
 
 from file_log import FileLog
 
-from jidomem.clock import Sources
-from jidomem.runtime.place import Shared
+from jidomem.base.clock import Sources
+from jidomem.runtime.location import SharedLocation
 from jidomem.runtime.root import Jidomem
 from jidomem.runtime.settings import Settings
 
@@ -37,7 +37,7 @@ def redact(home, log, item, writes):
     """Take out what *item* says."""
     fatal = Fatal(log)
     fatal.left = writes
-    memory = Jidomem(Settings(home, "p", "here"), Sources(), 10.0, None, Shared(fatal, "s3://as/if", home))
+    memory = Jidomem(Settings(home, "p", "here"), Sources(), 10.0, None, SharedLocation(fatal, "s3://as/if", home))
     fatal.left = writes  # whatever opening wrote
     memory.keeper.redact(memory.keeper.plan("p", item=item), agent="architect", reason="it is a secret")
     os._exit(0)

@@ -3,7 +3,7 @@
 A log that other processes can open by its address is tested so:
 
     class TestPostgresLog(LogContract, ProcessContract):
-        kind = "jidomem.shared.postgres:PostgresLog"
+        kind = "jidomem.extras.servers.postgres_log:PostgresLog"
 
         @pytest.fixture
         def address(self, server):
@@ -21,8 +21,8 @@ from pathlib import Path
 import pytest
 
 from jidomem.errors import InvalidRequest, NotFound, TooLarge
-from jidomem.journal.files import Stream
-from jidomem.shared.log import FILE_BYTES, Entry, Look, Reach
+from jidomem.extras.servers.log import FILE_BYTES, LogEntry, Look, Reach
+from jidomem.journal.journal import Stream
 
 ONE, TWO, OTHER = Stream("demo"), Stream("demo", "history"), Stream("other")
 CONTENDER = Path(__file__).parent / "contender.py"
@@ -42,7 +42,7 @@ def document(number: object) -> bytes:
 
 def fill(log, count, stream=ONE, first=1):
     """Append the entries *first* to *count* and return them."""
-    entries = [Entry(number, commit(number), document(number)) for number in range(first, count + 1)]
+    entries = [LogEntry(number, commit(number), document(number)) for number in range(first, count + 1)]
     for entry in entries:
         assert log.append(stream, entry.number, entry.commit, entry.document) is True
     return entries

@@ -11,19 +11,18 @@ from file_log import FileLog
 from journal_world import order_on
 
 import jidomem
-from jidomem import schema
-from jidomem.index import tail as limits
-from jidomem.index.clones import Clones
-from jidomem.index.oxigraph import OxigraphIndex
-from jidomem.index.tail import Tail
+from jidomem.extras.servers import checkpoints
+from jidomem.extras.servers.checkpoints import MAKING, NEWEST, PIECES, fetch, make
+from jidomem.extras.servers.journal import MirroredJournal
+from jidomem.extras.servers.transfer import FolderEnd, LogEnd, bring
+from jidomem.index import follower as limits
+from jidomem.index.follower import IndexFollower
+from jidomem.index.snapshots import Clones
+from jidomem.index.store import OxigraphIndex
 from jidomem.journal.commit import parse
-from jidomem.journal.files import Stream
-from jidomem.journal.redaction import leaves
-from jidomem.shared import checkpoints
-from jidomem.shared.checkpoints import MAKING, NEWEST, PIECES, fetch, make
-from jidomem.shared.ends import FolderEnd, LogEnd
-from jidomem.shared.mirror import MirroredJournal
-from jidomem.shared.moving import bring
+from jidomem.journal.journal import Stream
+from jidomem.journal.rewrite import leaves
+from jidomem.schema import ontology
 
 MEMORY = Stream("p")
 ORDERED = "the key is hunter2-hunter2"
@@ -35,7 +34,7 @@ class Server:
     def __init__(self, log: FileLog, home: Path) -> None:
         self.log, self.home = log, home
         self.journal = MirroredJournal(log, home)
-        self.tail = Tail(self.journal, OxigraphIndex(), Clones(home / "index"), schema.load([]).triples)
+        self.tail = IndexFollower(self.journal, OxigraphIndex(), Clones(home / "index"), ontology.load([]).triples)
 
     def holds(self) -> int:
         """How many triples it answers from, once it is level."""

@@ -13,17 +13,17 @@ from conftest import ToyEmbedder, intent
 from file_log import FileLog
 
 import jidomem
-from jidomem.clock import Sources
+from jidomem.base.clock import Sources
+from jidomem.base.words import digest
 from jidomem.errors import ModelUnavailable
-from jidomem.index import batches
-from jidomem.journal.files import Stream
-from jidomem.pieces import digest
-from jidomem.runtime.place import InFolder, Shared
+from jidomem.extras.servers import shared_vectors
+from jidomem.extras.servers.journal import MirroredJournal
+from jidomem.extras.servers.shared_vectors import LEASE, Listed, VectorSegments, discard, packed, unpacked
+from jidomem.index import search_index
+from jidomem.journal.journal import Stream
+from jidomem.runtime.location import InFolder, SharedLocation
 from jidomem.runtime.root import Jidomem
 from jidomem.runtime.settings import Settings
-from jidomem.shared import segments
-from jidomem.shared.mirror import MirroredJournal
-from jidomem.shared.segments import LEASE, Listed, Segments, discard, packed, unpacked
 from jidomem_cli.status import vectors_told
 
 P = Stream("p")
@@ -33,13 +33,15 @@ SECRET = "the okapi opens with swordfish"
 @pytest.fixture
 def opened(tmp_path, monkeypatch):
     """Open the one root of a test as the server of that name does, which has an embedder of its own."""
-    monkeypatch.setattr(batches, "MOST", 4)
+    monkeypatch.setattr(search_index, "MOST", 4)
     memories = []
 
     def opened(name, model="toy-1"):
         home = tmp_path / name
         home.mkdir(exist_ok=True)
-        place = Shared(FileLog(str(tmp_path / "log")), "s3://as/if", home)  # its working state is on this machine
+        place = SharedLocation(
+            FileLog(str(tmp_path / "log")), "s3://as/if", home
+        )  # its working state is on this machine
         memory = Jidomem(Settings(home, "p", "here"), Sources(), 10.0, ToyEmbedder(model), place)
         memories.append(memory)
         return memory
@@ -133,7 +135,7 @@ def test_one_server_makes_vectors_at_a_time_and_a_dead_one_is_not_waited_for_for
 
     assert level(there) == 5
     assert asked(there) == []
-    monkeypatch.setattr(segments, "time", lambda: 1e10)
+    monkeypatch.setattr(shared_vectors, "time", lambda: 1e10)
     assert level(there) == 0
     assert asked(here, there) == zebras(0, 9)
 
@@ -142,14 +144,14 @@ def test_a_turn_counts_where_the_clock_is_slow_and_one_that_would_never_end_does
     log = FileLog(str(tmp_path / "log"))
     for ahead, is_mine in ((LEASE / 2, False), (1e9, True)):
         log.put("vectors/p/memory/m/list.json", Listed((), "other", time() + LEASE + ahead).data, force=True)
-        each = Segments(log)
+        each = VectorSegments(log)
         each.listed(P, "m")
         assert each.turn(P, "m", "me") is is_mine
 
 
 def test_who_was_overtaken_lists_nothing_and_leaves_nothing(tmp_path):
     log = FileLog(str(tmp_path / "log"))
-    slow, quick = Segments(log), Segments(log)
+    slow, quick = VectorSegments(log), VectorSegments(log)
     slow.listed(P, "m")
     assert slow.turn(P, "m", "slow")
     now = Listed.of(log.get("vectors/p/memory/m/list.json"))
@@ -175,7 +177,7 @@ def test_a_server_whose_embedder_fails_gives_its_turn_to_another(opened):
 
 
 def test_small_segments_are_merged(opened, tmp_path, monkeypatch):
-    monkeypatch.setattr(segments, "MANY", 8)
+    monkeypatch.setattr(shared_vectors, "MANY", 8)
     log = FileLog(str(tmp_path / "log"))
     here, there = opened("here"), opened("there")
     for number in range(22):
@@ -259,7 +261,7 @@ def test_a_segment_that_is_not_what_its_name_says_is_not_believed(opened, harm):
         log.put(f"{folder}list.json", b'{"form": 1, "segments": 7}', force=True)
     elif harm == "another length":
         lying = packed([(known, b"x") for known, _ in unpacked(log.get(folder + name).data)])
-        other = Segments(log)
+        other = VectorSegments(log)
         other.listed(P, folder.split("/")[-2])
         other.turn(P, folder.split("/")[-2], "liar")
         log.remove([folder + name])
@@ -289,7 +291,7 @@ def test_vectors_that_were_thrown_away_on_one_machine_come_again_from_the_others
 def test_one_project_alone_is_discarded(tmp_path):
     log = FileLog(str(tmp_path / "log"))
     for project in ("p", "pq"):
-        each = Segments(log)
+        each = VectorSegments(log)
         each.listed(Stream(project), "m")
         each.turn(Stream(project), "m", "me")
         each.put(Stream(project), "m", "me", rows("a"), goes_on=False)
@@ -341,7 +343,7 @@ def test_a_machine_that_is_killed_as_it_makes_vectors_loses_its_turn_and_nothing
     )
     assert (killed.returncode, len(made := killed.stdout.splitlines())) == (-9, 4)
 
-    monkeypatch.setattr(segments, "LEASE", 1.0)
+    monkeypatch.setattr(shared_vectors, "LEASE", 1.0)
     while level(here):
         sleep(0.05)  # it is waited for, a second after its last sign
 
@@ -356,7 +358,7 @@ def test_reindex_says_that_another_server_makes_the_vectors_now(opened, tmp_path
     level(here)
     remember(here, *zebras(3, 5))
     log, model = here.place.log, next(iter(listed(here.place.log))).split("/")[3]
-    others = Segments(log)
+    others = VectorSegments(log)
     others.listed(P, model)
     assert others.turn(P, model, "another")
 

@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 import jidomem
-from jidomem.journal.files import Stream
+from jidomem.journal.journal import Stream
 
 COMPETITOR = Path(__file__).parent / "competitor.py"
 

@@ -9,13 +9,13 @@ import pytest
 from conftest import intent
 from file_log import FileLog
 
-from jidomem.clock import Sources
-from jidomem.govern.integrity import findings
-from jidomem.journal.files import Stream
-from jidomem.runtime.place import Shared
+from jidomem.base.clock import Sources
+from jidomem.check.journal_integrity import findings
+from jidomem.extras.servers.shared_vectors import Listed
+from jidomem.journal.journal import Stream
+from jidomem.runtime.location import SharedLocation
 from jidomem.runtime.root import Jidomem
 from jidomem.runtime.settings import Settings
-from jidomem.shared.segments import Listed
 
 REDACTOR = Path(__file__).parent / "killed_redactor.py"
 MEMORY = Stream("p")
@@ -30,7 +30,7 @@ def opened(folder, name):
     """Open the root whose log is in *folder* as that machine does."""
     home = folder / name
     home.mkdir(exist_ok=True)
-    place = Shared(FileLog(str(folder / "log")), "s3://as/if", home)
+    place = SharedLocation(FileLog(str(folder / "log")), "s3://as/if", home)
     return Jidomem(Settings(home, "p", "here"), Sources(), 10.0, None, place)
 
 

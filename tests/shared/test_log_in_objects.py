@@ -5,7 +5,7 @@ import os
 import pytest
 from log_contract import LogContract, ProcessContract
 
-from jidomem.shared.objects import ObjectLog
+from jidomem.extras.servers.object_log import ObjectLog
 
 
 def opened(address):

@@ -5,7 +5,7 @@ from log_contract import LogContract, ProcessContract
 
 
 class TestPostgresLog(LogContract, ProcessContract):
-    kind = "jidomem.shared.postgres:PostgresLog"
+    kind = "jidomem.extras.servers.postgres_log:PostgresLog"
 
     @pytest.fixture
     def address(self, postgres):

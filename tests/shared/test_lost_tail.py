@@ -5,13 +5,12 @@ import os
 import pytest
 from journal_world import STREAM, add, commit_on, ids
 
-from jidomem.journal.files import Moved
-from jidomem.shared import objects
-from jidomem.shared.bucket import Bucket
-from jidomem.shared.mirror import MirroredJournal
-from jidomem.shared.objects import ObjectLog
-from jidomem.shared.postgres import PostgresLog
-from jidomem.version import Version
+from jidomem.extras.servers import object_log
+from jidomem.extras.servers.journal import MirroredJournal
+from jidomem.extras.servers.object_log import Bucket, ObjectLog
+from jidomem.extras.servers.postgres_log import PostgresLog
+from jidomem.journal.journal import VersionMismatch
+from jidomem.records.intent import Version
 
 
 @pytest.fixture
@@ -60,7 +59,7 @@ def test_nothing_is_appended_to_an_end_that_is_another_since_it_was_looked_at(op
         taken = add(elsewhere, "other")
         answer = here.append(STREAM, version, commit_on(version, "late"))
 
-    assert isinstance(answer, Moved)
+    assert isinstance(answer, VersionMismatch)
     assert ids(opened("new").read(STREAM)) == ids([first, taken])
 
 
@@ -83,7 +82,7 @@ def test_a_bucket_in_which_an_older_state_was_restored_is_noticed_after_a_moment
     bucket, tmp_path, monkeypatch, is_as_long
 ):
     # C023
-    monkeypatch.setattr(objects, "BELIEVED", 0.0)
+    monkeypatch.setattr(object_log, "BELIEVED", 0.0)
     logs = [ObjectLog(bucket, os.environ) for _ in range(3)]
     here, elsewhere, new = (MirroredJournal(log, tmp_path / str(number)) for number, log in enumerate(logs))
     written = [add(here, "first"), add(here, "lost"), add(here, "gone")][:1]

@@ -10,10 +10,10 @@ from file_log import FileLog
 from journal_world import STREAM, add, commit_on, fact, ids, lying, order_on
 
 from jidomem.errors import Failed, InvalidRequest, JournalDamaged
-from jidomem.journal.files import Moved, Stream
-from jidomem.shared import copies
-from jidomem.shared.mirror import MirroredJournal
-from jidomem.version import Version
+from jidomem.extras.servers import checkpoints
+from jidomem.extras.servers.journal import MirroredJournal
+from jidomem.journal.journal import Stream, VersionMismatch
+from jidomem.records.intent import Version
 
 
 @pytest.fixture
@@ -90,7 +90,7 @@ def test_damage_that_a_reader_comes_upon_is_mended_while_the_process_lives(opene
 @pytest.mark.parametrize("text", [b"", b"{}", b"\0\0\0\0", b'{"length": 2}'])
 def test_a_copy_of_which_nobody_knows_how_far_it_reaches_is_fetched_anew(opened, tmp_path, text):
     written = ids([add(opened(), f"n{number}") for number in range(3)])
-    Path(copies.path_of(str(tmp_path / "here"), STREAM)).write_bytes(text)
+    Path(checkpoints.path_of(str(tmp_path / "here"), STREAM)).write_bytes(text)
     assert ids(opened().read(STREAM)) == written
 
 
@@ -159,12 +159,12 @@ def test_an_append_to_a_log_that_was_made_anew_writes_nothing(opened, place):
         with sqlite3.connect(place) as store:
             store.execute("DELETE FROM entries")
         answer = here.append(STREAM, version, commit_on(version, "late"))
-    assert answer == Moved(Version())
+    assert answer == VersionMismatch(Version())
     assert list(opened("elsewhere").read(STREAM)) == []
 
 
 def test_many_entries_come_as_packs_and_go_on_as_files(opened, monkeypatch):
-    monkeypatch.setattr(copies, "CHUNK", 10)
+    monkeypatch.setattr(checkpoints, "CHUNK", 10)
     written = [add(opened(), f"n{number}") for number in range(20)]
 
     there = opened("there")
@@ -178,7 +178,7 @@ def test_many_entries_come_as_packs_and_go_on_as_files(opened, monkeypatch):
 @pytest.mark.parametrize("mark", [b'"n4"', b"jido:parent <urn:jido:commit:", b"\n\n<urn:jido:commit:"])
 def test_a_spoiled_entry_of_the_log_comes_into_no_pack_of_the_copy(opened, place, monkeypatch, mark):
     # C027
-    monkeypatch.setattr(copies, "CHUNK", 10)
+    monkeypatch.setattr(checkpoints, "CHUNK", 10)
     written = [add(opened(), f"n{number}") for number in range(20)]
     turned = bytearray(written[4].data)
     turned[turned.index(mark) + len(mark) - (mark == b'"n4"') * 2] ^= 1
@@ -196,7 +196,7 @@ def test_a_spoiled_entry_of_the_log_comes_into_no_pack_of_the_copy(opened, place
 
 
 def test_a_pack_of_the_copy_that_is_not_what_was_written_is_refused_and_made_again(opened, monkeypatch):
-    monkeypatch.setattr(copies, "CHUNK", 10)
+    monkeypatch.setattr(checkpoints, "CHUNK", 10)
     written = [add(opened(), f"n{number}") for number in range(20)]
 
     with monkeypatch.context() as patched:
@@ -227,7 +227,7 @@ def test_a_stream_that_was_rewritten_is_fetched_anew_everywhere(opened):
 
 
 def _leaves(commit, summary):
-    from jidomem.journal.redaction import leaves
+    from jidomem.journal.rewrite import leaves
 
     return [leaf for triple, leaf in leaves(commit).items() if triple[2] == f'"{summary}"']
 
@@ -293,7 +293,7 @@ def test_a_store_that_is_gone_is_said_at_each_look_and_forgotten_once_it_is_back
 def test_a_copy_that_cannot_be_written_loses_no_commit_and_says_where_it_is(opened, tmp_path):
     here = opened()
     first = add(here, "first")
-    kept = Path(copies.path_of(str(tmp_path / "here"), STREAM))
+    kept = Path(checkpoints.path_of(str(tmp_path / "here"), STREAM))
     with here.turn(STREAM) as version:
         second = commit_on(version, "second")
         kept.with_name(f"{kept.name}.new").mkdir()  # where a disk that is full would refuse as well

@@ -17,15 +17,14 @@ from file_log import FileLog
 from journal_world import lying
 
 import jidomem
-from jidomem.clock import Sources
+from jidomem.base.clock import Sources
 from jidomem.errors import Failed, InvalidRequest, JournalDamaged, NotFound
-from jidomem.journal import sealing
-from jidomem.journal.files import FileJournal, Stream
-from jidomem.runtime.moving import backup, migrate, restore
-from jidomem.shared import filling
-from jidomem.shared.ends import FolderEnd, LogEnd
-from jidomem.shared.moving import bring
-from jidomem.shared.places import open_log
+from jidomem.extras.servers import journal
+from jidomem.extras.servers.addresses import open_log
+from jidomem.extras.servers.transfer import FolderEnd, LogEnd, bring
+from jidomem.journal import rewrite
+from jidomem.journal.journal import FileJournal, Stream
+from jidomem.runtime.move import backup, migrate, restore
 from jidomem_cli.main import cli
 
 MEMORY, HISTORY = Stream("p"), Stream("p", "history")
@@ -36,8 +35,8 @@ def own(tmp_path, monkeypatch):
     """A user's own configuration that is empty, and packs of two commits."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(filling, "COMMITS", 2)
-    monkeypatch.setattr(sealing, "COMMITS", 2)
+    monkeypatch.setattr(journal, "COMMITS", 2)
+    monkeypatch.setattr(rewrite, "COMMITS", 2)
 
 
 def opened(root, minutes=0):

@@ -12,7 +12,7 @@ import seaweed
 from log_contract import LONG, ONE, commit
 
 from jidomem.errors import Failed
-from jidomem.shared.objects import ObjectLog
+from jidomem.extras.servers.object_log import ObjectLog
 
 APPENDING = Path(__file__).parent / "appending.py"
 
@@ -103,7 +103,9 @@ def pair():
 
 
 def test_no_acknowledged_commit_is_lost_with_a_replica_nor_with_a_restart_of_the_store(pair, scale, monkeypatch):
-    monkeypatch.setattr("jidomem.shared.bucket.ANSWER", 2.0)  # a store that lacks a replica says nothing to a put
+    monkeypatch.setattr(
+        "jidomem.extras.servers.object_log.ANSWER", 2.0
+    )  # a store that lacks a replica says nothing to a put
     address = pair.address()
     load = Load(address)
     for _ in range(scale):

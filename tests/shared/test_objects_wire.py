@@ -13,12 +13,12 @@ from seaweed import SECRET
 from wire import LOST, PASS, UNANSWERED, Wire
 
 from jidomem.errors import Failed, InvalidRequest, JournalDamaged
-from jidomem.journal.files import NAMES, Stream
-from jidomem.journal.redaction import is_redacted, leaves, without
-from jidomem.shared.log import Reach
-from jidomem.shared.objects import ObjectLog
-from jidomem.version import Version
-from jidomem.vocab import jido
+from jidomem.extras.servers.log import Reach
+from jidomem.extras.servers.object_log import ObjectLog
+from jidomem.journal.journal import NAMES, Stream
+from jidomem.journal.rewrite import is_redacted, leaves, without
+from jidomem.rdf.vocab import jido
+from jidomem.records.intent import Version
 
 NOTHING = "http://127.0.0.1:1"
 NO_KEY = {"AWS_ACCESS_KEY_ID": None, "AWS_SECRET_ACCESS_KEY": None}
@@ -110,7 +110,7 @@ def test_a_store_that_cannot_be_used_says_why_and_what_to_look_at(opened, monkey
 
 
 def test_a_store_that_listens_and_never_answers_is_given_up(opened, monkeypatch):
-    monkeypatch.setattr("jidomem.shared.bucket.ANSWER", 0.1)
+    monkeypatch.setattr("jidomem.extras.servers.object_log.ANSWER", 0.1)
     with socket.create_server(("127.0.0.1", 0)) as deaf, pytest.raises(Failed, match="Timeout") as refused:
         opened(f"http://127.0.0.1:{deaf.getsockname()[1]}")
     assert refused.value.code == "store_unreachable"

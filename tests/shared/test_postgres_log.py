@@ -12,11 +12,11 @@ from log_contract import LONG, ONE, commit, document, fill
 from postgres_server import PASSWORD
 
 from jidomem.errors import Failed, InvalidRequest
-from jidomem.shared import postgres_address, postgres_ear, postgres_link, postgres_tables
-from jidomem.shared.log import Entry, Reach
-from jidomem.shared.postgres import PostgresLog
+from jidomem.extras.servers import postgres_connection, postgres_log
+from jidomem.extras.servers.log import LogEntry, Reach
+from jidomem.extras.servers.postgres_log import PostgresLog
 
-OPEN = "import sys; from jidomem.shared.postgres import PostgresLog; PostgresLog(sys.argv[1]).close()"
+OPEN = "import sys; from jidomem.extras.servers.postgres_log import PostgresLog; PostgresLog(sys.argv[1]).close()"
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def schema_of(address):
     ],
 )
 def test_an_address_is_shown_without_its_password(address, shown):
-    read = postgres_address.read(address)
+    read = postgres_connection.read(address)
     assert read.name == shown
     assert "s3" not in read.name + repr(read)
 
@@ -77,8 +77,8 @@ def test_what_is_no_address_is_refused_and_nothing_of_its_password_shown(address
 
 
 def test_several_hosts_are_asked_for_the_one_that_is_written_to():
-    assert postgres_address.read("postgresql://a,b/m").options["target_session_attrs"] == "read-write"
-    own = postgres_address.read("postgresql://a,b/m?target_session_attrs=any&connect_timeout=9").options
+    assert postgres_connection.read("postgresql://a,b/m").options["target_session_attrs"] == "read-write"
+    own = postgres_connection.read("postgresql://a,b/m?target_session_attrs=any&connect_timeout=9").options
     assert (own["target_session_attrs"], own["connect_timeout"]) == ("any", "9")
 
 
@@ -142,14 +142,14 @@ def test_tables_of_a_later_time_are_refused_by_name(postgres, log, address):
 
 def test_tables_of_an_earlier_time_are_brought_up_to_date(address, monkeypatch):
     with monkeypatch.context() as then:
-        then.setattr(postgres_tables, "STEPS", postgres_tables.STEPS[:1])
+        then.setattr(postgres_connection, "STEPS", postgres_connection.STEPS[:1])
         first = PostgresLog(address)
         written = fill(first, 3)
     now = PostgresLog(address)
     assert list(now.read(ONE)) == list(first.read(ONE)) == written
     with psycopg.connect(address.partition("?")[0]) as connection:
         (found,) = connection.execute(f"SELECT version FROM {schema_of(address)}.layout").fetchall()
-    assert found == (len(postgres_tables.STEPS),)
+    assert found == (len(postgres_connection.STEPS),)
     now.close()
     first.close()
 
@@ -187,7 +187,7 @@ def test_connections_that_were_lost_are_had_again(postgres, log):
 @pytest.mark.parametrize("reached", [True, False], ids=["kept", "not kept"])
 def test_an_append_whose_answer_was_lost_is_settled_and_kept_once(postgres, log, monkeypatch, reached):
     fill(log, 2)
-    execute, tries = postgres_link.Connection.execute, []
+    execute, tries = postgres_connection.Connection.execute, []
 
     def losing(self, query, *rest, **more):
         tries.append(query)
@@ -198,18 +198,18 @@ def test_an_append_whose_answer_was_lost_is_settled_and_kept_once(postgres, log,
         postgres.sql(f"SELECT pg_terminate_backend({self.info.backend_pid})")
         return execute(self, "SELECT 1")
 
-    monkeypatch.setattr(postgres_link.Connection, "execute", losing)
+    monkeypatch.setattr(postgres_connection.Connection, "execute", losing)
 
     assert log.append(ONE, 3, commit(3), document(3)) is True
 
     monkeypatch.undo()
     assert len(tries) > 1
-    assert list(log.read(ONE, 2)) == [Entry(3, commit(3), document(3))]
+    assert list(log.read(ONE, 2)) == [LogEntry(3, commit(3), document(3))]
 
 
 def test_an_append_that_cannot_be_settled_is_told_with_its_commit(postgres, address, monkeypatch):
     log = PostgresLog(address, wait=0.0)
-    execute = postgres_link.Connection.execute
+    execute = postgres_connection.Connection.execute
 
     def losing(self, query, *rest, **more):
         execute(self, query, *rest, **more)
@@ -217,7 +217,7 @@ def test_an_append_that_cannot_be_settled_is_told_with_its_commit(postgres, addr
         return execute(self, "SELECT 1")
 
     with monkeypatch.context() as lost:
-        lost.setattr(postgres_link.Connection, "execute", losing)
+        lost.setattr(postgres_connection.Connection, "execute", losing)
         with pytest.raises(Failed, match=commit(1)) as unknown:
             log.append(ONE, 1, commit(1), document(1))
 
@@ -230,7 +230,7 @@ def test_an_append_that_cannot_be_settled_is_told_with_its_commit(postgres, addr
 def test_a_server_that_does_not_answer_is_given_up_after_a_while(postgres, address, monkeypatch):
     log = PostgresLog(address, wait=0.0)
     fill(log, 1)
-    monkeypatch.setattr(postgres_link.Connection, "longest", 0.2)
+    monkeypatch.setattr(postgres_connection.Connection, "longest", 0.2)
     with psycopg.connect(postgres.url) as holding:
         holding.execute(f"LOCK {schema_of(address)}.commits")
         with pytest.raises(Failed, match=r"no answer for 0.2 s") as failure:
@@ -242,7 +242,7 @@ def test_a_server_that_does_not_answer_is_given_up_after_a_while(postgres, addre
 
 
 def test_an_append_that_nobody_waited_for_until_it_was_safe_is_not_acknowledged_by_that(postgres, log, monkeypatch):
-    execute, warned = postgres_link.Connection.execute, []
+    execute, warned = postgres_connection.Connection.execute, []
 
     def warning(self, query, *rest, **more):
         done = execute(self, query, *rest, **more)
@@ -250,7 +250,7 @@ def test_an_append_that_nobody_waited_for_until_it_was_safe_is_not_acknowledged_
             warned.append(execute(self, "DO $$ BEGIN RAISE WARNING 'canceling wait for replication'; END $$"))
         return done
 
-    monkeypatch.setattr(postgres_link.Connection, "execute", warning)
+    monkeypatch.setattr(postgres_connection.Connection, "execute", warning)
     asked = []
     monkeypatch.setattr(log, "_appended", lambda *given, of=log._appended: asked.append(1) or of(*given))
 
@@ -266,12 +266,12 @@ def test_more_threads_than_connections_take_turns(log, address):
         (found,) = connection.execute(
             "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'jidomem'"
         ).fetchall()
-    assert 0 < found[0] <= postgres_link.SIZE
+    assert 0 < found[0] <= postgres_connection.SIZE
 
 
 def test_many_entries_are_kept_together_or_not_at_all(log):
     written = fill(log, 2)
-    more = [Entry(number, commit(number), document(number)) for number in range(3, 60)]
+    more = [LogEntry(number, commit(number), document(number)) for number in range(3, 60)]
     rows = [(entry.commit, entry.document) for entry in more]
 
     assert log.append_many(ONE, 2, rows) is False
@@ -288,7 +288,7 @@ def test_many_entries_are_kept_together_or_not_at_all(log):
 
 
 def test_who_waits_hears_at_once_and_asks_seldom(log, address, monkeypatch):
-    monkeypatch.setattr(postgres_ear, "HEARD", LONG)
+    monkeypatch.setattr(postgres_log, "HEARD", LONG)
     other, heard = PostgresLog(address), []
     waiting = threading.Thread(target=lambda: heard.append(other.wait(ONE, Reach(), LONG * 5)), daemon=True)
     waiting.start()
@@ -313,7 +313,7 @@ def test_who_is_told_nothing_looks_by_itself(log, address, monkeypatch):
 
 
 def test_a_pooler_that_passes_nothing_on_is_found_out(log, address, monkeypatch):
-    monkeypatch.setattr(postgres_ear, "HEARD", 0.05)
+    monkeypatch.setattr(postgres_log, "HEARD", 0.05)
     other, number = PostgresLog(address), 0
     other.wait(ONE, Reach(), 0)
     while not other._ear._hears:

@@ -9,28 +9,26 @@ import pytest
 from conftest import START
 
 from jidomem.errors import Busy, Failed, InvalidRequest
-from jidomem.providers.kv import TABLES as KEY_VALUES
-from jidomem.runtime import agent, read_log
-from jidomem.runtime.guard_log import SHOWN, GuardLog
-from jidomem.runtime.memoryos import jobs, kept, notes
-from jidomem.runtime.read_log import TOLD, ReadLog
+from jidomem.extras.memoryos import jobs, storage
+from jidomem.extras.servers import postgres_state
+from jidomem.extras.servers.postgres_state import PostgresState, export_state, import_state
+from jidomem.providers.stores import TABLES as KEY_VALUES
+from jidomem.runtime import agent_memory, logs
+from jidomem.runtime.logs import SHOWN, TOLD, GuardLog, ReadLog
 from jidomem.runtime.state import State
-from jidomem.shared import postgres_state
-from jidomem.shared.postgres_copy import export_state, import_state
-from jidomem.shared.postgres_state import PostgresState
 
 PUT = "INSERT INTO key_values VALUES ('a', ?, ?) ON CONFLICT (namespace, key) DO UPDATE SET value = excluded.value"
 GET = "SELECT value FROM key_values WHERE key = ?"
 COUNT = f"""
 import sys
-from jidomem.shared.postgres_state import PostgresState
+from jidomem.extras.servers.postgres_state import PostgresState
 state = PostgresState(sys.argv[1])
 for _ in range(20):
     with state.changing() as store:
         row = store.execute({GET!r}, ("n",)).fetchone()
         store.execute({PUT!r}, ("n", str(int(row[0] if row else 0) + 1)))
 """
-ALL = agent.TABLES + kept.TABLES + notes.TABLES + jobs.TABLES + KEY_VALUES + read_log.TABLES
+ALL = agent_memory.TABLES + storage.TIER_TABLES + storage.NOTE_TABLES + jobs.TABLES + KEY_VALUES + logs.READ_LOG_TABLES
 
 
 @pytest.fixture

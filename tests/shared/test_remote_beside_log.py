@@ -8,9 +8,9 @@ from conftest import intent
 
 import jidomem
 from jidomem.errors import Failed
-from jidomem.index.remote_index import endpoint
-from jidomem.serve.http import create_app
-from jidomem.shared import places, root_files
+from jidomem.extras.servers import addresses
+from jidomem.extras.servers.remote_index import endpoint
+from jidomem.serve.app import create_app
 
 ASKED = "SELECT ?s { ?i <https://jido.ai/ontology#summary> ?s } ORDER BY ?s"
 TERMS = """\
@@ -91,8 +91,8 @@ def test_two_servers_answer_by_one_store_that_is_wiped_away_and_given_another_on
         assert said(there) == said(again) == ["b second", "c third"]
         assert (b"a first" in held(there), b"b second" in held(there)) == (False, True)
 
-        log = places.open_log(address, os.environ)
-        root_files.change(log, lambda now: {**now, "ontology/own.ttl": TERMS})
+        log = addresses.open_log(address, os.environ)
+        addresses.change(log, lambda now: {**now, "ontology/own.ttl": TERMS})
         log.close()
         below = "SELECT ?c { ?c <http://www.w3.org/2000/01/rdf-schema#subClassOf> <https://jido.ai/ontology#Fact> }"
         for memory in (there, again):

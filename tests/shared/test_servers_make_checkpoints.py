@@ -9,15 +9,15 @@ import pytest
 from conftest import intent
 
 import jidomem
-from jidomem.shared import places
-from jidomem.shared.checkpoints import NEWEST, fetch
+from jidomem.extras.servers import addresses
+from jidomem.extras.servers.checkpoints import NEWEST, fetch
 
 LONG = 60.0
 #: jidomem, to which little is much, and a moment is long.
 PROGRAM = """
-from jidomem.index import tail
-from jidomem.runtime import place
-from jidomem.shared import checkpoints
+from jidomem.index import follower as tail
+from jidomem.runtime import location as place
+from jidomem.extras.servers import checkpoints
 from jidomem_cli.main import main
 place.LOOK, checkpoints.FAR = 0.2, 0
 tail.LARGE = tail.MANY = tail.MUCH = 0
@@ -37,7 +37,7 @@ def test_a_server_makes_a_checkpoint_a_new_one_begins_with(verb, postgres, tmp_p
     environment = {**os.environ, "JIDOMEM_HOME": str(tmp_path / "first")}
 
     with subprocess.Popen(command, stdout=-1, stderr=subprocess.STDOUT, env=environment) as server:
-        log, end = places.open_log(address, os.environ), time.monotonic() + LONG
+        log, end = addresses.open_log(address, os.environ), time.monotonic() + LONG
         try:
             while log.get(NEWEST) is None and time.monotonic() < end and server.poll() is None:
                 time.sleep(0.05)

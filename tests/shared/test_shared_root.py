@@ -11,12 +11,12 @@ from click.testing import CliRunner
 from conftest import decision, files, intent
 
 import jidomem
-from jidomem.clock import Sources
+from jidomem.base.clock import Sources
 from jidomem.errors import Conflict, Failed, JournalDamaged, NotFound
-from jidomem.journal.files import Stream
-from jidomem.runtime import keyring
-from jidomem.shared import places
-from jidomem.shared.bucket import Bucket
+from jidomem.extras.servers import addresses
+from jidomem.extras.servers.object_log import Bucket
+from jidomem.journal.journal import Stream
+from jidomem.runtime import tokens
 from jidomem_cli.main import cli
 
 
@@ -145,7 +145,7 @@ def test_terms_that_are_accepted_at_once_on_two_machines_are_both_there(opened):
 
 @both
 def test_a_token_given_out_on_one_machine_is_believed_and_forgotten_on_all(opened, monkeypatch):
-    monkeypatch.setattr(keyring, "TOKENS_FOR", 0.0)
+    monkeypatch.setattr(tokens, "TOKENS_FOR", 0.0)
     here, there = opened("here").place.keyring(), opened("there").place.keyring()
     assert (here.asks(), there.asks()) == (False, False)
 
@@ -153,7 +153,7 @@ def test_a_token_given_out_on_one_machine_is_believed_and_forgotten_on_all(opene
 
     assert [ring.whose(secret) for ring in (here, there)] == [made, made]
     assert (there.asks(), there.tokens) == (True, (made,))
-    assert secret.encode() not in opened("else").place.log.get(keyring.TOKENS).data
+    assert secret.encode() not in opened("else").place.log.get(tokens.TOKENS).data
     assert there.take_back(made.id) == made
     assert (here.whose(secret), here.has(made), here.asks()) == (None, False, True)
     with pytest.raises(NotFound):
@@ -273,7 +273,7 @@ def test_a_home_that_holds_something_else_is_not_touched(address, tmp_path, monk
 
 
 def test_homes_tell_places_apart_and_not_how_they_are_reached(monkeypatch):
-    home = partial(places.home_of, environment={})
+    home = partial(addresses.home_of, environment={})
     assert home("postgresql://ana:x@db/team") == home("postgres://ben:y@DB/team/?sslmode=require")
     others = [home(f"postgresql://db/{rest}") for rest in ("team", "other", "team?schema=x", "team?host=there")]
     assert len(set(others)) == 4
@@ -281,9 +281,9 @@ def test_homes_tell_places_apart_and_not_how_they_are_reached(monkeypatch):
     assert home("postgresql:///team", environment={"PGHOST": "here"}) != home("postgresql:///team")
     assert home("postgresql://db/team", environment={"PGHOST": "here"}) == home("postgresql://db/team")
     assert home("postgresql://ana:x#y@db/team") == home("postgresql://ana:z#y@db/team")
-    stores = [places.home_of("s3://b/p", {"AWS_ENDPOINT_URL": f"http://{user}here"}) for user in ("", "ana:s3cret@")]
+    stores = [addresses.home_of("s3://b/p", {"AWS_ENDPOINT_URL": f"http://{user}here"}) for user in ("", "ana:s3cret@")]
     assert stores[0] == stores[1]
-    assert places.home_of("s3://b/p", {}) != places.home_of("s3://b/p", {"AWS_ENDPOINT_URL": "http://here"})
+    assert addresses.home_of("s3://b/p", {}) != addresses.home_of("s3://b/p", {"AWS_ENDPOINT_URL": "http://here"})
 
 
 def test_a_home_is_made_by_all_who_begin_with_it_at_once_for_one_root(tmp_path):
@@ -291,11 +291,11 @@ def test_a_home_is_made_by_all_who_begin_with_it_at_once_for_one_root(tmp_path):
     with ThreadPoolExecutor(8) as threads:
         for number in range(40):
             home = tmp_path / str(number)
-            for done in [threads.submit(places.claim, home, address, {}) for _ in range(8)]:
+            for done in [threads.submit(addresses.claim, home, address, {}) for _ in range(8)]:
                 done.result()
             assert [each.name for each in home.iterdir()] == ["copy-of"]
         made = tmp_path / "both"
-        asked = [threads.submit(places.claim, made, each, {}) for each in (address, other) * 4]
+        asked = [threads.submit(addresses.claim, made, each, {}) for each in (address, other) * 4]
     refused = [each.exception() is not None for each in asked]
     assert sum(refused) == 4
     assert refused[0] != refused[1]

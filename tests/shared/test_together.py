@@ -7,7 +7,7 @@ from queue import SimpleQueue
 import pytest
 
 from jidomem.errors import Failed
-from jidomem.shared.together import Together
+from jidomem.extras.servers.log import SingleFlight
 
 
 class Asked:
@@ -47,7 +47,7 @@ def waiting(together, pool, keys):
 
 def test_who_comes_while_one_is_on_its_way_shares_the_next_and_is_told_nothing_older(pool):
     place = Asked()
-    together = Together(place)
+    together = SingleFlight(place)
     first = begun(together, pool, place)
 
     others = waiting(together, pool, "abc")
@@ -61,7 +61,7 @@ def test_who_comes_while_one_is_on_its_way_shares_the_next_and_is_told_nothing_o
 
 def test_a_question_that_fails_fails_for_each_who_shares_it_and_for_nobody_after(pool):
     place = Asked()
-    together = Together(place)
+    together = SingleFlight(place)
     first = begun(together, pool, place)
     others = waiting(together, pool, "bc")
     failure = Failed("db did not answer", hint="look", code="store_unreachable")
@@ -80,7 +80,7 @@ def test_a_question_that_fails_fails_for_each_who_shares_it_and_for_nobody_after
 
 def test_who_shares_a_question_that_was_broken_off_asks_itself(pool):
     place = Asked()
-    together = Together(place)
+    together = SingleFlight(place)
     first = begun(together, pool, place)
     others = waiting(together, pool, "bc")
     for answer in ("so", KeyboardInterrupt(), "again"):
@@ -101,7 +101,7 @@ def test_many_threads_that_ask_again_and_again_never_hear_of_a_moment_before_the
         now[0] = next(moments)
         return dict.fromkeys(keys, now[0])
 
-    together = Together(ask)
+    together = SingleFlight(ask)
 
     def asked(_):
         before = now[0]

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import pytest
 
 from jidomem.errors import InvalidRequest
-from jidomem.spaces import Agent, Memory, apply_action_result, get, put, space_put, tasks_add, world, world_put
-from jidomem.spaces import Space as TheSpace
+from jidomem.working import Agent, Memory, apply_action_result, get, put, space_put, tasks_add, world, world_put
+from jidomem.working import Space as TheSpace
 
 START = put(
     Agent(),

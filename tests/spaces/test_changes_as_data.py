@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jidomem.errors import InvalidRequest, JidomemError, NotFound
-from jidomem.spaces import Memory
-from jidomem.spaces.changes import CHANGES, applied
+from jidomem.working import Memory
+from jidomem.working.memory import CHANGES, applied
 
 EMPTY = Memory(id="mem_1", created_at=0)
 HELD = (

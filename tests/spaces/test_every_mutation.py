@@ -4,9 +4,9 @@ import inspect
 
 import pytest
 
-from jidomem import spaces as package
+from jidomem import working as package
 from jidomem.errors import RevisionConflict
-from jidomem.spaces import Agent, Limits, Memory, Space, get, put
+from jidomem.working import Agent, Limits, Memory, Space, get, put
 
 BEFORE = (
     Memory.new(id="m", now=1_000)

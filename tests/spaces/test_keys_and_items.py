@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from jidomem.errors import InvalidRequest, NotFound
-from jidomem.spaces import (
+from jidomem.working import (
     Agent,
     Space,
     append_to_space,

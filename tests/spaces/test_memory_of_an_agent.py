@@ -9,9 +9,9 @@ from types import MappingProxyType, SimpleNamespace
 
 import pytest
 
-from jidomem import spaces
+from jidomem import working
 from jidomem.errors import InvalidRequest
-from jidomem.spaces import (
+from jidomem.working import (
     MEMORY_KEY,
     Agent,
     Memory,
@@ -81,12 +81,12 @@ def test_ensure_makes_a_memory_with_both_built_in_spaces_once():
 @pytest.mark.parametrize(
     "move",
     [
-        partial(spaces.ensure_space, name="log", default_data=[]),
-        partial(spaces.space_put, name="log", space=spaces.Space({})),
-        partial(spaces.limited, limits=spaces.Limits(max_spaces=3)),
-        partial(spaces.apply_action_result, result={"world": {"a": 1}}),
-        partial(spaces.world_put, key="a", value=1),
-        partial(spaces.tasks_add, text="ship"),
+        partial(working.ensure_space, name="log", default_data=[]),
+        partial(working.space_put, name="log", space=working.Space({})),
+        partial(working.limited, limits=working.Limits(max_spaces=3)),
+        partial(working.apply_action_result, result={"world": {"a": 1}}),
+        partial(working.world_put, key="a", value=1),
+        partial(working.tasks_add, text="ship"),
     ],
     ids=lambda move: move.func.__name__,
 )
@@ -239,12 +239,12 @@ class Fixed:
         (
             object(),
             "an agent has a mapping named state, and this object has not",
-            "use jidomem.spaces.Agent(state={...}), or give yours one",
+            "use jidomem.working.Agent(state={...}), or give yours one",
         ),
         (
             SimpleNamespace(state=[]),
             "an agent has a mapping named state, and this SimpleNamespace has not",
-            "use jidomem.spaces.Agent(state={...}), or give yours one",
+            "use jidomem.working.Agent(state={...}), or give yours one",
         ),
         (
             Fixed(),

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from jidomem.errors import InvalidRequest
-from jidomem.spaces import RESERVED_SPACES, Agent, Memory, Space, ensure, get
+from jidomem.working import RESERVED_SPACES, Agent, Memory, Space, ensure, get
 
 
 def test_a_memory_has_six_fields():

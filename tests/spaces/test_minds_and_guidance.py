@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from jidomem.spaces import WORLD_KEYS, get, is_list, is_map, tasks, tasks_open, world
+from jidomem.working import WORLD_KEYS, get, is_list, is_map, tasks, tasks_open, world
 
 PAGE = (Path(__file__).parents[2] / "docs" / "working-memory.md").read_text("utf-8")
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from jidomem import clock
+from jidomem.base import clock
 from jidomem.errors import InvalidRequest, NotFound, TooLarge
-from jidomem.spaces import (
+from jidomem.working import (
     Agent,
     Limits,
     Memory,

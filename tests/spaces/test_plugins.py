@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from jidomem.directive import MemoryDelete, MemoryQuery, MemoryUpsert, Signal, forget, recall
 from jidomem.errors import InvalidRequest
-from jidomem.spaces import (
+from jidomem.records.directive import MemoryDelete, MemoryQuery, MemoryUpsert, Signal, forget, recall
+from jidomem.working import (
     MEMORY_KEY,
     Agent,
     Thread,
@@ -20,8 +20,7 @@ from jidomem.spaces import (
     world_get,
     world_put,
 )
-from jidomem.spaces.plugin import MemoryPlugin, Mounted, mount
-from jidomem.spaces.rag import KEPT, RagPlugin
+from jidomem.working.thread import KEPT, MemoryPlugin, Mounted, RagPlugin, mount
 
 
 def answer(directive, result, status="ok", **more):

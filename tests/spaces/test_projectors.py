@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import pytest
 
-from jidomem.directive import MemoryUpsert, remember
 from jidomem.errors import InvalidRequest
-from jidomem.spaces import Memory, Thread
-from jidomem.spaces.projector import Schedule, SummaryProjector, project, shortened
+from jidomem.records.directive import MemoryUpsert, remember
+from jidomem.working import Memory, Thread
+from jidomem.working.thread import Schedule, SummaryProjector, project, shortened
 
 
 def thread_of(count, kind="message", thread=None):

@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from jidomem.errors import InvalidRequest
-from jidomem.spaces import Memory, Space, freeze, is_list, is_map, thaw
+from jidomem.working import Memory, Space, freeze, is_list, is_map, thaw
 
 
 def test_a_space_has_data_a_revision_and_metadata_and_nothing_else():

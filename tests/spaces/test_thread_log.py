@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from jidomem.errors import InvalidRequest
-from jidomem.spaces import THREAD_KEY, Agent, Thread, ThreadEntry, tasks_add, world_put
+from jidomem.working import THREAD_KEY, Agent, Thread, ThreadEntry, tasks_add, world_put
 
 
 def of(count):

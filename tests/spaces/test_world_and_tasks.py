@@ -4,10 +4,10 @@ import itertools
 
 import pytest
 
-from jidomem import spaces as package
-from jidomem import vocab
+from jidomem import working as package
 from jidomem.errors import InvalidRequest, NotFound
-from jidomem.spaces import (
+from jidomem.rdf import vocab
+from jidomem.working import (
     FACTS,
     POINTERS,
     SCRATCH,

@@ -7,12 +7,12 @@ from urllib.parse import unquote, urlparse
 
 import pytest
 
+from jidomem.check.rules import check_data
+from jidomem.check.sources import read
 from jidomem.errors import Failed, PolicyDenied
-from jidomem.govern.plain import check_data
-from jidomem.govern.sources import read
-from jidomem.judge import judge_graph
-from jidomem.terms import bare, iri
-from jidomem.vocab import RDF, local_name
+from jidomem.rdf.terms import iri, plain_value
+from jidomem.rdf.vocab import RDF, local_name
+from jidomem.schema.shacl import validate_graph
 
 SUITE = Path(__file__).parent / "shacl"
 MF, SHT = "http://www.w3.org/2001/sw/DataAccess/tests/test-manifest#", "http://www.w3.org/ns/shacl-test#"
@@ -49,7 +49,7 @@ def suite():
 
 
 def file_of(node):
-    return Path(unquote(urlparse(bare(node)).path))
+    return Path(unquote(urlparse(plain_value(node)).path))
 
 
 def compared(term):
@@ -68,7 +68,7 @@ def expected(graph, report):
     for result in graph.values(report, SH + "result"):
         focus, value = (compared(graph.value(result, SH + name)) for name in ("focusNode", "value"))
         path, severity = graph.value(result, SH + "resultPath"), graph.value(result, SH + "resultSeverity")
-        results[focus, single(path), value, local_name(bare(severity)).lower()] += 1
+        results[focus, single(path), value, local_name(plain_value(severity)).lower()] += 1
         shapes.add((focus, single(path), value, graph.value(result, SH + "sourceShape")))
     return results, {each for each in shapes if each[3].startswith("<")}
 
@@ -88,12 +88,12 @@ def test_a_report_is_the_one_the_suite_expects(graph, node):
         return
 
     results, of_shapes = expected(graph, result)
-    findings = judge_graph(Graph(data).triples, Graph(shapes).triples)
+    findings = validate_graph(Graph(data).triples, Graph(shapes).triples)
     actual = [(compared(each.focus), single(each.path), compared(each.value)) for each in findings]
 
     assert Counter((*key, each.severity) for key, each in zip(actual, findings, strict=True)) == results
     assert of_shapes <= {(*key, each.shape) for key, each in zip(actual, findings, strict=True)}
-    assert bool(check_data(*files).problems) == (bare(graph.value(result, SH + "conforms")) == "false")
+    assert bool(check_data(*files).problems) == (plain_value(graph.value(result, SH + "conforms")) == "false")
 
 
 def test_the_suite_is_whole_and_its_exceptions_are_documented():

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 import jidomem
 from jidomem import ContextManager, Promotion, create_memory
 from jidomem.errors import Conflict, InvalidRequest, JidomemError, NotFound
-from jidomem.spaces import Memory
-from jidomem.tiers.promotion import EXTENDED_RULES
-from jidomem.vocab import GUIDE_TYPES
+from jidomem.rdf.vocab import GUIDE_TYPES
+from jidomem.working import Memory
+from jidomem.working.tiers import EXTENDED_RULES
 
 JIDO = "https://jido.ai/ontology#"
 DECISION = {"type": "decision", "content": "Use Oxigraph", "rationale": "it embeds"}
@@ -701,7 +701,7 @@ def test_the_cycle_comes_every_minute_and_can_be_switched_off(opened, monkeypatc
         def set(self):
             pass
 
-    monkeypatch.setattr("jidomem.runtime.every.Event", Stopped)
+    monkeypatch.setattr("jidomem.base.clock.Event", Stopped)
     usual, never = ContextManager(opened, "s-1"), ContextManager(opened, "s-2", interval=None)
     usual.close()
     never.close()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from jidomem import ConversationBuffer
 from jidomem.errors import InvalidRequest
-from jidomem.tiers.conversation import Message, estimate
+from jidomem.working.tiers import Message, estimate
 
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from jidomem import Promotion, create_memory
 from jidomem.errors import InvalidRequest
-from jidomem.terms import Term
-from jidomem.tiers.promotion import BOOSTS, EXTENDED_RULES, RULES, TYPE_OF_CATEGORY, PromotionDecision, Rule
-from jidomem.vocab import CLASS_OF_TYPE, GUIDE_TYPES, WRITER_TYPES
+from jidomem.rdf.terms import Term
+from jidomem.rdf.vocab import CLASS_OF_TYPE, GUIDE_TYPES, WRITER_TYPES
+from jidomem.working.tiers import BOOSTS, EXTENDED_RULES, RULES, TYPE_OF_CATEGORY, PromotionDecision, Rule
 
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 TYPE, JIDO = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>", "https://jido.ai/ontology#"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from jidomem import ShortTerm
 from jidomem.errors import InvalidRequest, NotFound
-from jidomem.tiers.short import Stamped, surplus
+from jidomem.working.tiers import Stamped, surplus
 
 
 def filled(number, **options):

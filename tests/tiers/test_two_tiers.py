@@ -10,8 +10,8 @@ from conftest import fixed_sources
 
 import jidomem
 from jidomem import Promotion
-from jidomem.spaces import Memory
-from jidomem.tiers.promotion import EXTENDED_RULES
+from jidomem.working import Memory
+from jidomem.working.tiers import EXTENDED_RULES
 
 JIDO = "https://jido.ai/ontology#"
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from jidomem import create_memory
 from jidomem.errors import InvalidRequest
-from jidomem.intent import FIELDS, LIST_FIELDS
-from jidomem.tiers import renewal, value
+from jidomem.records.intent import FIELDS, LIST_FIELDS
+from jidomem.working import tiers
 
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 JIDO, STRING = "https://jido.ai/ontology#", "http://www.w3.org/2001/XMLSchema#string"
@@ -22,7 +22,7 @@ JSON = st.recursive(
 
 
 def fields(held, kind="fact", category="facts"):
-    return value.fields_of(value.item_of(held, session_id="s-1", now=NOW), kind, category)
+    return tiers.fields_of(tiers.item_of(held, session_id="s-1", now=NOW), kind, category)
 
 
 def extras(held):
@@ -31,21 +31,21 @@ def extras(held):
 
 def kept(key, held):
     """What a memory says of a promoted value: summary, explanation and the texts of jido:value."""
-    summary, explanation = value.told(value.item_of(held, session_id="s-1", now=NOW))
-    return summary, explanation, [said["@value"] for _, said in value.kept_value(key, held, summary, explanation)]
+    summary, explanation = tiers.told(tiers.item_of(held, session_id="s-1", now=NOW))
+    return summary, explanation, [said["@value"] for _, said in tiers.kept_value(key, held, summary, explanation)]
 
 
 def test_an_item_has_the_type_of_the_value_and_the_moment_and_source_of_the_session():
     # E085
-    plain = value.item_of("the build is slow", session_id="s-1", now=NOW)
-    typed = value.item_of({"type": "error", "content": "torn file", "rationale": "r"}, session_id="s-2", now=NOW)
-    other = value.item_of({"code": 7}, session_id="s-1", now=NOW)
+    plain = tiers.item_of("the build is slow", session_id="s-1", now=NOW)
+    typed = tiers.item_of({"type": "error", "content": "torn file", "rationale": "r"}, session_id="s-2", now=NOW)
+    other = tiers.item_of({"code": 7}, session_id="s-1", now=NOW)
 
     assert plain == {"type": "fact", "content": "the build is slow", "timestamp": NOW, "source": "session:s-1"}
     assert (typed["type"], typed["content"], typed["source"]) == ("error", "torn file", "session:s-2")
     assert (typed["timestamp"], typed["rationale"]) == (NOW, "r")
     assert (other["type"], other["content"]) == ("fact", {"code": 7})
-    assert value.item_of({"content": "  "}, session_id="s-1", now=NOW)["content"] == {"content": "  "}
+    assert tiers.item_of({"content": "  "}, session_id="s-1", now=NOW)["content"] == {"content": "  "}
 
 
 def test_a_mapping_says_the_fields_of_an_intent_by_their_names():
@@ -69,7 +69,7 @@ def test_a_mapping_says_the_fields_of_an_intent_by_their_names():
     }
 
 
-@pytest.mark.parametrize("name", value.FIELDS)
+@pytest.mark.parametrize("name", tiers.FIELDS)
 def test_each_field_of_an_intent_that_a_mapping_may_say_is_taken(name):
     assert name in FIELDS
     assert fields({"content": "c", name: "said"})[name] == (["said"] if name in LIST_FIELDS else "said")
@@ -131,7 +131,7 @@ def test_a_memory_made_by_its_type_keeps_its_moment_and_what_its_metadata_says()
     )
     later = datetime(2027, 1, 1, tzinfo=UTC)
 
-    said = value.fields_of(value.item_of(memory, session_id="s-1", now=later), "fact", "facts")
+    said = tiers.fields_of(tiers.item_of(memory, session_id="s-1", now=later), "fact", "facts")
 
     assert (said["confidence"], said["timestamp"]) == (0.8, "2026-11-21T08:00:00.000000Z")
     assert extras(memory) == [("category", "facts"), ("localId", "f-1"), ("context", "x"), ("verified", "true")]
@@ -148,7 +148,7 @@ def test_a_memory_made_by_its_type_keeps_its_moment_and_what_its_metadata_says()
     ],
 )
 def test_the_first_line_of_a_content_is_its_summary_and_the_rest_explains_it(content, explanation, told):
-    assert value.told({"content": content, "detailed_explanation": explanation}) == told
+    assert tiers.told({"content": content, "detailed_explanation": explanation}) == told
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -156,7 +156,7 @@ def test_the_first_line_of_a_content_is_its_summary_and_the_rest_explains_it(con
 def test_a_value_comes_back_as_it_was_whatever_it_was(key, held):
     # E093
     summary, explanation, values = kept(key, held)
-    found = value.given_back(key, values, summary, explanation)
+    found = tiers.given_back(key, values, summary, explanation)
     assert found == held
     assert repr(found) == repr(held) or not isinstance(held, (int, float, str, type(None)))
 
@@ -165,12 +165,12 @@ def test_a_value_comes_back_as_it_was_whatever_it_was(key, held):
 @given(JSON)
 def test_a_value_is_converted_once_and_always_to_the_same_text(held):
     # E093
-    text = value.text_of(held)
+    text = tiers.text_of(held)
     assert text == (held.strip() if isinstance(held, str) else text)
-    assert value.text_of(text) == text.strip()
+    assert tiers.text_of(text) == text.strip()
     if isinstance(held, dict):
         assert json.loads(text) == held
-        assert value.text_of(dict(reversed(held.items()))) == text
+        assert tiers.text_of(dict(reversed(held.items()))) == text
         assert json.dumps(held, ensure_ascii=False, sort_keys=True) == text
 
 
@@ -192,10 +192,10 @@ def test_a_value_is_converted_once_and_always_to_the_same_text(held):
 def test_what_json_does_not_give_back_as_it_was_is_refused_by_its_place(held, words):
     # E093
     with pytest.raises(InvalidRequest, match=words) as refusal:
-        value.text_of(held)
+        tiers.text_of(held)
     assert refusal.value.hint
     with pytest.raises(InvalidRequest):
-        value.kept_value("k", held, "s", None)
+        tiers.kept_value("k", held, "s", None)
 
 
 def test_what_is_nested_too_deeply_is_refused():
@@ -203,7 +203,7 @@ def test_what_is_nested_too_deeply_is_refused():
     for _ in range(100_000):
         held = [held]
     with pytest.raises(InvalidRequest, match="nested too deep"):
-        value.text_of(held)
+        tiers.text_of(held)
 
 
 def test_a_text_that_its_content_gives_back_is_not_kept_twice():
@@ -211,14 +211,14 @@ def test_a_text_that_its_content_gives_back_is_not_kept_twice():
     assert kept("k", "one\ntwo")[2] == []
     assert kept("k", " spaces ") == ("spaces", None, ['["k", " spaces "]'])
     assert kept("k", {"content": "é"}) == ("é", None, ['["k", {"content": "\\u00e9"}]'])
-    assert value.kept_value("k", "a", "a", "why") == []
-    assert value.kept_value("k", "A", "a", None) == [[JIDO + "value", {"@value": '["k", "A"]', "@type": STRING}]]
+    assert tiers.kept_value("k", "a", "a", "why") == []
+    assert tiers.kept_value("k", "A", "a", None) == [[JIDO + "value", {"@value": '["k", "A"]', "@type": STRING}]]
 
 
 def test_a_memory_made_by_its_type_is_kept_as_the_mapping_of_its_fields():
     memory = create_memory("fact", "c", {"timestamp": NOW, "metadata": {"id": "f-1"}})
     (text,) = kept("k", memory)[2]
-    assert value.pair(text) == (
+    assert tiers.pair(text) == (
         "k",
         {"type": "fact", "content": "c", "timestamp": "2026-11-21T08:00:00.000000Z", "confidence": 0.5,
          "source": "system", "verified": False, "metadata": {"id": "f-1"}},
@@ -228,16 +228,16 @@ def test_a_memory_made_by_its_type_is_kept_as_the_mapping_of_its_fields():
 def test_what_somebody_said_since_is_given_in_the_place_of_the_value():
     _, _, values = kept("k", {"content": "old", "n": 1})
 
-    assert value.given_back("k", values, "old", None) == {"content": "old", "n": 1}
-    assert value.given_back("k", values, "old", "explained since") == {"content": "old", "n": 1}
-    assert value.given_back("k", values, "new", None) == "new"
-    assert value.given_back("other", values, "old", "why") == "old"
+    assert tiers.given_back("k", values, "old", None) == {"content": "old", "n": 1}
+    assert tiers.given_back("k", values, "old", "explained since") == {"content": "old", "n": 1}
+    assert tiers.given_back("k", values, "new", None) == "new"
+    assert tiers.given_back("other", values, "old", "why") == "old"
     lines = kept("k", {"content": "one\ntwo"})
-    assert value.given_back("k", lines[2], "one", "one\nthree") == "one\nthree"
-    assert value.given_back("k", lines[2], "One", "One\n two") == {"content": "one\ntwo"}
+    assert tiers.given_back("k", lines[2], "one", "one\nthree") == "one\nthree"
+    assert tiers.given_back("k", lines[2], "One", "One\n two") == {"content": "one\ntwo"}
     explained = kept("k", {"content": "one", "detailed_explanation": "why"})
     assert explained[:2] == ("one", "why")
-    assert value.given_back("k", explained[2], "one", "because") == {"content": "one", "detailed_explanation": "why"}
+    assert tiers.given_back("k", explained[2], "one", "because") == {"content": "one", "detailed_explanation": "why"}
 
 
 @pytest.mark.parametrize(
@@ -249,19 +249,19 @@ def test_what_somebody_said_since_is_given_in_the_place_of_the_value():
     ],
 )  # fmt: skip
 def test_the_content_is_all_lines_where_the_summary_is_the_first(summary, explanation, core):
-    assert value.core(summary, explanation) == core
+    assert tiers.core(summary, explanation) == core
 
 
 def test_the_content_of_a_memory_is_its_summary_and_what_explains_it():
-    assert value.content_of("one", None) == "one"
-    assert value.content_of("one", "why") == "one\nwhy"
-    assert value.content_of("one", "one\ntwo") == "one\ntwo"
+    assert tiers.content_of("one", None) == "one"
+    assert tiers.content_of("one", "why") == "one\nwhy"
+    assert tiers.content_of("one", "one\ntwo") == "one\ntwo"
 
 
 @pytest.mark.parametrize("text", ["{", "[1, 2]", '["k"]', '["k", 1, 2]', '"ab"', '{"k": 1}', "[NaN, 1]", '["k", NaN]'])
 def test_what_somebody_else_wrote_in_the_place_of_a_value_is_passed_over(text):
-    assert value.pair(text) is None
-    assert value.given_back("k", [text, '["k", {"content": "s"}]'], "s", None) == {"content": "s"}
+    assert tiers.pair(text) is None
+    assert tiers.given_back("k", [text, '["k", {"content": "s"}]'], "s", None) == {"content": "s"}
 
 
 def old(**said):
@@ -269,20 +269,20 @@ def old(**said):
 
 
 def new(*more, **said):
-    triples = [value.extra(value.KEY, "k"), value.extra(value.CATEGORY, "facts"), *more]
+    triples = [tiers.extra(tiers.KEY, "k"), tiers.extra(tiers.CATEGORY, "facts"), *more]
     return {"type": "fact", "summary": "s", "timestamp": "2027-01-01T00:00:00Z", "extra_triples": triples, **said}
 
 
 def test_what_a_memory_says_already_is_no_change():
     known = old(extra_triples=new()["extra_triples"][::-1], topic="t", timestamp="2026-01-01T00:00:00Z")
-    assert renewal.changes(new(), known) == {}
-    assert renewal.changes(new(topic="t"), known) == {}
+    assert tiers.changes(new(), known) == {}
+    assert tiers.changes(new(topic="t"), known) == {}
 
 
 def test_what_is_new_is_set_and_what_is_not_spoken_of_stays():
-    theirs = [value.extra(value.KEY, "other"), value.extra(JIDO + "localId", "f-1"), value.extra(value.CATEGORY, "x")]
+    theirs = [tiers.extra(tiers.KEY, "other"), tiers.extra(JIDO + "localId", "f-1"), tiers.extra(tiers.CATEGORY, "x")]
 
-    changed = renewal.changes(new(topic="t", evidence=["b", "a"]), old(extra_triples=theirs, evidence=["a"], topic="u"))
+    changed = tiers.changes(new(topic="t", evidence=["b", "a"]), old(extra_triples=theirs, evidence=["a"], topic="u"))
 
     assert set(changed) == {"topic", "evidence", "extra_triples"}
     assert (changed["topic"], changed["evidence"]) == ("t", ["a", "b"])
@@ -290,34 +290,34 @@ def test_what_is_new_is_set_and_what_is_not_spoken_of_stays():
 
 
 def test_a_value_takes_the_place_of_the_one_of_its_key_alone():
-    mine = value.extra(value.VALUE, '["k", {"content": "s", "n": 2}]')
-    theirs = [value.extra(value.VALUE, '["k", {"content": "s", "n": 1}]'), value.extra(value.VALUE, '["o", " s"]')]
+    mine = tiers.extra(tiers.VALUE, '["k", {"content": "s", "n": 2}]')
+    theirs = [tiers.extra(tiers.VALUE, '["k", {"content": "s", "n": 1}]'), tiers.extra(tiers.VALUE, '["o", " s"]')]
 
-    changed = renewal.changes(new(mine), old(extra_triples=[*new()["extra_triples"], *theirs]))
+    changed = tiers.changes(new(mine), old(extra_triples=[*new()["extra_triples"], *theirs]))
 
     assert changed == {"extra_triples": [*new(mine)["extra_triples"], theirs[1]]}
 
 
 def test_that_a_person_verified_it_stays_unless_it_is_said_again():
-    verified = value.extra(value.VERIFIED, "true", "boolean")
+    verified = tiers.extra(tiers.VERIFIED, "true", "boolean")
     known = old(extra_triples=[*new()["extra_triples"], verified])
-    assert renewal.changes(new(), known) == {}
-    assert renewal.changes(new(verified), known) == {}
-    assert renewal.changes(new(verified), old(extra_triples=new()["extra_triples"])) == {
+    assert tiers.changes(new(), known) == {}
+    assert tiers.changes(new(verified), known) == {}
+    assert tiers.changes(new(verified), old(extra_triples=new()["extra_triples"])) == {
         "extra_triples": new(verified)["extra_triples"]
     }
 
 
 def test_a_memory_loses_one_of_its_keys_with_the_value_of_it():
     theirs = [
-        value.extra(value.KEY, "k"), value.extra(value.KEY, "o"), value.extra(value.VALUE, '["k", 1]'),
-        value.extra(value.VALUE, '["o", 1]'), value.extra(JIDO + "context", "k"), [JIDO + "relatedError", {"@id": "k"}],
-        value.extra(JIDO + "context", '["k", 1]'),
+        tiers.extra(tiers.KEY, "k"), tiers.extra(tiers.KEY, "o"), tiers.extra(tiers.VALUE, '["k", 1]'),
+        tiers.extra(tiers.VALUE, '["o", 1]'), tiers.extra(JIDO + "context", "k"), [JIDO + "relatedError", {"@id": "k"}],
+        tiers.extra(JIDO + "context", '["k", 1]'),
     ]  # fmt: skip
     known = old(extra_triples=theirs)
-    assert renewal.keys_of(known) == ["k", "o"]
-    assert renewal.without("k", known) == {"extra_triples": [theirs[1], *theirs[3:]]}
-    assert renewal.keys_of({}) == []
+    assert tiers.keys_of(known) == ["k", "o"]
+    assert tiers.without("k", known) == {"extra_triples": [theirs[1], *theirs[3:]]}
+    assert tiers.keys_of({}) == []
 
 
 def test_a_value_that_changes_while_it_is_read_is_refused():
@@ -328,5 +328,5 @@ def test_a_value_that_changes_while_it_is_read_is_refused():
                 yield pair
 
     with pytest.raises(InvalidRequest, match="the value changed while it was read") as refusal:
-        value.text_of(Growing(a=1))
+        tiers.text_of(Growing(a=1))
     assert refusal.value.hint == "store a copy of it"

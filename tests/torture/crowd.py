@@ -10,7 +10,7 @@ from pathlib import Path
 from threading import Thread
 
 import jidomem
-from jidomem.index import oxigraph, tail
+from jidomem.index import follower, store
 
 SMALL = {"LARGE": 20_000, "MANY": 5, "MUCH": 30_000, "OUTGROWN": 3_000, "WAITING": 20_000}
 
@@ -34,8 +34,8 @@ def rebuild(memory, end):
 
 def main(root, seconds):
     for name, value in SMALL.items():
-        setattr(tail, name, value)
-    oxigraph.BULK, oxigraph.HELD = 3_000, 20_000
+        setattr(follower, name, value)
+    store.BULK, store.HELD = 3_000, 20_000
     end, seen = time.monotonic() + float(seconds), []
     with jidomem.open(Path(root)) as memory, jidomem.open(Path(root)) as other:
         memory.writer.remember("p", "the first")

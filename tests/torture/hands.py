@@ -10,7 +10,7 @@ from pathlib import Path
 
 import jidomem
 from jidomem.errors import Busy
-from jidomem.journal.files import FileJournal, Stream
+from jidomem.journal.journal import FileJournal, Stream
 
 
 def seal(root):

@@ -8,8 +8,8 @@ from itertools import count
 from time import sleep
 
 from jidomem.errors import Failed
-from jidomem.journal.files import Stream
-from jidomem.shared.postgres import PostgresLog
+from jidomem.extras.servers.postgres_log import PostgresLog
+from jidomem.journal.journal import Stream
 
 STREAM = Stream("p")
 

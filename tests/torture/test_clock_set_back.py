@@ -8,7 +8,7 @@ import pytest
 from conftest import START, fixed_sources, intent
 
 import jidomem
-from jidomem.journal.files import Stream
+from jidomem.journal.journal import Stream
 
 
 def test_recorded_times_go_on_though_the_clock_is_set_back(tmp_path):

@@ -9,7 +9,7 @@ from conftest import files, intent
 
 import jidomem
 from jidomem import JidomemError
-from jidomem.journal.files import Stream
+from jidomem.journal.journal import Stream
 
 STREAM = Stream("p")
 

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import jidomem
-from jidomem.vocab import graph_iri, jido
+from jidomem.rdf.vocab import graph_iri, jido
 
 PAIRS = Path(__file__).with_name("pairs.py")
 COMMITS = 60

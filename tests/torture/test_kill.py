@@ -10,8 +10,8 @@ import pytest
 from submitter import proposal
 
 import jidomem
-from jidomem.journal.files import Stream
-from jidomem.vocab import graph_iri, jido
+from jidomem.journal.journal import Stream
+from jidomem.rdf.vocab import graph_iri, jido
 
 SCRIPT = Path(__file__).with_name("submitter.py")
 HANDS = Path(__file__).with_name("hands.py")

@@ -13,9 +13,9 @@ import postgres_server
 import pytest
 
 import jidomem
-from jidomem.journal.files import Stream
-from jidomem.shared.postgres import PostgresLog
-from jidomem.vocab import graph_iri, jido
+from jidomem.extras.servers.postgres_log import PostgresLog
+from jidomem.journal.journal import Stream
+from jidomem.rdf.vocab import graph_iri, jido
 
 SCRIPT, SUBMITTER = (Path(__file__).with_name(f"{name}.py") for name in ("log_appender", "submitter"))
 STREAM = Stream("p")

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from power import Recorder, every_image, put, same_place
 
-from jidomem import terms, vocab
 from jidomem.errors import JidomemError
-from jidomem.journal import disk, sealing
+from jidomem.journal import disk, rewrite
 from jidomem.journal.commit import build
-from jidomem.journal.files import FileJournal, Moved, Stream
-from jidomem.journal.redaction import leaves, without
+from jidomem.journal.journal import FileJournal, Stream, VersionMismatch
+from jidomem.journal.rewrite import leaves, without
+from jidomem.rdf import terms, vocab
 
 STREAM = Stream("p")
 SOURCE = Path(disk.__file__).parent
@@ -53,7 +53,7 @@ class Run:
 
     def _append(self, journal, commit):
         self.forms[commit.id] = {commit.data}
-        assert not isinstance(journal.append(STREAM, journal.head(STREAM), commit), Moved)
+        assert not isinstance(journal.append(STREAM, journal.head(STREAM), commit), VersionMismatch)
         self.recorder.told(commit.id)
 
     def _run(self, patched):
@@ -87,7 +87,7 @@ class Run:
 
     def _sealed(self, journal, patched):
         """Packs take the place of files; one sealer dies before they went, and another takes them away."""
-        patched.setattr(sealing, "COMMITS", 4)
+        patched.setattr(rewrite, "COMMITS", 4)
         assert journal.seal(STREAM) == 6
         for number in range(3):
             self._append(journal, commit_on(journal.head(STREAM), f"m{number}"))
@@ -217,7 +217,7 @@ def test_every_flush_in_the_source_is_made_in_the_run(run):
         f"{path.name}:{node.lineno}"
         for path in SOURCE.glob("*.py")
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
-        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("disk.fsync", "disk.flush")
+        if isinstance(node, ast.Call) and ast.unparse(node.func).removeprefix("disk.") in ("fsync", "flush")
     }
     assert {call.site for call in run.log if call.kind == "flush"} == written
 

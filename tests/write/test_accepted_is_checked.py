@@ -11,18 +11,18 @@ from writing import refusal
 
 import jidomem
 from jidomem import IntentRefused, JidomemError
-from jidomem.govern.check import check_project
-from jidomem.intent import EXTRA_PROPERTIES, LIST_FIELDS
-from jidomem.intent import FIELDS as INTENT_FIELDS
-from jidomem.schema import load
-from jidomem.terms import bare
-from jidomem.vocab import CLASS_OF_TYPE, ERROR_STATUS, SCOPE, SEVERITY, TASK_STATUS, TYPE_ALIASES
+from jidomem.check.check import check_project
+from jidomem.rdf.terms import plain_value
+from jidomem.rdf.vocab import CLASS_OF_TYPE, ERROR_STATUS, SCOPE, SEVERITY, TASK_STATUS, TYPE_ALIASES
+from jidomem.records.intent import EXTRA_PROPERTIES, LIST_FIELDS
+from jidomem.records.intent import FIELDS as INTENT_FIELDS
+from jidomem.schema.ontology import load
 from jidomem.write.validate import ONLY_FOR
 
 SCHEMA = load()
 EXAMPLE = "https://example.org/"
-PROPERTIES = sorted(map(bare, SCHEMA.properties))
-CLASSES, INDIVIDUALS = sorted(map(bare, SCHEMA.classes)), sorted(map(bare, SCHEMA.individuals))
+PROPERTIES = sorted(map(plain_value, SCHEMA.properties))
+CLASSES, INDIVIDUALS = sorted(map(plain_value, SCHEMA.classes)), sorted(map(plain_value, SCHEMA.individuals))
 subjects = st.sampled_from(["this", EXAMPLE + "x", EXAMPLE + "y", "urn:x:1", "https://jido.ai/agents/ana"])
 OWL = "http://www.w3.org/2002/07/owl#"
 foreign = st.sampled_from(

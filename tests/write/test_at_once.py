@@ -7,10 +7,10 @@ from writing import GRAPH, held, open_with, refusal, said
 
 import jidomem
 from jidomem.errors import Conflict, IdempotencyMismatch, JidomemError
-from jidomem.index.answers import Solutions
-from jidomem.journal.files import Stream
-from jidomem.terms import iri
-from jidomem.vocab import LABEL, jido
+from jidomem.index.results import Solutions
+from jidomem.journal.journal import Stream
+from jidomem.rdf.terms import iri
+from jidomem.rdf.vocab import LABEL, jido
 
 SUMMARIES = f"SELECT ?s {{ ?i {jido('summary')} ?s }}"
 SUMMARY = '"the build needs Rust 1.80"'
@@ -105,7 +105,7 @@ def test_descriptions_are_known_to_the_intents_after_them_in_every_stream(memory
 
 
 def test_what_is_known_is_given_up_when_it_is_much_and_nothing_is_missed_then(memory, monkeypatch):
-    monkeypatch.setattr("jidomem.write.line.VIEW_TRIPLES", 60)
+    monkeypatch.setattr("jidomem.write.group_commit.VIEW_TRIPLES", 60)
     first = memory.writer.submit_intent("p", decision(topic="store"))
     for number in range(12):
         memory.writer.submit_intent("p", intent(summary=f"fact {number}"))

@@ -4,10 +4,10 @@ import pytest
 from writing import MEMORY, refusal
 
 from jidomem import MemoryUpdateIntent
-from jidomem.terms import iri
-from jidomem.vocab import TYPE, jido
-from jidomem.write.promotion import borne_out
-from jidomem.write.view import View
+from jidomem.rdf.terms import iri
+from jidomem.rdf.vocab import TYPE, jido
+from jidomem.write.pipeline import check_promotion
+from jidomem.write.snapshot import WriteSnapshot
 
 KINDS = {kind: MEMORY + kind.lower() for kind in ("Assumption", "Hypothesis", "Fact")}
 GUESSES = [*KINDS][:2]
@@ -16,7 +16,7 @@ BY_A_CURATOR = {"asserted_by": "https://jido.ai/agents/ana"}
 
 @pytest.fixture
 def view():
-    view = View(lambda *pattern: [])
+    view = WriteSnapshot(lambda *pattern: [])
     view.add([(iri(item), TYPE, jido(kind)) for kind, item in KINDS.items()])
     return view
 
@@ -28,7 +28,7 @@ def fact(**fields):
 @pytest.mark.parametrize("field", ["supersedes", "revives"])
 @pytest.mark.parametrize("kind", GUESSES)
 def test_a_fact_made_of_a_guess_without_evidence_is_refused_with_what_the_guess_is(view, kind, field):
-    (found,) = refusal(borne_out, fact(**{field: ["0190", KINDS["Fact"], KINDS[kind]]}), view, False).violations
+    (found,) = refusal(check_promotion, fact(**{field: ["0190", KINDS["Fact"], KINDS[kind]]}), view, False).violations
     article = {"Assumption": "an", "Hypothesis": "a"}[kind]
     assert found.message == (
         f"{KINDS[kind]} is {article} {kind.lower()}: it becomes a fact by evidence, or when a curator says so"
@@ -40,9 +40,9 @@ def test_a_fact_made_of_a_guess_without_evidence_is_refused_with_what_the_guess_
 @pytest.mark.parametrize("kind", GUESSES)
 def test_a_curator_makes_a_fact_of_a_guess_and_the_judgement_is_its_evidence(view, kind):
     given = fact(supersedes=[KINDS[kind]], **BY_A_CURATOR)
-    assert borne_out(given, view, True).evidence == ["judged by ana"]
+    assert check_promotion(given, view, True).evidence == ["judged by ana"]
     given = fact(supersedes=[KINDS[kind]], reason="seen it", **BY_A_CURATOR)
-    assert borne_out(given, view, True).evidence == ["judged by ana: seen it"]
+    assert check_promotion(given, view, True).evidence == ["judged by ana: seen it"]
 
 
 @pytest.mark.parametrize(
@@ -56,10 +56,10 @@ def test_a_curator_makes_a_fact_of_a_guess_and_the_judgement_is_its_evidence(vie
 def test_what_rests_on_evidence_or_is_made_of_no_guess_is_left_as_it_is(view, fields):
     for is_curator in (False, True):
         given = fact(**fields)
-        assert borne_out(given, view, is_curator) is given
+        assert check_promotion(given, view, is_curator) is given
 
 
 def test_of_two_classes_a_guess_is_told_by_one_of_them(view):
     view.add([(iri(KINDS["Hypothesis"]), TYPE, jido("Assumption"))])
-    (found,) = refusal(borne_out, fact(supersedes=[KINDS["Hypothesis"]]), view, False).violations
+    (found,) = refusal(check_promotion, fact(supersedes=[KINDS["Hypothesis"]]), view, False).violations
     assert "is an assumption: " in found.message

@@ -6,12 +6,12 @@ from writing import codes, held, open_with, refusal, said
 
 import jidomem
 from jidomem import MemoryUpdateIntent
-from jidomem.terms import iri
-from jidomem.vocab import jido
+from jidomem.rdf.terms import iri
+from jidomem.rdf.vocab import jido
 from jidomem.write import conflict
-from jidomem.write.conflict import Under
-from jidomem.write.kinds import family
-from jidomem.write.view import View
+from jidomem.write.canonical import family
+from jidomem.write.conflict import UniqueKey
+from jidomem.write.snapshot import WriteSnapshot
 
 TOPIC = {"topic": "index"}
 
@@ -174,18 +174,18 @@ def test_what_is_to_be_the_one_of_a_key_is_refused_beside_another_nobody_knew_of
     port = ["https://jido.ai/ontology#key", "port"]
     one, two = (intent(summary=f"it is {n}", extra_triples=[port]) for n in (8700, 8701))
     with jidomem.open(tmp_path) as mine, jidomem.open(tmp_path) as theirs:
-        first = theirs.writer.submit_intent("p", one, under=Under("port")).iri
+        first = theirs.writer.submit_intent("p", one, under=UniqueKey("port")).iri
 
-        (found,) = refusal(mine.writer.submit_intent, "p", two, under=Under("port")).conflicts
+        (found,) = refusal(mine.writer.submit_intent, "p", two, under=UniqueKey("port")).conflicts
 
         assert (found.iri, found.kind, found.resolve_with) == (first, "same_key", {"supersedes": [first]})
-        second = mine.writer.submit_intent("p", {**two, **found.resolve_with}, under=Under("port")).iri
-        told = refusal(theirs.writer.revise, "p", first, changes={}, reason="r", under=Under("port")).conflicts
+        second = mine.writer.submit_intent("p", {**two, **found.resolve_with}, under=UniqueKey("port")).iri
+        told = refusal(theirs.writer.revise, "p", first, changes={}, reason="r", under=UniqueKey("port")).conflicts
         assert {found.iri: found.kind for found in told} == {first: "stale_supersession", second: "same_key"}
         assert all(found.resolve_with == {"supersedes": [second]} for found in told)
-        known = Under("port", frozenset([second]))
+        known = UniqueKey("port", frozenset([second]))
         assert theirs.writer.submit_intent("p", intent(extra_triples=[port]), under=known).status == "asserted"
-        assert theirs.writer.submit_intent("p", intent(summary="none"), under=Under("other")).status == "asserted"
+        assert theirs.writer.submit_intent("p", intent(summary="none"), under=UniqueKey("other")).status == "asserted"
 
 
 def test_a_stale_supersession_names_the_end_of_the_chain(memory):  # C056
@@ -473,7 +473,7 @@ def test_what_is_invalidated_already_is_not_to_be_invalidated_again(memory):  # 
 
 
 #: What is kept of a memory is compared with what later versions say: the digests may not change. Those of topics of
-#: several words did after 0.1.0: jidomem/conflict_keys.py gives earlier commits the new ones.
+#: several words did after 0.1.0: jidomem/records/active.py gives earlier commits the new ones.
 KEPT = {
     "fact": (
         intent(
@@ -655,7 +655,7 @@ def test_letters_count_in_an_iri_and_not_in_a_text(memory):
 
 def succeeded(*pairs):
     """A view where the first of each pair was superseded by the second, and whatever was not is asserted."""
-    view, ended = View(lambda *pattern: []), {old for old, _ in pairs}
+    view, ended = WriteSnapshot(lambda *pattern: []), {old for old, _ in pairs}
     view.add([(iri(f"urn:x:{old}"), jido("supersededBy"), iri(f"urn:x:{new}")) for old, new in pairs])
     names = {name for pair in pairs for name in pair}
     view.add([(iri(f"urn:x:{name}"), jido("hasAssertionStatus"), jido("Asserted")) for name in names - ended])

@@ -7,9 +7,9 @@ from conftest import START, decision, fixed_sources, intent
 from writing import held, open_with
 
 import jidomem
+from jidomem.base.clock import format_timestamp
 from jidomem.errors import Conflict, IntentRefused, InvalidRequest, NotFound, PolicyDenied
-from jidomem.moments import stamp
-from jidomem.write.correction import in_place_of
+from jidomem.write.corrections import in_place_of
 
 CURATED = '[agents.rita]\nrole = "Reviewer"\ncapabilities = ["CanReviewCode"]\n'
 
@@ -134,7 +134,13 @@ def test_only_what_has_ended_is_revived(memory):
 
 def test_confirming_keeps_the_text_and_looks_again_after_as_long_a_time(memory):
     due = START + timedelta(days=90)
-    old = kept(memory, type="assumption", summary="the API stays free", expires_on=stamp(due), timestamp=stamp(START))
+    old = kept(
+        memory,
+        type="assumption",
+        summary="the API stays free",
+        expires_on=format_timestamp(due),
+        timestamp=format_timestamp(START),
+    )
 
     new = memory.writer.confirm("p", old, reason="asked them").iri
     dated = memory.writer.confirm("p", new, expires_on="2030-01-01").iri
@@ -212,9 +218,9 @@ def test_a_correction_is_one_of_those_there_are(memory):
 
 
 def test_what_was_brought_back_is_exported_and_taken_in_again(memory, tmp_path):
-    from jidomem.exchange.export import turtle
-    from jidomem.exchange.importing import import_document
-    from jidomem.journal.files import Stream
+    from jidomem.exchange.documents import turtle
+    from jidomem.exchange.importer import import_document
+    from jidomem.journal.journal import Stream
 
     old = kept(memory, summary="one")
     memory.writer.invalidate("p", old, reason="wrong")
@@ -434,7 +440,7 @@ def test_evidence_and_alternatives_come_back_as_what_they_were_given_as(memory):
 
 
 def test_a_review_due_the_moment_it_was_said_is_dated_by_hand(memory):
-    old = kept(memory, timestamp=stamp(START), expires_on=stamp(START))
+    old = kept(memory, timestamp=format_timestamp(START), expires_on=format_timestamp(START))
 
     with pytest.raises(InvalidRequest) as refusal:
         memory.writer.confirm("p", old)
@@ -498,7 +504,7 @@ def test_undoing_one_of_several_withdrawn_at_once_leaves_their_marker(memory):
 
 def test_a_correction_that_confirms_asserts_what_waited_and_dates_the_next_review(memory):
     due = START + timedelta(days=90)
-    given = intent(summary="one", expires_on=stamp(due), timestamp=stamp(START))
+    given = intent(summary="one", expires_on=format_timestamp(due), timestamp=format_timestamp(START))
     waiting = memory.writer.submit_intent("p", given, propose=True).iri
 
     new = memory.writer.correct("p", waiting, confirm=True, who={"asserted_by": "rita"})
@@ -562,7 +568,7 @@ def test_another_summary_is_dated_now_unless_its_date_is_given(memory):
     new = revised(memory, same, summary="the build needs Rust 1.85")
     given = revised(memory, new, summary="the build needs Rust 1.86", timestamp="2021-01-01")
 
-    assert dates(memory, same, new, given) == ["2020-03-04", stamp(START)[:10], "2021-01-01"]
+    assert dates(memory, same, new, given) == ["2020-03-04", format_timestamp(START)[:10], "2021-01-01"]
 
 
 def test_an_accepted_proposal_keeps_its_date(memory):
@@ -575,7 +581,13 @@ def test_an_accepted_proposal_keeps_its_date(memory):
 
 def test_a_memory_confirmed_again_is_reviewed_after_as_long_a_time_as_before(memory):
     due = START + timedelta(days=90)
-    item = kept(memory, type="assumption", summary="it stays free", expires_on=stamp(due), timestamp=stamp(START))
+    item = kept(
+        memory,
+        type="assumption",
+        summary="it stays free",
+        expires_on=format_timestamp(due),
+        timestamp=format_timestamp(START),
+    )
 
     for _ in range(3):
         item = memory.writer.confirm("p", item).iri

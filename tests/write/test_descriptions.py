@@ -4,11 +4,11 @@ import pytest
 from conftest import START, intent
 from writing import GRAPH, codes, held, refusal, said
 
-from jidomem.authority import Change
 from jidomem.errors import InvalidRequest, PolicyDenied
-from jidomem.journal.files import Stream
-from jidomem.terms import bare, boolean, iri, literal
-from jidomem.vocab import BASE, TYPE, graph_iri, jido
+from jidomem.journal.journal import Stream
+from jidomem.rdf.terms import boolean, iri, literal, plain_value
+from jidomem.rdf.vocab import BASE, TYPE, graph_iri, jido
+from jidomem.records.policy import Change
 
 FILE, TERM, CODE = iri("urn:x:a.py"), iri("urn:x:term"), graph_iri("p", "codebase")
 ROWS = [(FILE, TYPE, jido("SourceFile")), (FILE, jido("filePath"), '"a.py"')]
@@ -26,7 +26,7 @@ def test_what_is_described_is_kept_once_and_what_is_described_otherwise_is_left_
     assert memory.writer.declare("p", ROWS) == []
     before = held(memory)
     assert memory.writer.declare("p", ROWS) == []
-    assert memory.writer.declare("p", [ROWS[0], (FILE, jido("filePath"), '"b.py"')]) == [bare(FILE)]
+    assert memory.writer.declare("p", [ROWS[0], (FILE, jido("filePath"), '"b.py"')]) == [plain_value(FILE)]
     assert held(memory) == before >= set(ROWS)
 
 
@@ -115,9 +115,9 @@ def test_what_is_described_here_otherwise_keeps_all_of_it_out(memory):
     for value in ('"b.py"', '"' + "x" * 99 + '"'):
         rows = [ROWS[0], (FILE, jido("filePath"), value)]
         error = refusal(memory.writer.keep_together, "p", rows, [intent()])
-        message = f"urn:x:a.py is described here already, and without {bare(jido('filePath'))} {value[:80]}"
+        message = f"urn:x:a.py is described here already, and without {plain_value(jido('filePath'))} {value[:80]}"
         assert (codes(error), error.violations[0].message) == (["iri_exists"], message)
-        assert error.violations[0].value == bare(FILE)
+        assert error.violations[0].value == plain_value(FILE)
     assert refusal(memory.writer.keep_together, "p", ROWS, [intent(summary=None)]).code == "missing_required_fields"
     assert held(memory) == before
 

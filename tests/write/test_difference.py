@@ -2,10 +2,10 @@
 
 import pytest
 
-from jidomem.terms import iri
-from jidomem.vocab import XSD, jido
-from jidomem.write.difference import Difference, difference
-from jidomem.write.view import View
+from jidomem.rdf.terms import iri
+from jidomem.rdf.vocab import XSD, jido
+from jidomem.write.rollback import Difference, rollback_diff
+from jidomem.write.snapshot import WriteSnapshot
 
 OLD, NEW, THIRD, FOURTH = (iri(f"urn:x:{name}") for name in ("old", "new", "third", "fourth"))
 OF_OLD, OF_NEW = (iri(f"urn:x:{name}/alternatives/1") for name in ("old", "new"))
@@ -13,7 +13,7 @@ OF_OLD, OF_NEW = (iri(f"urn:x:{name}/alternatives/1") for name in ("old", "new")
 
 @pytest.fixture
 def view():
-    view = View(lambda *pattern: [])
+    view = WriteSnapshot(lambda *pattern: [])
     view.add([(item, jido("summary"), '"it"') for item in (OLD, NEW, THIRD, FOURTH, OF_OLD, OF_NEW)])
     view.add([(OLD, jido("hasAlternative"), OF_OLD), (NEW, jido("hasAlternative"), OF_NEW)])
     return view
@@ -21,7 +21,7 @@ def view():
 
 def found(view, came, gone, intents=None):
     """The difference where a memory says what *intents* says of it, and else its own IRI."""
-    return difference(iter(came), iter(gone), view, lambda item: (intents or {}).get(item, {"summary": item}))
+    return rollback_diff(iter(came), iter(gone), view, lambda item: (intents or {}).get(item, {"summary": item}))
 
 
 def test_what_came_is_withdrawn_and_what_is_gone_is_said_again(view):

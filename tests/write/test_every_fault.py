@@ -10,7 +10,7 @@ from writing import MEMORY, open_with, refusal
 
 import jidomem
 from jidomem.errors import IntentRefused, JidomemError
-from jidomem.intent import FIELDS, LIST_FIELDS
+from jidomem.records.intent import FIELDS, LIST_FIELDS
 
 #: Faults of form, each of another check: the field at fault and how it is refused.
 FAULTS = {

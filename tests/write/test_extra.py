@@ -5,31 +5,31 @@ from datetime import datetime
 import pytest
 from writing import refusal
 
-from jidomem import schema
-from jidomem.moments import stamp
-from jidomem.policy import TRIPLES_LIMIT
-from jidomem.vocab import BASE, JIDO, RDF, XSD
-from jidomem.write import extra
-from jidomem.write.tidy import Tidy
+from jidomem.base.clock import format_timestamp
+from jidomem.rdf.vocab import BASE, JIDO, RDF, XSD
+from jidomem.records.policy import TRIPLES_LIMIT
+from jidomem.schema import ontology
+from jidomem.write import normalize
+from jidomem.write.normalize import FieldNormalizer
 
-SCHEMA = schema.load()
+SCHEMA = ontology.load()
 OWN, P = "urn:x:own", "urn:x:p"
 
 
 @pytest.fixture
 def tidy():
-    return Tidy(SCHEMA)
+    return FieldNormalizer(SCHEMA)
 
 
 def value_of(tidy, given, predicate=P):
     """The written form of an object."""
-    ((_, _, value),) = extra.written(tidy, [[predicate, given]], OWN)
+    ((_, _, value),) = normalize.written(tidy, [[predicate, given]], OWN)
     return value
 
 
 def refused(tidy, *triples):
     """What is said of triples none of which has a written form: code, value and message of each violation."""
-    assert extra.written(tidy, [*triples], OWN) == []
+    assert normalize.written(tidy, [*triples], OWN) == []
     assert {found.field for found in tidy.violations} == {"extra_triples"}
     return [(found.code, found.value, found.message) for found in tidy.violations]
 
@@ -42,18 +42,18 @@ def refused(tidy, *triples):
     ],
 )  # fmt: skip
 def test_a_triple_of_two_is_about_the_memory_and_one_of_three_about_its_subject(tidy, given, written):
-    assert extra.written(tidy, [given], OWN) == [[*written[:2], {"@value": "a", "@type": XSD + "string"}]]
+    assert normalize.written(tidy, [given], OWN) == [[*written[:2], {"@value": "a", "@type": XSD + "string"}]]
     assert tidy.violations == []
 
 
 def test_a_triple_that_is_said_twice_is_kept_once_in_its_first_place(tidy):
-    found = extra.written(tidy, [[P, "a"], [P, "b"], ["this", P, " a"]], OWN)
+    found = normalize.written(tidy, [[P, "a"], [P, "b"], ["this", P, " a"]], OWN)
     assert [value["@value"] for _, _, value in found] == ["a", "b"]
 
 
 def test_there_are_as_many_triples_as_there_may_be(tidy):
-    assert len(extra.written(tidy, [[P, n] for n in range(TRIPLES_LIMIT)], OWN)) == TRIPLES_LIMIT
-    error = refusal(extra.written, tidy, [[P, 1]] * (TRIPLES_LIMIT + 1), OWN)
+    assert len(normalize.written(tidy, [[P, n] for n in range(TRIPLES_LIMIT)], OWN)) == TRIPLES_LIMIT
+    error = refusal(normalize.written, tidy, [[P, 1]] * (TRIPLES_LIMIT + 1), OWN)
     assert (error.code, error.detail) == ("payload_too_large", "501 extra triples; an intent holds at most 500")
     assert error.hint == "submit several intents"
 
@@ -85,7 +85,7 @@ def test_subject_and_predicate_are_iris(tidy, triple, part, shown):
 
 
 def test_this_is_the_memory_and_no_property(tidy):
-    found = extra.written(tidy, [["this", "this", "a"]], OWN)
+    found = normalize.written(tidy, [["this", "this", "a"]], OWN)
     assert found[0][0] == OWN
     assert [v.value for v in tidy.violations][:1] == ["this"]
 
@@ -187,14 +187,14 @@ def test_an_object_that_is_spelt_out_otherwise_is_told_how(tidy, given, value, m
     ],
 )  # fmt: skip
 def test_literals_look_as_their_datatype_has_them_as_far_as_that_is_known(name, good, bad):
-    assert all(extra.is_written(text, XSD + name) is True for text in good)
-    assert not any(extra.is_written(text, XSD + name) for text in bad)
+    assert all(normalize.is_written(text, XSD + name) is True for text in good)
+    assert not any(normalize.is_written(text, XSD + name) for text in bad)
 
 
 def test_a_name_of_ours_is_no_datatype():
-    assert extra.is_written("a", "urn:x:datatype")
-    assert not extra.is_written("a", JIDO + "Fact")
-    assert not extra.is_written("a", BASE + "memory/1")
+    assert normalize.is_written("a", "urn:x:datatype")
+    assert not normalize.is_written("a", JIDO + "Fact")
+    assert not normalize.is_written("a", BASE + "memory/1")
 
 
 @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ def test_a_name_of_ours_is_no_datatype():
     [(JIDO + "topic", XSD + "string"), (JIDO + "assignedTo", None), (P, None), (RDF + "type", None)],
 )
 def test_a_property_takes_the_datatype_that_is_its_only_range(tidy, predicate, datatype):
-    assert extra.datatype_of(tidy, predicate) == datatype
+    assert normalize.datatype_of(tidy, predicate) == datatype
 
 
 FIELDS = {
@@ -213,9 +213,9 @@ FIELDS = {
     "hasEnforcementLevel": ("convention", "enforcement_level", "Strict"), "rationale": ("fact", "rationale", "any"),
     "assignedTo": ("task", "assigned_to", "urn:x:bob"), "topic": ("fact", "topic", "any"),
     "detailedExplanation": ("fact", "detailed_explanation", "any"), "trackedBy": ("fact", "tracked_by", "https://a/5"),
-    "expiresOn": ("fact", "expires_on", stamp(datetime(2027, 1, 1))),
-    "validFrom": ("fact", "valid_from", stamp(datetime(2027, 1, 1))),
-    "validUntil": ("fact", "valid_until", stamp(datetime(2027, 1, 1))),
+    "expiresOn": ("fact", "expires_on", format_timestamp(datetime(2027, 1, 1))),
+    "validFrom": ("fact", "valid_from", format_timestamp(datetime(2027, 1, 1))),
+    "validUntil": ("fact", "valid_until", format_timestamp(datetime(2027, 1, 1))),
 }  # fmt: skip
 
 
@@ -235,11 +235,11 @@ def test_what_a_field_says_is_put_into_the_field_where_that_is_free(name):
     kind, field, value = FIELDS[name]
     triple = [OWN, JIDO + name, said(field, value)]
     free = {"type": kind, "iri": OWN, "about": [], field: None}
-    assert extra.lift([triple], free) == []
+    assert normalize.lift([triple], free) == []
     assert free[field] == value
     for taken, left in ((value, []), ("other", [triple])):
         values = {"type": kind, "iri": OWN, "about": [], field: taken}
-        assert extra.lift([triple], values) == left
+        assert normalize.lift([triple], values) == left
         assert values[field] == taken
 
 
@@ -253,12 +253,12 @@ def test_what_is_said_of_another_or_cannot_be_held_stays_an_extra_triple():
         [OWN, JIDO + "decisionStatus", {"@id": JIDO + "Planned"}],
         [OWN, JIDO + "expiresOn", {"@value": "2027-01-01T00:00:00Z", "@type": XSD + "dateTime"}],
     ]  # fmt: skip
-    assert extra.lift(stay, values) == stay
+    assert normalize.lift(stay, values) == stay
     assert values == free
 
 
 def test_what_a_memory_is_about_is_added_to_what_it_is_about_already():
     values = {"type": "fact", "iri": OWN, "about": ["a"]}
     triples = [[OWN, JIDO + "about", {"@value": name, "@type": XSD + "string"}] for name in ("b", "a", "b")]
-    assert extra.lift([*triples, [OWN, JIDO + "about", {"@id": "urn:x:1"}]], values) == []
+    assert normalize.lift([*triples, [OWN, JIDO + "about", {"@id": "urn:x:1"}]], values) == []
     assert values["about"] == ["a", "b", "urn:x:1"]

@@ -10,10 +10,10 @@ from writing import GRAPH, MEMORY, held, journalled, refusal, said
 
 import jidomem
 from jidomem import JidomemError, Receipt
-from jidomem.intent import FIELDS
-from jidomem.journal.files import Stream
-from jidomem.terms import XSD, iri
-from jidomem.vocab import TYPE, jido
+from jidomem.journal.journal import Stream
+from jidomem.rdf.terms import XSD, iri
+from jidomem.rdf.vocab import TYPE, jido
+from jidomem.records.intent import FIELDS
 
 JIDO = "https://jido.ai/ontology#"
 KNOWN = "https://jido.ai/memory/0197a1b2-0000-7000-8000-00000000abcd"

@@ -12,7 +12,7 @@ from writing import MEMORY, codes, refusal, said
 
 import jidomem
 from jidomem import MemoryUpdateIntent
-from jidomem.vocab import CLASS_OF_TYPE, GUIDE_TYPES, WRITER_TYPES
+from jidomem.rdf.vocab import CLASS_OF_TYPE, GUIDE_TYPES, WRITER_TYPES
 
 SEED_FIELDS = (
     "type", "iri", "summary", "detailed_explanation", "rationale", "applies_to_project", "asserted_by", "asserted_in",

@@ -2,9 +2,9 @@
 
 import pytest
 
-from jidomem import schema
-from jidomem.write.kinds import SYNONYMS, choices_of, defaults_of, family
-from jidomem.write.tidy import Tidy
+from jidomem.schema import ontology
+from jidomem.write.canonical import SYNONYMS, choices_of, defaults_of, family
+from jidomem.write.normalize import FieldNormalizer
 
 FAMILIES = {
     "decision": ("decision", "architectural_decision", "implementation_decision"),
@@ -55,7 +55,7 @@ def test_the_fields_of_one_of_a_few_names_are_the_same_for_every_kind():
 @pytest.mark.parametrize("word", MEANT)
 def test_what_others_call_a_state_is_the_nearest_to_it_and_refused_all_the_same(word):
     for kind, meant in zip(("task", "error", "decision"), MEANT[word], strict=True):
-        tidy = Tidy(schema.load())
+        tidy = FieldNormalizer(ontology.load())
         assert tidy.choice("status", word, choices_of(kind)["status"], {}) == word
         (found,) = tidy.violations
         assert meant in (None, found.nearest)

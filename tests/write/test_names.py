@@ -4,8 +4,8 @@ from random import Random
 
 import pytest
 
-from jidomem.vocab import BASE, JIDO, SHAPE
-from jidomem.write import names
+from jidomem.rdf.vocab import BASE, JIDO, SHAPE
+from jidomem.write import canonical
 
 FOLDERS = ("memory", "agents", "projects", "sessions", "evidence", "submissions", "policies")
 DAY = "2026-11-21T00:00:00.000000Z"
@@ -17,22 +17,22 @@ DAY = "2026-11-21T00:00:00.000000Z"
      ("STRASSE ß", "strasse-ss"), ("\u0301", ""), ("💥\u0301x", "x"), ("ana\ufe0f", "ana"), ("é\u200d", "é")],
 )  # fmt: skip
 def test_a_name_is_letters_and_digits_in_lower_case(given, slug):
-    assert names.slug(given) == slug
+    assert canonical.slug(given) == slug
 
 
 @pytest.mark.parametrize(("one", "other"), [("राम", "रीम"), ("สมชาย", "สมชัย"), ("நிதி", "நதி"), ("İnci", "I nci")])
 def test_names_that_differ_in_the_marks_on_their_letters_are_two(one, other):
-    assert names.slug(one) != names.slug(other)
+    assert canonical.slug(one) != canonical.slug(other)
     for name in (one, other):
-        assert names.is_absolute(f"https://jido.ai/agents/{names.slug(name)}")
+        assert canonical.is_absolute(f"https://jido.ai/agents/{canonical.slug(name)}")
 
 
 def test_a_name_in_its_one_form_stays_as_it_is():
     random = Random(7)
     signs = [chr(n) for n in (*range(0x20, 0xD800), *range(0xF900, 0xFFFE), 0x1F4A5, 0x1D400, 0xE0100)]
     for _ in range(5_000):
-        slug = names.slug("".join(random.choices(signs[:0x400] if random.random() < 0.5 else signs, k=4)))
-        assert names.slug(slug) == slug
+        slug = canonical.slug("".join(random.choices(signs[:0x400] if random.random() < 0.5 else signs, k=4)))
+        assert canonical.slug(slug) == slug
 
 
 @pytest.mark.parametrize(
@@ -41,13 +41,15 @@ def test_a_name_in_its_one_form_stays_as_it_is():
      "Nov 21 2026", " November  21  2026\n"],
 )  # fmt: skip
 def test_a_date_that_means_one_day_is_that_day(given):
-    assert names.other_date(given) == DAY
-    assert names.moment(given) is None
+    assert canonical.other_date(given) == DAY
+    assert canonical.moment(given) is None
 
 
 def test_a_moment_has_a_year_of_four_digits():
-    assert names.moment("1000-01-01") == "1000-01-01T00:00:00.000000Z"
-    assert (names.moment("0999-12-31T23:59:59Z"), names.moment("soon"), names.other_date("11/21/2026")) == (None,) * 3
+    assert canonical.moment("1000-01-01") == "1000-01-01T00:00:00.000000Z"
+    assert (canonical.moment("0999-12-31T23:59:59Z"), canonical.moment("soon"), canonical.other_date("11/21/2026")) == (
+        None,
+    ) * 3
 
 
 @pytest.mark.parametrize(
@@ -58,7 +60,7 @@ def test_a_moment_has_a_year_of_four_digits():
     ],
 )  # fmt: skip
 def test_names_that_differ_in_case_and_separators_alone_are_one(given, squashed, key):
-    assert (names.squash(given), names.type_key(given)) == (squashed, key)
+    assert (canonical.squash(given), canonical.type_key(given)) == (squashed, key)
 
 
 @pytest.mark.parametrize(
@@ -69,7 +71,7 @@ def test_names_that_differ_in_case_and_separators_alone_are_one(given, squashed,
     ],
 )  # fmt: skip
 def test_the_nearest_is_what_is_begun_or_most_alike(given, nearest):
-    assert names.nearest(given, ["low", "medium", "high", "ToolSource", "ToolSometimes", "ToolUser"]) == nearest
+    assert canonical.nearest(given, ["low", "medium", "high", "ToolSource", "ToolSometimes", "ToolUser"]) == nearest
 
 
 @pytest.mark.parametrize(
@@ -80,7 +82,7 @@ def test_the_nearest_is_what_is_begun_or_most_alike(given, nearest):
     ],
 )  # fmt: skip
 def test_a_prefixed_name_is_one_of_the_prefixes_there_are(given, expanded):
-    assert names.expand(given) == expanded
+    assert canonical.expand(given) == expanded
 
 
 @pytest.mark.parametrize(
@@ -92,7 +94,7 @@ def test_a_prefixed_name_is_one_of_the_prefixes_there_are(given, expanded):
     ],
 )  # fmt: skip
 def test_what_is_meant_as_an_iri_begins_like_one_and_in_prose_is_a_single_word(given, alone, in_prose):
-    assert (names.is_reference(given), names.is_reference(given, prose=True)) == (alone, in_prose)
+    assert (canonical.is_reference(given), canonical.is_reference(given, prose=True)) == (alone, in_prose)
 
 
 @pytest.mark.parametrize(
@@ -104,18 +106,18 @@ def test_what_is_meant_as_an_iri_begins_like_one_and_in_prose_is_a_single_word(g
     ],
 )  # fmt: skip
 def test_a_path_is_without_the_parts_that_say_nothing(given, path):
-    assert names.plain_path(given) == path
+    assert canonical.plain_path(given) == path
 
 
 def test_what_only_jidomem_mints_is_in_a_folder_of_its_own():
-    assert all(names.is_ours(f"{BASE}{folder}/x") for folder in FOLDERS)
-    assert names.is_ours("urn:jido:this")
+    assert all(canonical.is_ours(f"{BASE}{folder}/x") for folder in FOLDERS)
+    assert canonical.is_ours("urn:jido:this")
     reserved = (f"{JIDO}x", f"{SHAPE}x", f"{BASE}graphs/x")
-    assert [names.is_ours(text) for text in reserved] == [False] * 3
-    assert all(names.is_reserved(text) for text in (*reserved, f"{BASE}memory/x", "urn:jido:x"))
+    assert [canonical.is_ours(text) for text in reserved] == [False] * 3
+    assert all(canonical.is_reserved(text) for text in (*reserved, f"{BASE}memory/x", "urn:jido:x"))
     for other in (BASE, f"{BASE}memory", f"{BASE}other/x", "urn:jid:x", "https://example.org/memory/"):
-        assert not names.is_ours(other)
-        assert not names.is_reserved(other)
+        assert not canonical.is_ours(other)
+        assert not canonical.is_reserved(other)
 
 
 @pytest.mark.parametrize(
@@ -128,7 +130,7 @@ def test_what_only_jidomem_mints_is_in_a_folder_of_its_own():
     ],
 )  # fmt: skip
 def test_an_absolute_iri_is_whole_in_its_written_form_and_not_too_long(given, absolute):
-    assert names.is_absolute(given) is absolute
+    assert canonical.is_absolute(given) is absolute
 
 
 @pytest.mark.parametrize(
@@ -143,19 +145,21 @@ def test_an_absolute_iri_is_whole_in_its_written_form_and_not_too_long(given, ab
     ],
 )  # fmt: skip
 def test_an_iri_is_written_as_it_can_only_be_meant(given, written):
-    assert names.written(given) == written
+    assert canonical.written(given) == written
 
 
 def test_each_is_kept_once_in_order():
-    assert names.unique(["b", "a", "b"]) == ["b", "a"]
+    assert canonical.unique(["b", "a", "b"]) == ["b", "a"]
 
 
 def test_a_repair_changes_its_field_alone_and_a_swap_what_it_swaps_however_deep():
     values = {"about": ["x", " x ", {"@id": "x", "n": 1}, ("x", ["xx"])], "topic": "x"}
 
-    assert names.put("topic", "y")(values) == values | {"topic": "y"}
-    assert names.swap("topic", "x", "y")(values) == values | {"topic": "y"}
-    assert names.swap("topic", "z", "y")(values) == values
-    assert names.swap("about", "x", "y")(values) == values | {"about": ["y", "y", {"@id": "y", "n": 1}, ["y", ["xx"]]]}
-    assert names.swap("none", "x", "y")({}) == {"none": None}
+    assert canonical.put("topic", "y")(values) == values | {"topic": "y"}
+    assert canonical.swap("topic", "x", "y")(values) == values | {"topic": "y"}
+    assert canonical.swap("topic", "z", "y")(values) == values
+    assert canonical.swap("about", "x", "y")(values) == values | {
+        "about": ["y", "y", {"@id": "y", "n": 1}, ["y", ["xx"]]]
+    }
+    assert canonical.swap("none", "x", "y")({}) == {"none": None}
     assert values["topic"] == "x"

@@ -10,12 +10,14 @@ from hypothesis import strategies as st
 from writing import MEMORY, refusal, said
 
 import jidomem
-from jidomem import MemoryUpdateIntent, clock, schema
+from jidomem import MemoryUpdateIntent
+from jidomem.base import clock
 from jidomem.errors import JidomemError
-from jidomem.vocab import CLASS_OF_TYPE
+from jidomem.rdf.vocab import CLASS_OF_TYPE
+from jidomem.schema import ontology
 from jidomem.write.normalize import normalize
 
-SCHEMA = schema.load()
+SCHEMA = ontology.load()
 AGENTS = "https://jido.ai/agents/"
 
 

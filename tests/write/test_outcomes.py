@@ -7,13 +7,13 @@ from conftest import files, intent
 from writing import codes, held
 
 from jidomem.errors import InvalidRequest
-from jidomem.intent import Receipt
-from jidomem.vocab import jido
+from jidomem.rdf.vocab import jido
+from jidomem.records.intent import Receipt
 
 
 @pytest.fixture(autouse=True)
 def _small_pieces(monkeypatch):
-    monkeypatch.setattr("jidomem.write.outcomes.PIECE", 3)
+    monkeypatch.setattr("jidomem.write.submission.PIECE", 3)
 
 
 def facts(number, read=None):

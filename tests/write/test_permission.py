@@ -4,12 +4,11 @@ import pytest
 from conftest import decision, intent
 from writing import GRAPH, held, open_with, refusal, said
 
-from jidomem.authority import Change
-from jidomem.policy import Policy
-from jidomem.terms import date_time, iri
-from jidomem.vocab import BASE, TYPE, jido
-from jidomem.write import permission
-from jidomem.write.view import View
+from jidomem.rdf.terms import date_time, iri
+from jidomem.rdf.vocab import BASE, TYPE, jido
+from jidomem.records.policy import Change, Policy
+from jidomem.write import permissions
+from jidomem.write.snapshot import WriteSnapshot
 
 RULES = "the rules: jidomem policy show"
 
@@ -315,5 +314,7 @@ def test_the_later_of_two_changes_counts_however_an_index_writes_its_moment(firs
             (node, TYPE, jido("PolicyChange")), (node, jido("forAgent"), ana), (node, jido("grantsRole"), jido(role)),
             (node, jido("recordedAt"), date_time(f"2026-11-23T04:59:{moment}")),
         ]  # fmt: skip
-    view = View(lambda *wanted: [row for row in rows if all(w in (None, v) for w, v in zip(wanted, row, strict=True))])
-    assert permission.authority(view, Policy()).role_of(f"{BASE}agents/ana") == "Implementer"
+    view = WriteSnapshot(
+        lambda *wanted: [row for row in rows if all(w in (None, v) for w, v in zip(wanted, row, strict=True))]
+    )
+    assert permissions.authority(view, Policy()).role_of(f"{BASE}agents/ana") == "Implementer"

@@ -7,11 +7,11 @@ from conftest import intent
 from writing import GRAPH, codes, open_with, refusal, said
 
 from jidomem.errors import IntentRefused
-from jidomem.policy import Policy
-from jidomem.terms import iri
-from jidomem.vocab import TYPE, graph_iri, jido
-from jidomem.write.placement import check_terms
-from jidomem.write.view import View
+from jidomem.rdf.terms import iri
+from jidomem.rdf.vocab import TYPE, graph_iri, jido
+from jidomem.records.policy import Policy
+from jidomem.write.ontology_check import check_terms
+from jidomem.write.snapshot import WriteSnapshot
 
 FOREIGN = "https://example.org/mood"
 
@@ -292,7 +292,7 @@ def test_what_is_deprecated_is_kept_with_a_warning(memory):
     schema = replace(memory.schema, deprecated=frozenset((jido("errorCode"), jido("SourceFile"))))
     rows = [("<urn:e>", TYPE, jido("Error")), ("<urn:e>", jido("errorCode"), '"E1"'),
             ("<urn:f>", TYPE, jido("SourceFile")), ("<urn:f>", jido("errorCode"), '"E2"')]  # fmt: skip
-    view = View(lambda *pattern: [])
+    view = WriteSnapshot(lambda *pattern: [])
 
     assert check_terms(rows[:3], view, schema, Policy()) == [
         f"https://jido.ai/ontology#{name} is deprecated" for name in ("errorCode", "SourceFile")

@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from writing import held, open_with, refusal, said
 
 import jidomem
-from jidomem.authority import BUILT_IN, PRESETS, UNSET, VERDICTS, Authority, Change
 from jidomem.errors import Failed, IntentRefused, InvalidRequest, PolicyDenied
-from jidomem.exchange import export
-from jidomem.exchange.importing import import_document
-from jidomem.journal.files import Stream
-from jidomem.read.policing import authority
-from jidomem.terms import iri
-from jidomem.vocab import TYPE, jido
+from jidomem.exchange import documents
+from jidomem.exchange.importer import import_document
+from jidomem.journal.journal import Stream
+from jidomem.rdf.terms import iri
+from jidomem.rdf.vocab import TYPE, jido
+from jidomem.read.reader import authority
+from jidomem.records.policy import BUILT_IN, PRESETS, UNSET, VERDICTS, AccessPolicy, Change
 
 BOB, ANA = "https://jido.ai/agents/bob", "https://jido.ai/agents/ana"
 
@@ -120,7 +120,7 @@ def test_the_closest_rule_counts_and_of_equals_the_strictest():
         Change(path="src/a", allows="deny"),
         Change(agent=BOB, allows="assert"),
     )
-    given = Authority(rules)
+    given = AccessPolicy(rules)
 
     def verdict(agent, role, kind, *places):
         return given.verdict(agent, role, (kind, "decision" if "decision" in kind else kind), places)[0]
@@ -148,7 +148,7 @@ def test_what_is_in_force_depends_on_when_rules_were_made_and_not_on_their_order
     dated = [Change(**{**{f: getattr(c, f) for f in ("agent", "role", "kind", "path", "allows")}, "node": f"n{i}"})
              for i, c in enumerate(made)]  # fmt: skip
     shuffled = [dated[i] for i in order if i < len(dated)]
-    one, other = Authority(tuple(dated)), Authority(tuple(shuffled))
+    one, other = AccessPolicy(tuple(dated)), AccessPolicy(tuple(shuffled))
     assert one.in_force == other.in_force
     assert len({change.slot for change in one.in_force}) == len(one.in_force)
     taken = {change.slot for change in one.in_force}
@@ -323,7 +323,7 @@ def test_who_was_allowed_what_when_can_be_asked(memory):
 def test_what_is_exported_with_its_policy_is_imported_without_it(memory, tmp_path):
     ruled(memory, Change(kind="decision", allows="propose"), Change(agent="bob", grants="Curator"))
     say(memory, type="fact", rationale=None)
-    text = export.turtle("p", memory.journal.read(Stream("p")), memory.schema.version)
+    text = documents.turtle("p", memory.journal.read(Stream("p")), memory.schema.version)
     with jidomem.open(tmp_path / "other", sources=fixed_sources()) as other:
         report = import_document(other.writer, other.schema, "p", "x.ttl", text)
         assert [entry.outcome.status for entry in report.entries] == ["asserted"]

@@ -5,9 +5,9 @@ from conftest import decision, fixed_sources, intent
 
 import jidomem
 from jidomem.errors import IntentRefused
-from jidomem.exchange import export
-from jidomem.exchange.importing import import_document
-from jidomem.journal.files import Stream
+from jidomem.exchange import documents
+from jidomem.exchange.importer import import_document
+from jidomem.journal.journal import Stream
 
 DAY = "2026-12-01T00:00:00.000000Z"
 
@@ -158,7 +158,7 @@ def test_history_that_gives_no_reason_is_imported_and_once(memory, tmp_path):
         first = other.writer.submit_intent("p", intent(summary="one", asserted_by="ana")).iri
         other.writer.submit_intent("p", decision(summary="two", asserted_by="ben", supersedes=[first], topic="t"))
         other.writer.submit_intent("p", intent(summary="three", asserted_by="ana"))
-        text = export.turtle("p", other.journal.read(Stream("p")), other.schema.version)
+        text = documents.turtle("p", other.journal.read(Stream("p")), other.schema.version)
     data = (text if isinstance(text, bytes) else text.encode()).replace(b"jido:rationale", b"jido:detailedExplanation")
     data = data.replace(b"jido:ArchitecturalDecision", b"jido:Fact")
 

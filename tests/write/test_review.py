@@ -9,12 +9,12 @@ from conftest import decision, intent
 from writing import held, journalled, open_with, refusal, said
 
 import jidomem
-from jidomem.clock import Sources
+from jidomem.base.clock import Sources
 from jidomem.errors import Failed
-from jidomem.index.oxigraph import OxigraphIndex
-from jidomem.policy import LITERAL_LIMIT
-from jidomem.terms import literal
-from jidomem.vocab import TYPE, jido
+from jidomem.index.store import OxigraphIndex
+from jidomem.rdf.terms import literal
+from jidomem.rdf.vocab import TYPE, jido
+from jidomem.records.policy import LITERAL_LIMIT
 
 OWN = "https://example.org/own#"
 

@@ -10,11 +10,11 @@ from conftest import decision, files, fixed_sources, intent
 from writing import codes, held, open_with, refusal, said
 
 import jidomem
-from jidomem.authority import Change
-from jidomem.govern.check import check_project
-from jidomem.read.sessions import sessions
-from jidomem.terms import bare
-from jidomem.vocab import XSD, jido, local_name
+from jidomem.check.check import check_project
+from jidomem.rdf.terms import plain_value
+from jidomem.rdf.vocab import XSD, jido, local_name
+from jidomem.read.reader import sessions
+from jidomem.records.policy import Change
 
 NOT_HELD = {
     jido(name)
@@ -40,12 +40,12 @@ def in_force(memory):
         values = {value for _, value in rows_of}
         if jido("Asserted") in values and not told & ENDS and jido("DeletedMarker") not in values:
             # an alternative is named after its decision
-            found.add(frozenset((p, v.replace(bare(item), "this")) for p, v in rows_of if p not in NOT_HELD))
+            found.add(frozenset((p, v.replace(plain_value(item), "this")) for p, v in rows_of if p not in NOT_HELD))
     return found
 
 
 def summaries(memory):
-    return sorted(bare(v) for holds in in_force(memory) for p, v in holds if p == jido("summary"))
+    return sorted(plain_value(v) for holds in in_force(memory) for p, v in holds if p == jido("summary"))
 
 
 def violations(memory):
@@ -80,7 +80,7 @@ def test_what_was_in_force_at_a_moment_is_in_force_again_and_nothing_else(memory
     again = {found.item: found.by for found in done.corrections if found.change == "restated"}
     assert again.keys() == {store.iri, task.iri, fact.iri}
     assert all(said(memory, new, "revives") == [f"<{old}>"] for old, new in again.items())
-    assert {bare(reason) for new in again.values() for reason in said(memory, new, "revisionReason")} == {
+    assert {plain_value(reason) for new in again.values() for reason in said(memory, new, "revisionReason")} == {
         "the import was wrong"
     }
     assert violations(memory) == []
@@ -98,7 +98,7 @@ def test_a_rollback_is_one_commit_with_a_recovery_session_of_its_own(memory):  #
     assert entry["brought"] == {"DeletedMarker": 1, "RecoverySession": 1, "SessionEvent": 1, "Agent": 1}
     (session,) = [row for row in sessions(memory.reader, "p", ended=True) if row["session"] == done.session]
     assert local_name(session["status"]) == "Closed"
-    assert bare(said(memory, done.session, "restoresMoment")[0])[:19] == first.version.recorded_at[:19]
+    assert plain_value(said(memory, done.session, "restoresMoment")[0])[:19] == first.version.recorded_at[:19]
     assert said(memory, done.session, "recoveryReason") == ['"an experiment"']
 
 
@@ -252,7 +252,7 @@ def test_what_was_redacted_is_not_said_again_and_the_rollback_says_so(memory):
 def test_what_has_more_entries_than_an_intent_may_say_now_is_said_again_as_it_was(memory, monkeypatch):
     first = memory.writer.submit_intent("p", intent(about=["a.py", "b.py", "c.py"]))
     memory.writer.invalidate("p", first.iri, reason="wrong")
-    monkeypatch.setattr("jidomem.write.tidy.ENTRIES_LIMIT", 2)
+    monkeypatch.setattr("jidomem.write.normalize.ENTRIES_LIMIT", 2)
     more = intent(summary="another", about=["a.py", "b.py", "c.py"])
     assert refusal(memory.writer.submit_intent, "p", more).code == "payload_too_large"
 

@@ -7,10 +7,10 @@ import pytest
 from conftest import decision, intent
 from writing import MEMORY, journalled, refusal, said
 
-from jidomem import schema
+from jidomem.check.check import check_files, check_project
 from jidomem.errors import Conflict, IntentRefused
-from jidomem.govern.check import check_files, check_project
-from jidomem.vocab import TYPE, jido, local_name
+from jidomem.rdf.vocab import TYPE, jido, local_name
+from jidomem.schema import ontology
 
 ROOT = Path(__file__).parents[2]
 CASES = ROOT / "tests" / "shapes" / "cases"
@@ -109,7 +109,7 @@ def test_a_rule_is_applied_to_an_intent_as_its_row_says(memory, number, fields):
 def test_a_rule_is_applied_in_check_as_its_row_says(number, name):  # C041
     text = PREFIXES + TURTLE[name] if name in TURTLE else (CASES / name / "violates.ttl").read_text("utf-8")
 
-    found = check_files([("memory.ttl", text.encode())], schema.load()).problems
+    found = check_files([("memory.ttl", text.encode())], ontology.load()).problems
 
     severities = {problem.severity for problem in found if problem.name == name}
     assert severities == {RULES[number][1]}

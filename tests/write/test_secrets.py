@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import jidomem
 from jidomem.errors import Failed, IntentRefused
-from jidomem.terms import literal
+from jidomem.rdf.terms import literal
 from jidomem.write.secrets import find, screen_rows
 
 CHANCE = random.Random(7)

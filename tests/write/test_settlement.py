@@ -6,10 +6,10 @@ import pytest
 from conftest import START, files, intent
 from writing import open_with, refusal, said
 
-from jidomem.authority import Change
 from jidomem.errors import InvalidRequest, NotFound
-from jidomem.terms import iri
-from jidomem.write.settlement import Settlement
+from jidomem.rdf.terms import iri
+from jidomem.records.policy import Change
+from jidomem.write.corrections import Settlement
 
 
 def kept(memory, propose=False, **fields):

@@ -7,16 +7,16 @@ import pytest
 from conftest import decision, intent
 from writing import MEMORY
 
-from jidomem import resources
+from jidomem.base import files
 from jidomem.errors import IntentRefused
-from jidomem.intent import FIELDS
-from jidomem.vocab import local_name
+from jidomem.rdf.vocab import local_name
+from jidomem.records.intent import FIELDS
 
 #: The shapes that judge memories; those of agents, sessions, entries and turns judge what no intent writes.
 OF_MEMORIES = ("convention", "core", "decision", "error", "knowledge", "task")
 MESSAGES = {
     local_name(quad.subject.value): quad.object.value
-    for path in resources.shapes()
+    for path in files.shape_files()
     if path.name.removesuffix(".ttl") in OF_MEMORIES
     for quad in ox.parse(path=str(path))
     if quad.predicate.value.endswith("shacl#message")

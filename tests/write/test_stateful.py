@@ -14,11 +14,11 @@ from writing import held, journalled
 
 import jidomem
 from jidomem import JidomemError, Receipt
-from jidomem.journal.files import Stream
-from jidomem.terms import bare
-from jidomem.vocab import TYPE, WRITER_TYPES, jido
-from jidomem.words import normal_text
-from jidomem.write.kinds import CONVENTIONS, DECISIONS
+from jidomem.base.words import normal_text
+from jidomem.journal.journal import Stream
+from jidomem.rdf.terms import plain_value
+from jidomem.rdf.vocab import TYPE, WRITER_TYPES, jido
+from jidomem.write.canonical import CONVENTIONS, DECISIONS
 
 STREAM = Stream("p")
 QUERIES = (
@@ -226,14 +226,14 @@ class Memory(RuleBasedStateMachine):
                 clash,
             )
         assert {f"<{item}>" for item in self.ended} <= ended  # I4
-        self.ended = {bare(node) for node in ended}
+        self.ended = {plain_value(node) for node in ended}
         assert all(len(said[jido("supersededBy")]) <= 1 for said in items.values())
         lessons = {o for said in items.values() for o in said[jido("producedLesson")]}
         assert all(jido("LessonLearned") in rows[lesson][TYPE] for lesson in lessons)  # I5
         explained = {o for said in items.values() for o in said[jido("hasRootCause")]}
         for node, said in items.items():
             if jido("RootCause") in said[TYPE] and node not in explained:  # I6
-                assert any("hasRootCause" in warning for warning in self.warned[bare(node)])
+                assert any("hasRootCause" in warning for warning in self.warned[plain_value(node)])
         ours = (
             "<https://jido.ai/memory/",
             "<https://jido.ai/agents/",
@@ -272,7 +272,7 @@ class Memory(RuleBasedStateMachine):
 
 def clash(one, other):
     """Whether two conventions say otherwise of one place."""
-    texts = [{normal_text(bare(text)) for text in said[jido("summary")]} for said in (one, other)]
+    texts = [{normal_text(plain_value(text)) for text in said[jido("summary")]} for said in (one, other)]
     places = [said[jido("about")] for said in (one, other)]
     return texts[0] != texts[1] and (not all(places) or bool(places[0] & places[1]))
 
@@ -285,7 +285,7 @@ def no_two_agree_to_differ(force, kinds, keys_of, differ=lambda one, other: True
         if said[TYPE] & classes:
             for key in keys_of(said):
                 parts = key if isinstance(key, tuple) else (key,)
-                holders[normal_text(bare(parts[0])), *parts[1:]].add(node)
+                holders[normal_text(plain_value(parts[0])), *parts[1:]].add(node)
     for found in holders.values():
         for one, other in combinations(sorted(found), 2):
             named = {*force[one][jido("coexistsWith")], *force[other][jido("coexistsWith")]}

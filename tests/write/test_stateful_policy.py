@@ -7,12 +7,12 @@ from test_stateful import Memory, abouts, agents, kinds, picks, summaries, topic
 from writing import held
 
 from jidomem import JidomemError, Receipt
-from jidomem.authority import KINDS, UNSET, VERDICTS, Change
-from jidomem.govern.review import apply, queue, settle_by_rule
-from jidomem.govern.review_text import parse, todo
-from jidomem.terms import boolean, iri
-from jidomem.vocab import BASE, jido
-from jidomem.write.kinds import family
+from jidomem.curation.review_queue import apply, queue, settle_by_rule
+from jidomem.curation.review_text import parse, todo
+from jidomem.rdf.terms import boolean, iri
+from jidomem.rdf.vocab import BASE, jido
+from jidomem.records.policy import KINDS, UNSET, VERDICTS, Change
+from jidomem.write.canonical import family
 
 _WAYS = ("accept", "reject", "supersede", "keep-both", "skip")
 _REFUSALS = ("conflict", "invalid_argument", "shape_violation", "policy_denied")

@@ -5,17 +5,18 @@ from datetime import UTC, datetime
 import pytest
 from writing import refusal
 
-from jidomem import MemoryUpdateIntent, schema
-from jidomem.policy import ENTRIES_LIMIT, LITERAL_LIMIT, LITERAL_MOST
-from jidomem.vocab import BASE, JIDO
-from jidomem.write.tidy import Tidy, check_entries, check_size, shortly
+from jidomem import MemoryUpdateIntent
+from jidomem.rdf.vocab import BASE, JIDO
+from jidomem.records.policy import ENTRIES_LIMIT, LITERAL_LIMIT, LITERAL_MOST
+from jidomem.schema import ontology
+from jidomem.write.normalize import FieldNormalizer, check_entries, check_size, shortly
 
-SCHEMA = schema.load()
+SCHEMA = ontology.load()
 
 
 @pytest.fixture
 def tidy():
-    return Tidy(SCHEMA)
+    return FieldNormalizer(SCHEMA)
 
 
 def refused(tidy):
@@ -49,7 +50,7 @@ def test_a_text_longer_than_any_limit_is_not_answered_with_a_limit_to_set():
 
 
 def test_a_tidy_holds_texts_to_its_own_limit():
-    error = refusal(Tidy(SCHEMA, 10).field, "summary", "x" * 11)
+    error = refusal(FieldNormalizer(SCHEMA, 10).field, "summary", "x" * 11)
     assert error.detail == "summary has 11 bytes; a text holds at most 10"
 
 

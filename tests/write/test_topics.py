@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from writing import refusal
 
 import jidomem
-from jidomem.conflict_keys import KEY, lacking
+from jidomem.base.words import topic_key
 from jidomem.journal.commit import parse
-from jidomem.read.around import on_topic
-from jidomem.terms import iri
-from jidomem.vocab import BASE, graph_iri
-from jidomem.words import topic_key
+from jidomem.rdf.terms import iri
+from jidomem.rdf.vocab import BASE, graph_iri
+from jidomem.read.provenance import on_topic
+from jidomem.records.active import KEY, lacking
 
 #: One commit that version 0.1.0 wrote: a decision on `internal-dns-zones`, a fact on `Server Port`, a convention on
 #: `white space`.

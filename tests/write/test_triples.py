@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from writing import GRAPH, held, journalled, refusal, said
 
 import jidomem
-from jidomem.terms import date_time, iri, literal
-from jidomem.vocab import JIDO, LABEL, RDF, TYPE, WRITER_TYPES, jido
-from jidomem.write.restate import restate
-from jidomem.write.triples import read_back
+from jidomem.rdf.terms import date_time, iri, literal
+from jidomem.rdf.vocab import JIDO, LABEL, RDF, TYPE, WRITER_TYPES, jido
+from jidomem.write.triples import read_back, restate
 
 SEED_CLASSES = dict(
     zip(

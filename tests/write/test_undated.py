@@ -4,9 +4,9 @@ import pytest
 
 import jidomem
 from jidomem.errors import IntentRefused
-from jidomem.exchange import export as exporting
-from jidomem.exchange.importing import import_document
-from jidomem.journal.files import Stream
+from jidomem.exchange import documents as exporting
+from jidomem.exchange.importer import import_document
+from jidomem.journal.journal import Stream
 
 PROJECT = "shop"
 DECISION = {

@@ -6,9 +6,9 @@ from writing import GRAPH, MEMORY, codes, held, open_with, refusal, said
 
 import jidomem
 from jidomem.errors import CODES, IntentRefused
-from jidomem.journal.files import Stream
-from jidomem.terms import bare, integer, iri, literal
-from jidomem.vocab import CLASS_OF_TYPE, TYPE, jido
+from jidomem.journal.journal import Stream
+from jidomem.rdf.terms import integer, iri, literal, plain_value
+from jidomem.rdf.vocab import CLASS_OF_TYPE, TYPE, jido
 from jidomem.write import validate
 
 REQUIRED = ("summary", "applies_to_project", "asserted_by", "asserted_in", "confidence")
@@ -507,7 +507,7 @@ def test_nobody_makes_by_triples_what_the_writer_and_the_journal_make(memory, na
     for predicate, value in said:
         error = refusal(memory.writer.append, "p", "codebase", [("<urn:x:1>", predicate, value)])
         assert "only the writer says this" in error.detail
-        extra = [bare("<urn:x:1>"), bare(predicate), {"@id": bare(value)}]
+        extra = [plain_value("<urn:x:1>"), plain_value(predicate), {"@id": plain_value(value)}]
         error = refusal(memory.writer.remember, "p", "a fact", extra_triples=[extra])
         assert "what the writer alone makes" in error.detail
     assert files(memory.settings.root) == {}

@@ -3,9 +3,9 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jidomem.terms import iri
-from jidomem.vocab import TYPE, jido
-from jidomem.write.view import View
+from jidomem.rdf.terms import iri
+from jidomem.rdf.vocab import TYPE, jido
+from jidomem.write.snapshot import WriteSnapshot
 
 ITEM_MARK = jido("hasAssertionStatus")
 SUBJECTS = [iri(f"urn:x:{n}") for n in range(3)]
@@ -48,7 +48,7 @@ def answers(view, rows):
 @given(st.lists(st.tuples(st.sampled_from(ROWS), st.sampled_from(["index", "new", "late", "ask"])), max_size=12))
 def test_a_view_says_what_the_index_said_and_what_was_accepted_whatever_was_asked_before(steps):
     index = Index(row for row, how in steps if how == "index")
-    view, rows = View(index), set(index.rows)
+    view, rows = WriteSnapshot(index), set(index.rows)
     for row, how in steps:
         if how == "ask":
             view.objects(*row[:2]) if row[2] in SUBJECTS else view.said(row[0])
@@ -64,7 +64,7 @@ def test_a_view_says_what_the_index_said_and_what_was_accepted_whatever_was_aske
 
 def test_what_is_known_is_asked_for_once():
     index = Index(ROWS)
-    view = View(index)
+    view = WriteSnapshot(index)
     for _ in range(3):
         view.said(SUBJECTS[0])
         view.objects(SUBJECTS[0], TYPE)
@@ -80,7 +80,7 @@ def test_what_is_known_is_asked_for_once():
 
 def test_what_is_new_is_not_looked_up_and_counts_as_what_is_kept():
     index = Index()
-    view = View(index)
+    view = WriteSnapshot(index)
     view.add_new(SUBJECTS[0], [(SUBJECTS[0], TYPE, jido("Fact")), (SUBJECTS[0], ITEM_MARK, VALUES[0])])
     view.add_new(SUBJECTS[1], ())
 
@@ -92,6 +92,6 @@ def test_what_is_new_is_not_looked_up_and_counts_as_what_is_kept():
 
 
 def test_what_others_get_is_not_what_the_view_keeps():
-    view = View(Index([(SUBJECTS[0], TYPE, SUBJECTS[1])]))
+    view = WriteSnapshot(Index([(SUBJECTS[0], TYPE, SUBJECTS[1])]))
     view.objects(SUBJECTS[0], TYPE).append("changed")
     assert view.objects(SUBJECTS[0], TYPE) == [SUBJECTS[1]]

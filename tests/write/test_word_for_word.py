@@ -5,13 +5,12 @@ from writing import refusal
 
 from jidomem.entries import Entry
 from jidomem.errors import InvalidRequest
-from jidomem.terms import date_time, integer, iri, literal
-from jidomem.turn import ToolUse
-from jidomem.vocab import BASE, TYPE, conv, jido
-from jidomem.write import entries, turns
-from jidomem.write.literals import as_json, text
-from jidomem.write.turns import Said
-from jidomem.write.view import View
+from jidomem.rdf.terms import date_time, integer, iri, literal
+from jidomem.rdf.vocab import BASE, TYPE, conv, jido
+from jidomem.records.entry import ToolUse
+from jidomem.write import conversation
+from jidomem.write.conversation import Said, as_json, text
+from jidomem.write.snapshot import WriteSnapshot
 
 NODE, PROJECT, MOST = iri("urn:x:node"), iri(BASE + "projects/p"), 100
 TALK, SESSION, WHEN = iri(BASE + "conversations/s"), iri(BASE + "sessions/s"), "2026-11-20T10:00:00.000000Z"
@@ -22,7 +21,7 @@ def entry(**fields):
 
 
 def rows_of(**fields):
-    return entries.described(NODE, entry(**fields), PROJECT, MOST)
+    return conversation.describe_entry(NODE, entry(**fields), PROJECT, MOST)
 
 
 SAID_OF_EVERY_ENTRY = [
@@ -50,7 +49,7 @@ def test_metadata_that_are_not_what_their_names_say_are_kept_whole_alone(metadat
 
 
 def test_an_agent_whose_name_has_no_letter_is_named_by_its_text_alone():
-    assert entries.agent_of(entry(agent_id="???")) is None
+    assert conversation.agent_of(entry(agent_id="???")) is None
     assert {value for _, predicate, value in rows_of(agent_id="???") if "gent" in predicate} == {'"???"'}
 
 
@@ -72,11 +71,11 @@ def test_metadata_that_json_does_not_hold_are_named():
 
 
 def test_of_what_was_kept_under_an_id_counts_what_nothing_replaced():
-    view = View(lambda *pattern: [])
+    view = WriteSnapshot(lambda *pattern: [])
     nodes = [iri(f"urn:x:{n}") for n in range(4)]
     view.add([(node, jido("entryId"), '"a \\"b\\""') for node in nodes[:3]])
     view.add([(nodes[1], jido("replaces"), nodes[0]), (nodes[3], jido("entryId"), '"other"')])
-    assert entries.held(view, 'a "b"') == nodes[1:3]
+    assert conversation.held(view, 'a "b"') == nodes[1:3]
 
 
 def test_a_text_is_kept_as_it_is_and_half_a_sign_is_refused():
@@ -100,7 +99,7 @@ def test_a_turn_is_kept_with_who_said_what_and_the_tools_in_order():
     ana, bot = iri(BASE + "agents/ana"), iri(BASE + "agents/bot")
     turn = said(prompt="Which?", answer=" That.", asked_by=ana, answered_by=bot, tools=TOOLS)
 
-    rows = turns.described(NODE, 3, TALK, turn, MOST)
+    rows = conversation.describe_turn(NODE, 3, TALK, turn, MOST)
 
     prompt, answer, grep, note = (iri(f"urn:x:node/{name}") for name in ("prompt", "answer", "tools/1", "tools/2"))
     result = iri("urn:x:node/tools/1/result")
@@ -120,7 +119,7 @@ def test_a_turn_is_kept_with_who_said_what_and_the_tools_in_order():
 
 
 def test_what_nobody_is_named_for_is_said_by_nobody():
-    rows = turns.described(NODE, 0, TALK, said(answer="x"), MOST)
+    rows = conversation.describe_turn(NODE, 0, TALK, said(answer="x"), MOST)
     assert {predicate for subject, predicate, _ in rows if subject == iri("urn:x:node/answer")} == {
         TYPE, conv("answerText"),
     }  # fmt: skip
@@ -137,13 +136,13 @@ def test_what_nobody_is_named_for_is_said_by_nobody():
     ],
 )  # fmt: skip
 def test_a_text_of_a_turn_that_is_too_long_is_named(turn, name):
-    error = refusal(turns.described, NODE, 0, TALK, said(**turn), MOST)
+    error = refusal(conversation.describe_turn, NODE, 0, TALK, said(**turn), MOST)
     assert error.detail == f"{name} has 101 bytes; a text holds at most 100"
 
 
 @pytest.mark.parametrize(("use", "name"), [(ToolUse("grep", {1}), "parameters"), (ToolUse("grep", 1, {1}), "result")])
 def test_what_a_tool_was_given_or_gave_is_named_where_json_does_not_hold_it(use, name):
-    error = refusal(turns.described, NODE, 0, TALK, said(tools=[use]), MOST)
+    error = refusal(conversation.describe_turn, NODE, 0, TALK, said(tools=[use]), MOST)
     assert error.detail.startswith(f"{name} of the tool grep is a set")
 
 
@@ -170,18 +169,18 @@ def test_a_turn_is_said_where_a_prompt_or_an_answer_or_a_tool_is():
 
 
 def test_a_conversation_has_the_name_of_its_session_and_a_name_of_its_own_for_a_session_elsewhere():
-    assert turns.conversation_of(SESSION) == TALK
-    elsewhere = [turns.conversation_of(iri(f"urn:x:{n}")) for n in range(2)]
-    assert len({*elsewhere, *(turns.conversation_of(iri(f"urn:x:{n}")) for n in range(2))}) == 2
+    assert conversation.conversation_of(SESSION) == TALK
+    elsewhere = [conversation.conversation_of(iri(f"urn:x:{n}")) for n in range(2)]
+    assert len({*elsewhere, *(conversation.conversation_of(iri(f"urn:x:{n}")) for n in range(2))}) == 2
     assert {len(name) for name in elsewhere} == {len(TALK) - 1 + 32}
-    assert turns.opened(TALK, SESSION, PROJECT) == [
+    assert conversation.opened(TALK, SESSION, PROJECT) == [
         (TALK, TYPE, conv("Conversation")), (TALK, conv("associatedWithSession"), SESSION),
         (TALK, jido("partOfProject"), PROJECT),
     ]  # fmt: skip
 
 
 def test_the_next_turn_comes_after_as_many_as_there_are():
-    view = View(lambda *pattern: [])
-    assert turns.next_index(TALK, view) == 0
+    view = WriteSnapshot(lambda *pattern: [])
+    assert conversation.next_index(TALK, view) == 0
     view.add([(iri(f"urn:x:{n}"), conv("partOfConversation"), TALK) for n in range(2)])
-    assert turns.next_index(TALK, view) == 2
+    assert conversation.next_index(TALK, view) == 2

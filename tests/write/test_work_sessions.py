@@ -3,8 +3,8 @@
 import pytest
 from writing import GRAPH, held, refusal, said
 
-from jidomem.terms import bare, date_time, iri
-from jidomem.vocab import TYPE, jido
+from jidomem.rdf.terms import date_time, iri, plain_value
+from jidomem.rdf.vocab import TYPE, jido
 
 SESSIONS = "https://jido.ai/sessions/"
 PHASES = ("PlanningPhase", "ImplementationPhase", "DebuggingPhase", "ReviewPhase")
@@ -12,11 +12,11 @@ PHASES = ("PlanningPhase", "ImplementationPhase", "DebuggingPhase", "ReviewPhase
 
 def events(memory, name):
     """The status and phase of each event of a session, by number."""
-    found = {bare(s) for s, _, _ in memory.index.triples(GRAPH, None, jido("ofSession"), iri(SESSIONS + name))}
+    found = {plain_value(s) for s, _, _ in memory.index.triples(GRAPH, None, jido("ofSession"), iri(SESSIONS + name))}
     every = [[said(memory, event, each) for each in ("eventNumber", "toStatus", "toPhase")] for event in found]
     return [
-        ([bare(v).rpartition("#")[2] for v in status], [bare(v).rpartition("#")[2] for v in phase])
-        for number, status, phase in sorted(every, key=lambda row: int(bare(row[0][0])))
+        ([plain_value(v).rpartition("#")[2] for v in status], [plain_value(v).rpartition("#")[2] for v in phase])
+        for number, status, phase in sorted(every, key=lambda row: int(plain_value(row[0][0])))
     ]
 
 
@@ -109,7 +109,7 @@ def test_a_session_ends_when_it_was_ended_but_never_before_it_began(memory):
         memory.writer.move_session("p", name, status="Closed")
 
     (ended,), (begun,) = (said(memory, SESSIONS + "now", name) for name in ("endedAt", "startedAt"))
-    assert bare(begun) < bare(ended) < "2026-11-22"
+    assert plain_value(begun) < plain_value(ended) < "2026-11-22"
     assert said(memory, SESSIONS + "later", "endedAt") == [date_time(later)]
 
 

@@ -14,14 +14,14 @@ from writing import GRAPH, MEMORY, codes, held, journalled, open_with, refusal, 
 
 import jidomem
 from jidomem import JidomemError, MemoryReader, MemoryUpdateIntent, MemoryWriter, Receipt
-from jidomem.clock import Sources
+from jidomem.base.clock import Sources
 from jidomem.journal import disk
 from jidomem.journal.commit import parse
-from jidomem.journal.files import Stream
-from jidomem.terms import iri
-from jidomem.vocab import RDF, TYPE, jido
-from jidomem.write import conflict, normalize, placement, triples, validate
-from jidomem.write.view import View
+from jidomem.journal.journal import Stream
+from jidomem.rdf.terms import iri
+from jidomem.rdf.vocab import RDF, TYPE, jido
+from jidomem.write import conflict, normalize, ontology_check, triples, validate
+from jidomem.write.snapshot import WriteSnapshot
 
 STREAM = Stream("p")
 ITEM = "<https://jido.ai/memory/"
@@ -79,13 +79,13 @@ def test_the_public_names_are_those_of_the_protocol():  # C082
 def test_each_stage_stands_alone(memory):  # C081
     given = MemoryUpdateIntent(**decision(topic="t"))
     normal = normalize.normalize(given, now=START, new_id=lambda: "1", schema=memory.schema).intent
-    empty = View(lambda s, p, o: [])
+    empty = WriteSnapshot(lambda s, p, o: [])
     validate.require_fields(normal, "p")
     validate.check_references(normal, empty, memory.settings.policy, list)
     assert conflict.detect(normal, conflict.keys(normal), empty, lambda prop: False) == ([], [])
     described = triples.describe(normal)
     assert (iri(MEMORY + "1"), TYPE, jido("ArchitecturalDecision")) in described
-    assert placement.check_terms(described, empty, memory.schema, memory.settings.policy) == []
+    assert ontology_check.check_terms(described, empty, memory.schema, memory.settings.policy) == []
 
 
 #: An intent that breaks a later stage too is refused by the earlier one.

@@ -5,9 +5,9 @@ from conftest import fixed_sources
 
 import jidomem
 from jidomem.errors import JidomemError
-from jidomem.journal.files import Stream
-from jidomem.terms import iri
-from jidomem.vocab import JIDO, graph_iri
+from jidomem.journal.journal import Stream
+from jidomem.rdf.terms import iri
+from jidomem.rdf.vocab import JIDO, graph_iri
 
 GRAPH = graph_iri("p")
 MEMORY = "https://jido.ai/memory/"

@@ -11,7 +11,7 @@ import jidomem
 from bench.governance.system import Entry, Fact, Kept, Origin, Refused, System, now
 from bench.governance.vectors import DIMENSIONS, vector
 from jidomem.errors import Conflict
-from jidomem.runtime.making import init
+from jidomem.runtime.location import init
 
 PROJECT = "p"
 

@@ -1,0 +1,196 @@
+"""Figures of the source tree: modules, lines, names, and the length of the way of an intent and of a request.
+
+    python -m bench.house [--json]
+
+The trace counts what a warm `submit_intent` and `GET .../queries/active-decisions` enter of the project's own files.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import jidomem
+from jidomem import MemoryUpdateIntent
+
+ROOT = Path(__file__).parent.parent
+PACKAGES = (ROOT / "jidomem", ROOT / "cli")
+#: Everyday verbs and words that name no thing of the field.
+EVERYDAY = frozenset(
+    [
+        "told",
+        "said",
+        "held",
+        "kept",
+        "asked",
+        "found",
+        "amiss",
+        "anew",
+        "besides",
+        "gone",
+        "here",
+        "law",
+        "desk",
+        "deeds",
+        "sight",
+        "harm",
+        "shelf",
+        "manner",
+    ]
+)
+LONGEST_LINE = 100
+
+
+def modules() -> list[Path]:
+    """Return every Python file of the library and the command line."""
+    return sorted(path for package in PACKAGES for path in package.rglob("*.py"))
+
+
+def source_figures() -> dict[str, int]:
+    """Return the figures that the text of the source gives."""
+    paths = modules()
+    trees = {path: ast.parse(path.read_text("utf-8")) for path in paths}
+    lines = [line for path in paths for line in path.read_text("utf-8").splitlines()]
+    classes = Counter(node.name for tree in trees.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+    return {
+        "modules in jidomem/": sum(path.is_relative_to(PACKAGES[0]) for path in paths),
+        "modules in cli/": sum(path.is_relative_to(PACKAGES[1]) for path in paths),
+        "lines in both": len(lines),
+        "entries in jidomem/": sum(each.name != "__pycache__" for each in PACKAGES[0].iterdir()),
+        "longest module, lines": max(len(path.read_text("utf-8").splitlines()) for path in paths),
+        f"lines over {LONGEST_LINE} columns": sum(len(line) > LONGEST_LINE for line in lines),
+        "own modules imported inside functions": sum(1 for tree in trees.values() for _ in _inner_imports(tree)),
+        "public class names used more than once": sum(
+            count > 1 for name, count in classes.items() if not name.startswith("_")
+        ),
+        "definitions named by an everyday word": sum(
+            is_everyday(name) for tree in trees.values() for name in definitions(tree)
+        ),
+    }
+
+
+def definitions(tree: ast.Module) -> Iterator[str]:
+    """Yield the names of classes, functions, parameters and constants of a module."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node.name
+            yield from (each.arg for each in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs))
+        elif isinstance(node, ast.ClassDef):
+            yield node.name
+    for node in tree.body:
+        if isinstance(node, ast.Assign):
+            yield from (target.id for target in node.targets if isinstance(target, ast.Name))
+
+
+def is_everyday(name: str) -> bool:
+    """Return whether a word of *name*, in either case style, is an everyday one."""
+    apart = name if name.isupper() else "".join(f"_{sign}" if sign.isupper() else sign for sign in name)
+    return not EVERYDAY.isdisjoint(apart.lower().split("_"))
+
+
+def _inner_imports(tree: ast.Module) -> Iterator[ast.ImportFrom]:
+    """Yield the imports of own modules that stand in functions and serve no type checker."""
+    for function in ast.walk(tree):
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            for node in ast.walk(function):
+                if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in ("jidomem", "jidomem_cli"):
+                    yield node
+
+
+@dataclass
+class Trace:
+    """The own functions that a call entered, in order, and how deep they stood."""
+
+    calls: list[tuple[str, str]] = field(default_factory=list)
+    deepest: int = 0
+
+    @property
+    def files(self) -> int:
+        """Return how many files were entered."""
+        return len({file for file, _ in self.calls})
+
+    @property
+    def moves(self) -> int:
+        """Return how often the way went on in another file."""
+        return sum(a[0] != b[0] for a, b in zip(self.calls, self.calls[1:], strict=False))
+
+
+def trace(call: Callable[[], Any]) -> Trace:
+    """Return the trace of *call* in this thread."""
+    own, found = f"{PACKAGES[0]}{os.sep}", Trace()
+    depth = 0
+
+    def profile(frame: FrameType, event: str, _: Any) -> None:
+        nonlocal depth
+        if not frame.f_code.co_filename.startswith(own) or event not in ("call", "return"):
+            return
+        depth += 1 if event == "call" else -1
+        if event == "call":
+            found.calls.append((frame.f_code.co_filename.removeprefix(own), frame.f_code.co_qualname))
+            found.deepest = max(found.deepest, depth)
+
+    sys.setprofile(profile)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    return found
+
+
+def traces() -> dict[str, Trace]:
+    """Return the traces of a warm write and a warm request, in a root of their own."""
+    from jidomem.serve.app import create_app
+
+    with tempfile.TemporaryDirectory() as folder, jidomem.open(Path(folder) / ".jidomem", project="p") as memory:
+
+        def submit(summary: str) -> None:
+            intent = MemoryUpdateIntent(
+                type="fact",
+                summary=summary,
+                asserted_by="a",
+                asserted_in="s",
+                applies_to_project="p",
+                confidence="high",
+            )
+            memory.writer.submit_intent("p", intent)
+
+        for number in range(3):
+            submit(f"the build needs Rust 1.{number}")
+        write = trace(lambda: submit("the build needs Rust 1.80"))
+        client = create_app(memory).test_client()
+        address = "/projects/p/queries/active-decisions"
+        for _ in range(2):
+            answer = client.get(address)
+            assert answer.status_code == 200, answer.text
+        read = trace(lambda: client.get(address))
+    return {"submit_intent": write, "GET .../queries/active-decisions": read}
+
+
+def main() -> None:
+    """Print the figures."""
+    figures = source_figures()
+    for name, each in traces().items():
+        figures |= {
+            f"{name}: files": each.files,
+            f"{name}: calls": len(each.calls),
+            f"{name}: moves between files": each.moves,
+            f"{name}: own frames deep": each.deepest,
+        }
+    if "--json" in sys.argv:
+        print(json.dumps(figures, indent=1))
+    else:
+        for name, figure in figures.items():
+            print(f"{figure:>8,}  {name}")
+
+
+if __name__ == "__main__":
+    main()

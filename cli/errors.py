@@ -1,0 +1,248 @@
+"""What went wrong, told to a person on standard error, or to a program as JSON on standard output.
+
+Expected words: verbs of other tools, each with the command of jidomem that does what they do there.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import click
+
+from jidomem.base.words import cut
+from jidomem.errors import Conflict, InvalidRequest, JidomemError, Violation
+from jidomem.rdf.vocab import BASE, local_name
+from jidomem.records.intent import FIELD_ALIASES, FIELDS
+from jidomem_cli.fields import HELP
+from jidomem_cli.options import Door, clean
+from jidomem_cli.output import short
+
+BUG = 1
+#: The options that say a field of every intent that does not.
+_WHO = {"asserted_by": "--agent", "asserted_in": "--session"}
+#: What is shown of a memory that disagrees, and how many characters of each.
+_OF_AN_ITEM = ("type", "status", "rationale", "detailed_explanation", "about", "asserted_by", "timestamp")
+_SHOWN = 160
+#: Fields whose options have another name.
+_OPTION_OF = {"path": "about", "agent": "whom"}
+Options = Callable[[Mapping[str, Any]], str]
+
+
+def print_error(error: Exception, door: Door) -> int:
+    """Say what went wrong and return the exit code for it."""
+    if isinstance(error, click.ClickException):
+        error = _misused(error)
+    if isinstance(error, JidomemError):
+        tell(error, door)
+        return error.exit_code
+    detail = f"{type(error).__name__}: {error}"
+    hint = "this is a bug in jidomem; run it again with -v and report the traceback"
+    if door.verbose:
+        click.echo("".join(traceback.format_exception(error)), err=True, nl=False)
+    if door.json:
+        click.echo(json.dumps({"code": "internal_error", "detail": detail, "hint": hint}, ensure_ascii=False))
+    else:
+        click.echo(f"{door.painted('error:', 'red')} {clean(detail)}; {hint}", err=True)
+    return BUG
+
+
+def tell(error: JidomemError, door: Door, *, options: Options | None = None, where: str = "") -> None:
+    """Print one error, on standard output where that is JSON.
+
+    *options* writes fields as the verb takes them, and so what puts it right; *where* opens the line of a person.
+    """
+    if door.json:
+        values = {**error.to_dict(), "hint": _in_options(error.hint, door)}
+        click.echo(json.dumps(values, ensure_ascii=False, default=str))
+        return
+    if not where and error.position is not None and error.code != "malformed_json":  # which names its line
+        where = f"intent {error.position + 1}: "
+    click.echo(f"{door.painted('error:', 'red')} {where}{clean(error.detail)}", err=True)
+    is_one = len(error.violations) == 1
+    lines = [line for violation in error.violations for line in _violation(violation, door, is_one=is_one)]
+    has_choices = isinstance(error, Conflict) and (options is not None or error.hints_choices)
+    if isinstance(error, Conflict):
+        lines += _conflicts(error)
+    for line in lines:
+        click.echo(f"  {clean(line)}", err=True)
+    fixed = getattr(error, "fixed_intent", None)
+    if fixed and not _mended(error, options):
+        click.echo(f"{door.painted('hint:', 'cyan')} this would be accepted:\n{_resubmit(fixed, door)}", err=True)
+    elif isinstance(error, Conflict) and has_choices:
+        ways = "".join(f"\n  {clean(line)}" for line in _choices(error, options))
+        click.echo(f"{door.painted('hint:', 'cyan')} choose one:{ways}", err=True)
+    elif error.hint:
+        hint = "\n".join(map(clean, (_mended(error, options) or _in_options(error.hint, door)).split("\n")))
+        click.echo(f"{door.painted('hint:', 'cyan')} {hint}", err=True)
+
+
+def as_options(fields: Mapping[str, Any]) -> str:
+    """Return fields of an intent as options of `jidomem remember`.
+
+    >>> as_options({"supersedes": ["https://jido.ai/memory/0197a1b2-0000-7000-8000-00000000abcd"]})
+    '--supersedes 0000abcd'
+    >>> as_options({"supersedes": []})
+    'no --supersedes'
+    """
+    given = " ".join(f"--{name.replace('_', '-')} {value}" for name, value in _entries(fields))
+    dropped = " ".join(f"--{name.replace('_', '-')}" for name, value in fields.items() if value == [])
+    return f"{given}, without {dropped}" if given and dropped else given or f"no {dropped}"
+
+
+def as_changes(fields: Mapping[str, Any]) -> str:
+    """Return fields of an intent as options of `jidomem revise`.
+
+    >>> as_changes({"supersedes": ["https://jido.ai/memory/0197a1b2-0000-7000-8000-00000000abcd"]})
+    '--set supersedes=0000abcd'
+    """
+    dropped = [(name, "") for name, value in fields.items() if value == []]
+    return " ".join(
+        f"--reason {value}" if name == "reason" else f"--set {name}={value}"
+        for name, value in [*_entries(fields), *dropped]
+    )
+
+
+def _entries(fields: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield each field with each of its values, ready for a shell."""
+    for name, value in fields.items():
+        for entry in value if isinstance(value, list) else [value]:
+            yield name, shlex.quote(short(entry))
+
+
+def _mended(error: JidomemError, options: Options | None) -> str:
+    """Return which options of its verb put all of *error* right, empty where they do not."""
+    found = error.violations
+    mended = all(violation.field in HELP and (violation.nearest or violation.value is None) for violation in found)
+    if not found or options is None or not mended:
+        return ""
+    return f"give {options({str(violation.field): violation.nearest or 'TEXT' for violation in found})}"
+
+
+def _misused(error: click.ClickException) -> InvalidRequest:
+    """Return what was called wrongly as an error of ours, with an example where arguments are missing or too many."""
+    context, detail = getattr(error, "ctx", None), error.format_message()
+    hint = f"see: {context.command_path if context else 'jidomem'} --help"
+    if isinstance(error, click.NoSuchOption) and (option := _option_for(error)):
+        return InvalidRequest(f"No such option '{error.option_name}'; did you mean '{option}'?", hint=hint)
+    if context is not None and (isinstance(error, click.MissingParameter) or detail.startswith("Got unexpected extra")):
+        _, _, examples = (context.command.help or "").partition("Examples:\n")
+        example = next((line.strip() for line in examples.splitlines() if line.strip()), None)
+        hint = f"for example: {example}; {hint}" if example else hint
+    elif context is not None and isinstance(context.command, click.Group) and detail == "Missing command.":
+        detail = f"{context.command_path} needs a verb: {', '.join(context.command.list_commands(context))}"
+    return InvalidRequest(detail, hint=hint)
+
+
+def _option_for(error: click.NoSuchOption) -> str | None:
+    """Return the option of the verb for a field that other memory systems call by the name of the unknown option."""
+    field = FIELD_ALIASES.get(error.option_name.lstrip("-").replace("-", "_"))
+    params = error.ctx.command.params if error.ctx and field else ()
+    return next((param.opts[0] for param in params if param.name == field), None)
+
+
+def _in_options(hint: str, door: Door) -> str:
+    """Return *hint* with the fields it names as options of the verb, where it has them."""
+
+    def option(match: re.Match[str]) -> str:
+        leave_out, name = match[1] or "", _OPTION_OF.get(match[2], match[2])
+        if name in door.options:
+            return leave_out + door.options[name]
+        if (flag := f"--{name.replace('_', '-')}") in door.options.values():
+            return leave_out + flag
+        if name in FIELDS and "changes" in door.options:
+            return f"{leave_out}--set {name}" if leave_out else f"--set {name}=VALUE"
+        return match[0]
+
+    return re.sub(r"(leave out )?`([a-z_]+)`", option, hint)
+
+
+def _violation(violation: Violation, door: Door, *, is_one: bool) -> Iterator[str]:
+    """Yield the lines of one broken rule; its message, and how to put it right, only where the error holds several."""
+    if not is_one:
+        known = violation.field is None or violation.message.startswith(violation.field)
+        yield violation.message if known else f"{violation.field}: {violation.message}"
+    if violation.value is None and violation.field in _WHO:
+        yield f"{violation.field} may be said for all: {_WHO[violation.field]} NAME"
+    if violation.nearest:
+        yield f"nearest: {violation.nearest}"
+    elif violation.allowed:
+        yield f"allowed: {', '.join(violation.allowed)}"
+    elif violation.hint and not is_one:
+        yield _in_options(violation.hint, door)
+
+
+def _conflicts(error: Conflict) -> Iterator[str]:
+    """Yield the memories that disagree."""
+    for found in error.conflicts:
+        yield f"{found.kind} with {found.iri}: {cut(found.summary, _SHOWN)[0]}"
+        if found.kind == "stale_supersession":  # it ended: the memory in its place is what to read
+            continue
+        item = error.items.get(found.iri, {})
+        for name in (name for name in _OF_AN_ITEM if item.get(name)):
+            value = item[name] if isinstance(item[name], list) else [item[name]]
+            yield f"  {name}: {', '.join(map(_plain, value))}"
+
+
+def _choices(error: Conflict, options: Options | None) -> Iterator[str]:
+    """Yield the ways out of *error*, as *options* of the verb or in words."""
+    for choice in error.choices:
+        fields = {**choice.fields, **dict.fromkeys(choice.needs, "TEXT")}
+        words = options(fields) if options else ", ".join(f"{name} {value}" for name, value in _entries(fields))
+        yield f"{words if fields else choice.name}: {choice.effect}"
+
+
+def _plain(value: Any) -> str:
+    """Return a value of a field as a person reads it, cut where it is long."""
+    text = " ".join(str(value).split())
+    return local_name(text) if text.startswith(BASE) else cut(text, _SHOWN, blanks=True)[0]
+
+
+def place(door: Door) -> str:
+    """Return the options that make a command to paste meet the same memory."""
+    given = {"--root": door.root, "--project": door.project}
+    return "".join(f" {name} {shlex.quote(value)}" for name, value in given.items() if value)
+
+
+def _resubmit(intent: Mapping[str, Any], door: Door) -> str:
+    """Return the command that submits *intent*, ready to paste."""
+    return f"jidomem submit{place(door)} - <<'EOF'\n{json.dumps(dict(intent), ensure_ascii=False)}\nEOF"
+
+
+_LIST = "to list memories: jidomem ask timeline"
+_SEARCH = 'to search: jidomem recall "a question"'
+_ADD = 'to add a memory: jidomem remember "the build needs Rust 1.80"'
+_EDIT = "to change a memory: jidomem revise --help"
+_REMOVE = "to withdraw a memory, with a reason: jidomem revise --help"
+_UNDO = "to undo one change: jidomem revise --help"
+_CHECK = "to check the memory: jidomem check"
+_PAGES = "to see it in a browser: jidomem serve --help"
+#: Word -> hint.
+EXPECTED: Mapping[str, str] = {
+    **dict.fromkeys(("list", "ls", "all", "dump", "print", "memories", "timeline"), _LIST),
+    **dict.fromkeys(("search", "find", "grep", "query", "lookup", "retrieve"), _SEARCH),
+    **dict.fromkeys(("add", "new", "create", "save", "store", "note", "put", "insert", "write"), _ADD),
+    **dict.fromkeys(("edit", "update", "change", "set", "modify", "correct", "supersede"), _EDIT),
+    **dict.fromkeys(("delete", "rm", "remove", "forget", "drop", "clear", "withdraw", "invalidate"), _REMOVE),
+    **dict.fromkeys(("undo", "revert"), _UNDO),
+    **dict.fromkeys(("validate", "lint", "test"), _CHECK),
+    **dict.fromkeys(("ui", "web", "dashboard", "open", "browse"), _PAGES),
+    **dict.fromkeys(("get", "view", "cat", "read"), "to show one memory: jidomem show --help"),
+    **dict.fromkeys(("accept", "reject", "approve", "pending", "proposals"), "to see what is pending: jidomem review"),
+    **dict.fromkeys(("decisions", "tasks", "errors", "facts"), "to list them: jidomem memory --help"),
+    **dict.fromkeys(("sync", "refresh"), "to import what changed in the repository: jidomem init --from auto"),
+    **dict.fromkeys(("install", "config", "configure"), "to set up a client: jidomem setup --help"),
+    **dict.fromkeys(("stats", "info"), "to see how much there is: jidomem status"),
+    "help": "jidomem --help",
+    "version": "jidomem --version",
+    "diagnose": "to look for faults: jidomem doctor",
+}
+#: Verbs that take something away or replace much at once: no misspelt word is answered with one of them.
+DESTRUCTIVE = frozenset(
+    ("redact", "rollback", "restore", "migrate", "remove", "revoke", "reject", "refuse", "forget", "clear", "delete",
+     "drop", "reset")
+)  # fmt: skip

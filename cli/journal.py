@@ -1,0 +1,626 @@
+"""`jidomem pack`: many commit files become a few packs with the same commits.
+
+`jidomem redact`: take a secret out of the journal, and out of all that was made of it, for good.
+
+`jidomem reindex`: what is derived from the journal, thrown away and built anew.
+
+`jidomem replay --check`: the journal, replayed, is what is served, exported and kept.
+
+`jidomem rollback`: take the memory back to what was active at a moment; nothing is removed.
+
+`jidomem verify`: every byte of the journal, read again and held against its digests.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from shlex import quote
+from typing import Any, TextIO
+
+import click
+
+from jidomem import Jidomem
+from jidomem.check.journal_integrity import Finding, anchor, anchored, compare_with_git, findings
+from jidomem.check.journal_integrity import replay as replayed
+from jidomem.curation.find_text import (
+    AS_IT_IS,
+    BLOBS,
+    DERIVED,
+    DIGEST,
+    NOT_SEARCHED,
+    UNKNOWN,
+    Leftover,
+    leftovers,
+    source_leftovers,
+)
+from jidomem.curation.redact import Plan, leaks
+from jidomem.errors import BranchChanged, InvalidRequest, JournalDamaged
+from jidomem.index import search_index
+from jidomem.journal.journal import Stream
+from jidomem.journal.stream import beyond
+from jidomem.rdf.terms import Term, plain_value
+from jidomem.rdf.vocab import JIDO, jido
+from jidomem.read import memory_detail
+from jidomem.read.memory_detail import short_id
+from jidomem.records.intent import ANCHOR, SHORT, anchors_of
+from jidomem.runtime.root import INDEX
+from jidomem.write import canonical
+from jidomem.write.rollback import Rollback
+from jidomem.write.triples import TEXTS
+from jidomem_cli.fields import Paths, own_words, whole_id
+from jidomem_cli.options import ROWS, Door, Verb, clean, pass_door
+from jidomem_cli.output import form_of, show_json, show_rows
+from jidomem_cli.status import told, vectors_told
+
+DAMAGED = 7
+
+
+@click.command(cls=Verb, writes=["wait"])
+@pass_door
+def pack(door: Door) -> int:
+    """Seal the commit files of every project, or of the one --project names, into packs; the newest stays a file.
+
+    Nothing is lost or changed: a pack holds the same commits. Each file is read anew, and each pack read back, before
+    files go. A damaged file stays where it is and is told; the command then exits with 7. Where git does not track the
+    root this is done whenever there are more than 2,000 files; where it does, commit the new packs together with the
+    removed commit files (the command is printed), best on a branch that others then merge.
+
+    Examples:
+      jidomem pack
+      jidomem pack --json
+    """
+    memory = door.read()
+    sealed = [(stream, memory.journal.seal(stream)) for stream in door.streams(memory)]
+    damage = [error for stream, _ in sealed for error in memory.journal.damage(stream)]
+    if door.json:
+        rows = [{"project": stream.project, "stream": stream.name, "sealed": count} for stream, count in sealed]
+        show_json({"streams": rows, "damage": [error.to_dict() for error in damage]})
+        return DAMAGED if damage else 0
+    for stream, count in sealed:
+        click.echo(f"{stream.project}/{stream.name}  {count} sealed")
+    packed = [stream for stream, count in sealed if count and memory.journal.is_tracked]
+    if packed:
+        where = quote(str(memory.journal.folder))
+        folders = " ".join(f"projects/{stream.project}/{stream.name}" for stream in packed)
+        removed = sum(count for _, count in sealed)
+        door.say(
+            f"commit to git together: the new packs (pack-*.ttl) and {removed:,} removed commit files:\n"
+            f"  (cd {where} && git add -A -- {folders} && git commit -qm 'Memory: pack commits' -- {folders})"
+        )
+    if packed and door.verbose:
+        door.say("where two branches were both packed, merge them with: git merge -X find-renames=100% BRANCH")
+    for error in damage:
+        click.echo(clean(error.detail))
+    return DAMAGED if damage else 0
+
+
+#: How many memories a line names.
+_NAMED = 5
+_REDACTION_COLUMNS = ("stream", "commit", "item", "property", "why", "form")
+_PROPERTIES: Mapping[str, str] = {
+    **TEXTS,
+    "evidence": "derivedFrom",
+    "alternatives": "hasAlternative",
+    "tracked_by": "trackedBy",
+}
+
+
+@click.command(cls=Verb, writes=("agent", "wait"))
+@click.argument("item", metavar="[IRI]", required=False)
+@click.option("--property", "properties", multiple=True, metavar="NAME", help="What of it; else all it says in words.")
+@click.option("--text", "texts", multiple=True, metavar="TEXT", help="The secret, wherever it stands; - reads it.")
+@click.option("--reason", metavar="TEXT", help="Why, without the secret.", callback=own_words)
+@click.option("--dry-run", is_flag=True, help="Show what would go, and touch nothing.")
+@click.option("--again", is_flag=True, help="Finish a redaction that was cut short, or whose secret came back.")
+@pass_door
+def redact(
+    door: Door,
+    item: str | None,
+    properties: tuple[str, ...],
+    texts: tuple[str, ...],
+    reason: str | None,
+    dry_run: bool,
+    again: bool,
+) -> int:
+    """Take what the memory IRI says, or a text, out of the journal for good; the chain of commits still verifies.
+
+    A --text is looked for in other case, white space and Unicode forms, over line ends, escaped, percent-encoded, as
+    names are made of it, and a number with other separators; the forms that were found are listed. With it goes what
+    was copied from it, and the digests by which a guess at it could be confirmed. The commit that
+    records it says who, why, and which memories. Where a project has curators, they alone redact. A secret given with
+    --text stays in the history of your shell; --text - reads it from standard input instead. Look first with
+    --dry-run.
+
+    Examples:
+      jidomem redact 9c0d1e2f --dry-run
+      jidomem redact 9c0d1e2f --property summary --reason "it named a customer" --agent curator
+      cat secret.txt | jidomem redact --text - --reason "a key was pasted" --agent curator
+    """
+    memory = door.read()
+    if again:
+        if item or properties or texts or dry_run:
+            raise InvalidRequest("--again does what was asked before", hint="leave out all but --reason")
+        made = memory.keeper.redact_again(memory.project, agent=memory.writer.agent, reason=_given(reason))
+        _told(door, memory, [commit.id for commit in made], None)
+        return 0
+    if properties and texts:
+        raise InvalidRequest("--property and --text are two ways to say what goes", hint="leave one of them out")
+    plan = memory.keeper.plan(
+        memory.project,
+        whole_id(memory, item) if item else None,
+        properties=[_property(name) for name in properties],
+        texts=[_secret(text) for text in texts],
+    )
+    if dry_run:
+        _print_redaction(door, memory, plan)
+        return 0
+    sources = _source_paths(memory)  # before what names them goes
+    made = memory.keeper.redact(plan, agent=memory.writer.agent, reason=_given(reason))
+    _told(door, memory, [commit.id for commit in made], plan, sources)
+    return 0
+
+
+def _given(reason: str | None) -> str:
+    if not reason or not reason.strip():
+        raise InvalidRequest("a redaction is recorded with its reason", hint='add --reason "why it has to go"')
+    return reason
+
+
+def _secret(text: str) -> str:
+    """Return the text to look for; `-` stands for standard input, but for the line end."""
+    return sys.stdin.read().rstrip("\r\n") if text == "-" else text
+
+
+def _property(name: str) -> str:
+    """Return the IRI of a property from the name of a field, of a term of the ontology, or its IRI."""
+    if ":" in name:
+        return canonical.expand(name) or name
+    return JIDO + _PROPERTIES.get(name.replace("-", "_"), name)
+
+
+def _print_redaction(door: Door, memory: Jidomem, plan: Plan) -> None:
+    rows = [
+        {
+            "stream": f"{stream.project}/{stream.name}",
+            "commit": trace.commit[:SHORT],
+            "item": None if leaks(trace.triple[0]) else plain_value(trace.triple[0]),
+            "property": plain_value(trace.triple[1]),
+            "why": trace.why,
+            "form": trace.form or None,
+        }
+        for stream, trace in plan.traces
+    ]
+    show_rows(door, rows, _REDACTION_COLUMNS)
+    commits = len({row["commit"] for row in rows})
+    door.say(f"{len(rows)} statements of {commits} commits would go; nothing was touched")
+    _say_found(door, plan)
+    for cost in _costs(plan):
+        door.say(f"cost: {cost}")
+    _say_emptied(door, plan, "would say")
+    names = [*DERIVED, *(["state"] if plan.held else [])]  # the folders that a redaction takes the texts out of
+    rewritten = [memory.settings.root / name for name in names]
+    every = _left(memory, plan, _source_paths(memory))
+    left = [each for each in every if not any(map(each.path.is_relative_to, rewritten))]
+    _warn_left(door, left)
+    _warn_history(door, memory, left)
+
+
+def _costs(plan: Plan) -> Iterator[str]:
+    """Yield what can no longer be told, found or recognised once the digests of *plan* are gone."""
+    digests = [trace for _, trace in plan.traces if trace.why in (DIGEST, UNKNOWN)]
+    files: dict[tuple[Term, str], set[Term]] = defaultdict(set)
+    unknown: dict[str, set[str]] = defaultdict(set)
+    others: dict[Term, set[Term]] = defaultdict(set)
+    for trace in digests:
+        subject, predicate, value = trace.triple
+        others[predicate].add(subject)
+        for each in anchors_of([value]) if predicate in BLOBS else ():
+            files[predicate, each.path].add(subject)
+            if trace.why == UNKNOWN:
+                unknown[each.path].add(each.blob)
+    for (predicate, path), items in sorted(files.items()):
+        if predicate == ANCHOR:
+            told = f"freshness of {_memories(items)} about {path} can no longer be told"
+            yield f"{told}, until: jidomem revise {_id(min(items))} --confirm"
+        else:
+            yield f"an import of {path} no longer recognises the version that {_memories(items)} came from"
+    for path, blobs in sorted(unknown.items()):
+        versions = "1 version" if len(blobs) == 1 else f"{len(blobs)} versions"
+        yield f"neither the file nor git has the content of {versions} of {path}: whether it was there cannot be told"
+    if keyed := others[jido("conflictKey")]:
+        yield f"{_memories(keyed)} can no longer be found to repeat or contradict others by what is taken out"
+    if requests := others[jido("requestDigest")] | others[jido("receipt")]:
+        yield f"a retry of the request of {_memories(requests)} is no longer recognised"
+
+
+def _memories(items: Collection[Term]) -> str:
+    return "1 memory" if len(items) == 1 else f"{len(items)} memories"
+
+
+def _id(item: Term) -> str:
+    return short_id(plain_value(item))
+
+
+def _say_emptied(door: Door, plan: Plan, says: str) -> None:
+    """Name the active memories that say nothing without the texts, with the command that ends them."""
+    if not plan.emptied:
+        return
+    count, shown = len(plan.emptied), [short_id(item) for item in plan.emptied]
+    named = ", ".join(shown if door.verbose else shown[:_NAMED])
+    more = f" and {count - _NAMED} more (-v names all)" if count > _NAMED and not door.verbose else ""
+    door.say(f"active, and {says} nothing any more: {named}{more}")
+    door.say(f'end each: jidomem revise {shown[0]} --invalidate --reason "its text was redacted"')
+
+
+def _say_found(door: Door, plan: Plan) -> None:
+    """Say in which forms the texts were found, and how much of the working state shows them."""
+    if forms := {form: count for form, count in plan.forms.items() if form != AS_IT_IS}:
+        door.say(f"forms other than as it is: {_count_redactions(forms)}")
+    if plan.held:
+        door.say(f"entries of the working state: {_count_redactions(plan.held)}")
+
+
+def _count_redactions(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
+
+
+def _source_paths(memory: Jidomem) -> set[str]:
+    """Return the paths of the files that memories were imported from."""
+    return {source.path for source in memory_detail.sources(memory.tail.index, memory.project)}
+
+
+def _left(memory: Jidomem, plan: Plan, sources: Collection[str]) -> list[Leftover]:
+    """Return the files in which the texts stand: of the root, and of the repository those that memories came from."""
+    root, texts = memory.settings.root, sorted(plan.wanted.texts)
+    return [
+        *leftovers(root, texts, memory.project),
+        *source_leftovers(Paths(root, memory.tree).folder, sources, texts),
+    ]
+
+
+def _warn_left(door: Door, left: Sequence[Leftover]) -> None:
+    for found in left:
+        where = "the name of " if found.in_name else ""
+        form = "" if found.form == AS_IT_IS else f" ({found.form})"
+        stands = "may stand" if found.form == NOT_SEARCHED else "stands"
+        line = f":{found.line}" if found.line is not None else ""
+        door.warn(f"it {stands} in {where}{found.path}{line}{form}, which no redaction rewrites: {found.hint}")
+
+
+def _warn_history(door: Door, memory: Jidomem, left: Sequence[Leftover]) -> None:
+    """Say that git has the text in its history: in files of the journal, and in each source that holds it."""
+    root = memory.settings.root
+    sources = dict.fromkeys(str(each.path) for each in left if not each.path.is_relative_to(root))
+    kept = f" of the journal, and {', '.join(sources)} where it was committed," if sources else ""
+    if memory.journal.is_tracked or (sources and memory.tree is not None):
+        door.warn(
+            f"git keeps the old files{kept} in its history, and so does every clone: rewrite it with git filter-repo,"
+            " and have every clone made anew"
+        )
+
+
+def _told(door: Door, memory: Jidomem, made: Sequence[str], plan: Plan | None, sources: Collection[str] = ()) -> None:
+    """Say what was done, and what of it this command cannot reach."""
+    left = _left(memory, plan, sources) if plan is not None else []
+    tracked, others = memory.journal.is_tracked, memory.tail.others
+    if door.json:
+        told = [{**asdict(each), "path": str(each.path)} for each in left]
+        found = {"forms": dict(plan.forms), "working_state": dict(plan.held)} if plan is not None else {}
+        show_json({"commits": list(made), "left": [str(each.path) for each in left], "leftovers": told, **found,
+                   "in_git": tracked, "other_processes": others})  # fmt: skip
+    for commit in made if not door.json else ():
+        click.echo(commit)
+    if not made and (plan is None or not plan.held):
+        door.say("nothing was left to do")
+        return
+    if plan is not None:
+        _say_found(door, plan)
+        _say_emptied(door, plan, "say")
+    _warn_left(door, left)
+    if others:
+        door.warn(f"{others} other processes have an index of this root open; each drops it when it is next asked")
+    _warn_history(door, memory, left)
+    door.say(
+        "what this cannot reach: other copies of this root, backups, exports, and answers that were given already;"
+        " a password or key that was written down should be changed. A copy that comes back by a merge is not"
+        " served, and is reported by: jidomem verify"
+    )
+
+
+@click.command(cls=Verb)
+@pass_door
+def reindex(door: Door) -> int:
+    """Build the index of every project anew from the journal; other processes may go on meanwhile.
+
+    It is never needed: an index follows its journal, and one that is damaged is replaced. Of a large journal a
+    snapshot is kept for the processes to come, and the lists of a very large one; what recall searches is made anew
+    when it is next asked, or at once, with all vectors, where there is an embedder. Exits with 7 where the journal is
+    damaged: then no snapshot is kept.
+
+    Examples:
+      jidomem reindex
+      jidomem reindex --json
+    """
+    memory = door.read(look=False)
+    tail, start = memory.tail, time.perf_counter()
+    shown = sys.stderr if not door.quiet and sys.stderr.isatty() else None
+    if shown:
+        with click.progressbar(length=tail.size(), label="reindex", file=shown) as bar:
+            marks = tail.rebuild(bar.update)
+    else:
+        marks = tail.rebuild()
+    put = None if memory.remote is None else {"address": memory.remote.shown, "graphs": len(memory.remote.rebuild())}
+    damage = [error for stream in marks for error in memory.journal.damage(stream)]
+    memory.texts.files.forget_all()
+    search_index.forget(memory.settings.root)
+    vectors = {name: _embedded(memory, name, shown) for name in memory.projects() if memory.embedding}
+    memory.reader.keep_lists([] if damage else memory.projects())
+    seconds = time.perf_counter() - start
+    streams = [
+        {"project": stream.project, "stream": stream.name, "version": str(mark.version), "commits": mark.commits}
+        for stream, mark in marks.items()
+    ]
+    found = {
+        "streams": streams,
+        "triples": memory.index.triples_taken,
+        "seconds": round(seconds, 3),
+        "index": "disk" if tail.on_disk else "memory",
+        "snapshots": list(map(told, tail.snapshots())),
+        "remote": put,
+        "vectors": vectors,
+        "damage": [error.to_dict() for error in damage],
+    }
+    if door.json:
+        show_json(found)
+    else:
+        for row in streams:
+            click.echo(f"{row['project']}/{row['stream']}  {row['version']}  {row['commits']:,} commits")
+        kept = f"a snapshot of {tail.snapshots()[0].size:,} bytes is kept" if tail.snapshots() else "nothing is kept"
+        door.say(f"{found['triples']:,} triples in {seconds:.1f} s; {kept}")
+        if put is not None:
+            door.say(f"{put['graphs']} graphs were put into {put['address']} anew")
+        for name, told_of in vectors.items():
+            door.say(f"{name}: {vectors_told(told_of)}")
+        for error in damage:
+            click.echo(clean(error.detail))
+    return DAMAGED if damage else 0
+
+
+def _embedded(memory: Jidomem, project: str, shown: TextIO | None) -> dict[str, Any]:
+    """Make all vectors of *project*, shown as they are made; return what is told of them, and of why there are none."""
+    embedding = memory.embedding
+    assert embedding is not None
+    if shown is None:
+        embedding.try_for(project)
+    else:
+        with click.progressbar(length=embedding.waiting(project), label=f"vectors of {project}", file=shown) as bar:
+            embedding.try_for(project, progress=lambda waiting: bar.update((bar.length or 0) - waiting - bar.pos))
+    return embedding.told(project)
+
+
+REPLAY_DAMAGED, DIFFERS = 7, 1
+
+
+@click.command(cls=Verb)
+@click.option("--check", is_flag=True, help="Compare what comes of it; there is nothing else to replay for.")
+@pass_door
+def replay(door: Door, check: bool) -> int:
+    """Replay the journal into an index of its own, and compare that with what is served, exported and kept.
+
+    It changes nothing. What is compared is every triple of every stream, the bytes of the export, and each snapshot of
+    the index on disk, brought level. Exits with 1 where something differs, and says what first; with 7 where the
+    journal is damaged.
+
+    Examples:
+      jidomem replay --check
+      jidomem replay --check --json
+    """
+    if not check:
+        raise InvalidRequest("a replay is for comparing: the journal itself is what is read", hint="add --check")
+    memory = door.read(look=False)
+    damage = [error for stream in memory.journal.streams() for error in memory.journal.verify(stream)]
+    found = replayed(memory.tail, memory.settings.root / INDEX, memory.schema.triples, memory.schema.version)
+    if door.json:
+        streams = [
+            {"project": stream.project, "stream": stream.name, "triples": held.triples, "digest": held.digest}
+            for stream, held in found.streams.items()
+        ]
+        told = {"streams": streams, "exports": found.exports, "snapshots": found.snapshots}
+        show_json({**told, "differences": list(found.differences), "damage": [error.to_dict() for error in damage]})
+    else:
+        for stream, held in found.streams.items():
+            click.echo(f"{stream.project}/{stream.name}  {held.triples:,} triples  {held.digest[:12]}")
+        for project, digest in found.exports.items():
+            click.echo(f"{project}_memory.ttl  {digest[:12]}")
+        for difference in found.differences:
+            click.echo(clean(f"differs: {difference}"))
+        for error in damage:
+            click.echo(clean(error.detail))
+    if found.differences:
+        door.say("hint: the index is built anew from the journal with: jidomem reindex")
+    else:
+        door.say(f"the same is served, exported and kept in {found.snapshots} snapshots")
+    return REPLAY_DAMAGED if damage else DIFFERS if found.differences else 0
+
+
+_ROLLBACK_COLUMNS = ("change", "type", "item", "summary", "by")
+
+
+@click.command(cls=Verb, formats=ROWS, writes=("agent", "wait"))
+@click.option("--to", "moment", metavar="MOMENT", required=True, help="A moment, or a version of jidomem log.")
+@click.option(
+    "--reason", metavar="TEXT", help="Why; kept with the session, and with each correction.", callback=own_words
+)
+@click.option("--dry-run", is_flag=True, help="Show what would be corrected, and keep nothing.")
+@click.option("--yes", is_flag=True, help="Do it without asking.")
+@pass_door
+def rollback(door: Door, moment: str, reason: str | None, dry_run: bool, yes: bool) -> None:
+    """Make what was active at a moment active again, and nothing else, by corrections in one commit.
+
+    What came since is withdrawn; what was superseded or withdrawn since is said again, and revives what it says. All
+    that was recorded stays. For curators, where the project has any. At a terminal it shows what it will do, and asks.
+
+    Examples:
+      jidomem rollback --to 2026-11-20T12:00:00Z --reason "the import was wrong" --agent curator --dry-run
+      jidomem rollback --to 0 --reason "a fresh start" --agent curator --dry-run --json
+    """
+    if not reason or not reason.strip():
+        raise InvalidRequest("a rollback is recorded with its reason", hint='add --reason "why it goes back"')
+    memory = door.read()
+    if dry_run or not yes:
+        planned = memory.roll_back(moment, reason=reason, dry_run=True)
+        if dry_run or not planned.corrections:
+            _print_rollback(door, planned)
+            return
+        if not sys.stdin.isatty():
+            hint = "look at it with --dry-run, then add --yes"
+            raise InvalidRequest(
+                "a rollback has to be confirmed, and standard input is no terminal;"
+                f" corrections: {_count_changes(planned)}",
+                hint=hint,
+            )
+        _print_rollback(door, planned)
+        click.confirm("Do this?", abort=True, err=True)
+    _print_rollback(door, memory.roll_back(moment, reason=reason))
+
+
+def _print_rollback(door: Door, done: Rollback) -> None:
+    if form_of(door) == "json":
+        show_json(done.to_dict())
+    else:
+        show_rows(door, [found.to_dict() for found in done.corrections], _ROLLBACK_COLUMNS)
+    if done.commit:
+        door.say(f"{_count_changes(done)}, in {done.session}, version {done.version}")
+    elif done.corrections:
+        door.say(f"{_count_changes(done)}; nothing was kept")
+    else:
+        door.say("nothing to correct: all is as it was then")
+
+
+def _count_changes(done: Rollback) -> str:
+    counts = Counter(found.change for found in done.corrections)
+    return ", ".join(f"{count} {change}" for change, count in sorted(counts.items()))
+
+
+EXPOSED = 1
+UNSEEN = (
+    "a journal whose last commits were taken away is shorter, and sound: only --anchor with heads that were written"
+    " down elsewhere shows it; who wrote a commit that follows the rules is not shown either"
+)
+
+
+@click.command(cls=Verb, writes=("agent", "wait"))
+@click.option("--anchor", "heads", metavar="VERSION|FILE", help="Heads written down before, which must be there.")
+@click.option("--quarantine", metavar="COMMIT", help="Set this damage aside, by commit or file; writing goes on.")
+@click.option("--reason", metavar="TEXT", help="Why it is set aside.", callback=own_words)
+@pass_door
+def verify(door: Door, heads: str | None, quarantine: str | None, reason: str | None) -> int:
+    """Verify every commit of every project, or of the one --project names.
+
+    It finds any commit that was edited, taken out, moved or put in between others, in files and packs, and every copy
+    that shows what was redacted. That the last commits were taken away it finds where git has them at HEAD; else keep
+    what --json prints, or the version `jidomem status` shows, elsewhere, and hold the journal to it with --anchor.
+    Exits with 7 where there is damage or a commit is missing, with 1 where something redacted is shown.
+
+    Examples:
+      jidomem verify
+      jidomem verify --json | tee anchor.json
+      jidomem verify --anchor anchor.json
+    """
+    memory = door.read()
+    if quarantine is not None:
+        return _set_aside(door, memory, quarantine, reason)
+    if reason is not None:
+        raise InvalidRequest("--reason says why something is set aside", hint="add --quarantine COMMIT")
+    streams, journal = door.streams(memory), memory.journal
+    wanted = anchor(heads, Stream(memory.project)) if heads is not None else {}
+    damage = [(stream, journal.verify(stream)) for stream in streams]
+    found = [finding for stream in streams for finding in findings(journal, stream, memory.sources.now())]
+    found += compare_with_git(journal, dict(damage), door.project)
+    found += [each for stream, ids in wanted.items() for each in anchored(journal, stream, ids)]
+    _print_damage(door, memory, damage, found, anchored_to=bool(wanted))
+    if any(errors for _, errors in damage) or any(each.kind in ("missing", "unrecorded", "stray") for each in found):
+        return DAMAGED
+    return EXPOSED if any(each.severity == "violation" for each in found) else 0
+
+
+def _print_damage(
+    door: Door,
+    memory: Jidomem,
+    damage: Sequence[tuple[Stream, tuple[JournalDamaged, ...]]],
+    found: Sequence[Finding],
+    *,
+    anchored_to: bool,
+) -> None:
+    errors = [error for _, errors in damage for error in errors]
+    if door.json:
+        rows = [_row(memory, stream, len(errors)) for stream, errors in damage]
+        unseen = None if anchored_to else UNSEEN
+        told = [error.to_dict() for error in errors]
+        show_json({"streams": rows, "damage": told, "findings": [f.to_dict() for f in found], "not_detected": unseen})
+    else:
+        for stream, of in damage:
+            lost = [each for each in found if each.kind == "missing" and _is_of(memory, stream, each)]
+            count = sum(len(each.commits) or 1 for each in lost)
+            moved = {commit for error in of if isinstance(error, BranchChanged) for commit in error.commits}
+            broken = sum(not isinstance(error, BranchChanged) for error in of)
+            counts = ((broken, "damaged"), (len(moved), "of another branch"), (count, "missing"))
+            words = [f"{number} {what}" for number, what in counts if number]
+            word = ", ".join(words) or "sound"
+            click.echo(f"{stream.project}/{stream.name}  {memory.journal.head(stream)}  {word}")
+        for error in errors:
+            if not isinstance(error, BranchChanged):  # that is among the findings
+                click.echo(clean(error.detail))
+        for each in found:
+            where = f"{each.path}{f':{each.line}' if each.line else ''}: " if each.path else ""
+            click.echo(clean(f"{each.severity}: {where}{each.detail}"))
+    for hint in dict.fromkeys([*(error.hint for error in errors), *(each.hint for each in found)]):
+        door.say(f"hint: {hint}")
+    if door.verbose and not anchored_to:
+        door.say(f"not detected: {UNSEEN}")
+
+
+def _is_of(memory: Jidomem, stream: Stream, found: Finding) -> bool:
+    folder = str(memory.journal.path(stream))
+    return found.path == folder or (found.path or "").startswith(f"{folder}/")
+
+
+def _row(memory: Jidomem, stream: Stream, damaged: int) -> dict[str, Any]:
+    version = memory.journal.head(stream)
+    return {
+        "project": stream.project,
+        "stream": stream.name,
+        "version": str(version),
+        "heads": list(version.ids),
+        "damaged": damaged,
+    }
+
+
+def _set_aside(door: Door, memory: Jidomem, which: str, reason: str | None) -> int:
+    """Set what is damaged aside in the stream that has it; raises NotFound where none has."""
+    if not reason or not reason.strip():
+        raise InvalidRequest("what is set aside is recorded with the reason", hint='add --reason "what happened"')
+    now, streams = memory.sources.now(), [s for s in memory.journal.streams() if s.project == memory.project]
+    late = {s: beyond(memory.journal.seen(s), now).values() for s in streams}
+    damaged = [s for s in streams if memory.journal.verify(s) or late[s]]
+    stream = next(
+        (s for s in damaged if _has([*memory.journal.damage(s), *late[s]], which)),
+        (damaged or [Stream(memory.project)])[0],
+    )
+    name = memory.keeper.set_aside(stream, which, agent=memory.writer.agent, reason=reason)
+    left = memory.journal.damage(stream)
+    if door.json:
+        show_json({"project": stream.project, "stream": stream.name, "file": name, "damaged": len(left)})
+    else:
+        click.echo(name)
+    door.say(f"set aside in {memory.journal.path(stream)}; {len(left)} damaged are left")
+    return DAMAGED if left else 0
+
+
+def _has(found: Sequence[JournalDamaged], which: str) -> bool:
+    """Return whether the damage *found* is about the commit or file *which*."""
+    return any(which in f"{each.path} {each.detail}" or (each.commit or "-")[:SHORT] in which for each in found)

@@ -1,0 +1,425 @@
+"""How far a long submission has come, shown on a terminal.
+
+Rows as a person or a program wants them: a table, JSON, JSON lines, CSV, TSV or Markdown.
+
+A receipt, told: the IRI as data, what came of it in words.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import re
+import sys
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, time
+from shutil import get_terminal_size
+from typing import TYPE_CHECKING, Any, BinaryIO
+from unicodedata import east_asian_width
+
+import click
+
+from jidomem import Jidomem, Receipt
+from jidomem.base.clock import parse_moment
+from jidomem.base.words import beginning
+from jidomem.rdf.vocab import BASE, JIDO, REDACTED, local_name
+from jidomem.read.memory_detail import short_id
+from jidomem.read.playbook import cell, plain, tsv_line
+from jidomem.records.active import state_text
+from jidomem.runtime.settings import OWN
+from jidomem_cli.options import Door, clean
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+    from jidomem import Jidomem
+
+_WORDS = "{task.fields[submitted]:,} submitted, {task.fields[refused]:,} refused"
+
+
+@dataclass(slots=True)
+class Bar:
+    """A bar of how much of *file* is read, where its size is known, with how many were submitted, and how fast."""
+
+    file: BinaryIO
+    _progress: Progress
+
+    def show(self, submitted: int, refused: int) -> None:
+        """Show how far it has come."""
+        known: dict[str, Any] = {} if self._progress.tasks[0].total is None else {"completed": self.file.tell()}
+        self._progress.update(self._progress.tasks[0].id, submitted=submitted, refused=refused, **known)
+
+    def close(self) -> None:
+        """Leave the bar as it stands."""
+        self._progress.stop()
+
+
+def bar(door: Door, file: BinaryIO, intents: Iterable[Any]) -> Bar | None:
+    """Return a bar where standard error is a terminal, wanted, and not where the answers are shown; else None."""
+    if door.quiet or not sys.stderr.isatty() or sys.stdout.isatty():
+        return None
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
+    from rich.text import Text
+
+    class Rate(ProgressColumn):
+        """How many intents a second."""
+
+        def render(self, task: Any) -> Text:
+            return Text(f"{task.fields['submitted'] / task.elapsed:,.0f}/s" if task.elapsed else "")
+
+    size = None if isinstance(intents, list) else _size(file)
+    console = Console(stderr=True, color_system="auto" if door.paints(sys.stderr) else None)
+    columns = [BarColumn(), TextColumn(_WORDS), Rate(), *([TimeRemainingColumn()] if size else [])]
+    progress = Progress(*columns, console=console)
+    progress.add_task("", total=size, submitted=0, refused=0)
+    progress.start()
+    return Bar(file, progress)
+
+
+def _size(file: BinaryIO) -> int | None:
+    """Return how many bytes *file* has, None where that is not known, as of a pipe."""
+    try:
+        return os.fstat(file.fileno()).st_size or None if file.seekable() else None
+    except OSError:
+        return None
+
+
+Row = Mapping[str, Any]
+_BEGIN = """: nothing is remembered here yet
+take in what the repository has: jidomem init --from auto
+or begin with: jidomem remember "what an agent should know\""""
+_FIRST = (
+    "PREFIX jido: <https://jido.ai/ontology#> SELECT (MIN(?at) AS ?first) { ?made a jido:Commit ; jido:recordedAt ?at }"
+)
+#: The key of a row, and the column of a table, that names what a memory disagrees with where nobody settled it.
+CONFLICTS = "conflicts_with"
+#: Between two columns; and a text in a column of a narrow terminal has so many characters, before others are left out.
+_BETWEEN, _LEAST = 2, 16
+#: The columns that a narrow terminal goes without, the first of these first.
+_LEAST_WANTED = ("parts", "topic", "session", "sessions", "agent", "agents", "about", "kind", "level")
+_MOMENT = re.compile(r"^(\d{4}-\d\d-\d\d)(?: (\d\d:\d\d)(?::\d\d)?Z)?$")
+_MIDNIGHT = time()
+#: The column of moments that keeps the time of day where the others become dates.
+_RECORDED = "recorded"
+#: What stands before the text below a row.
+INDENT = "    "
+#: The width of a curator's lists where there is no terminal: people read them through a pipe, too.
+PIPED = 120
+_MEMORY = re.compile(rf"{re.escape(BASE)}memory/[0-9A-Fa-f-]+")
+_NAMED = re.compile(rf"{re.escape(BASE)}(?:agents|sessions|projects)/[^/]+")
+
+
+def show_rows(
+    door: Door, rows: Sequence[Row], columns: Sequence[str], cursor: str | None = None, *,
+    memory: Jidomem | None = None, above: str = "", below: str = "", piped: int | None = None,
+    whole: str = "", none: str | None = None,
+) -> None:  # fmt: skip
+    """Print *rows* in the format asked for, and where the next page begins.
+
+    A table has the text that a row calls *above* over the row, an empty one too, and the text that it calls *below*
+    under the row, after the text of the column *whole* where that is cut, and is *piped* characters wide where no
+    terminal is. Unsettled disagreements are a further column.
+    Where there are none, and *memory* is given, it is said why: nothing was ever written, or nothing by then, or
+    *none*, else how many proposals are pending.
+    """
+    form = form_of(door)
+    if form in ("table", "md") and any(row.get(CONFLICTS) for row in rows):
+        columns = [*columns, CONFLICTS]
+    if form == "json":
+        show_json({"rows": [plain(row) for row in rows], "cursor": cursor})
+        return
+    if form == "table":
+        texts = [row.get(below) or () for row in rows]
+        _table(door, rows, columns, texts, piped, [row.get(above) for row in rows], whole)
+    else:
+        _PRINTERS[form](door, rows, columns)
+    if not rows:
+        door.say("none" + (_why_none(memory, door.as_of, none) if memory is not None else ""))
+    if cursor:
+        door.say(f"more: --cursor {cursor}" if door.verbose else "more: raise --limit; -v shows the cursor")
+
+
+def show_fields(door: Door, rows: Iterable[tuple[str, Any]]) -> None:
+    """Print names and values; in a table each text is whole, over as many lines of the width there is as it takes."""
+    shown = [*rows]
+    width = line_width(door)
+    if form_of(door) != "table" or width is None:
+        show_rows(door, [{"field": name, "value": value} for name, value in shown], ("field", "value"))
+        return
+    column = max((_width(name) for name, _ in shown), default=0) + _BETWEEN
+    for name, value in shown:
+        room = max(width - column, _LEAST)
+        lines = [line for part in short(value).split("\n") for line in wrapped(clean(part).rstrip(), room) or [""]]
+        for number, line in enumerate(lines or [""]):
+            label = name if number == 0 else ""
+            click.echo(f"{label:<{column}}{line}".rstrip())
+
+
+def _why_none(memory: Jidomem, as_of: str | None, none: str | None) -> str:
+    """Return what may be the reason that nothing is found, with the command that helps."""
+    if not memory.journal.knows(memory.project):
+        return _BEGIN
+    if as_of is not None:
+        (row,) = memory.reader.select(memory.project, _FIRST)
+        is_before = (asked := parse_moment(as_of)) is not None and asked < row["first"]
+        return " by then" + f": the first commit is of {short(row['first'])}, see: jidomem log" * is_before
+    if none is not None:
+        return none
+    waiting = len(memory.reader.ask("proposals", project=memory.project))
+    return f" active; pending proposals: {waiting}, see: jidomem review" if waiting else ""
+
+
+def form_of(door: Door) -> str:
+    """Return the format asked for: the one named, JSON with --json, else a table."""
+    return door.format or ("json" if door.json else "table")
+
+
+def show_json(value: Any) -> None:
+    """Print one JSON value on one line."""
+    click.echo(json.dumps(value, ensure_ascii=False))
+
+
+def short(value: Any) -> str:
+    """Return *value* as a person reads it: terms by local name, memories by short id, agents and sessions by name.
+
+    >>> short("https://jido.ai/ontology#High"), short("https://jido.ai/agents/architect"), short(None)
+    ('High', 'architect', '')
+    """
+    if isinstance(value, list):
+        return ", ".join(map(short, value))
+    if isinstance(value, datetime):  # a record states a date, which is midnight then
+        return f"{value:%Y-%m-%d}" if value.time() == _MIDNIGHT else f"{value:%Y-%m-%d %H:%M:%S}Z"
+    if isinstance(value, bool):
+        return str(value).lower()
+    text = "" if value is None else str(value)
+    if re.fullmatch(rf"{re.escape(BASE)}memory/[^/]+", text):
+        return short_id(text)
+    if text.startswith(JIDO) or _NAMED.fullmatch(text):
+        return local_name(text)
+    return text
+
+
+def shortened(text: str) -> str:
+    """Return *text* with the short ids of the memories whose IRIs it names.
+
+    >>> shortened("see: jidomem show https://jido.ai/memory/0197a1b2-0000-7000-8000-00000000abcd")
+    'see: jidomem show 0000abcd'
+    """
+    return _MEMORY.sub(lambda match: short_id(match[0]), text)
+
+
+#: The columns that name the memory of which another column has the summary.
+_SUMMARY_OF: Mapping[str, Sequence[str]] = {
+    "summary": ("item", "entry", "derived", "other", "new"),
+    "other_summary": ("other",),
+    "a_summary": ("a",),
+    "b_summary": ("b",),
+}
+
+
+def _shown(row: Row, column: str) -> Any:
+    """Return the value of a column, with the status the state of a task or error.
+
+    A memory that lost its summary is called redacted, as each was given one.
+    """
+    value = row.get(column)
+    is_of_memory = any(row.get(name) for name in _SUMMARY_OF.get(column, ()))
+    if column == "status" and value and isinstance(row.get("state"), str):
+        return state_text(str(value), row["state"])
+    return REDACTED if is_of_memory and value in (None, "") else value
+
+
+def _table(
+    door: Door, rows: Sequence[Row], columns: Sequence[str], texts: Sequence[str | Sequence[str]], piped: int | None,
+    headings: Sequence[str | None], whole: str = "",
+) -> None:  # fmt: skip
+    """Print a table; each of *texts*, a paragraph or several, stands below its row, each of *headings* above it.
+
+    A text of the column *whole* that is cut stands below the row, too.
+    """
+    if not rows:
+        return
+    cells = [[clean(short(_shown(row, column))) for column in columns] for row in rows]
+    left_out: list[str] = []
+    if (width := line_width(door, piped)) is not None:
+        uncut = [dict(zip(columns, row, strict=True)) for row in cells]
+        columns, cells, left_out = fitted(columns, cells, width)
+        if whole in columns:
+            at = [*columns].index(whole)
+            texts = [
+                text if row[at] == full[whole] else (full[whole], *([text] if isinstance(text, str) else text))
+                for text, row, full in zip(texts, cells, uncut, strict=True)
+            ]
+    widths = [max(map(_width, column)) for column in zip(columns, *cells, strict=True)]
+    lines = zip([list(columns), *cells], [(), *texts], [None, *headings], strict=True)
+    for number, (row, text, heading) in enumerate(lines):
+        if heading is not None:
+            click.echo(clean(heading))
+        line = "  ".join(cell + " " * (wide - _width(cell)) for cell, wide in zip(row, widths, strict=True)).rstrip()
+        click.echo(click.style(line, bold=True) if not number and door.paints(sys.stdout) else line)
+        for part in [text] if isinstance(text, str) else text:
+            for text_line in [clean(part)] if width is None else wrapped(clean(part), width - len(INDENT)):
+                click.echo(f"{INDENT}{text_line}")
+    if left_out:
+        door.say(f"left out for want of width: {', '.join(left_out)}; -v shows all")
+
+
+def line_width(door: Door, piped: int | None = None) -> int | None:
+    """Return how many characters a line may have: of the terminal or $COLUMNS, else *piped*; None for no limit."""
+    if door.verbose:
+        return None
+    if not (sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdigit()):
+        return piped
+    return get_terminal_size().columns
+
+
+def fit_line(door: Door, text: str, piped: int | None = None) -> str:
+    """Return *text* as a line that has the width there is, of *piped* characters where no terminal is."""
+    width = line_width(door, piped)
+    return text if width is None else cut_text(text, width)
+
+
+def fitted(
+    columns: Sequence[str], cells: Sequence[Sequence[str]], width: int
+) -> tuple[list[str], list[list[str]], list[str]]:
+    """Return columns and cells whose lines have at most *width* characters, and the columns that are left out for it.
+
+    Moments lose their seconds, unless these tell rows apart; then columns of _LEAST_WANTED are left out while a text
+    would be cut to fewer than _LEAST characters, then moments but for _RECORDED become dates and the longest texts are
+    cut; moments only where they have no room.
+
+    >>> fitted(["item", "summary"], [["0000abcd", "Use Oxigraph as the index"]], 24)
+    (['item', 'summary'], [['0000abcd', 'Use Oxigraph…']], [])
+    """
+    kept, left_out = [*range(len(columns))], list[str]()
+    texts = [[*columns], *map(list, cells)]
+
+    moments = {at for at in kept if _are_moments([row[at] for row in cells])}
+
+    def widths() -> dict[int, int]:
+        return {at: max(_width(row[at]) for row in texts) for at in kept}
+
+    if sum(widths().values()) + _BETWEEN * (len(kept) - 1) > width:
+        shortened_columns = {at: _without_seconds([row[at] for row in cells]) for at in moments}
+        for at, column in shortened_columns.items():
+            for row, text in zip(texts[1:], column, strict=True):
+                row[at] = text
+    times = ["time", _RECORDED] if _RECORDED in columns else []
+    for name in (*_LEAST_WANTED, *times):
+        flexible = [wide for at, wide in widths().items() if at not in moments]
+        least = _LEAST // 2 if name == _RECORDED else _LEAST
+        if not flexible or _longest(widths(), width, moments) >= min(least, max(flexible)):
+            break
+        if name in columns and (at := [*columns].index(name)) in kept:
+            kept.remove(at)
+            left_out.append(name)
+    if _longest(widths(), width, moments) < _LEAST:
+        for at in (at for at in kept if at in moments and not columns[at].startswith(_RECORDED)):
+            for row in texts[1:]:
+                row[at] = _MOMENT.sub(r"\1", row[at])
+    fewest = sum(wide if at in moments else 1 for at, wide in widths().items()) + _BETWEEN * (len(kept) - 1)
+    moments = moments if fewest <= width else set()
+    longest = _longest(widths(), width, moments)
+    header, *rows = [[row[at] if at in moments else cut_text(row[at], longest) for at in kept] for row in texts]
+    return header, rows, left_out
+
+
+def _are_moments(column: Sequence[str]) -> bool:
+    """Return whether the values of a column, but for empty ones, are moments or dates."""
+    return any(column) and all(_MOMENT.fullmatch(text) for text in column if text)
+
+
+def _without_seconds(column: Sequence[str]) -> list[str]:
+    """Return moments without their seconds; as they are where rows of the same minute differ by these.
+
+    >>> _without_seconds(["2026-11-24 03:52:12Z", "2026-11-24 03:53:12Z", "2026-11-24"])
+    ['2026-11-24 03:52Z', '2026-11-24 03:53Z', '2026-11-24']
+    """
+    minutes = [_MOMENT.sub(lambda found: f"{found[1]} {found[2]}Z" if found[2] else found[1], text) for text in column]
+    return minutes if len({*minutes}) == len({*column}) else [*column]
+
+
+def _longest(widths: Mapping[int, int], width: int, whole: Collection[int]) -> int:
+    """Return to how many characters the texts of columns, but for *whole* ones, are cut for *width*; 1 at least."""
+    flexible = [wide for at, wide in widths.items() if at not in whole]
+    room = width - _BETWEEN * (len(widths) - 1) - sum(wide for at, wide in widths.items() if at in whole)
+    longest = max(flexible, default=1)
+    while longest > 1 and sum(min(each, longest) for each in flexible) > room:
+        longest -= 1
+    return longest
+
+
+def _width(text: str) -> int:
+    """Return how many columns of a terminal a text takes: of most scripts one a character, of East Asian ones two."""
+    return len(text) if text.isascii() else sum(1 + (east_asian_width(sign) in "FW") for sign in text)
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """Return *text* in lines of at most *width* columns of a terminal, ended with a word where that is not too long.
+
+    >>> wrapped("Use one queue a project", 14)
+    ['Use one queue', 'a project']
+    """
+    lines, rest = [], re.sub(r"\s", " ", text)
+    while rest:
+        line = beginning(rest, max(width, 2), _width)
+        lines.append(line)
+        rest = rest[len(line) :].lstrip()
+    return lines
+
+
+def cut_text(text: str, longest: int) -> str:
+    """Return the text, or its beginning and an ellipsis, in at most *longest* columns of a terminal."""
+    return text if _width(text) <= longest else f"{beginning(text, longest - 1, _width)}…"
+
+
+def _json_lines(_: Door, rows: Sequence[Row], columns: Sequence[str]) -> None:
+    for row in rows:
+        show_json(plain(row))
+
+
+def _csv(_: Door, rows: Sequence[Row], columns: Sequence[str]) -> None:
+    table = csv.writer(sys.stdout, lineterminator="\n")
+    table.writerow(columns)
+    table.writerows([cell(row.get(column)) for column in columns] for row in rows)
+
+
+def _tsv(_: Door, rows: Sequence[Row], columns: Sequence[str]) -> None:
+    click.echo("\t".join(columns))
+    for row in rows:
+        click.echo(tsv_line([cell(row.get(column)) for column in columns]))
+
+
+def _markdown(_: Door, rows: Sequence[Row], columns: Sequence[str]) -> None:
+    click.echo(f"| {' | '.join(columns)} |\n|{'---|' * len(columns)}")
+    for row in rows:
+        cells = (clean(short(_shown(row, column))).replace("|", "\\|") for column in columns)
+        click.echo(f"| {' | '.join(cells)} |")
+
+
+_PRINTERS: Mapping[str, Callable[[Door, Sequence[Row], Sequence[str]], None]] = {
+    "jsonl": _json_lines, "csv": _csv, "tsv": _tsv, "md": _markdown,
+}  # fmt: skip
+
+
+def show_receipt(door: Door, memory: Jidomem, receipt: Receipt, outcome: str | None = None) -> None:
+    """Print *receipt*, with *outcome* in place of its status if given; one without a commit was judged only."""
+    if door.json:
+        show_json(receipt.to_dict())
+    else:
+        click.echo(receipt.iri)
+    told = f"{outcome or receipt.status}: {short(receipt.iri)} in project {memory.project}"
+    door.say(f"would be {told}; nothing was kept" if receipt.commit is None else told)
+    if memory.settings.found == OWN and receipt.commit is not None:
+        door.say(f"kept in your own memory, {memory.settings.place}; a repository gets one with: jidomem init")
+    if door.verbose:
+        door.say(f"version {receipt.version}, commit {receipt.commit}, root {memory.settings.place}")
+        for name, value in receipt.filled.items():
+            door.say(f"filled in: {name} = {clean(str(value))}")
+    for conflict in receipt.conflicts:
+        door.warn(f"{conflict.kind}: {clean(conflict.why)}")
+    for warning in receipt.warnings:
+        door.warn(clean(warning))

@@ -1,0 +1,285 @@
+"""Held values: what goes into a memory is copied and held fast, so that nobody changes it from outside.
+
+Values as JSON: what has a form in JSON comes back as it was, anything else is refused with its place.
+
+JSON, TOML and Turtle of files that others wrote: what is nested too deeply is refused as other faults are.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, NoReturn, TypeVar
+
+from jidomem.errors import InvalidRequest
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class FrozenDict(dict[K, V]):
+    """A dict that refuses to be changed; equal to the plain one, and as good for reading, JSON and pickle."""
+
+    __slots__ = ()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (dict(self),)
+
+
+class FrozenList(list[V]):
+    """A list that refuses to be changed; equal to the plain one, and as good for reading, JSON and pickle."""
+
+    __slots__ = ()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (list(self),)
+
+
+def _refuse(self: object, *_: object, **__: object) -> NoReturn:
+    kind = "dict" if isinstance(self, dict) else "list"
+    raise TypeError(f"a {kind} of a memory cannot be changed in place: change a copy, {kind}(...) or thaw(...)")
+
+
+_CHANGERS = {
+    FrozenDict: ("__setitem__", "__delitem__", "__ior__", "clear", "pop", "popitem", "setdefault", "update"),
+    FrozenList: (
+        *("__setitem__", "__delitem__", "__iadd__", "__imul__", "append", "clear", "extend", "insert", "pop"),
+        *("remove", "reverse", "sort"),
+    ),
+}
+for _class, _names in _CHANGERS.items():
+    for _name in _names:
+        setattr(_class, _name, _refuse)
+
+
+def freeze(value: Any) -> Any:
+    """Return *value* held fast: mappings, lists and sets, however deep in one another, become ones none can change.
+
+    What is held fast already is returned as it is, and so is an object of any other class: its own business. Raise
+    `InvalidRequest` for what contains itself.
+
+    >>> freeze({"goals": {"ship"}, "steps": ["test"]})
+    {'goals': frozenset({'ship'}), 'steps': ['test']}
+    """
+    try:
+        return _freeze(value)
+    except RecursionError:
+        raise InvalidRequest(
+            "a value to be kept contains itself, or is nested too deep", hint="keep a reference to it instead"
+        ) from None
+
+
+def _freeze(value: Any) -> Any:
+    if isinstance(value, FrozenDict | FrozenList | str):
+        return value
+    if isinstance(value, Mapping):
+        return FrozenDict({key: _freeze(inner) for key, inner in value.items()})
+    if isinstance(value, list):
+        return FrozenList([_freeze(inner) for inner in value])
+    if isinstance(value, set):
+        return frozenset(value)
+    if type(value) is tuple:
+        held = tuple([_freeze(inner) for inner in value])
+        return value if all(old is new for old, new in zip(value, held, strict=True)) else held
+    return value
+
+
+def type_name(value: object) -> str:
+    """Return what a held value is called by those who put it there: list, not FrozenList."""
+    for held, plain in ((FrozenDict, "dict"), (FrozenList, "list"), (frozenset, "set")):
+        if type(value) is held:
+            return plain
+    return type(value).__name__
+
+
+def thaw(value: Any) -> Any:
+    """Return a copy of a held value that may be changed: plain dicts, lists and sets all the way down.
+
+    >>> thaw(freeze({"goals": {"ship"}}))
+    {'goals': {'ship'}}
+    """
+    if isinstance(value, Mapping):
+        return {key: thaw(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [thaw(inner) for inner in value]
+    if type(value) is tuple:
+        return tuple([thaw(inner) for inner in value])
+    return set(value) if type(value) is frozenset else value
+
+
+#: Where a value is: a name, or what it is in and its key there.
+Place = str | tuple[Any, Any]
+#: How deep lists and mappings may stand in one another, and how large a whole number may be in bits: whoever reads the
+#: JSON can take that, however deep in a program it is.
+DEEPEST_JSON, LARGEST = 200, 10_000
+
+
+def to_json_value(value: Any, place: Place, depth: int = 0) -> Any:
+    """Return a copy of *value* in plain dicts, lists and scalars; raise `InvalidRequest` where JSON has no form for it.
+
+    >>> plain({"steps": ["test"]}, "data")
+    {'steps': ['test']}
+    """
+    if value is None or type(value) is bool or (type(value) is int and value.bit_length() <= LARGEST):
+        return value
+    if type(value) is str:
+        return _text(value, place)
+    if type(value) is float and math.isfinite(value):
+        return value
+    if isinstance(value, list | Mapping) and depth == DEEPEST_JSON:
+        raise InvalidRequest(
+            f"{_root(place)} is nested too deep, more than {DEEPEST_JSON} levels",
+            hint="keep its parts under keys of their own",
+        )
+    if isinstance(value, list):
+        return [to_json_value(inner, (place, index), depth + 1) for index, inner in enumerate(value)]
+    if isinstance(value, Mapping):
+        return {_key(key, place): to_json_value(inner, (place, key), depth + 1) for key, inner in value.items()}
+    raise _formless(value, place)
+
+
+def _shown(place: Place) -> str:
+    """Return a place as Python would reach it.
+
+    >>> _shown((("data", "steps"), 0))
+    "data['steps'][0]"
+    """
+    return place if isinstance(place, str) else f"{_shown(place[0])}[{place[1]!r:.100}]"
+
+
+def _root(place: Place) -> str:
+    return place if isinstance(place, str) else _root(place[0])
+
+
+def is_unicode(text: str) -> bool:
+    r"""Return whether *text* is Unicode text; a lone surrogate is half a character.
+
+    >>> is_unicode("\N{SNOWMAN}"), is_unicode("\udc80")
+    (True, False)
+    """
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _text(value: str, place: Place) -> str:
+    if not is_unicode(value):
+        raise InvalidRequest(
+            f"{_shown(place)} has half a surrogate pair in it, which JSON cannot carry: {value!r:.100}",
+            hint="decode the text as it was written before it is put here",
+        )
+    return value
+
+
+def _key(key: Any, place: Place) -> str:
+    if type(key) is not str:
+        hint = f"use {str(key)!r:.100}"
+        raise InvalidRequest(f"{_shown(place)} has the key {key!r:.100}, and JSON keys are texts", hint=hint)
+    return _text(key, place)
+
+
+def _formless(value: Any, place: Place) -> InvalidRequest:
+    kind = type_name(value)
+    if type(value) is int:
+        kind = "number of thousands of digits"
+    shown = repr(value) if isinstance(value, float) else f"a {kind}"
+    hint = "keep it as a list" if kind in ("set", "tuple") else "keep a text, a number, a list or a mapping"
+    return InvalidRequest(f"{_shown(place)} is {shown}, and JSON has no form for that", hint=hint)
+
+
+_Value = TypeVar("_Value")
+#: A key of so many parts, for which tomllib takes memory with the square of their number.
+_DEEP_KEY = re.compile(rf"""(?<!["'\w-])(?:["'\w-]++[ \t]*+\.[ \t]*+){{{DEEPEST_JSON}}}""")
+#: How many brackets of Turtle may stand in each other: a parser takes hours for a million.
+BRACKETS = 100
+_OPENING = (b"[", b"(", b"<<")
+#: A bracket is group 1; texts in their four forms, IRIs, comments and escaped characters are passed over.
+_PIECE = rb"""
+      (<<|>>|[\[\]()])
+    | \"{3} (?: [^"\\] | \\. | "{1,2}(?!") )*+ (?: \"{3} | \Z )
+    | '{3} (?: [^'\\] | \\. | '{1,2}(?!') )*+ (?: '{3} | \Z )
+    | " [^"\\\n]*+ (?: \\. [^"\\\n]*+ )*+ "?
+    | ' [^'\\\n]*+ (?: \\. [^'\\\n]*+ )*+ '?
+    | < [^<>"\s]*+ >?
+    | \# [^\n]*+
+    | \\.
+"""
+_TOO_DEEP = f"nested too deeply: more than {DEEPEST_JSON} levels"
+
+
+class TooDeep(ValueError):
+    """JSON or TOML is nested too deeply to be read."""
+
+
+def decode_json(text: str | bytes) -> Any:
+    """Return the JSON value in *text*; raise ValueError for any other text, TooDeep for one nested too deeply.
+
+    >>> decode_json("[" * 100_000)
+    Traceback (most recent call last):
+    jidomem.base.json_values.TooDeep: nested too deeply: more than 200 levels
+    """
+    try:
+        found = json.loads(text)
+    except RecursionError as error:
+        raise TooDeep(_TOO_DEEP) from error
+    return _checked(found, TooDeep)
+
+
+def decode_toml(text: str) -> dict[str, Any]:
+    """Return the tables in *text*; raise tomllib.TOMLDecodeError, which is a ValueError, for any other text.
+
+    >>> decode_toml("a = " + "[" * 1_000)
+    Traceback (most recent call last):
+    tomllib.TOMLDecodeError: nested too deeply: more than 200 levels
+    """
+    import tomllib  # most roots have no configuration
+
+    if _DEEP_KEY.search(text):
+        raise tomllib.TOMLDecodeError(_TOO_DEEP)
+    try:
+        found = tomllib.loads(text)
+    except RecursionError as error:
+        raise tomllib.TOMLDecodeError(_TOO_DEEP) from error
+    return _checked(found, tomllib.TOMLDecodeError)
+
+
+def check_turtle(turtle: bytes) -> None:
+    """Raise SyntaxError, as a parser does, with the line from which on brackets stand in more than `BRACKETS` others.
+
+    >>> check_turtle(b"<urn:a> <urn:b> " + b"[ a " * 1_000)
+    Traceback (most recent call last):
+    SyntaxError: brackets in more than 100 others
+    >>> check_turtle(b'<urn:a> <urn:b> "' + b"[" * 1_000 + b'" .')
+    """
+    if sum(map(turtle.count, _OPENING)) <= BRACKETS:
+        return
+    depth = 0
+    for piece in _pieces().finditer(turtle):
+        if piece[1]:
+            depth += 1 if piece[1] in _OPENING else -1
+            if depth > BRACKETS:
+                line = turtle.count(b"\n", 0, piece.start()) + 1
+                raise SyntaxError(f"brackets in more than {BRACKETS} others", (None, line, None, None))
+
+
+@cache
+def _pieces() -> re.Pattern[bytes]:
+    return re.compile(_PIECE, re.DOTALL | re.VERBOSE)  # of most files there is no need to look
+
+
+def _checked(found: _Value, error: type[ValueError]) -> _Value:
+    """Return *found*, in which lists and tables stand in one another at most `DEEPEST` levels."""
+    level: list[Any] = [found] if isinstance(found, list | dict) else []
+    for _ in range(DEEPEST_JSON + 1):
+        if not level:
+            return found
+        within = (value.values() if isinstance(value, dict) else value for value in level)
+        level = [each for values in within for each in values if isinstance(each, list | dict)]
+    raise error(_TOO_DEEP)

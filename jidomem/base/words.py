@@ -1,0 +1,527 @@
+"""The words of a text, as they are looked for: folded, with identifiers and paths whole and in parts.  Pure.
+
+The text that answers for a memory: its decision and reasons first, the context last, cut at a sentence.  Pure.
+
+Text of others as quoted data: one line that nothing in it can end.  Pure.
+
+What of a text one vector is made of: all of it, or of a long one each of its pieces.  Pure.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import blake2b
+
+#: Signs of a word that are kept; a longer run of letters is cut, a longer name is found by its parts alone.
+LONGEST = 100
+_LITTLE = """
+a about after all also am an and any are as at be because been before being but by can could did do does doing done
+during each for from further had has have having he her here hers him his how i if in into is it its itself just let me
+more most my no nor not of on once only or other our ours out over own please same shall she should so some such than
+that the their theirs them then there these they this those through to too under until up us use used using very was we
+were what when where which while who whom whose why will with would you your yours
+"""
+#: English words that tell little of what a text is about, also where few texts hold them.
+TELL_LITTLE = frozenset(_LITTLE.split())
+# What stands in a word beside letters and digits: the marks of scripts that write vowels with them.
+_SIGN = "(?:[^\\W_]|[\u0483-\u0487\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0900-\u109f])"
+_NAME = re.compile(f"{_SIGN}+(?:[_.\\-/\\\\:]+{_SIGN}+)*")
+_PLACES, _PIECES, _LINKS = re.compile(r"[/\\:]+"), re.compile(r"[/\\:.\-]+"), re.compile(r"[_.\-/\\:]+")
+_HUMPS = re.compile(r"[0-9]+|[A-Z]{2,}s(?![^A-Z0-9])|[A-Z]+(?![^A-Z0-9])|[A-Z]?[^A-Z0-9]+")
+_ACCENTS = dict.fromkeys(range(0x300, 0x370))
+#: What stands between the words of a topic: white space, underscores, and the dashes and hyphens of Unicode.
+_LINK = r"[-\s_\u00ad\u2010-\u2015\u2212]"
+_TOPIC_LINKS, _LINKS_AFTER_DIGIT = re.compile(f"{_LINK}+"), re.compile(rf"(?<=[0-9]){_LINK}+(?!{_LINK}|\Z)")
+# Scripts that put no space between words, and Hangul, whose words end in many ways.
+_UNSPACED = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
+    "\U00020000-\U0003ffff]+"
+)
+#: Marks that show nothing: names that differ in these alone look the same.
+_UNSEEN = frozenset("\u034f\u180b\u180c\u180d\u180f") | {*map(chr, (*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)))}
+
+
+def words(text: str) -> Iterator[str]:
+    """Yield the words of *text* in order: a name or path is followed by what it is made of.
+
+    >>> list(words("Café: move IndexStore"))
+    ['cafe', 'move', 'indexstore', 'index', 'store']
+    >>> list(words("src/text_file.py"))
+    ['srctextfilepy', 'textfilepy', 'textfile', 'src', 'text', 'file', 'py']
+    """
+    for name in names(text):
+        yield from words_of(name)
+
+
+def names(text: str) -> list[str]:
+    """Return what stands between spaces and other signs in *text*: words, identifiers, paths."""
+    return _NAME.findall(_folded(text))
+
+
+def words_of(name: str) -> Iterator[str]:
+    """Yield one of `names` as it is, its places and pieces that have several parts, and its parts."""
+    parts = _parts(name)
+    if len(parts) > 1:
+        pieces = dict.fromkeys((name, *_PLACES.split(name), *_PIECES.split(name)))
+        for whole in dict.fromkeys(map(_joined, pieces)):
+            if whole and len(whole) <= LONGEST:
+                yield whole
+    for part in parts:
+        yield from _grams(part[:LONGEST])
+
+
+def _folded(text: str) -> str:
+    """Return *text* in compatibility form without the accents of Latin, Greek and Cyrillic letters; case is kept."""
+    if text.isascii():
+        return text
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKD", text).translate(_ACCENTS))
+
+
+def _joined(piece: str) -> str:
+    """Return a piece of several parts as one word, however it was written; digits keep their place."""
+    parts = _parts(piece)
+    return ("_" if any(map(str.isdigit, parts)) else "").join(parts) if len(parts) > 1 else ""
+
+
+def _parts(name: str) -> list[str]:
+    return [part.casefold() for link in _LINKS.split(name) for part in _HUMPS.findall(link)]
+
+
+def _grams(part: str) -> Iterator[str]:
+    """Yield a part; where nothing tells its words apart, each sign and each pair of signs."""
+    if part.isascii() or not _UNSPACED.search(part):
+        yield part
+        return
+    place = 0
+    for run in _UNSPACED.finditer(part):
+        if run.start() > place:
+            yield part[place : run.start()]
+        yield from run[0]
+        yield from (run[0][at : at + 2] for at in range(len(run[0]) - 1))
+        place = run.end()
+    if place < len(part):
+        yield part[place:]
+
+
+def normal_text(text: str) -> str:
+    """Return *text* as it is compared: casefolded, NFC (which casefolding undoes), white space collapsed.
+
+    >>> normal_text(" Use  Oxigraph ")
+    'use oxigraph'
+    """
+    if text.isascii():
+        return " ".join(text.casefold().split())
+    folded = unicodedata.normalize("NFD", text).casefold()
+    return " ".join(unicodedata.normalize("NFC", folded).split())
+
+
+def misspelling_of(given: str, known: Iterable[str]) -> str | None:
+    """Return the one of *known* names that *given* is a slip of the pen for, None where it is another word.
+
+    A slip is one letter too many, too few, wrong, or in its neighbour's place; a name of eight letters may have two.
+
+    >>> misspelling_of("tpoic", ["type", "topic"]), misspelling_of("blocked_by", ["tracked_by"])
+    ('topic', None)
+    """
+    slips = {name: edit_distance(given, name) for name in known if abs(len(name) - len(given)) < 3}
+    best = min(slips, key=lambda name: (slips[name], name), default=None)
+    if best is None or len(best) < 3 or slips[best] > (2 if min(len(best), len(given)) >= 8 else 1):
+        return None
+    return best
+
+
+def edit_distance(one: str, other: str) -> int:
+    """Return how many letters have to be put in, left out, changed or swapped with the next to make *one* the *other*.
+
+    >>> edit_distance("modles", "models"), edit_distance("opnai", "openai")
+    (1, 1)
+    """
+    before: list[int] = []
+    last = list(range(len(other) + 1))
+    for row, letter in enumerate(one, 1):
+        now: list[int] = [row]
+        for column, wanted in enumerate(other, 1):
+            cost = min(last[column] + 1, now[-1] + 1, last[column - 1] + (letter != wanted))
+            if row > 1 and column > 1 and letter == other[column - 2] and one[row - 2] == wanted:
+                cost = min(cost, before[column - 2] + 1)
+            now.append(cost)
+        before, last = last, now
+    return last[-1]
+
+
+def topic_key(text: str) -> str:
+    """Return the topic *text* as it is compared: without regard to case, dashes, underscores and white space.
+
+    After a digit a full stop stands for them, so that 1-10 is not 11-0. A text of nothing else is compared as it is.
+    The query facts-about does the same.
+
+    >>> {topic_key(each) for each in ("Internal DNS zones", "internal-dns-zones", " internal_DNS‐Zones")}
+    {'internaldnszones'}
+    >>> topic_key("rails 5-1 2"), topic_key("--")
+    ('rails5.1.2', '--')
+    """
+    plain = normal_text(text)
+    return _TOPIC_LINKS.sub("", _LINKS_AFTER_DIGIT.sub(".", plain)) or plain
+
+
+def slug(name: str) -> str:
+    """Return the last part of the IRI a plain name becomes: NFC, casefolded, all but letters, digits, `._-` to `-`.
+
+    A mark belongs to the letter it stands on, as the vowels of many scripts do.
+
+    >>> slug("  The Architect "), slug("राम") == slug("रीम")
+    ('the-architect', False)
+    """
+    return _slug(name) if len(name) <= 200 else _slug.__wrapped__(name)
+
+
+@lru_cache(maxsize=1024)  # agents and sessions come again and again
+def _slug(name: str) -> str:
+    text = unicodedata.normalize("NFC", name).casefold()
+    if text.isascii():
+        return re.sub(r"[^\w.-]+", "-", text).strip("-.")
+    kept = " "
+    for sign in text:
+        stays = sign.isalnum() or sign in "._-" or (kept[-1] not in " ._-" and _is_mark(sign))
+        kept += sign if stays else " " if sign not in _UNSEEN else ""
+    return unicodedata.normalize("NFC", "-".join(kept.split())).strip("-.")
+
+
+def _is_mark(sign: str) -> bool:
+    return unicodedata.category(sign) in ("Mn", "Mc") and sign not in _UNSEEN
+
+
+#: How many characters an excerpt has at most where nothing else is asked for.
+EXCERPT = 800
+#: The properties that answer, in the order in which a reader wants them.
+ANSWERS = ("rationale", "detailedExplanation", "revisionReason")
+#: Texts that the import and the review write where nobody gives a reason.
+_REMARK = re.compile(r"The \w+ gives no reason\.|(?:accepted|rejected) in review\b[^.]*")
+#: Code is shown as it is written: a fenced block, and a span within a paragraph.
+_CODE = (
+    r"(?P<code>^[ \t]*(?P<fence>`{3,}|~{3,})[^\n`]*(?:\n(?:.*?\n)??[ \t]*(?P=fence)[`~]*[ \t]*$|\n.*\Z)"
+    r"|(?<!`)(?P<ticks>`+)(?!`)(?:[^\n]|\n(?![ \t]*\n)){1,2000}?(?<!`)(?P=ticks)(?!`))"
+)
+_HIDDEN = re.compile(
+    rf"{_CODE}|<!--.*?(?:-->|\Z)|!\[[^\[\]\n]{{0,300}}\]\([^()\n]{{0,1000}}\)", re.DOTALL | re.MULTILINE
+)
+_MARKDOWN_LINK = re.compile(
+    rf"{_CODE}|\[(?P<words>[^\[\]\n]{{0,300}})\](?:\([^()\n]{{0,1000}}\)|\[[^\[\]\n]{{0,300}}\])",
+    re.DOTALL | re.MULTILINE,
+)
+_FENCE = re.compile(r"\s*(?:`{3,}|~{3,})")
+_HEADING = re.compile(r"\s{0,3}#{1,6}\s+(.*?)[\s#:]*$")
+_ITEM = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s+")
+_STRONG = re.compile(r"(?<!\S)(\*\*|__)(?=\S)([^*\n]{1,200}?)(?<=\S)\1(?![\w/*])")
+#: Of a long text so many times as much is read as is shown.
+_READ = 40
+#: Where a sentence may end, and how the text before ends where it does not: with an abbreviation, a letter, a number.
+_END = re.compile(r"(?<=[.!?…])[\"'”’)\]`*_]*\s+(?=[\"'“‘(\[`*_<]*[A-Z0-9`$@#❌✅])|(?<=[。！？])\s*")
+_NO_END = re.compile(
+    r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|resp|incl|no|nr|fig|sec|ca|dr|mr|ms|mrs|st|al|ver|v)\."
+    r"|(?:^|\s)[A-Za-z]\.|^\W*\d+\.)[\"'”’)\]`*_]*$",
+    re.IGNORECASE,
+)
+#: What a sentence has that says what was decided, and what one has that may say so.
+_DECIDES = re.compile(
+    r"^(?!for (?:instance|example)|if\b|once\b|in (?:the )?future|later\b).*?"
+    r"(?:\bwe (?:will|shall|are going to|have (?:decided|agreed|chosen)|decided|agreed|chose|opted|elect)\b"
+    r"|\b(?:decided|agreed|opted) (?:to|that|on|against|for|in favou?r)\b|\bdecision (?:is|was) (?:to|that)\b"
+    r"|\b(?:was|were|is|are|been) (?:decided|agreed|chosen|selected|adopted)\b)",
+    re.IGNORECASE,
+)
+_MAY_DECIDE = re.compile(
+    r"\b(?:will|shall|should|must|won['’]t|decided|agreed|chosen|chose|elect|going to|are using)\b|^- "
+    r"|^(?:do not|don['’]t|never|always|add|adopt|allow|avoid|create|drop|expose|introduce|keep|make|merge|migrate|move"
+    r"|put|remove|rename|replace|require|split|stop|store|switch|update|use)\b",
+    re.IGNORECASE,
+)
+_BESIDE = re.compile(r"(?:positive |negative )?(?:consequences?|context|links?|status|background)\b.*:$", re.IGNORECASE)
+#: How much of one line is read for its sentences.
+_LONGEST_LINE = 20_000
+
+
+def answer(said: Mapping[str, Sequence[object]]) -> str:
+    """Return the text of a memory with the properties *said* that stands beside its summary, as it was written.
+
+    >>> answer({"summary": ["Use Oxigraph"], "rationale": ["It embeds."], "detailedExplanation": ["It embeds. Fast."]})
+    'It embeds. Fast.'
+    """
+    summary = " ".join(str(next(iter(said.get("summary", ())), "")).split())
+    found: list[str] = []
+    for name in ANSWERS if "invalidates" in said else ANSWERS[:2]:  # the reason of another correction is no text of it
+        for value in said.get(name, ()):
+            text = str(value).strip()
+            words = " ".join(text.split())
+            if not text or words == summary or is_remark(text):
+                continue
+            found = [other for other in found if not words.startswith(" ".join(other.split()))]
+            if not any(words in " ".join(other.split()) for other in found):
+                found.append(text)
+    return "\n\n".join(found)
+
+
+def is_remark(text: str) -> bool:
+    """Return whether *text* was written in place of a reason that nobody gave.
+
+    >>> is_remark("accepted in review, beside what it disagrees with"), is_remark("measured under load")
+    (True, False)
+    """
+    return _REMARK.fullmatch(text.strip()) is not None
+
+
+def excerpt(said: Mapping[str, Sequence[object]], longest: int = EXCERPT) -> str:
+    """Return `answer` as plain words on one line of at most *longest* characters; nothing where there is none.
+
+    What the summary says already is not said again. Where the sentence that decides would be cut off, the excerpt
+    begins with it, after an ellipsis.
+
+    >>> told = "It grew. It was slow, as many said. We will use one queue."
+    >>> excerpt({"rationale": [told]}, 40), excerpt({"rationale": [told]}, 60)
+    ('… We will use one queue.', 'It grew. It was slow, as many said. We will use one queue.')
+    """
+    return opening(answer_sentences(said, longest), longest).text
+
+
+def answer_sentences(said: Mapping[str, Sequence[object]], longest: int = EXCERPT) -> list[str]:
+    """Return the sentences of `answer`, as many as are read for an excerpt of *longest*, without the summary."""
+    parts = [*sentences(answer(said)[: _READ * longest])]
+    summary = " ".join(str(next(iter(said.get("summary", ())), "")).split()).rstrip(".:… ")
+    if parts and summary and parts[0].rstrip(".:… ") == summary:
+        del parts[0]
+    return parts
+
+
+def shortened(text: str, longest: int) -> tuple[str, bool]:
+    """Return *text* on one line of at most *longest* characters, and whether something was left out.
+
+    It begins with the sentence that decides where that would be left out.
+    """
+    words = " ".join(text.split())
+    if len(words) <= longest:
+        return words, False
+    start = opening([*_split(words)], longest)
+    return start.text, start.is_cut
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """The first sentences of a text on one line, from the one that decides where that would be left out.
+
+    `place` is that of the first, `places` are those of the sentences that are whole.
+    """
+
+    text: str
+    is_cut: bool
+    place: int
+    places: range
+
+
+def opening(parts: Sequence[str], longest: int) -> Opening:
+    """Return the opening of the sentences *parts* of at most *longest* characters."""
+    text, count = _join_parts(parts, longest)
+    place = _deciding(parts) if count < len(parts) else 0
+    if place and len(" ".join(parts[:place])) >= len(text) - 2:
+        rest, count = _join_parts(parts[place:], longest - 2)
+        return Opening(f"… {rest}", True, place, range(place, place + count))
+    return Opening(text, count < len(parts), 0, range(count))
+
+
+def _deciding(parts: Sequence[str]) -> int:
+    """Return the place of the sentence that decides where the first of *parts* says nothing of it, else 0."""
+    first = next((part for part in parts if not part.endswith(":")), "")
+    if _MAY_DECIDE.search(first):
+        return 0
+    for place, part in enumerate(parts):
+        if _BESIDE.match(part):
+            return 0
+        if _DECIDES.search(part) and not _ITEM.match(part):
+            return place
+    return 0
+
+
+def cut(text: str, longest: int, *, blanks: bool = False) -> tuple[str, bool]:
+    """Return *text* on one line of at most *longest* characters, and whether something of it was left out.
+
+    It ends with a sentence where one ends in its second half, else with a word, and then with an ellipsis. Where it is
+    not too long, *blanks* stay as they are.
+
+    >>> cut("Use one queue. It keeps the order of events.", 30)
+    ('Use one queue. …', True)
+    >>> cut("Use one queue a project", 12)
+    ('Use one …', True)
+    """
+    words = " ".join(text.split())
+    if blanks and len(text) <= longest:
+        return text, False
+    return (words, False) if len(words) <= longest else (_join_parts([*_split(words)], longest)[0], True)
+
+
+def sentences(text: str) -> Iterator[str]:
+    r"""Yield the sentences, headings and list entries of Markdown as plain words; addresses of links are left out.
+
+    >>> [*sentences("## Why\n\n* it is [small](https://a.example), e.g. here\n* fast. And cheap.")]
+    ['Why:', '- it is small, e.g. here', '- fast.', 'And cheap.']
+    """
+    block: list[str] = []
+    is_code = False
+    shown = _HIDDEN.sub(lambda found: found["code"] or "", text)
+    for line in _MARKDOWN_LINK.sub(lambda found: found["code"] or found["words"], shown).split("\n"):
+        heading, item, fence = _HEADING.match(line), _ITEM.match(line), _FENCE.match(line)
+        if fence or heading or item or not line.strip() or is_code:
+            yield from _split(" ".join(block))
+            block = []
+        if fence:
+            is_code = not is_code
+        elif heading and not is_code:
+            yield f"{heading[1]}:"
+        elif item and not is_code:
+            marker = item[0].strip()
+            block = [marker if marker[0].isdigit() else "-", _STRONG.sub(r"\2", line[item.end() :])]
+        elif line.strip():
+            block.append(line if is_code else _STRONG.sub(r"\2", line.removeprefix(">")))
+    yield from _split(" ".join(block))
+
+
+def line_sentences(text: str) -> Iterator[str]:
+    """Yield the sentences of *text*, which stands on one line; code, brackets and abbreviations end none.
+
+    >>> list(line_sentences("Use uv, e.g. `a. B`. Never pip."))
+    ['Use uv, e.g. `a. B`.', 'Never pip.']
+    """
+    begin = seen = ticks = opened = 0
+    for match in _END.finditer(text, 0, _LONGEST_LINE):
+        piece = text[seen : match.end()]
+        ticks, opened, seen = ticks + piece.count("`"), opened + piece.count("(") - piece.count(")"), match.end()
+        if ticks % 2 or opened > 0 or _NO_END.search(text[max(begin, match.start() - 20) : match.start()]):
+            continue
+        yield text[begin : match.end()].strip()
+        begin, opened = match.end(), 0
+    if text[begin:].strip():
+        yield text[begin:].strip()
+
+
+def _split(words: str) -> Iterator[str]:
+    """Yield the sentences of one paragraph."""
+    yield from line_sentences(" ".join(words.split()))
+
+
+def _join_parts(parts: Sequence[str], longest: int) -> tuple[str, int]:
+    """Return as many of *parts* as fit on one line, and how many of them are whole."""
+    whole = " ".join(parts)
+    if len(whole) <= longest:
+        return whole, len(parts)
+    room, count = longest - 2, 0
+    while len(" ".join(parts[: count + 1])) <= room:
+        count += 1
+    while count and parts[count - 1].endswith(":"):  # a heading, or the sentence that leads to a list
+        count -= 1
+    text = " ".join(parts[:count])
+    return (f"{text} …", count) if len(text) >= room // 2 else (f"{beginning(whole, room)} …", count)
+
+
+def beginning(text: str, longest: int, width: Callable[[str], int] = len) -> str:
+    """Return as much of the beginning of *text* as has a *width* of at most *longest*, to the end of a word.
+
+    A word that takes more than half of it is cut.
+
+    >>> beginning("Use one queue", 9), beginning("Use src/queue.py", 9)
+    ('Use one', 'Use src/q')
+    """
+    if width(text) <= longest:
+        return text
+    head = text[: max(longest, 0)]
+    while head and width(head) > longest:
+        head = head[:-1]
+    words = head if text[len(head)].isspace() else head.rpartition(" ")[0]
+    return words.rstrip() if width(words) * 2 >= longest else head.rstrip()
+
+
+#: Bytes of UTF-8 that are counted as one token; English prose has about four, code and ids about three.
+BYTES_A_TOKEN = 3
+_FENCES = re.compile(r"`{3,}|~{3,}")
+
+
+def tokens(text: str) -> int:
+    """Return how many tokens *text* is counted as: one for every three bytes of UTF-8, rounded up.
+
+    >>> tokens("four"), tokens("")
+    (2, 0)
+    """
+    return -(-len(text.encode("utf-8", "replace")) // BYTES_A_TOKEN)
+
+
+def quoted(text: str, longest: int, *, blanks: bool = False) -> tuple[str, bool]:
+    r"""Return *text* between quotation marks on one line, and whether it was cut to *longest* characters.
+
+    What is no printable sign is written as a number, so that it can neither begin a line nor hide; a fence is none any
+    more. White space is one blank, unless *blanks* are to be shown as they are, as those of a pattern.
+
+    >>> quoted('say "hi"\n```', 100)
+    ('"say \\"hi\\" \'\'\'"', False)
+    >>> quoted("^puts ", 100, blanks=True)
+    ('"^puts "', False)
+    """
+    kept, is_cut = cut(text, longest, blanks=blanks)
+    plain = _FENCES.sub(lambda match: "'" * len(match[0]), kept)
+    body = json.dumps(plain, ensure_ascii=False)[1:-1]
+    shown = body if body.isprintable() else "".join(s if s.isprintable() else _numbered(s) for s in body)
+    return f'"{shown}"', is_cut
+
+
+def visible(text: str) -> str:
+    r"""Return *text* with what is no printable sign written as JSON writes it; line ends stay.
+
+    >>> visible("a\u202eb\n")
+    'a\\u202eb\n'
+    """
+    return "".join(sign if sign.isprintable() or sign == "\n" else json.dumps(sign)[1:-1] for sign in text)
+
+
+def _numbered(sign: str) -> str:
+    code = ord(sign)
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+#: Signs of a text that are kept beside its words, and so many at most that one piece has: models read no more.
+LONGEST_TEXT, PIECE = 8_000, 500
+_ENDS = re.compile(r"\n\s*\n|\n|(?<=[.!?。！？])\s+")
+
+
+def chunk_text(text: str) -> list[str]:
+    """Return the pieces of *text*, which end where paragraphs or sentences do as far as those are short enough.
+
+    Who said it stands in none: with names, all that one person said is alike, and to each question that names them.
+
+    >>> pieces("Short. And whole.")
+    ['Short. And whole.']
+    >>> [len(piece) for piece in pieces("a" * 499 + ". " + "b" * 750)]
+    [500, 500, 250]
+    """
+    found: list[str] = []
+    for part in _sentences(text[:LONGEST_TEXT]):
+        if found and len(found[-1]) + 1 + len(part) <= PIECE:
+            found[-1] += f" {part}"
+        else:
+            found.append(part)
+    return found
+
+
+def _sentences(text: str) -> Iterator[str]:
+    """Yield the sentences of *text*, cut where they are longer than a piece."""
+    text = text.strip()
+    if len(text) <= PIECE:
+        yield from [text] if text else []
+        return
+    for part in filter(None, map(str.strip, _ENDS.split(text))):
+        yield from (part[at : at + PIECE] for at in range(0, len(part), PIECE))
+
+
+def digest(text: str) -> bytes:
+    """Return what tells a text from any other, in 16 bytes."""
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()

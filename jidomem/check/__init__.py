@@ -1,0 +1,4 @@
+"""The check of a project: shapes, gates, terms and the integrity of the journal.
+
+Start with `check`.
+"""

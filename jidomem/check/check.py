@@ -1,0 +1,669 @@
+"""Hold a memory, or any Turtle, to ontology, shapes and gates: what is wrong, where, and by which rule.
+
+What replaced what: circles of supersession that nobody settled, and chains with two ends in force.
+
+Which findings a range of git brought: what its own statements say, and what was right before it.  Pure.
+
+What points at nothing, and what nothing points at though it has no meaning by itself.
+
+Open tasks held against an issue tracker: none is open here that is closed there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from shlex import quote
+from typing import Any
+
+from jidomem.base.json_values import decode_json
+from jidomem.check import rules
+from jidomem.check.journal_integrity import Finding, Screening, edited_lines, findings, gone
+from jidomem.check.reasoning import inconsistencies
+from jidomem.check.report import (
+    CIRCLE,
+    CLOSED_THERE,
+    CONFLICT,
+    CONSISTENT,
+    DANGLING,
+    DECLARED,
+    FRESH,
+    GATE,
+    JOURNAL,
+    ORPHAN,
+    REDACTION,
+    RULES,
+    SUCCESSORS,
+    SYNTAX,
+    Baseline,
+    Found,
+    Problem,
+    Report,
+    in_order,
+)
+from jidomem.check.rules import Ask, Gate, idle, shacl, untargeted, untargeted_shapes
+from jidomem.check.sources import FileSource, JournalSource, Source, line_of_error
+from jidomem.check.terms import literals, terms_used
+from jidomem.errors import Failed, InvalidRequest, JournalDamaged
+from jidomem.exchange.synchroniser import BLOB, STATE
+from jidomem.index.disagreements import reachable
+from jidomem.index.follower import IndexFollower, gc_paused
+from jidomem.journal.branches import Revision, head_of
+from jidomem.journal.journal import NAMES, FileJournal, Stream
+from jidomem.journal.stream import lacking
+from jidomem.rdf import vocab
+from jidomem.rdf.terms import Term, Triple, iri, plain_value
+from jidomem.rdf.vocab import BASE, SHAPE, TYPE, jido, local_name
+from jidomem.read.memory_detail import short_id
+from jidomem.records.intent import anchors_of
+from jidomem.repository.other_tools import kind_of
+from jidomem.schema.ontology import Schema
+from jidomem.schema.shacl import EVERY_ITEM_IS_JUDGED
+
+_BY, _OF, _ENDED = jido("supersededBy"), jido("supersedes"), jido("invalidatedBy")
+_REVIVES, _STATUS, _PROPOSED = jido("revives"), jido("hasAssertionStatus"), jido("Proposed")
+_INVALIDATES = jido("invalidates")
+
+
+def chains(source: Source) -> list[Found]:
+    """Return the circles of supersession, and the items with two successors that are both, in the end, in force."""
+    after, ended, revived, proposed = _links(source)
+    rounds = list(_circles(after))
+    found = []
+    for circle in rounds:
+        others = [(item, by) for item, by in revived if item in circle and by not in circle and by not in proposed]
+        if not any(_later(source, by, circle) for _, by in others):
+            found.append(_circle(sorted(circle), after))
+    for item, successors in after.items():
+        ends = _ends(item, after) - ended - proposed if len(successors) > 1 else set()
+        if len(ends) > 1:
+            some = sorted(map(plain_value, ends))
+            names, both = " and ".join(some), " --against ".join(some[:2])
+            text = f"superseded by more than one memory, and {names} are in force: jidomem review supersede {both}"
+            found.append(Found(item, SUCCESSORS, "violation", text, _BY, None, tuple(ends)))
+    return found
+
+
+def _links(
+    source: Source,
+) -> tuple[dict[Term, set[Term]], set[Term], list[tuple[Term, Term]], set[Term]]:
+    """Return what superseded each item, what was invalidated, what was revived by what, and what is only proposed."""
+    proposed = {subject for subject, _, value in source.of(_STATUS) if value == _PROPOSED}
+    pairs = [(old, new) for old, _, new in source.of(_BY)] + [(old, new) for new, _, old in source.of(_OF)]
+    after: dict[Term, set[Term]] = {}
+    for old, new in pairs:
+        if new not in proposed:
+            after.setdefault(old, set()).add(new)
+    ends = [(old, new) for old, _, new in source.of(_ENDED)] + [(old, new) for new, _, old in source.of(_INVALIDATES)]
+    ended = {old for old, new in ends if new not in proposed}
+    revived = [(value, subject) for subject, _, value in source.of(_REVIVES)]
+    return after, ended, revived, proposed
+
+
+def _ends(item: Term, after: Mapping[Term, set[Term]]) -> set[Term]:
+    """Return the items at which what came after *item* ends."""
+    seen = reachable([item], lambda nodes: {node: after.get(node, ()) for node in nodes})
+    return {node for node in seen if node not in after}
+
+
+def _circle(circle: list[Term], after: Mapping[Term, set[Term]]) -> Found:
+    first = circle[0]
+    following = min(after[first] & {*circle})
+    members = ", ".join(map(plain_value, circle))
+    text = f"supersession runs in a circle through {members}: record anew what holds, reviving one"
+    return Found(first, CIRCLE, "violation", text, _BY, following, tuple(circle[1:]))
+
+
+def _circles(after: Mapping[Term, set[Term]]) -> Iterator[set[Term]]:
+    """Yield the strongly connected sets of more than one item, and the items that come after themselves."""
+    order: dict[Term, int] = {}
+    low: dict[Term, int] = {}
+    open_: dict[Term, None] = {}
+    for start in sorted(after):
+        if start in order:
+            continue
+        walk = [(start, iter(sorted(after[start])))]
+        order[start] = low[start] = len(order)
+        open_[start] = None
+        while walk:
+            node, rest = walk[-1]
+            following = next(rest, None)
+            if following is None:
+                walk.pop()
+                if walk:
+                    low[walk[-1][0]] = min(low[walk[-1][0]], low[node])
+                if low[node] == order[node]:
+                    yield from _closed(node, open_, after)
+            elif following not in order:
+                order[following] = low[following] = len(order)
+                open_[following] = None
+                walk.append((following, iter(sorted(after.get(following, ())))))
+            elif following in open_:
+                low[node] = min(low[node], order[following])
+
+
+def _closed(node: Term, open_: dict[Term, None], after: Mapping[Term, set[Term]]) -> Iterator[set[Term]]:
+    """Yield the set that *node* closes, taken out of what is open, where it is a circle."""
+    members: set[Term] = set()
+    while node not in members:
+        members.add(open_.popitem()[0])
+    if len(members) > 1 or node in after.get(node, ()):
+        yield members
+
+
+def _later(source: Source, item: Term, circle: set[Term]) -> bool:
+    """Return whether *item* was recorded after all of *circle*, as far as that is known."""
+    own = source.recorded_at(item)
+    moments = [moment for moment in map(source.recorded_at, circle) if moment is not None]
+    return own is None or not moments or own > max(moments)
+
+
+def brought(
+    found: Sequence[Found], source: Source, judge: Callable[[Source], Iterable[Found]] | None = None
+) -> list[Found]:
+    """Return those of *found* that the range which is asked about brought; all of them where none is.
+
+    Where a finding is about something old that the range said more of, or less, *judge* tells what was found before.
+    """
+    older = source.older
+    if older is None:
+        return list(found)
+    own = _Own(source, older)
+    kept = [own.says(each) or own.may_have_brought(each) for each in found]
+    touched = [judge is not None and not said and own.touches(each) for each, said in zip(found, kept, strict=True)]
+    if judge is not None and any(touched):
+        before = {_named(each) for each in judge(older)}
+        kept = [
+            said or (near and _named(each) not in before) for each, said, near in zip(found, kept, touched, strict=True)
+        ]
+    return [each for each, said in zip(found, kept, strict=True) if said]
+
+
+class _Own:
+    """What a range added, and which nodes it said more of, or less."""
+
+    def __init__(self, source: Source, older: Source) -> None:
+        now, before = {*source.triples}, {*older.triples}
+        self._types = source.types
+        self._known = {subject for subject, _, _ in now}
+        self._added: dict[Term, list[Triple]] = {}
+        for triple in now - before:
+            self._added.setdefault(triple[0], []).append(triple)
+        self._changed = {node for subject, _, value in now ^ before for node in (subject, value)}
+
+    def says(self, found: Found) -> bool:
+        """Return whether the range itself says what is wrong, or brought the node that it is wrong with."""
+        return any(self._says(node, found) for node in (found.item, *found.beside))
+
+    def touches(self, found: Found) -> bool:
+        """Return whether the range changed what is said of a node that a finding is about."""
+        return not self._changed.isdisjoint((found.item, found.value, *found.beside))
+
+    def may_have_brought(self, found: Found) -> bool:
+        """Return whether it cannot be told who brought the row of a gate: it names no property that is to blame.
+
+        So it counts where the range says anything of its item, or where that is in another graph than the range.
+        """
+        if not found.rule.startswith(GATE) or found.property is not None:
+            return False
+        return self.touches(found) or found.item not in self._known
+
+    def _says(self, node: Term, found: Found) -> bool:
+        rows = self._added.get(node, ())
+        if node not in self._types:
+            return bool(rows)
+        return any(
+            predicate == TYPE or (predicate == found.property and found.value in (None, value, node))
+            for _, predicate, value in rows
+        )
+
+
+def _named(found: Found) -> Found:
+    """Return a finding as it can be told again: nodes without names have others in another file."""
+    item, value = ("_:" if term and term.startswith("_:") else term for term in (found.item, found.value))
+    return replace(found, item=item or "", value=value)
+
+
+#: What only jidomem mints: an IRI below these that nothing describes points at nothing.
+_MINTED = tuple(f"<{vocab.BASE}{name}/" for name in ("memory", "agents", "sessions", "projects", "evidence"))
+_GRAPHS = {jido("inStream"), jido("clears")}
+_ONLY_POINTED_AT = re.compile(rf"<{vocab.BASE}(?:evidence/[^/]+|memory/[^/]+/alternatives/[^/]+)>")
+
+
+def dangling(source: Source) -> list[Found]:
+    """Return each reference to something jidomem mints that nothing describes: it is of no class."""
+    missing = {value for value in source.objects - source.types.keys() if value.startswith(_MINTED)}
+    found = []
+    for subject, predicate, value in source.triples if missing else ():
+        if value in missing and predicate not in _GRAPHS:
+            text = f"jido:{local_name(predicate)} points at {plain_value(value)}, which nothing describes:"
+            text += " name what is there, or bring in what describes it"
+            found.append(Found(subject, DANGLING, "violation", text, predicate, value))
+    return found
+
+
+def orphans(source: Source) -> list[Found]:
+    """Return the evidence and the alternatives that nothing points at."""
+    alone = {node for node in source.types if node.startswith(_MINTED) and _ONLY_POINTED_AT.fullmatch(node)}
+    alone -= source.objects
+    text = "nothing points at this, and it says nothing by itself: name it where it belongs (jido:derivedFrom, " \
+        "jido:hasAlternative)"  # fmt: skip
+    return [Found(node, ORPHAN, "violation", text) for node in alone]
+
+
+_DONE = {jido("Completed"), jido("Abandoned")}
+_STATES = ("OPEN", "CLOSED")
+_COMMAND = "gh issue list --state all --limit 10000 --json number,url,state > issues.json"
+
+
+def read_issues(path: str, data: bytes) -> dict[str, str]:
+    """Return the state of each issue, OPEN or CLOSED, by its address; raise Failed for what is no such list."""
+    try:
+        rows = decode_json(data)
+    except ValueError as error:
+        raise _unreadable(path, str(error)) from error
+    if not isinstance(rows, list):
+        raise _unreadable(path, "it is no list of issues")
+    states: dict[str, str] = {}
+    for number, row in enumerate(rows, 1):
+        url, state = (row.get("url"), row.get("state")) if isinstance(row, dict) else (None, None)
+        if not isinstance(url, str) or not url.startswith(("https://", "http://")):
+            raise _unreadable(path, f"issue {number} has no url")
+        if not isinstance(state, str) or state.upper() not in _STATES:
+            raise _unreadable(path, f"issue {number} is neither OPEN nor CLOSED but {state!r}")
+        if states.setdefault(_same(url), state.upper()) != state.upper():
+            raise _unreadable(path, f"issue {number} is both OPEN and CLOSED")
+    return states
+
+
+def tasks_closed(
+    source: Source, schema: Schema, issues: Iterable[Mapping[str, str]]
+) -> tuple[list[Found], int, list[str]]:
+    """Return the tasks in force that are open here and closed there, how many name no issue, and whose is not listed.
+
+    *issues* are lists as `read_issues` gives them.
+    """
+    states = {url: state for one in issues for url, state in one.items()}
+    found: list[Found] = []
+    unchecked: list[str] = []
+    untracked = 0
+    for task, status in _open_tasks(source, schema):
+        urls = source.values(task, jido("trackedBy"))
+        untracked += not urls
+        for url in urls:
+            state = states.get(_same(plain_value(url)))
+            if state is None:
+                unchecked.append(
+                    f"{plain_value(task)}: {plain_value(url)} is in no list of issues; list all: {_COMMAND}"
+                )
+            elif state == "CLOSED":
+                text = f"{local_name(status)} here, and {plain_value(url)} is closed: complete it, or open that again"
+                found.append(Found(task, CLOSED_THERE, "violation", text, jido("trackedBy"), url))
+    return found, untracked, unchecked
+
+
+def _open_tasks(source: Source, schema: Schema) -> list[tuple[Term, Term]]:
+    """Return the tasks in force that are not done, each with its status."""
+    proposed = {task for task, _, status in source.of(jido("hasAssertionStatus")) if status == jido("Proposed")}
+    tasks = []
+    for node in sorted(source.types):
+        if any(schema.is_a(cls, jido("Task")) for cls in source.types[node]) and node not in proposed:
+            ends = [*source.values(node, jido("supersededBy")), *source.values(node, jido("invalidatedBy"))]
+            statuses = source.values(node, jido("hasTaskStatus"))
+            if not {*ends} - proposed and statuses and not _DONE & {*statuses}:
+                tasks.append((node, statuses[0]))
+    return tasks
+
+
+def _same(url: str) -> str:
+    """Return an address in the form in which two are compared."""
+    return url.split("#", 1)[0].rstrip("/").casefold()
+
+
+def _unreadable(path: str, what: str) -> Failed:
+    return Failed(f"{path}: {what}", hint=f"make it with: {_COMMAND}", code="invalid_config")
+
+
+#: What is minted here, so that the journal describes it.
+_OURS = f"<{BASE}"
+#: Rules that hold memories against each other.
+_OF_OTHERS = frozenset((DANGLING, ORPHAN, CIRCLE, SUCCESSORS, CONFLICT, CONSISTENT, CLOSED_THERE, FRESH))
+UNJUDGED, MISPLACED = plain_value(EVERY_ITEM_IS_JUDGED), f"{GATE}property-is-said-of-its-domain"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a check was asked for.
+
+    As the *reference* pyshacl and owlrl are given everything; *strict* lets foreign terms count. *disagreements* gives
+    the rows of the question `conflicts`, *changed_files* the files that are not as they were; *own_gates* are asked by
+    *ask_own*, and *refused* says which could not be read. *issues* are the lists that open tasks are held against,
+    *overlay* is the root with terms of its own, *baseline* what is waived of what is found in its memory. Likely
+    secrets are found as the policy has it (*on_secret*); with *secrets* all are, whatever range, baseline and policy.
+    """
+
+    reference: bool = False
+    strict: bool = False
+    disagreements: Callable[[], Iterable[Mapping[str, Any]]] = tuple
+    changed_files: Callable[[], Iterable[Mapping[str, Any]]] = tuple
+    own_gates: Sequence[Gate] = ()
+    ask_own: Ask | None = None
+    refused: Sequence[str] = ()
+    revision: Revision | None = None
+    issues: Sequence[Mapping[str, str]] | None = None
+    overlay: Path | None = None
+    baseline: Baseline | None = None
+    on_secret: str = "refuse"
+    secrets: bool = False
+
+
+def check_project(tail: IndexFollower, schema: Schema, project: str, options: Options | None = None) -> Report:
+    """Return what is wrong with the memory of *project*: journal, ontology, shapes, gates, references, conflicts."""
+    asked, stream = options or Options(), Stream(project)
+    tail.catch_up(stream)
+    # the engine answers while the journal is judged here; a million triples are no garbage
+    with gc_paused(not asked.reference), ThreadPoolExecutor(1) as beside:
+        answers = beside.submit(_of_index, tail, project, asked)
+        is_new = asked.revision.is_new(tail.journal.path(stream)) if asked.revision else None
+        source = JournalSource(tail.journal, stream, is_new)
+        found = _judged(source, schema, asked)
+        gated, rows, unchecked = answers.result()
+    others = gated + [_unsettled(row, source) for row in rows] + [*_changed_files(asked.changed_files(), source)]
+    others += _reasoned(source, schema, gated, asked)
+    report = _report(source, schema, unchecked)
+    streams = [stream, *(other for name in NAMES if (other := Stream(project, name)) != stream)]
+    screenings = {each: _screening(tail.journal, each, asked) for each in streams}
+    for head, triples in source.commits():
+        screenings[stream].take(head, triples)
+    damage = {stream: source.damage}
+    damage |= {each: _verified(tail.journal, each, screenings[each]) for each in streams if each != stream}
+    lost = _lost(tail.journal, damage, asked, report)
+    if asked.issues is not None:
+        closed, report.not_compared, missing = tasks_closed(source, schema, asked.issues)
+        others += closed
+        report.unchecked += missing
+    if source.damage or lost[stream]:
+        found, others = _by_themselves(found, source), _by_themselves(others, source)
+        report.notes.append("references between memories are not judged while the journal is damaged")
+    found = brought(found, source, lambda older: _judged(older, schema, asked)) + brought(others, source)
+    found = _excused(found, source)
+    for each in streams:
+        report.problems += _of_journal(tail.journal, each, damage[each], lost[each])
+        report.problems += screenings[each].problems("warning" if asked.on_secret == "warn" else "violation")
+    report.problems += _of_overlay(source.placed(_once(found)), asked.overlay)
+    report.problems = in_order([*report.problems, *_aimless(schema, asked.overlay)])
+    return report
+
+
+def _of_journal(
+    journal: FileJournal, stream: Stream, damage: Sequence[JournalDamaged], lost: Sequence[Finding]
+) -> list[Problem]:
+    """Return what is wrong with the files of a stream, each fault once, at its cause."""
+    noted = findings(journal, stream)
+    if damage or lost:  # what records that something was taken out may be in there
+        noted = [note for note in noted if note.kind != "unrecorded"]
+    edits = edited_lines(journal, damage)
+    causes = [_damaged(one, edits.get(one.path)) for one in damage if not _follows(one, lost)]
+    return [*causes, *map(_noted, [*noted, *lost])]
+
+
+def _screening(journal: FileJournal, stream: Stream, asked: Options) -> Screening:
+    """Return the screening of a stream for likely secrets: of all of it, of the range asked for, or of nothing."""
+    if asked.secrets or (asked.on_secret != "off" and asked.revision is None):
+        return Screening(journal, stream, lambda head: True)
+    if asked.on_secret == "off" or asked.revision is None:
+        return Screening(journal, stream, lambda head: False)
+    return Screening(journal, stream, asked.revision.is_new(journal.path(stream)))
+
+
+def _verified(journal: FileJournal, stream: Stream, screening: Screening) -> tuple[JournalDamaged, ...]:
+    """Return the damage of a stream, its sound commits screened on the way."""
+    return journal.verify(stream, lambda commit: screening.take(commit.head, commit.triples))
+
+
+def _by_themselves(found: Iterable[Found], source: Source) -> list[Found]:
+    """Return those of *found* that are so whatever else the journal holds: all it says of their items is at hand.
+
+    A commit that cannot be read may be what describes a node, ends a memory, or records that something was redacted.
+    """
+
+    def is_known(node: Term | None) -> bool:
+        return node is None or not node.startswith(_OURS) or node in source.types
+
+    return [
+        each
+        for each in found
+        if each.rule not in _OF_OTHERS
+        and (each.property is not None or each.rule in RULES)
+        and all(map(is_known, (each.item, each.value)))
+        and each.item not in source.redacted
+    ]
+
+
+def _lost(
+    journal: FileJournal, damage: Mapping[Stream, Sequence[JournalDamaged]], asked: Options, report: Report
+) -> dict[Stream, list[Finding]]:
+    """Return, by stream, the commits that git has, at HEAD or the revision asked for, and the journal no longer has."""
+    nothing: dict[Stream, list[Finding]] = {stream: [] for stream in damage}
+    if not journal.is_tracked:
+        return nothing
+    try:
+        head = head_of(journal.folder)
+        revisions = [] if head is None else [head]
+        if asked.revision is not None:
+            revisions.append(asked.revision.shared(journal.folder))
+        return {stream: gone(journal, stream, revisions, damaged) for stream, damaged in damage.items()}
+    except InvalidRequest as error:
+        report.unchecked.append(f"commits that were taken away: {error.detail}; {error.hint}")
+        return nothing
+
+
+def _follows(damage: JournalDamaged, lost: Iterable[Finding]) -> bool:
+    """Return whether *damage* is no more than that a commit which is *lost* is the parent of another."""
+    parent = lacking(damage.detail)
+    return parent is not None and any(parent.startswith(each) for one in lost for each in one.commits)
+
+
+def check_files(files: Sequence[tuple[str, bytes]], schema: Schema, options: Options | None = None) -> Report:
+    """Return what is wrong with Turtle *files* (path, content), each judged by itself with the ontology in view."""
+    asked, report = options or Options(), Report()
+    for path, data in files:
+        try:
+            source = FileSource(path, data, _older(path, asked.revision))
+        except InvalidRequest as error:
+            report.problems.append(Problem(path, SYNTAX, "violation", error.detail, path, line_of_error(error)))
+            continue
+        found, unchecked = _of_file(source, schema, asked)
+        one = _report(source, schema, unchecked)
+        if not one.judged and all(each.severity == "info" for each in found):
+            report.unchecked.append(f"{path}: no memory in it, so no rule spoke about it")
+        report.judged += one.judged
+        report.unchecked += one.unchecked
+        found = brought(_once(found), source, lambda older: _once(_of_file(older, schema, asked)[0]))
+        report.problems += _of_overlay(source.placed(found), asked.overlay)
+        report.idle = one.idle if len(files) == 1 else []
+        report.untargeted = {name: report.untargeted.get(name, 0) + one.untargeted.get(name, 0)
+                             for name in sorted({*report.untargeted, *one.untargeted})}  # fmt: skip
+    if asked.own_gates or asked.refused:
+        report.notes.append("the gates of the root are asked of its own memory, not of files")
+    report.problems = in_order([*report.problems, *_aimless(schema, asked.overlay)])
+    return report
+
+
+def _of_file(source: Source, schema: Schema, asked: Options) -> tuple[list[Found], list[str]]:
+    """Return what is found in a file, and which gates could not be asked."""
+    gated, unchecked = rules.run(rules.shipped(), rules.of_source(source, schema.triples))
+    return _judged(source, schema, asked) + gated + _reasoned(source, schema, gated, asked), unchecked
+
+
+def seen_from(problem: Problem, folder: Path) -> Problem:
+    """Return *problem* with its path as seen from *folder*, where it lies below."""
+    path = None if problem.path is None else Path(problem.path)
+    if path is None or not path.is_absolute() or not path.is_relative_to(folder):
+        return problem
+    return replace(problem, path=str(path.relative_to(folder)))
+
+
+def _judged(source: Source, schema: Schema, asked: Options) -> list[Found]:
+    """Return what all rules but the gates find."""
+    found = shacl(source, schema, reference=asked.reference)
+    found += terms_used(source, schema, strict=asked.strict) + literals(source)
+    return found + dangling(source) + orphans(source) + chains(source)
+
+
+def _once(found: Iterable[Found]) -> list[Found]:
+    """Return *found* without what only follows: nobody judges what is of no declared class, or of another kind."""
+    found = list(found)
+    said = {each.item for each in found if each.severity == "violation" and each.rule in (DECLARED, MISPLACED)
+            and (each.rule == MISPLACED or each.property == TYPE)}  # fmt: skip
+    return [each for each in found if each.rule != UNJUDGED or each.item not in said]
+
+
+def _reasoned(source: Source, schema: Schema, gated: Sequence[Found], asked: Options) -> list[Found]:
+    """Return the contradictions that no gate has explained."""
+    explained = {term for found in gated for term in (found.item, found.value) if term}
+    explained |= {term for found in gated if found.property for term in source.values(found.item, found.property)}
+    return inconsistencies(source, schema, explained=explained, reference=asked.reference)
+
+
+def _of_index(
+    tail: IndexFollower, project: str, asked: Options
+) -> tuple[list[Found], list[Mapping[str, Any]], list[str]]:
+    """Return what gates find, which memories disagree, and which gates could not be asked."""
+    found, unchecked = rules.run(rules.shipped(), rules.of_project(tail.index, project))
+    if asked.ask_own is not None:
+        own, missed = rules.run(asked.own_gates, asked.ask_own)
+        found, unchecked = found + own, unchecked + missed
+    pairs = {(row["a"], row["b"]): row for row in asked.disagreements()}
+    return found, list(pairs.values()), [*asked.refused, *unchecked]
+
+
+def _report(source: Source, schema: Schema, unchecked: list[str]) -> Report:
+    return Report(
+        judged=source.items(schema),
+        unchecked=unchecked,
+        idle=idle(source, schema.rules, schema),
+        untargeted=untargeted(source, schema.rules, schema),
+    )
+
+
+def _unsettled(row: Mapping[str, Any], source: Source) -> Found:
+    """Return two memories that disagree as a finding about the one recorded later."""
+
+    def recorded(item: str) -> tuple[datetime, str]:
+        return source.recorded_at(iri(item)) or datetime.min.replace(tzinfo=UTC), item
+
+    earlier, later = sorted((row["a"], row["b"]), key=recorded)
+    text = f"{row['kind']} with {earlier}: settle it with one of the commands of: jidomem conflicts"
+    return Found(iri(later), CONFLICT, "violation", text, None, None, (iri(earlier),))
+
+
+def _changed_files(rows: Iterable[Mapping[str, Any]], source: Source) -> Iterator[Found]:
+    """Yield each file that a memory is about, and that is not as it was, as something to look at.
+
+    A memory that was imported from the file is brought level with it; one to confirm is about a file of another kind.
+    """
+    pending, rejected = dict[Term, Term](), set[Term]()
+    for marker, link, value in source.of(jido("supersedes"), jido("invalidates")):
+        if jido("Proposed") not in source.values(marker, jido("hasAssertionStatus")):
+            continue
+        if not any(source.values(marker, jido(end)) for end in ("supersededBy", "invalidatedBy")):
+            pending[value] = marker
+        elif link == jido("invalidates") and source.values(marker, STATE):
+            rejected.add(value)
+    for row in rows:
+        item = iri(row["item"])
+        state = f"{row['state']} to {row['at']}" if row["state"] == "renamed" else row["state"]
+        if any(anchor.path == row["path"] for anchor in anchors_of(source.values(item, BLOB))):
+            if item in pending:
+                proposal = short_id(plain_value(pending[item]))
+                do = f"the change is pending review: jidomem show {proposal}, then: jidomem review accept {proposal}"
+            elif row["state"] == "gone" and item in rejected:
+                do = f"its withdrawal was rejected: if it holds still, jidomem revise {short_id(row['item'])} --confirm"
+            else:
+                name = "auto" if row["state"] == "gone" or kind_of(row["path"]) else quote(row["at"] or row["path"])
+                do = f"bring the memory of it level: jidomem init --from {name}"
+                if row["state"] == "changed":
+                    do += f" (where that finds it unchanged: jidomem revise {short_id(row['item'])} --confirm)"
+        else:
+            do = f"look at it, then: jidomem revise {short_id(row['item'])} --confirm, or --supersede"
+        yield Found(item, FRESH, "warning" if row["state"] == "gone" else "info", f"{row['path']} is {state}: {do}")
+
+
+def _damaged(found: JournalDamaged, line: int | None) -> Problem:
+    """Return damage as a problem, in the *line* that was edited where that is known."""
+    commit = f"urn:jido:commit:{found.commit}" if found.commit else found.path
+    where = f"{found.path}:{found.line}: " if found.line else f"{found.path}: "
+    said = found.detail.removeprefix(where)
+    return Problem(
+        commit, JOURNAL, "violation", f"{said}; {found.hint}" if found.hint else said, found.path, line or found.line
+    )
+
+
+def _noted(found: Finding) -> Problem:
+    commit = f"urn:jido:commit:{found.commit}" if found.commit else found.path or ""
+    return Problem(commit, JOURNAL, found.severity, f"{found.detail}: {found.hint}", found.path, found.line)
+
+
+def _excused(found: Iterable[Found], source: Source) -> list[Found]:
+    """Return *found*; that a statement is missing which was redacted is no more than to be known.
+
+    Of a memory that ended since it is not even that: there is nothing left to do.
+    """
+    orders = {order for order, _, _ in source.of(jido("redactedItem"))}
+    gone = {(item, name) for order in orders for item in source.values(order, jido("redactedItem"))
+            for name in source.values(order, jido("redactedProperty"))}  # fmt: skip
+    excused = []
+    for each in found:
+        if each.property and (each.item, each.property) in gone and not source.values(each.item, each.property):
+            if _is_ended(each.item, source):
+                continue
+            each = replace(each, severity="info", message=f"{REDACTION}{each.message}")
+        excused.append(each)
+    return excused
+
+
+def _is_ended(item: Term, source: Source) -> bool:
+    """Return whether something asserted superseded or invalidated *item*."""
+    ends = (end for name in ("supersededBy", "invalidatedBy") for end in source.values(item, jido(name)))
+    return any(jido("Asserted") in source.values(end, jido("hasAssertionStatus")) for end in ends)
+
+
+def _aimless(schema: Schema, overlay: Path | None) -> list[Problem]:
+    """Return the shapes that can never judge anything, shipped ones left out: a test holds those."""
+    found = [each for each in untargeted_shapes(schema.rules, schema) if not each.item.startswith(f"<{SHAPE}")]
+    return _of_overlay(
+        [Problem(plain_value(each.item), each.rule, each.severity, each.message) for each in found], overlay
+    )
+
+
+def _of_overlay(problems: list[Problem], overlay: Path | None) -> list[Problem]:
+    """Return *problems*, those about terms and shapes of a root's own with their places in its files."""
+    if overlay is None or all(problem.path for problem in problems):
+        return problems
+    files = [*sorted(overlay.glob("ontology/*.ttl")), *sorted(overlay.glob("shapes/*.ttl"))]
+    sources = [FileSource(str(path), path.read_bytes()) for path in files]
+
+    def placed(problem: Problem) -> Problem:
+        for source in sources if problem.path is None else ():
+            if iri(problem.item) in source.about:
+                (found,) = source.placed([Found(iri(problem.item), problem.rule, problem.severity, problem.message)])
+                return replace(problem, path=found.path, line=found.line)
+        return problem
+
+    return list(map(placed, problems))
+
+
+def _older(path: str, revision: Revision | None) -> Source | None:
+    """Return what a file held before; None where all of it is asked about."""
+    if revision is None:
+        return None
+    data = revision.content(Path(path))
+    try:
+        return FileSource(path, data)
+    except InvalidRequest:
+        return Source([])

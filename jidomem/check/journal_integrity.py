@@ -1,0 +1,580 @@
+"""Commits that record what the keeper of a journal was told to do, and by whom.
+
+What a journal says of its past that its files do not bear out: secrets that came back, and what was set aside.
+
+The journal compared with git: commits that HEAD has and the folder lacks, and commits of another branch.
+
+Replay a journal into an index of its own, and hold what is served and kept against that.
+
+The screening of a journal: texts in it that look like secrets, each named by its place and never shown.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from hashlib import blake2b
+from io import RawIOBase
+from itertools import zip_longest
+from pathlib import Path
+from shlex import quote
+from typing import Any
+
+from jidomem.base import clock
+from jidomem.base.clock import Sources
+from jidomem.base.json_values import decode_json
+from jidomem.base.words import slug
+from jidomem.check.report import SECRET, Found, Problem
+from jidomem.check.sources import by_subject, line_in, statements_of
+from jidomem.errors import BranchChanged, InvalidRequest, JournalDamaged, NotFound
+from jidomem.exchange import documents
+from jidomem.index.follower import BulkLoader, IndexFollower
+from jidomem.index.snapshots import STORE_ERRORS, Clones
+from jidomem.index.store import OxigraphIndex
+from jidomem.journal import commit as commits
+from jidomem.journal.branches import Revision, head_of, vanished
+from jidomem.journal.commit import ASIDE, COMMIT, EDITED, Commit, aside_of, each_file, set_aside, stem_of
+from jidomem.journal.journal import FileJournal, Stream
+from jidomem.journal.rewrite import Form, forms, leaves, orders, recorded, redacted_ids, taken_out
+from jidomem.journal.stream import beyond, moment_after
+from jidomem.journal.stream_files import FROM_ROOT, in_repository
+from jidomem.rdf import vocab
+from jidomem.rdf.terms import Term, Triple, date_time, iri, is_iri, literal, parse_literal, plain_value
+from jidomem.rdf.vocab import jido
+from jidomem.records.intent import SHORT, CommitRef, Version
+from jidomem.records.policy import AgentPolicy, Policy
+from jidomem.repository import git
+from jidomem.schema.shacl import Severity
+from jidomem.write import canonical, secrets, triples
+from jidomem.write.pipeline import WRITER_AGENT
+from jidomem.write.snapshot import WriteSnapshot
+
+
+def agent_iri(name: str) -> Term:
+    """Return the IRI of an agent, from its IRI or its plain name."""
+    return iri(name if canonical.is_absolute(name) else f"{vocab.BASE}agents/{slug(name)}")
+
+
+def order(
+    stream: Stream,
+    version: Version,
+    said: Iterable[tuple[Term, Term]],
+    beside: Iterable[Triple] = (),
+    *,
+    agent: str,
+    reason: str,
+    view: WriteSnapshot,
+    policy: Policy,
+    sources: Sources,
+    ontology_version: str,
+) -> Commit:
+    """Return the commit on top of *version* that says *said* of itself and *beside*, who ordered it, and why."""
+    now, who = sources.now(), agent_iri(agent)
+    moment = moment_after(now, *version.heads)
+    body: list[Triple] = [*beside, *((vocab.THIS, predicate, value) for predicate, value in said)]
+    body += [(vocab.THIS, jido("orderedBy"), who), (vocab.THIS, jido("orderReason"), literal(reason))]
+    if not view.types(who):
+        declared = policy.agents.get(triples.name_of(who), AgentPolicy())
+        body += [*triples.agent_stub(who, declared), (who, jido("recordedIn"), vocab.THIS)]
+        body.append((who, jido("recordedAt"), date_time(moment)))
+    return commits.build(
+        graph=stream.graph,
+        parents=version,
+        recorded_at=moment,
+        committer=plain_value(WRITER_AGENT),
+        ontology_version=ontology_version,
+        body=body,
+        nonce=sources.nonce(),
+    )
+
+
+def said_of(commit: Commit, predicate: str) -> list[Term]:
+    """Return what an order says of itself by *predicate*, sorted."""
+    own, name = iri(commit.iri), jido(predicate)
+    return sorted(value for s, p, value in commit.triples if s == own and p == name)
+
+
+#: How many damaged files are held against what git has.
+_COMPARED = 20
+#: How many ids of commits that are gone a finding names.
+_NAMED = 3
+_VERSION = re.compile(r"(?:0|[1-9][0-9]*-[0-9a-f]{12}(?:\+[0-9a-f]{12})*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something about a stream that somebody should know; a `violation` is to be put right, a `warning` to be known."""
+
+    kind: str  # exposed, unrecorded, set_aside, missing, too_late, stray, unchecked
+    severity: Severity
+    detail: str
+    hint: str
+    path: str | None = None
+    line: int | None = None
+    commit: str | None = None
+    commits: tuple[str, ...] = ()  # the first digits of the ids of all commits that are gone
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the finding as plain JSON values."""
+        return {name: getattr(self, name) for name in self.__slots__ if name != "commits"}
+
+
+@dataclass(frozen=True, slots=True)
+class Exposure:
+    """A form of a commit, in a file, that shows what was redacted: the leaves of it, and the commit's id.
+
+    `triples` are what is shown: none where it is gone, and no commit records that.
+    """
+
+    path: str
+    line: int
+    commit: str
+    leaves: frozenset[str]
+    triples: frozenset[Triple] = frozenset()
+
+
+def findings(journal: FileJournal, stream: Stream, now: datetime | None = None) -> list[Finding]:
+    """Return what else than damage is to be said of a stream at the moment *now*: every file of it is read."""
+    told = list(orders(journal.seen(stream)))
+    late = beyond(journal.seen(stream), now or clock.now()).values()
+    return [
+        *_exposed(journal, stream, told),
+        *_unrecorded(journal, stream, told),
+        *_set_aside(journal, stream, told),
+        *(_too_late(error) for error in late),
+    ]
+
+
+def _too_late(error: JournalDamaged) -> Finding:
+    detail = error.detail.removeprefix(f"{error.path}: ")
+    return Finding("too_late", "violation", detail, error.hint, error.path, commit=error.commit)
+
+
+def exposures(journal: FileJournal, stream: Stream) -> list[Exposure]:
+    """Return the forms of commits that show what was redacted, and the redacted ones that no commit records."""
+    told = list(orders(journal.seen(stream)))
+    return [*_showing(journal, stream, told), *_silently(journal, stream, told)]
+
+
+def _showing(journal: FileJournal, stream: Stream, told: Iterable[Commit]) -> Iterator[Exposure]:
+    """Yield the forms that show a leaf that was redacted."""
+    folder = journal.seen(stream)
+    for identity, gone in recorded(told).items():
+        for form in forms(folder, identity):
+            if shown := {triple: leaf for triple, leaf in leaves(form.commit).items() if leaf in gone}:
+                yield _exposure(folder.path, form, frozenset(shown.values()), frozenset(shown))
+
+
+def _silently(journal: FileJournal, stream: Stream, told: Iterable[Commit]) -> Iterator[Exposure]:
+    """Yield the forms that lost a leaf no commit records as redacted."""
+    folder, known = journal.seen(stream), recorded(told)
+    for identity in redacted_ids(folder):
+        for form in forms(folder, identity):
+            if lost := taken_out(form.commit) - known.get(identity, frozenset()):
+                yield _exposure(folder.path, form, lost)
+
+
+def _exposure(folder: str, form: Form, found: frozenset[str], triples: frozenset[Triple] = frozenset()) -> Exposure:
+    return Exposure(f"{folder}/{form.name}", form.before + 1, form.commit.id, found, triples)
+
+
+def _exposed(journal: FileJournal, stream: Stream, told: Iterable[Commit]) -> Iterator[Finding]:
+    for found in _showing(journal, stream, told):
+        yield Finding(
+            "exposed",
+            "violation",
+            "shows what was redacted: the copy came back, as by a merge, or a redaction was cut short",
+            f"jidomem redact --again --project {stream.project} --reason TEXT",
+            found.path,
+            found.line,
+            found.commit,
+        )
+
+
+def _unrecorded(journal: FileJournal, stream: Stream, told: Iterable[Commit]) -> Iterator[Finding]:
+    for found in _silently(journal, stream, told):
+        yield Finding(
+            "unrecorded",
+            "violation",
+            "something was taken out of this commit, and no commit records who did it and why",
+            f"restore the whole form from git or a backup, or: jidomem redact --again --project {stream.project}"
+            " --reason TEXT",
+            found.path,
+            found.line,
+            found.commit,
+        )
+
+
+def _set_aside(journal: FileJournal, stream: Stream, told: Iterable[Commit]) -> Iterator[Finding]:
+    folder = journal.seen(stream)
+    why = {parse_literal(name).text: order for order in told for name in said_of(order, "setsAside")}
+    for name in sorted(set_aside(folder.path)):
+        file, path = name.removesuffix(ASIDE), f"{folder.path}/{name}"
+        order = why.get(file)
+        if order is None:
+            detail = "was set aside, and no commit records who did it and why"
+            hint = f"jidomem verify --project {stream.project} --quarantine {file} --reason TEXT"
+            yield Finding("unrecorded", "violation", detail, hint, path)
+        else:
+            named = (said_of(order, said) for said in ("orderedBy", "orderReason"))
+            who, reason = (", ".join(map(plain_value, terms)) or "nobody knows" for terms in named)
+            detail = f"was set aside by {who} at {order.recorded_at}: {reason}"
+            hint = f"found again, put it back as {aside_of(file)}, remove {name} and run: jidomem reindex"
+            yield Finding("set_aside", "warning", detail, hint, path)
+
+
+def anchored(journal: FileJournal, stream: Stream, heads: Iterable[str]) -> list[Finding]:
+    """Return a finding for each of *heads*, ids or their first 12 digits, that the journal of a stream lacks.
+
+    A commit that is there has all its ancestors, or they are damage: so nothing before these heads was taken away.
+    """
+    folder = journal.seen(stream)
+    missing = [head for head in heads if not folder.contents.has(head)]
+    return [
+        Finding(
+            "missing",
+            "violation",
+            f"{stream.project}/{stream.name} no longer has the commit {head}, which it once ended with",
+            "the end of the journal was taken away, or another branch is checked out: restore it from git or a backup",
+            commit=head,
+        )
+        for head in missing
+    ]
+
+
+def gone(
+    journal: FileJournal, stream: Stream, revisions: Sequence[Revision], damage: Iterable[JournalDamaged]
+) -> list[Finding]:
+    """Return a finding for each file of a stream whose commits were there at one of *revisions* and are gone.
+
+    A commit that was packed or moved within the folder is there; so is what *damage* names. One that a record of a
+    redaction, or of damage that was set aside, names is not missed.
+    """
+    folder = journal.seen(stream)
+    files = {*each_file(folder.path)}
+    here = {stem_of(name) for name in files} | {stem_of(name.removesuffix(ASIDE)) for name in set_aside(folder.path)}
+    for pack in folder.contents.shelf.packs():
+        here |= folder.contents.shelf.rows(pack).keys()
+    if folder.contents.shelf.broken:
+        return []  # nobody knows what a pack holds that cannot be read, and it is damage
+    known = {error.commit[:SHORT] for error in damage if error.commit}
+    told = list(orders(folder))
+    known |= {identity[:SHORT] for identity in recorded(told)}
+    here |= {stem_of(parse_literal(name).text) for order in told for name in said_of(order, "setsAside")}
+    found: dict[str, Finding] = {}
+    for revision in revisions:
+        before = revision.commits(journal.path(stream), unread=files)
+        before = {key: name for key, name in before.items() if key.rpartition("-")[2] not in known}
+        lost = vanished(before, here)
+        if before and not files:
+            return [_gone(folder.path, "", sorted(before), stream, revision)]
+        for name, keys in lost.items():
+            found.setdefault(name, _gone(folder.path, name, keys, stream, revision))
+    return [*found.values()]
+
+
+def _gone(folder: str, name: str, keys: Sequence[str], stream: Stream, revision: Revision) -> Finding:
+    ids = ", ".join(key.rpartition("-")[2] for key in keys[:_NAMED])
+    more = f" and {len(keys) - _NAMED} more" if len(keys) > _NAMED else ""
+    what, verb = ("the commit", "was") if len(keys) == 1 else (f"{len(keys)} commits,", "were")
+    path = f"{folder}/{name}".rstrip("/")
+    return Finding(
+        "missing",
+        "violation",
+        f"{what} {ids}{more} of {stream.project}/{stream.name} {verb} there at {revision.name} and"
+        f" {'is' if len(keys) == 1 else 'are'} gone, and no redaction is recorded",
+        f"{FROM_ROOT}, restore it: git checkout {revision.ref} -- {quote(in_repository(path))}",
+        path,
+        commit=keys[0].rpartition("-")[2],
+        commits=tuple(key.rpartition("-")[2] for key in keys),
+    )
+
+
+def edited_lines(journal: FileJournal, damage: Iterable[JournalDamaged]) -> dict[str, int]:
+    """Return the first line, by path, in which a damaged file differs from what git has at HEAD under its name.
+
+    A digest says that a file was edited and not where; git may have the file as it was.
+    """
+    found: dict[str, int] = {}
+    for path in sorted({one.path for one in damage if EDITED in one.detail})[:_COMPARED] if journal.is_tracked else ():
+        with suppress(InvalidRequest, OSError):
+            folder, _, name = path.rpartition("/")
+            before = git.blob(Path(folder), "HEAD", name)
+            pairs = zip_longest((before or b"").split(b"\n"), Path(path).read_bytes().split(b"\n"))
+            different = (number for number, (old, new) in enumerate(pairs, 1) if old != new)
+            if before is not None and (line := next(different, None)) is not None:
+                found[path] = line
+    return found
+
+
+def anchor(text: str, default: Stream) -> dict[Stream, list[str]]:
+    """Return the heads that an anchor names by stream: a version, which is that of *default*, or a file.
+
+    The file is what `jidomem verify --json` printed. Raises InvalidRequest for what is neither.
+    """
+    if _VERSION.fullmatch(text):
+        return {default: [] if text == "0" else text.partition("-")[2].split("+")}
+    try:
+        rows = decode_json(Path(text).read_text("utf-8"))["streams"]
+        return {Stream(row["project"], row["stream"]): _ids(row["heads"]) for row in rows}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InvalidRequest(
+            f"{text} is neither a version nor a file of heads: {error}",
+            hint="make one with: jidomem verify --json > anchor.json",
+        ) from error
+
+
+def _ids(heads: Any) -> list[str]:
+    """Return *heads*; raise ValueError unless they are ids of commits."""
+    if not isinstance(heads, list) or not all(re.fullmatch(r"[0-9a-f]{64}", str(head)) for head in heads):
+        raise ValueError(f"heads are ids of commits, not {heads!r:.80}")
+    return heads
+
+
+def compare_with_git(
+    journal: FileJournal, damage: Mapping[Stream, Sequence[JournalDamaged]], project: str | None = None
+) -> list[Finding]:
+    """Return what git knows of the streams of a root, or of one project, that their files do not show.
+
+    *damage* is that of the streams that are there. A warning says where git could not be asked.
+    """
+    if not journal.is_tracked:
+        return []
+    try:
+        head = head_of(journal.folder)
+        if head is None:
+            return []
+        streams = [each for each in _streams(journal, head) if project in (None, each.project)]
+        lost = [each for one in streams for each in gone(journal, one, [head], damage.get(one, ()))]
+    except InvalidRequest as error:
+        return [Finding("unchecked", "warning", f"not compared with git: {error.detail}", error.hint)]
+    changed = {
+        error.detail: error for errors in damage.values() for error in errors if isinstance(error, BranchChanged)
+    }
+    return [*lost, *(_stray(each) for each in changed.values())]
+
+
+def _streams(journal: FileJournal, head: Revision) -> list[Stream]:
+    """Return the streams that a revision has."""
+    listed = git.read_git(journal.folder, "ls-tree", "-r", "-d", "-z", "--name-only", head.ref, "./projects/") or b""
+    found = list[Stream]()
+    for row in filter(None, listed.split(b"\0")):
+        with suppress(ValueError, NotFound):  # a folder that is none of ours
+            project, name = os.fsdecode(row).split("/")[-2:]
+            found.append(Stream(project, name))
+    return sorted(found)
+
+
+def _stray(error: BranchChanged) -> Finding:
+    return Finding("stray", "violation", error.detail, error.hint, error.path, error.line, error.commit)
+
+
+#: Lines are told apart by so many digests; where one differs, only its lines are compared.
+_BUCKETS = 256
+_WHOLE = 1 << 128
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a graph holds: how many triples, and a digest of them that does not depend on their order."""
+
+    triples: int
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """What came of a replay: what each stream holds, the digest of each project's export, and what differs."""
+
+    streams: dict[Stream, Held]
+    exports: dict[str, str]
+    snapshots: int
+    differences: tuple[str, ...]
+
+
+class _Print(RawIOBase):
+    """A file that keeps digests of the lines written to it, or the lines of one bucket."""
+
+    def __init__(self, bucket: int | None = None) -> None:
+        self.buckets = [0] * _BUCKETS
+        self.count = 0
+        self.lines: set[bytes] = set()
+        self._only = bucket
+        self._rest = b""
+
+    def write(self, data: Any) -> int:
+        """Take in some bytes, which may end within a line."""
+        *lines, self._rest = (self._rest + bytes(data)).split(b"\n")
+        for line in lines:
+            digest = blake2b(line, digest_size=16).digest()
+            if self._only is None:
+                self.buckets[digest[0]] = (self.buckets[digest[0]] + int.from_bytes(digest, "big")) % _WHOLE
+            elif self._only == digest[0]:
+                self.lines.add(line)
+        self.count += len(lines)
+        return len(data)
+
+    @property
+    def held(self) -> Held:
+        """Return what was written, as a digest."""
+        whole = b"".join(number.to_bytes(16, "big") for number in self.buckets)
+        return Held(self.count, blake2b(whole, digest_size=32).hexdigest())
+
+
+def replay(tail: IndexFollower, index: Path, ontology: Iterable[Triple], ontology_version: str) -> Replayed:
+    """Return what differs between the journal, replayed, and what *tail* serves, exports and keeps in *index*.
+
+    Nothing is changed, but for a snapshot that cannot be read, which is thrown away as ever.
+    """
+    root, rules = tail.journal.folder, tuple(ontology)
+    streams = tail.journal.streams()
+    differences: list[str] = []
+    with tempfile.TemporaryDirectory() as folder:
+        fresh = IndexFollower(FileJournal(root), OxigraphIndex(), Clones(Path(folder)), rules)
+        found = {}
+        for stream in streams:
+            served, replayed = tail.catch_up(stream), fresh.catch_up(stream)
+            if served != replayed:
+                differences.append(f"{_name(stream)}: version {served} is served, the journal is at {replayed}")
+            found[stream] = _print(fresh.index, stream.graph).held
+            differences += _compared(_name(stream), tail.index, fresh.index, stream.graph)
+        exports = {}
+        for project in sorted({stream.project for stream in streams if stream.name == "memory"}):
+            exports[project] = _exported(fresh, project, ontology_version)
+            if _exported(tail, project, ontology_version) != exports[project]:
+                differences.append(f"{project}: the export is not that of the journal, replayed")
+        count = 0
+        for name, kept in _snapshots(root, index, rules):
+            count += 1
+            for stream in streams:
+                if stream.graph in kept.marks:
+                    differences += _compared(f"snapshot {name}: {_name(stream)}", kept, fresh.index, stream.graph)
+        fresh.close()
+    return Replayed(found, exports, count, tuple(differences))
+
+
+def _snapshots(root: Path, index: Path, ontology: Iterable[Triple]) -> Iterator[tuple[str, OxigraphIndex]]:
+    """Yield the name of each snapshot that fits the journal, and a clone of it brought level."""
+    journal = FileJournal(root)
+    streams, filling = {stream.graph: stream for stream in journal.streams()}, BulkLoader(journal)
+    if not (index / "snapshots").is_dir():
+        return
+    for live in Clones(index).each():
+        try:
+            kept = OxigraphIndex(live.store)
+            fits = filling.fits(kept, streams)
+            if fits and filling.fill(kept, ontology, [streams[graph] for graph in kept.marks]) and live.of is not None:
+                yield live.of.name, kept
+        except STORE_ERRORS as error:
+            raise OSError(f"{live.of}: {error}") from error
+        finally:
+            live.store = None
+            live.close()
+
+
+def _exported(tail: IndexFollower, project: str, ontology_version: str) -> str:
+    data = documents.turtle(project, tail.journal.read(Stream(project)), ontology_version)
+    return blake2b(data, digest_size=32).hexdigest()
+
+
+def _compared(name: str, held: OxigraphIndex, fresh: OxigraphIndex, graph: str) -> Iterator[str]:
+    """Yield how *held* differs from *fresh*, naming the first triple by which it does."""
+    left, right = _print(held, graph), _print(fresh, graph)
+    differing = (n for n, pair in enumerate(zip(left.buckets, right.buckets, strict=True)) if pair[0] != pair[1])
+    bucket = next(differing, None)
+    if bucket is not None:
+        mine, its = _print(held, graph, bucket).lines, _print(fresh, graph, bucket).lines
+        line = min(mine ^ its)
+        word = "is there and should not be" if line in mine else "is missing"
+        counts = f"{left.count} triples instead of {right.count}"
+        yield f"{name}: {counts}; the first that differs {word}: {line.decode():.500}"
+
+
+def _print(index: OxigraphIndex, graph: str, bucket: int | None = None) -> _Print:
+    """Return the digests of a graph, or the lines of one bucket of them."""
+    found = _Print(bucket)
+    index.dump(graph, found)
+    return found
+
+
+def _name(stream: Stream) -> str:
+    return f"{stream.project}/{stream.name}"
+
+
+#: Digests, and what the writer says of itself: they look drawn by lot, and say nothing that is not said elsewhere.
+_DIGESTS = frozenset(map(jido, ("conflictKey", "requestDigest", "receipt", "aboutBlob", "sourceDigest", "recordedIn")))
+#: Ids that may be drawn by lot; only a token of a known form is one in there.
+_IDS = frozenset(map(jido, ("idempotencyKey", "localId")))
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A triple of a commit that says a likely secret: what kind of one, at which character."""
+
+    head: CommitRef
+    triple: Triple
+    kind: str
+    at: int
+
+
+class Screening:
+    """The likely secrets of one stream, gathered as its commits are read."""
+
+    def __init__(self, journal: FileJournal, stream: Stream, is_wanted: Callable[[CommitRef], bool]) -> None:
+        """Screen a stream of *journal*: the commits that *is_wanted* says are to be."""
+        self._journal, self._stream, self._is_wanted = journal, stream, is_wanted
+        self.hits: list[Hit] = []
+
+    def take(self, head: CommitRef, triples: Iterable[Triple]) -> None:
+        """Screen a commit."""
+        if self._is_wanted(head):
+            self.hits += _hits(head, triples)
+
+    def problems(self, severity: Severity) -> Iterator[Problem]:
+        """Yield each hit once as a finding about the node that says it, or about the commit where its name is one."""
+        for hit in dict.fromkeys(self.hits):
+            subject, predicate, value = hit.triple
+            is_name = secrets.find_form(plain_value(subject)) is not None
+            item = COMMIT + hit.head.id if is_name else plain_value(subject)
+            said = "the name of what it describes" if is_name else vocab.local_name(predicate)
+            more = "" if is_name or is_iri(value) else f", at character {hit.at}"
+            way = "--text -" if is_name else f"{item} --property {vocab.local_name(predicate)}"
+            text = (
+                f"{said} holds what looks like {hit.kind}{more}: ****; change it where it is used, and take it out of"
+                f" the journal: jidomem redact {way} --reason TEXT"
+            )
+            found = Found(subject, SECRET, severity, text, predicate, value)
+            place = self._journal.document(self._stream, hit.head)
+            path = line = None
+            if place is not None:
+                path, before, document = place
+                by = by_subject(statements_of(document.decode("utf-8", "replace"), {subject}, before))
+                line = line_in(by, found)
+            yield Problem(item, SECRET, severity, text, path, line)
+
+
+def _hits(head: CommitRef, triples: Iterable[Triple]) -> Iterator[Hit]:
+    for triple in triples:
+        subject, predicate, value = triple
+        if predicate in _DIGESTS:
+            continue
+        found = _secret_in(predicate, value)
+        if found is None and predicate == vocab.TYPE:  # once for each node
+            found = secrets.find_form(plain_value(subject))
+        if found is not None:
+            yield Hit(head, triple, found.kind, found.at)
+
+
+def _secret_in(predicate: Term, value: Term) -> secrets.Found | None:
+    """Return the likely secret in the object of a triple, None where there is none."""
+    if is_iri(value):
+        return secrets.find_form(plain_value(value))
+    text, datatype, language = parse_literal(value)
+    if datatype != vocab.XSD + "string" and not language:
+        return None
+    return secrets.find_form(text) if predicate in _IDS else secrets.find(text)

@@ -1,0 +1,542 @@
+"""A project's own terms, shapes and questions, judged before anybody works by them, each finding in its line.
+
+The queries of an overlay, judged: header, name, SPARQL, and that each asks this memory only.
+
+Two versions of the ontology, held against each other: what changed, and which memories in force would now fail.
+
+What a change of a root's own terms or rules would newly fail, told before anybody makes it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from itertools import islice
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from jidomem.base.clock import time_limited
+from jidomem.base.files import query_files
+from jidomem.check import rules
+from jidomem.check.reasoning import inconsistencies
+from jidomem.check.report import READ, SOUND, SYNTAX, Found, Problem, Report, in_order
+from jidomem.check.rules import around
+from jidomem.check.sources import FileSource, Source, by_subject, line_in, line_of_error
+from jidomem.check.terms import check_terms, is_shacl, shapes, terms_used, undeclared
+from jidomem.errors import Failed, InvalidRequest, JidomemError
+from jidomem.index.store import OxigraphIndex
+from jidomem.rdf.terms import Term, Triple, is_iri, parse_literal, plain_value
+from jidomem.rdf.vocab import graph_iri, jido, local_name
+from jidomem.read import playbook
+from jidomem.repository import git
+from jidomem.schema import ontology
+from jidomem.schema import ontology as schemas
+from jidomem.schema.ontology import Schema, extended_by, label_blank_nodes
+
+#: Parses a query, and ends: what evaluates at once however little there is, is stopped.
+_PARSE = """\
+import resource, sys
+resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
+import pyoxigraph
+try:
+    pyoxigraph.Store().query(sys.stdin.buffer.read().decode())
+except SyntaxError as error:
+    print(error)
+"""
+_SECONDS = 10.0
+_LINE = re.compile(r"(?:.*\.rq:(\d+): )?(.*)", re.DOTALL)
+_AT = re.compile(r"error at (\d+):")
+
+
+def asked(files: Sequence[Path], root: Path) -> Iterator[tuple[Path, Problem]]:
+    """Yield what is wrong with the queries in *files*; those of *root* and the shipped ones have their names."""
+    taken = {path.stem: path for path in query_files()}
+    own = {path.stem: path for path in sorted((root / "queries").glob("*/*.rq"), reverse=True)}
+    for path in files:
+        other = taken.get(path.stem) or own.get(path.stem)
+        if other is not None and other.resolve() != path.resolve():
+            yield path, _problem(path, None, f"the name {path.stem!r} is taken by {other.parent.name}/{other.name}")
+        try:
+            query = rules.read_gates(path).query if path.parent.name == playbook.GATES else playbook.read(path)
+        except JidomemError as error:
+            line, text = _LINE.fullmatch(error.detail).groups()  # type: ignore[union-attr]  # anything matches
+            yield path, _problem(path, int(line) if line else None, f"{text.removeprefix(f'{path}: ')}: {error.hint}")
+            continue
+        if (said := _malformed(query.text)) is not None:
+            at = _AT.search(said)
+            yield path, _problem(path, int(at[1]) if at else None, f"this is no SPARQL: {said}")
+
+
+def _malformed(text: str) -> str | None:
+    """Return what the engine says of a text it cannot read; it is asked in a process of its own, on nothing at all."""
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", _PARSE], input=text.encode(), capture_output=True, timeout=_SECONDS, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return f"it was not read in {_SECONDS:.0f} s, on an empty memory"
+    if done.returncode:
+        return "the engine did not survive it"
+    return done.stdout.decode("utf-8", "replace").partition(": expected")[0].strip() or None
+
+
+def _problem(path: Path, line: int | None, text: str) -> Problem:
+    return Problem(f"{path.parent.name}/{path.name}", SOUND, "violation", text, str(path), line)
+
+
+TERMS, RULES, QUESTIONS = "ontology", "shapes", "queries"
+_READ = (f"{TERMS}/*.ttl", f"{RULES}/*.ttl", f"{QUESTIONS}/*/*.rq")
+_ALIGNMENT = "alignment.ttl"
+_BLANK = re.compile(r"_:f(\d+)-(.+)")
+
+
+@dataclass(frozen=True, slots=True)
+class OverlayAdditions:
+    """A Turtle file of an overlay: whether it holds rules, and its triples, blank nodes named apart from others'."""
+
+    path: Path
+    source: FileSource
+    is_rules: bool
+    triples: tuple[Triple, ...]
+
+
+def check_overlay(root: Path, given: Sequence[Path] = ()) -> Report:
+    """Return what is wrong with the overlay of *root*: or, the whole of it in view, with the files *given* alone."""
+    report = Report()
+    own = _own(root)
+    wanted = {path.resolve() for path in given} or {path.resolve() for path in own}
+    files = {path.resolve(): path for path in [*own, *given]}
+    brought: list[OverlayAdditions] = []
+    for path in files.values():
+        if path.suffix != ".rq":
+            try:
+                brought.append(_brought(path, len(brought)))
+            except InvalidRequest as error:
+                number, name = line_of_error(error), f"{path.parent.name}/{path.name}"
+                text = f"{error.detail.removeprefix(f'{path}:').removeprefix(f'{number}:').strip()}: {error.hint}"
+                broken = Problem(name, SYNTAX, "violation", text, str(path), number)
+                _add(report, broken, path.resolve() in wanted)
+    queries = [path for path in files.values() if path.suffix == ".rq"]
+    for path, problem in asked(queries, root):
+        _add(report, problem, path.resolve() in wanted)
+    if not given:
+        report.problems += unread(root)
+    with time_limited(f"judging the overlay of {root}"):
+        found = _judged(brought)
+    for place, problem in _placed(found, brought):
+        if place is None or place.resolve() in wanted:
+            report.problems.append(problem)
+    report.judged = len(wanted)
+    report.problems = in_order(report.problems)
+    if not files:
+        report.notes.append(f"{root} has no overlay: no file in ontology/, shapes/ or queries/")
+    return report
+
+
+def _add(report: Report, problem: Problem, wanted: bool) -> None:
+    """Keep a problem; one that was not asked about is a reason why something went unchecked."""
+    if wanted:
+        report.problems.append(problem)
+    else:
+        report.unchecked.append(f"{problem.path} is not in view: {problem.message}")
+
+
+def _brought(path: Path, number: int) -> OverlayAdditions:
+    """Return a Turtle file; raise InvalidRequest, with file and line, for what is none or cannot be read."""
+    try:
+        source = FileSource(str(path), path.read_bytes())
+    except OSError as error:
+        raise InvalidRequest(f"{path}: {error.strerror}", hint="make it a readable file") from error
+
+    def apart(term: Term) -> Term:
+        return f"_:f{number}-{term[2:]}" if term.startswith("_:") else term
+
+    triples = tuple((apart(s), p, apart(o)) for s, p, o in source.triples)
+    is_rules = path.parent.name == RULES or (path.parent.name != TERMS and any(is_shacl(row) for row in triples))
+    return OverlayAdditions(path, source, is_rules, triples)
+
+
+def _own(root: Path) -> list[Path]:
+    """Return the files of the overlay of *root* that are read."""
+    return [path for pattern in _READ for path in sorted(root.glob(pattern))]
+
+
+def unread(root: Path) -> Iterator[Problem]:
+    """Yield the files that lie in an overlay where nobody reads them."""
+    own = _own(root)
+    for folder in (TERMS, RULES, QUESTIONS):
+        for path in sorted((root / folder).rglob("*")):
+            if path.is_file() and path not in own and not path.name.startswith("."):
+                text = f"this file is not read: an overlay is {', '.join(_READ)}"
+                yield Problem(str(path.relative_to(root)), READ, "warning", text, str(path))
+
+
+def _judged(brought: Sequence[OverlayAdditions]) -> list[Found]:
+    """Return what is wrong with terms and shapes, in view of all that may stand."""
+    found: list[Found] = []
+    said: dict[Path, list[Triple]] = {}
+    rules: dict[Path, list[Triple]] = {}
+    for each in brought:
+        kept = (rules if each.is_rules else said).setdefault(each.path, [])
+        for triple in each.triples:
+            objection = ontology.find_violation(triple)
+            if objection is None:
+                kept.append(triple)
+            else:
+                text = f"this {objection.text}: {objection.hint}"
+                found.append(Found(triple[0], objection.rule, "violation", text, triple[1], triple[2]))
+    schema = extended_by(said, rules)
+    own = [triple for triples in (*said.values(), *rules.values()) for triple in triples]
+    mapped = {path: triples for path, triples in said.items() if path.name == _ALIGNMENT}
+    of_terms = [row for path, rows in said.items() if path not in mapped for row in rows]
+    found += check_terms(of_terms, schema) + undeclared(own, schema)
+    found += shapes([row for triples in rules.values() for row in triples], schema)
+    found += inconsistencies(Source([]), schema) if of_terms else []
+    return found
+
+
+def _placed(found: Iterable[Found], brought: Sequence[OverlayAdditions]) -> Iterator[tuple[Path | None, Problem]]:
+    """Yield each finding with the file it stands in, and as a problem with its line; unnamed nodes by their owner."""
+    about: dict[Term, list[int]] = {}
+    owner: dict[Term, Term] = {}
+    for number, each in enumerate(brought):
+        for subject, _, value in each.triples:
+            about.setdefault(subject, []).append(number)
+            if value.startswith("_:"):
+                owner.setdefault(value, subject)
+    lines = [by_subject(each.source.stated) for each in brought]
+    for one in found:
+        places = dict.fromkeys(about.get(one.item, ()))
+        named, seen = one.item, {one.item}
+        while named in owner and owner[named] not in seen:
+            named = owner[named]
+            seen.add(named)
+        problem = Problem(plain_value(named) if is_iri(named) else named, one.rule, one.severity, one.message)
+        if not places:
+            yield None, problem
+            continue
+        number = _file_of(one, list(places), brought)
+        local = replace(one, item=_label(one.item), value=_label(one.value))
+        path = brought[number].path
+        yield path, replace(problem, path=str(path), line=line_in(lines[number], local))
+
+
+def _file_of(found: Found, places: Sequence[int], brought: Sequence[OverlayAdditions]) -> int:
+    """Return the file that says the triple to blame, else the first that speaks about the node."""
+    triple = (found.item, found.property, found.value)
+    return next((number for number in places if triple in brought[number].triples), places[0])
+
+
+def _label(term: Term | None) -> Term:
+    match = _BLANK.fullmatch(term or "")
+    return f"_:{match[2]}" if match else term or ""
+
+
+SHIPPED, NOW = "shipped", "now"
+_AT_ONCE = 500
+#: How many revisions of an overlay are looked through for a version that is named by its mark.
+_LOOKED_AT = 200
+_TIGHTER_UP, _TIGHTER_DOWN = {"minCount", "minLength"}, {"maxCount", "maxLength"}
+_ENDS = {jido("supersededBy"), jido("invalidatedBy")}
+_COLUMNS = ("change", "kind", "term", "what")
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One term or shape that is not what it was: added, removed, changed, deprecated, tightened or relaxed."""
+
+    change: str
+    kind: str
+    term: str
+    what: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the change as plain JSON values."""
+        return {name: getattr(self, name) for name in _COLUMNS}
+
+
+def version(root: Path, name: str | None) -> Schema:
+    """Return the ontology by a name: `shipped`, `now` or None, a folder with an overlay, a git revision of the root's.
+
+    It may be the version that commits of the journal name, if git has the overlay of then.
+
+    Raises InvalidRequest where there is none by that name, Failed where it cannot be used.
+    """
+    if name in (None, NOW):
+        return schemas.load([root])
+    if name in (SHIPPED, schemas.load().version):
+        return schemas.load()
+    if Path(name).is_dir():
+        return schemas.load([Path(name)])
+    now = schemas.load([root])
+    if name == now.version:
+        return now
+    return _marked(root, name) if name.startswith(f"{schemas.load().version}+") else _at(root, name)
+
+
+def _marked(root: Path, name: str) -> Schema:
+    """Return the ontology that commits call *name*: the newest of the root's overlay in git that has this mark."""
+    listed = git.read_git(
+        root, "log", "--all", f"--max-count={_LOOKED_AT}", "--format=%H", "--", "ontology/", "shapes/"
+    )
+    revisions = (listed or b"").decode().split()
+    for revision in revisions:
+        try:
+            found = _at(root, revision)
+        except JidomemError:  # what was no overlay then judged nothing
+            continue
+        if found.version == name:
+            return found
+    hint = "a commit keeps the mark of a version, not its terms: name a folder with the ontology/ and shapes/ of then"
+    where = (
+        f"none of the {len(revisions)} revisions of the overlay in git is"
+        if revisions
+        else "git has no overlay that is"
+    )
+    raise InvalidRequest(f"{where} {name}", hint=hint)
+
+
+def _at(root: Path, ref: str) -> Schema:
+    """Return the ontology as the root's overlay was in a git revision."""
+    listed = None
+    if not ref.startswith("-"):
+        listed = git.read_git(root, "ls-tree", "-z", "--name-only", ref, "ontology/", "shapes/")
+    if listed is None:
+        hint = f"name {SHIPPED}, a folder with ontology/ and shapes/, or a commit, branch or tag"
+        raise InvalidRequest(f"{ref!r} is no version of the ontology", hint=hint)
+    with TemporaryDirectory() as folder:
+        for name in map(os.fsdecode, filter(None, listed.split(b"\0"))):
+            if name.endswith(".ttl") and name.count("/") == 1:  # a tree that somebody made up may lead elsewhere
+                path = Path(folder) / name
+                path.parent.mkdir(exist_ok=True)
+                path.write_bytes(git.blob(root, ref, name) or b"")
+        return schemas.load([Path(folder)])
+
+
+def changes(old: Schema, new: Schema) -> list[Change]:
+    """Return what was added to terms and shapes, removed from them or changed, sorted by kind and term."""
+    found = []
+    for kind, before, after in (("term", old.triples, new.triples), ("shape", old.rules, new.rules)):
+        was, now = _by_subject(before), _by_subject(after)
+        for term in sorted(was.keys() | now.keys()):
+            if term not in was or term not in now:
+                found.append(Change("added" if term in now else "removed", kind, plain_value(term)))
+            elif was[term] != now[term]:
+                word = "deprecated" if term in new.deprecated - old.deprecated else "changed"
+                gone, came = was[term] - now[term], now[term] - was[term]
+                word = _grade(gone, came) if kind == "shape" else word
+                verbs = sorted({local_name(verb) for verb, _ in gone | came})
+                found.append(Change(word, kind, plain_value(term), ", ".join(verbs)))
+    return found
+
+
+def _by_subject(triples: tuple[Triple, ...]) -> dict[Term, set[tuple[Term, Term]]]:
+    """Return what is said of each named node, the unnamed ones it is made of included."""
+    rows: dict[Term, list[tuple[Term, Term]]] = {}
+    for subject, predicate, value in label_blank_nodes(triples):
+        rows.setdefault(subject, []).append((predicate, value))
+    said = {}
+    for node in filter(is_iri, rows):
+        todo, seen = [node], {node}
+        own: set[tuple[Term, Term]] = set()
+        while todo:
+            for predicate, value in rows.get(todo.pop(), ()):
+                if not value.startswith("_:"):
+                    own.add((predicate, value))
+                elif value not in seen:
+                    seen.add(value)
+                    todo.append(value)
+        own |= {row for row in rows[node] if row[1].startswith("_:")}  # which part says what
+        said[node] = own
+    return said
+
+
+def _grade(gone: set[tuple[Term, Term]], came: set[tuple[Term, Term]]) -> str:
+    """Return whether a shape asks for more, for less, or for something else."""
+    before, after = _numbers(gone), _numbers(came)
+    plain = all(
+        value.startswith("_:") or local_name(verb) in before.keys() | after.keys() for verb, value in gone | came
+    )
+    if not plain:
+        return "changed"
+    steps = set()
+    for verb in before.keys() | after.keys():
+        was, now = before.get(verb), after.get(verb)
+        more = now is not None and (was is None or (now > was if verb in _TIGHTER_UP else now < was))
+        steps.add("tightened" if more else "relaxed")
+    return steps.pop() if len(steps) == 1 else "changed"
+
+
+def _numbers(said: set[tuple[Term, Term]]) -> Mapping[str, int]:
+    limits = _TIGHTER_UP | _TIGHTER_DOWN
+    return {
+        local_name(verb): int(parse_literal(value).text)
+        for verb, value in said
+        if local_name(verb) in limits and value.startswith('"') and parse_literal(value).text.isdecimal()
+    }
+
+
+def now_failing(index: OxigraphIndex, project: str, old: Schema, new: Schema) -> Iterator[Found]:
+    """Yield each violation of *new* at a memory in force of *project* that *old* lets pass, some memories at a time."""
+    graph = graph_iri(project)
+    spaces = old.namespaces | new.namespaces
+    old, new = replace(old, namespaces=spaces), replace(new, namespaces=spaces)
+    by_terms = old.triples != new.triples  # else what gates and terms say is the same
+    items = (row[0] for row in index.triples(graph, None, jido("hasAssertionStatus"), jido("Asserted")))
+    while some := list(islice(items, _AT_ONCE)):
+        source = _around(index, graph, some, (*old.rules, *new.rules))
+        ended = {row[0] for row in source.triples if row[1] in _ENDS}
+        nodes = {item for item in some if item not in ended}
+        broken = _broken(new, source, nodes, by_terms=by_terms)
+        if broken:
+            failing = {each.item for each in broken}
+            were = _broken(old, source, failing, by_terms=by_terms)
+            before = {(each.item, each.rule, each.property, each.value) for each in were}
+            yield from (one for one in broken if (one.item, one.rule, one.property, one.value) not in before)
+
+
+def _broken(schema: Schema, source: Source, nodes: set[Term], *, by_terms: bool) -> list[Found]:
+    """Return the violations at *nodes*, by shapes, and *by_terms* and gates where that is asked for."""
+    found = [
+        Found(each.focus, plain_value(each.shape), each.severity, each.message, None, each.value)
+        for each in schema.judge(source.triples, nodes, in_check=True)
+    ]
+    if by_terms:
+        found += terms_used(source, schema)
+        found += rules.run(rules.shipped(), rules.of_source(source, schema.triples))[0]
+    return sorted({each for each in found if each.severity == "violation" and each.item in nodes}, key=repr)
+
+
+def _around(index: OxigraphIndex, graph: str, items: list[Term], rules: tuple[Triple, ...]) -> Source:
+    """Return what is said of *items*, and what the paths of *rules* can meet from there."""
+    rows: dict[Triple, None] = {}
+    seen: set[Term] = set()
+    todo, own = set(items), set(items)
+    while todo:
+        for node in todo:
+            rows |= dict.fromkeys(index.triples(graph, node))
+            rows |= dict.fromkeys(index.triples(graph, None, None, node) if node in own else ())
+        seen |= todo
+        met = {term for row in around(Source(list(rows)), items, rules) for term in (row[0], row[2])}
+        todo = {term for term in met if is_iri(term)} - seen
+    return Source(list(rows))
+
+
+FOLDERS = (TERMS, RULES)
+#: So many bytes a changed file may have, and so many changes and failures are listed.
+BYTES, LISTED = 256 * 1024, 200
+#: What a further file of a folder is called.
+_FURTHER = "further.ttl"
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What would be otherwise: terms and shapes that change, and the memories in force that would newly fail.
+
+    `problems` are what is wrong with the changed file; where they keep a root from being opened nothing else is known,
+    and it is not `usable`. `rules` counts all failures by rule, `failing` are the first of them.
+    """
+
+    name: str
+    usable: bool
+    problems: Sequence[Problem]
+    changes: Sequence[Change] = ()
+    failing: Sequence[Problem] = ()
+    rules: dict[str, int] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain JSON values."""
+        return {
+            "name": self.name,
+            "usable": self.usable,
+            "problems": [each.to_dict() for each in self.problems],
+            "changed": len(self.changes),
+            "changes": [asdict(each) for each in self.changes[:LISTED]],
+            "failures": sum(self.rules.values()),
+            "rules": [{"rule": rule, "name": local_name(rule), "count": count} for rule, count in self.rules.items()],
+            "failing": [each.to_dict() for each in self.failing],
+        }
+
+
+def own_files(root: Path) -> list[str]:
+    """Return the files of terms and of rules that *root* has of its own, as they are named below it."""
+    return [f"{name}/{path.name}" for name in FOLDERS for path in sorted((root / name).glob("*.ttl"))]
+
+
+def lay(root: Path, folder: Path, name: str, text: str) -> str:
+    """Put into *folder* the overlay of *root* with the file *name* saying *text*, gone where that is empty.
+
+    The name is one of `own_files`, or that of a folder for a further file. Returns the file's name. Raises
+    InvalidRequest for another name, for a further file that says nothing, and for one that is too large.
+    """
+    known = own_files(root)
+    is_further = name in FOLDERS
+    if not is_further and name not in known:
+        hint = f"one of: {', '.join([*FOLDERS, *known])}"
+        raise InvalidRequest(f"{name[:100]!r} is no file of the overlay", hint=hint)
+    if is_further and not text.strip():
+        raise InvalidRequest("there is nothing to look at", hint="give the terms or the rules as Turtle")
+    size = len(text.encode())
+    if size > BYTES:
+        hint = "give the file alone that changes; or: jidomem ontology diff --from now --to FOLDER"
+        raise InvalidRequest(f"this has {size:,} bytes, and {BYTES:,} are looked at here", hint=hint)
+    for each in FOLDERS:
+        (folder / each).mkdir()
+    for each in known:
+        shutil.copyfile(root / each, folder / each)
+    path = _free(folder / name / _FURTHER) if is_further else folder / name
+    if text.strip():
+        path.write_text(text, "utf-8")
+    else:
+        path.unlink()
+    return str(PurePosixPath(path.parent.name, path.name))
+
+
+def _free(path: Path) -> Path:
+    """Return *path*, or one beside it, by which there is nothing."""
+    while path.exists():
+        path = path.with_name(f"a-{path.name}")
+    return path
+
+
+def preview(index: OxigraphIndex, project: str, root: Path, folder: Path, name: str) -> Preview:
+    """Return what would be otherwise in *project* if the overlay of *root* were that in *folder*, for its file *name*.
+
+    Raises Failed for what keeps the overlay from being used and stands in another file.
+    """
+    problems = _problems(folder, name)
+    try:
+        new = schemas.load([folder])
+    except Failed:
+        if not any(each.severity == "violation" for each in problems):
+            raise
+        return Preview(name, False, problems)
+    old, counts = schemas.load([root]), Counter[str]()
+    failing: list[Problem] = []
+    for found in now_failing(index, project, old, new):
+        counts[found.rule] += 1
+        if len(failing) < LISTED:
+            failing.append(Problem(plain_value(found.item), found.rule, found.severity, found.message))
+    return Preview(name, True, problems, changes(old, new), failing, dict(counts.most_common()))
+
+
+def _problems(folder: Path, name: str) -> list[Problem]:
+    """Return what is wrong with the file, all others in view, its path as it is named in a root."""
+    path = folder / name
+    if not path.exists():
+        return []
+    found = check_overlay(folder, [path]).problems
+    return [
+        Problem(each.item, each.rule, each.severity, _plain(each.message, folder), name, each.line) for each in found
+    ]
+
+
+def _plain(message: str, folder: Path) -> str:
+    return message.replace(f"{folder}/", "")

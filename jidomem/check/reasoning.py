@@ -1,0 +1,270 @@
+"""OWL 2 RL: owlrl closes and judges the ontology and, of a memory, one representative of each signature.
+
+A signature is what reasoning can tell two nodes apart by: their classes, and those of their triples from which
+something follows that their classes do not say already. What holds of one node holds of all that share its signature.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import blake2b
+from typing import Any
+
+from jidomem.check.report import CONSISTENT, Found
+from jidomem.check.sources import Source
+from jidomem.rdf.terms import Term, Triple, iri, plain_value
+from jidomem.rdf.vocab import RDF, RDFS, TYPE, local_name
+from jidomem.schema.ontology import OURS, OWL, Schema
+from jidomem.schema.shacl import ONE_AT_A_TIME, as_graph
+
+_SAID_FOR_READERS = {
+    iri(RDFS + "label"), iri(RDFS + "comment"), iri(OWL + "versionInfo"), iri(OWL + "versionIRI"), iri(OWL + "imports"),
+}  # fmt: skip
+_SKOS = "<http://www.w3.org/2004/02/skos/core#"
+_DOMAIN, _RANGE = iri(RDFS + "domain"), iri(RDFS + "range")
+_KINDS = {iri(OWL + "ObjectProperty"), iri(OWL + "DatatypeProperty"), iri(OWL + "FunctionalProperty"),
+          iri(RDF + "Property"), iri(OWL + "AnnotationProperty")}  # fmt: skip
+_SUBPROPERTY, _INVERSE = iri(RDFS + "subPropertyOf"), iri(OWL + "inverseOf")
+_EQUIVALENT = iri(OWL + "equivalentProperty")
+#: What an axiom that names a property as part of something else, a restriction or a chain, counts as.
+_PART_OF = iri(OWL + "onProperty")
+_STAND_IN = "urn:jido:stand-in:"
+#: What a gate says better, with the literal's place: owlrl names the text alone.
+_ILL_TYPED = "Lexical value of the literal"
+#: What follows where a node is misplaced, or has two values of what can have one.
+_DISJOINT, _SAME = "Disjoint classes", "'sameAs' and 'differentFrom'"
+_IRI = re.compile(r"(?:https?://|urn:)[^\s,()']+")
+_NONE: frozenset[Term] = frozenset()
+
+
+def inconsistencies(
+    source: Source, schema: Schema, *, explained: Iterable[Term] = (), reference: bool = False
+) -> list[Found]:
+    """Return what owlrl finds contradictory in ontology and memory; as the *reference* it is given all of it.
+
+    What it says of disjoint classes and of one thing being another is left out at *explained* nodes, where a gate
+    has said why.
+    """
+    rows, alike = (source.triples, dict[str, list[Term]]()) if reference else representatives(source, schema)
+    axioms = [triple for triple in schema.triples if not _is_for_readers(triple)]
+    known = set(explained)
+    found: dict[Found, None] = {}
+    with schema.bounded("reasoning with the terms of this root", len(axioms) + len(rows)):
+        errors = _errors((*axioms, *stand_ins(schema), *rows))
+    for text in errors:
+        for each in _told(text, alike, source, schema):
+            if not (text.startswith((_DISJOINT, _SAME)) and each.item in known):
+                found[each] = None
+    return list(found)
+
+
+@lru_cache(maxsize=4)  # the representatives of a memory seldom change between two checks of a process
+def _errors(rows: tuple[Triple, ...]) -> tuple[str, ...]:
+    """Return the messages of owlrl about these triples."""
+    with ONE_AT_A_TIME:
+        closure = _reasoner()(as_graph(rows, {}), False, False, rdfs=False)
+        closure.closure()
+    return tuple(sorted(set(closure.error_messages)))
+
+
+@lru_cache(maxsize=1)
+def _reasoner() -> Any:
+    """Return OWL 2 RL as owlrl has it, but that nothing is said to be the same as itself.
+
+    Nothing follows from that but a contradiction where it is said to differ from itself, which is looked for here;
+    said of every term, and gone through again in each round, it took two thirds of the time.
+    """
+    from owlrl import OWLRL_Semantics
+    from rdflib.namespace import OWL, RDF
+
+    same, different, all_different, a = OWL.sameAs, OWL.differentFrom, OWL.AllDifferent, RDF.type
+
+    class Reasoner(OWLRL_Semantics):  # type: ignore[misc]
+        def _equality(self, triple: tuple[Any, Any, Any], cycle_num: int) -> None:
+            subject, predicate, value = triple
+            if predicate == same or (predicate == a and value == all_different):
+                super()._equality(triple, cycle_num)
+            elif predicate == different and subject == value:
+                self.add_error(f"{_SAME} cannot be used on the same subject-object pair: ({subject}, {value})")
+
+    return Reasoner
+
+
+def _told(text: str, alike: Mapping[str, list[Term]], source: Source, schema: Schema) -> list[Found]:
+    """Return one message as findings: one for each node that is like the one it names."""
+    if text.startswith(_ILL_TYPED):
+        return []
+    named = _IRI.findall(text)
+    for name in named:
+        if name.startswith(_STAND_IN):
+            term = next(t for t in (*schema.classes, *schema.properties) if _stand_in(t) == name.rpartition(":")[0])
+            said = f"nothing can be a {plain_value(term)}, or have it: {text.replace(name, 'it')}"
+            return [Found(term, CONSISTENT, "violation", said)]
+    nodes = [name for name in reversed(named) if iri(name) in source.about]
+    if not nodes:
+        subject = iri(named[-1]) if named else iri(OWL + "Ontology")
+        return [Found(subject, CONSISTENT, "violation", text)]
+    told = [nodes[0]] if len(nodes) > 1 else alike.get(nodes[0], [iri(nodes[0])])
+    return [
+        Found(item if item[0] == "<" else iri(item), CONSISTENT, "violation", text.replace(nodes[0], plain_value(item)))
+        for item in told
+    ]
+
+
+def representatives(source: Source, schema: Schema) -> tuple[list[Triple], dict[str, list[Term]]]:
+    """Return the triples that stand for all others, and the nodes that each representative stands for."""
+    telling = _Telling(source, schema)
+    first: dict[Signature, Triple] = {}
+    told: dict[Term, set[object]] = {}
+    for triple in source.triples:
+        seen = telling.seen(triple)
+        if seen is not None:
+            first.setdefault(seen.signature, triple)
+            for node, news in seen.news(triple) if seen.tells else ():
+                told.setdefault(node, set()).add(news)
+    alike: dict[object, list[Term]] = {}
+    for node in source.about:
+        alike.setdefault((source.types.get(node, _NONE), frozenset(told.get(node, ()))), []).append(node)
+    chosen = {nodes[0]: nodes for nodes in alike.values()}
+    rows = dict.fromkeys(first.values())
+    for triple in source.triples if told else ():
+        if (triple[0] in chosen and triple[0] in told) or (triple[2] in chosen and triple[2] in told):
+            seen = telling.seen(triple)
+            if seen is not None and seen.tells and any(node in chosen for node, _ in seen.news(triple)):
+                rows[triple] = None
+    named = {term for triple in rows for term in (triple[0], triple[2]) if term[0] != '"'} | chosen.keys()
+    types = [(node, TYPE, cls) for node in named for cls in source.types.get(node, _NONE)]
+    return [*rows, *types], {plain_value(node) if node[0] == "<" else node: nodes for node, nodes in chosen.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """What reasoning sees of a triple: the classes of its subject, its property, and those of its object.
+
+    `group` stands for all properties about which the axioms say the same; `individual` is the object where the
+    ontology knows it, and `datatype` that of a literal.
+    """
+
+    subject: frozenset[Term]
+    group: Term
+    object: frozenset[Term]
+    individual: Term | None = None
+    datatype: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """The signature of a triple, and whether more follows of its subject, of its object, or of both seen together."""
+
+    signature: Signature
+    of_subject: bool
+    of_object: bool
+
+    @property
+    def tells(self) -> bool:
+        """Return whether anything follows that the classes of the ends do not say."""
+        return self.of_subject or self.of_object
+
+    def news(self, triple: Triple) -> Iterator[tuple[Term, object]]:
+        """Yield each end of which more follows, and from what."""
+        together = self.signature if self.of_subject and self.of_object else self.signature.group
+        if self.of_subject:
+            yield triple[0], (True, together)
+        if self.of_object and triple[2][0] != '"':
+            yield triple[2], (False, together)
+
+
+class _Telling:
+    """What a triple tells of its ends beyond their stated classes, by the axioms about its property."""
+
+    def __init__(self, source: Source, schema: Schema) -> None:
+        self._types, self._schema = source.types, schema
+        axioms: dict[Term, set[tuple[Term, Term]]] = {term: set() for term in schema.properties}
+        for triple in schema.triples:
+            subject, predicate, value = triple
+            if subject in axioms and not _is_for_readers(triple):
+                axioms[subject].add((predicate, value))
+            if value in axioms and predicate in (_INVERSE, _EQUIVALENT):
+                axioms[value].add((predicate, subject))
+            elif value in axioms and predicate != _SUBPROPERTY:
+                axioms[value].add((_PART_OF, subject))
+        one: dict[frozenset[tuple[Term, Term]], Term] = {}
+        self._group = {term: one.setdefault(frozenset(said), term) for term, said in sorted(axioms.items())}
+        self._axioms = axioms
+        self._known: dict[tuple[frozenset[Term], Term, object], _Seen] = {}
+
+    def seen(self, triple: Triple) -> _Seen | None:
+        """Return what reasoning sees of a triple; None where no axiom is about its property."""
+        subject, predicate, value = triple
+        if predicate not in self._group:
+            return None
+        kind: str | frozenset[Term]
+        if value[0] == '"':
+            kind = value[value.rindex('"') :]
+        else:
+            kind = value if value in self._schema.individuals else self._types.get(value, _NONE)
+        key = self._types.get(subject, _NONE), predicate, kind
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = self._judged(*key)
+        return found
+
+    def _judged(self, subject: frozenset[Term], predicate: Term, kind: str | frozenset[Term]) -> _Seen:
+        group = self._group[predicate]
+        if not isinstance(kind, str):
+            signature = Signature(subject, group, kind)
+        elif kind[0] == '"':
+            signature = Signature(subject, group, _NONE, datatype=kind[1:])
+        else:
+            signature = Signature(subject, group, self._schema.individuals[kind], individual=kind)
+        of_subject, of_object, in_full = self._follows(group, signature, False, set())
+        return _Seen(signature, of_subject or in_full, of_object or in_full)
+
+    def _follows(
+        self, term: Term, signature: Signature, turned: bool, seen: set[tuple[Term, bool]]
+    ) -> tuple[bool, bool, bool]:
+        """Return whether *term* tells of the subject, of the object, or something that takes both to be seen.
+
+        With *turned* it leads from the object to the subject, as the inverse of what is stated does.
+        """
+        seen.add((term, turned))
+        of = [False, False, False]
+        for predicate, value in self._axioms.get(term, ()):
+            if predicate in (_DOMAIN, _RANGE):
+                end = (predicate == _RANGE) != turned
+                if not (end and signature.datatype is not None):
+                    of[end] |= not self._is_below(signature.object if end else signature.subject, value)
+            elif predicate in (_INVERSE, _EQUIVALENT, _SUBPROPERTY):
+                there = (value, turned != (predicate == _INVERSE))
+                implied = (False, False, False) if there in seen else self._follows(value, signature, there[1], seen)
+                of = [one or other for one, other in zip(of, implied, strict=True)]
+            elif predicate != TYPE or value not in _KINDS:
+                of[2] = True
+        return of[0], of[1], of[2]
+
+    def _is_below(self, classes: frozenset[Term], cls: Term) -> bool:
+        return any(self._schema.is_a(each, cls) for each in classes)
+
+
+def stand_ins(schema: Schema) -> list[Triple]:
+    """Return one imagined individual for each class and property that is not shipped: could there be any?"""
+    rows: list[Triple] = []
+    for cls in sorted(cls for cls in schema.classes if not plain_value(cls).startswith(OURS)):
+        rows.append((iri(f"{_stand_in(cls)}:1"), TYPE, cls))
+    for term, declared in sorted(schema.properties.items()):
+        if not plain_value(term).startswith(OURS) and declared.is_object is not None:
+            value = iri(f"{_stand_in(term)}:2") if declared.is_object else '"text"'
+            rows.append((iri(f"{_stand_in(term)}:1"), term, value))
+    return rows
+
+
+def _stand_in(term: Term) -> str:
+    """Return the name of what stands in for a term, told apart from others of the same local name."""
+    return f"{_STAND_IN}{local_name(term)}-{blake2b(term.encode(), digest_size=4).hexdigest()}"
+
+
+def _is_for_readers(triple: Triple) -> bool:
+    return triple[1] in _SAID_FOR_READERS or triple[1].startswith(_SKOS)

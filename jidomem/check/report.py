@@ -1,0 +1,528 @@
+"""What a check answers: findings with their places, what went unchecked, and what nobody spoke about.
+
+A report as SARIF 2.1.0: what code scanning takes in.
+
+A report as JUnit XML: what every CI shows.
+
+A baseline: findings that somebody accepts until a day, each with the reason.
+
+A report as workflow commands of GitHub Actions, which puts each finding beside its line in a pull request.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from datetime import date
+from hashlib import blake2b
+from pathlib import PurePath
+from typing import Any
+from urllib.parse import quote
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+from jidomem.base.json_values import decode_toml
+from jidomem.errors import InvalidRequest
+from jidomem.rdf import vocab
+from jidomem.rdf.terms import Term
+from jidomem.rdf.vocab import local_name
+from jidomem.read.memory_detail import short_id
+from jidomem.schema.ontology import ADDS_ONLY, BOUNDED, NO_CODE, NO_IMPORT
+from jidomem.schema.shacl import Severity
+
+#: How many memories a merged finding names.
+_NAMED = 5
+SEVERITIES: tuple[Severity, ...] = ("violation", "warning", "info")
+#: How a finding begins about a statement that is missing because it was redacted.
+REDACTION = "it was redacted: "
+#: The IRI of a gate is this and its name.
+GATE = vocab.BASE + "gates#"
+
+DANGLING = vocab.SHAPE + "EveryReferenceExists"
+ORPHAN = vocab.SHAPE + "NothingIsOrphaned"
+SYNTAX = vocab.SHAPE + "TurtleParses"
+JOURNAL = vocab.SHAPE + "JournalIsIntact"
+CIRCLE = vocab.SHAPE + "SupersessionHasNoCycle"
+SUCCESSORS = vocab.SHAPE + "SupersessionHasOneEnd"
+CONFLICT = vocab.SHAPE + "NothingInForceDisagrees"
+CONSISTENT = vocab.SHAPE + "OntologyIsConsistent"
+DECLARED = vocab.SHAPE + "TermIsDeclared"
+CURRENT = vocab.SHAPE + "TermIsNotDeprecated"
+WRITTEN = vocab.SHAPE + "LiteralIsWellFormed"
+AGREED = vocab.SHAPE + "JudgesAgree"
+TARGETED = vocab.SHAPE + "ShapeHasATarget"
+MEETABLE = vocab.SHAPE + "ShapeCanBeMet"
+CLOSED_THERE = vocab.SHAPE + "OpenTaskIsOpenThere"
+FRESH = vocab.SHAPE + "FileIsAsItWas"
+COMPILED = vocab.SHAPE + "ShapeIsCompiled"
+EXPLAINED = vocab.SHAPE + "TermIsExplained"
+KEPT = vocab.SHAPE + "KindCanBeKept"
+READ = vocab.SHAPE + "OverlayIsRead"
+REPAIRS = vocab.SHAPE + "ShapeSaysWhatToDo"
+SHACL = vocab.SHAPE + "ShapeIsWellFormed"
+SOUND = vocab.SHAPE + "QueryIsSound"
+TREE = vocab.SHAPE + "ClassTreeHasNoCycle"
+USABLE = vocab.SHAPE + "TermCanBeUsed"
+SECRET = vocab.SHAPE + "NothingLooksSecret"
+EXPIRED = vocab.SHAPE + "WaiverIsInForce"
+UNUSED = vocab.SHAPE + "WaiverIsOfUse"
+#: What each rule that is no shape asks for.
+RULES: Mapping[str, str] = {
+    DANGLING: "Every IRI below https://jido.ai/ that something points at is described.",
+    ORPHAN: "Evidence, an alternative or a session event that nothing points at has no meaning.",
+    SYNTAX: "A Turtle file parses.",
+    JOURNAL: "Every commit is there and holds what its id stands for.",
+    CIRCLE: "No memory supersedes, over however many steps, itself.",
+    SUCCESSORS: "Of all that came in the place of a memory, at most one is in force.",
+    CONFLICT: "No two memories in force disagree.",
+    CONSISTENT: "Ontology and memory do not contradict each other in OWL 2 RL.",
+    DECLARED: "Every class, property and value of the ontology's namespaces is declared in it.",
+    CURRENT: "No deprecated term is used.",
+    WRITTEN: "A literal is written as its datatype has it.",
+    AGREED: "The compiled shapes and pyshacl find the same.",
+    TARGETED: "What a shape targets is declared, so that it can ever find something to judge.",
+    MEETABLE: "What a shape asks for does not contradict itself.",
+    CLOSED_THERE: "No task is open here that is closed in the tracker it is tracked by.",
+    FRESH: "The files that a memory is about hold what they held when it was written, or confirmed.",
+    ADDS_ONLY: "An overlay adds, and never describes again what is shipped.",
+    NO_IMPORT: "An overlay imports nothing.",
+    NO_CODE: "A shape of an overlay brings no code.",
+    BOUNDED: "A pattern is sure to end soon.",
+    COMPILED: "A shape that is not compiled is judged by pyshacl, which is as right and slower.",
+    EXPLAINED: "A term has a label and a definition.",
+    KEPT: "How a memory of a project's own class is kept.",
+    READ: "Every file of an overlay lies where it is read.",
+    REPAIRS: "A shape has a message that says what to do.",
+    SHACL: "A shape is one by the SHACL of SHACL.",
+    SOUND: "A query has its header, is SPARQL, and asks this memory only.",
+    TREE: "No class lies, over however many steps, below itself.",
+    USABLE: "A term lies in a namespace of the project; a property takes things, or values of a datatype.",
+    SECRET: "No text and no name in the journal looks like a key, a token or a password.",
+    EXPIRED: "A waiver holds until the day it names.",
+    UNUSED: "A waiver waives something.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A broken rule, not placed yet: the node it is about, and the triple that breaks it as far as there is one."""
+
+    item: Term
+    rule: str
+    severity: Severity
+    message: str
+    property: Term | None = None
+    value: Term | None = None
+    #: Other nodes it is as much about.
+    beside: tuple[Term, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One broken rule: the item it is about (an IRI), the rule's IRI, what to do, and where it stands.
+
+    Of a file that is held to shapes alone, `result_path` and `value` are what the result of SHACL names, in N-Triples.
+    """
+
+    item: str
+    rule: str
+    severity: Severity
+    message: str
+    path: str | None = None
+    line: int | None = None
+    result_path: str | None = None
+    value: str | None = None
+
+    @property
+    def name(self) -> str:
+        """Return the short name of the rule."""
+        return vocab.local_name(self.rule)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the problem as plain JSON values."""
+        return {
+            "item": self.item,
+            "rule": self.rule,
+            "severity": self.severity,
+            "message": self.message,
+            "path": self.path,
+            "line": self.line,
+            **({"property": self.result_path, "value": self.value} if self.result_path or self.value else {}),
+        }
+
+
+def merge_redactions(problems: Iterable[Problem]) -> list[Problem]:
+    """Return *problems*, those about statements that were redacted as one where there are several."""
+    problems = list(problems)
+    redacted = [each for each in problems if each.message.startswith(REDACTION)]
+    if len(redacted) < 2:
+        return problems
+    items = list(dict.fromkeys(short_id(each.item) for each in redacted))
+    named, more = ", ".join(items[:_NAMED]), f" and {len(items) - _NAMED} more" if len(items) > _NAMED else ""
+    lost = f"{len(items)} {'memory' if len(items) == 1 else 'memories'} lost {len(redacted)} statements"
+    hint = 'end each that says nothing any more: jidomem revise IRI --invalidate --reason "its text was redacted"'
+    one = replace(redacted[0], message=f"{lost} to redactions: {named}{more}; {hint}", path=None, line=None)
+    return [one if each is redacted[0] else each for each in problems if each is redacted[0] or each not in redacted]
+
+
+@dataclass(frozen=True, slots=True)
+class Waived:
+    """A finding that does not count, the reason somebody gave, the day until which it holds, and who gave it."""
+
+    problem: Problem
+    reason: str
+    until: str
+    by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A waiver as it stands: it `holds`, has `expired`, or is `unused`; and how many findings are its own."""
+
+    rule: str
+    item: str
+    reason: str
+    until: str
+    by: str
+    state: str
+    findings: int
+
+
+@dataclass(slots=True)
+class Report:
+    """What was looked at, what was found and waived, what could not be checked, and what no rule spoke about.
+
+    `idle` are the shapes that found nothing to judge; `untargeted` counts, by class, what no shape speaks about;
+    `not_compared` counts the open tasks that name no issue; `notes` are words about the check itself.
+    """
+
+    judged: int = 0
+    problems: list[Problem] = field(default_factory=list)
+    unchecked: list[str] = field(default_factory=list)
+    waived: list[Waived] = field(default_factory=list)
+    waivers: list[Standing] = field(default_factory=list)
+    idle: list[str] = field(default_factory=list)
+    untargeted: dict[str, int] = field(default_factory=dict)
+    not_compared: int | None = None
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def exit_code(self) -> int:
+        """Return 3 when something went unchecked, else 1 when a rule is violated, else 0."""
+        if self.unchecked:
+            return 3
+        return 1 if any(problem.severity == "violation" for problem in self.problems) else 0
+
+    def counts(self) -> dict[str, int]:
+        """Return how many problems of each severity there are."""
+        return {name: sum(problem.severity == name for problem in self.problems) for name in SEVERITIES}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as plain JSON values."""
+        return {
+            "conforms": self.exit_code == 0,
+            "judged": self.judged,
+            "counts": self.counts(),
+            "problems": [problem.to_dict() for problem in self.problems],
+            "unchecked": self.unchecked,
+            "waived": [
+                {**one.problem.to_dict(), "reason": one.reason, "until": one.until, "by": one.by or None}
+                for one in self.waived
+            ],
+            "waivers": [asdict(one) for one in self.waivers],
+            "idle_shapes": self.idle,
+            "untargeted": self.untargeted,
+            "tasks_not_compared": self.not_compared,
+            "notes": self.notes,
+        }
+
+
+def in_order(problems: Iterable[Problem], *, once: bool = True) -> list[Problem]:
+    """Return problems, each *once*, by file and line, the grave before the others."""
+
+    def place(problem: Problem) -> tuple[str | int, ...]:
+        grade = SEVERITIES.index(problem.severity)
+        said = problem.rule, problem.item, problem.message, problem.value or ""
+        return problem.path or "", problem.line or 0, grade, *said
+
+    return sorted(dict.fromkeys(problems) if once else problems, key=place)
+
+
+SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+_LEVELS: dict[Severity, str] = {"violation": "error", "warning": "warning", "info": "note"}
+
+
+def sarif(report: Report, version: str) -> dict[str, Any]:
+    """Return the report as a SARIF log of one run; what is waived is a suppressed result."""
+    results = [*report.problems, *(one.problem for one in report.waived)]
+    rules = sorted({problem.rule for problem in results})
+    driver = {
+        "name": "jidomem",
+        "version": version,
+        "informationUri": "https://jido.ai/",
+        "rules": [_rule(rule, results) for rule in rules],
+    }
+    invocation = {
+        "executionSuccessful": not report.unchecked,
+        "exitCode": report.exit_code,
+        "toolExecutionNotifications": [*_notices(report)],
+    }
+    told = [_result(problem, rules) for problem in report.problems]
+    told += [_suppressed(one, rules) for one in report.waived]
+    run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "invocations": [invocation], "results": told}
+    return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
+
+
+def _rule(rule: str, problems: Iterable[Problem]) -> dict[str, Any]:
+    first = next(problem for problem in problems if problem.rule == rule)
+    text = RULES.get(rule) or (local_name(rule).replace("-", " ") if rule.startswith(GATE) else first.message)
+    return {
+        "id": rule,
+        "name": local_name(rule),
+        "shortDescription": {"text": text},
+        "defaultConfiguration": {"level": _LEVELS[first.severity]},
+    }
+
+
+def _result(problem: Problem, rules: list[str]) -> dict[str, Any]:
+    result = filter(None, (problem.result_path, problem.value))
+    said = "\n".join((problem.rule, problem.item, problem.message, *result))
+    found: dict[str, Any] = {
+        "ruleId": problem.rule,
+        "ruleIndex": rules.index(problem.rule),
+        "level": _LEVELS[problem.severity],
+        "message": {"text": f"{problem.item}: {problem.message}"},
+        "partialFingerprints": {"jidomem/v1": blake2b(said.encode(), digest_size=16).hexdigest()},
+        "locations": [_location(problem)],
+    }
+    return found
+
+
+def _location(problem: Problem) -> dict[str, Any]:
+    location: dict[str, Any] = {"logicalLocations": [{"fullyQualifiedName": problem.item, "kind": "resource"}]}
+    if problem.path is not None:
+        place: dict[str, Any] = {"artifactLocation": {"uri": _uri(problem.path)}}
+        if problem.line:
+            place["region"] = {"startLine": problem.line}
+        location["physicalLocation"] = place
+    return location
+
+
+def _uri(path: str) -> str:
+    """Return a path as a URI, relative to the working directory where the path is."""
+    pure = PurePath(path)
+    return pure.as_uri() if pure.is_absolute() else quote(pure.as_posix())
+
+
+def _suppressed(one: Waived, rules: list[str]) -> dict[str, Any]:
+    why = {"kind": "external", "status": "accepted", "justification": f"{one.reason} (until {one.until})"}
+    return {**_result(one.problem, rules), "suppressions": [why]}
+
+
+def _notices(report: Report) -> Iterable[dict[str, Any]]:
+    for reason in report.unchecked:
+        yield {"level": "error", "message": {"text": f"unchecked: {reason}"}}
+    for text in words(report):
+        yield {"level": "note", "message": {"text": text}}
+
+
+def words(report: Report) -> list[str]:
+    """Return what a report says beside its findings: its notes, then its coverage."""
+    return [*notes(report), *coverage(report)]
+
+
+def notes(report: Report) -> list[str]:
+    """Return the notes on a report that a reader should act on."""
+    compared = report.not_compared
+    return [
+        *report.notes,
+        *([f"open tasks without an issue, not compared: {compared}"] if compared is not None else []),
+    ]
+
+
+def coverage(report: Report) -> list[str]:
+    """Return which rules matched nothing, and which memories no rule is about."""
+    said = []
+    if report.idle:
+        said.append(f"rules with no matches: {', '.join(map(local_name, report.idle))}")
+    if report.untargeted:
+        counted = ", ".join(f"{count} {name}" for name, count in report.untargeted.items())
+        said.append(f"no rule is about {counted}")
+    return said
+
+
+def junit(report: Report) -> str:
+    """Return the report as JUnit XML: each finding is a case that fails, or, where nothing is violated, was passed."""
+    failures = report.counts()["violation"]
+    cases = len(report.problems) + len(report.unchecked) + len(report.waived) + 1
+    counts = {"tests": str(cases), "failures": str(failures), "errors": str(len(report.unchecked)),
+              "skipped": str(len(report.waived))}  # fmt: skip
+    suites = Element("testsuites", {"name": "jidomem check", **counts})
+    suite = SubElement(suites, "testsuite", {"name": "jidomem check", **counts})
+    whole = SubElement(suite, "testcase", {"classname": "jidomem", "name": f"{report.judged} judged"})
+    for problem in report.problems:
+        case = _case(suite, problem)
+        if problem.severity == "violation":
+            SubElement(case, "failure", {"message": _xml(problem.message), "type": problem.name}).text = _text(problem)
+        else:
+            SubElement(case, "system-out").text = f"{problem.severity}: {_text(problem)}"
+    for one in report.waived:
+        reason = f"{one.reason} (until {one.until})"
+        SubElement(_case(suite, one.problem), "skipped", {"message": _xml(reason)})
+    for reason in report.unchecked:
+        case = SubElement(suite, "testcase", {"classname": "unchecked", "name": _xml(reason)})
+        SubElement(case, "error", {"message": _xml(reason), "type": "unchecked"})
+    if said := words(report):
+        SubElement(whole, "system-out").text = _xml("\n".join(said))
+    indent(suites)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(suites, encoding="unicode") + "\n"
+
+
+def _case(suite: Element, problem: Problem) -> Element:
+    said = {"classname": problem.name, "name": _xml(f"{problem.item}: {problem.message}")}
+    said |= {"file": _xml(problem.path)} if problem.path else {}
+    return SubElement(suite, "testcase", said | ({"line": str(problem.line)} if problem.line else {}))
+
+
+def _text(problem: Problem) -> str:
+    place = f"{problem.path}:{problem.line}" if problem.line else problem.path or "-"
+    return _xml(f"{place}\n{problem.rule}\n{problem.item}\n{problem.message}")
+
+
+def _xml(text: str) -> str:
+    """Return *text* without the signs that XML has no way to write."""
+    return "".join(sign if sign in "\t\n\r" or " " <= sign < "\ufffe" or sign > "\uffff" else "\ufffd" for sign in text)
+
+
+#: The file of a root whose waivers count wherever its memory is checked.
+BASELINE = "baseline.toml"
+_KEYS, _MORE = ("rule", "item", "reason", "until"), ("by", "project")
+_EXAMPLE = 'write [[waiver]] with rule = "...", item = "...", reason = "..." and until = 2027-01-31'
+
+
+@dataclass(frozen=True, slots=True)
+class Waiver:
+    """One accepted finding: its rule, by IRI or short name, its item, why, the last day it holds, and its line.
+
+    It may say who accepts it, and which project alone it is about.
+    """
+
+    rule: str
+    item: str
+    reason: str
+    until: date
+    line: int
+    by: str = ""
+    project: str = ""
+
+    def covers(self, problem: Problem) -> bool:
+        """Return whether *problem* is the finding that is accepted."""
+        return self.rule in (problem.rule, problem.name) and self.item == problem.item
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """The waivers of one file, in its order."""
+
+    path: str
+    waivers: tuple[Waiver, ...]
+
+    def without(self, rule: str) -> Baseline:
+        """Return the baseline less its waivers of *rule*, an IRI."""
+        return Baseline(self.path, tuple(one for one in self.waivers if one.rule not in (rule, local_name(rule))))
+
+
+def read_baseline(path: str, data: bytes) -> Baseline:
+    """Return the waivers of a TOML file; raise InvalidRequest for one without rule, item, reason or day."""
+    try:
+        text = data.decode("utf-8")
+        said = decode_toml(text)
+    except ValueError as error:
+        raise InvalidRequest(f"{path}: {error}", hint=_EXAMPLE) from error
+    rows = said.get("waiver", [])
+    if set(said) - {"waiver"} or not isinstance(rows, list):
+        raise InvalidRequest(f"{path}: a baseline holds waivers and nothing else", hint=_EXAMPLE)
+    lines = [number for number, line in enumerate(text.splitlines(), 1) if re.match(r"\s*\[\[\s*waiver\s*\]\]", line)]
+    if len(lines) != len(rows):
+        raise InvalidRequest(f"{path}: each waiver is a table of its own", hint=_EXAMPLE)
+    return Baseline(path, tuple(_waiver(f"{path}:{line}", row, line) for row, line in zip(rows, lines, strict=True)))
+
+
+def _waiver(where: str, row: dict[str, Any], line: int) -> Waiver:
+    odd = [key for key in row if key not in (*_KEYS, *_MORE)]
+    missing = [key for key in _KEYS if row.get(key, "") == ""]
+    if odd or missing:
+        problem = f"does not know {odd[0]}" if odd else f"has no {missing[0]}"
+        raise InvalidRequest(f"{where}: a waiver {problem}", hint=_EXAMPLE)
+    rule, item, reason, until = (row[key] for key in _KEYS)
+    more = [row[key] for key in _MORE if key in row]
+    texts = all(isinstance(text, str) and text.strip() for text in (rule, item, reason, *more))
+    if type(until) is not date or not texts:
+        raise InvalidRequest(f"{where}: {', '.join((*_KEYS[:3], *_MORE))} are texts, and until is a day", hint=_EXAMPLE)
+    return Waiver(rule, item, reason.strip(), until, line, row.get("by", "").strip(), row.get("project", ""))
+
+
+def waive(
+    report: Report, baseline: Baseline, today: date, *, project: str | None = None, in_part: bool = False
+) -> None:
+    """Take out of *report* what *baseline* waives today, and put in each waiver that has run out or waives nothing.
+
+    Waivers of another *project* say nothing here. Where the memory was looked at *in_part*, what a waiver is about may
+    be in the rest.
+    """
+    waivers = [each for each in baseline.waivers if project is None or each.project in ("", project)]
+    counted: list[Problem] = []
+    used: Counter[Waiver] = Counter()
+    for problem in report.problems:
+        covering = [waiver for waiver in waivers if waiver.covers(problem)]
+        used.update(covering)
+        holding = max((one for one in covering if one.until >= today), key=lambda one: one.until, default=None)
+        if holding is None:
+            counted.append(problem)
+        else:
+            report.waived.append(Waived(problem, holding.reason, holding.until.isoformat(), holding.by))
+    for waiver in waivers:
+        state = "expired" if waiver.until < today else "holds" if used[waiver] or in_part else "unused"
+        counted += _amiss(waiver, state, baseline.path)
+        until = waiver.until.isoformat()
+        report.waivers.append(Standing(waiver.rule, waiver.item, waiver.reason, until, waiver.by, state, used[waiver]))
+    report.problems = in_order(counted)
+
+
+def _amiss(waiver: Waiver, state: str, path: str) -> list[Problem]:
+    """Return what is to be done about a waiver, if anything is."""
+    if state == "expired":
+        text = f"this waiver of {waiver.rule} held until {waiver.until}: settle the finding, or waive it anew"
+        return [Problem(waiver.item, EXPIRED, "violation", text, path, waiver.line)]
+    if state == "unused":
+        text = f"there is no {waiver.rule} to waive here: take this waiver out"
+        return [Problem(waiver.item, UNUSED, "warning", text, path, waiver.line)]
+    return []
+
+
+_COMMANDS: dict[Severity, str] = {"violation": "error", "warning": "warning", "info": "notice"}
+
+
+def commands(report: Report) -> Iterator[str]:
+    """Yield a command for each finding, and for each thing that went unchecked."""
+    for problem in report.problems:
+        text = f"{problem.item}: {problem.message}"
+        yield command(_COMMANDS[problem.severity], problem.name, text, file=problem.path, line=problem.line)
+    for reason in report.unchecked:
+        yield command("error", "unchecked", reason)
+
+
+def command(name: str, title: str, text: str, *, file: str | None = None, line: int | None = None) -> str:
+    """Return the workflow command *name*, `error`, `warning` or `notice`, with its title, text and place."""
+    place = {"file": file, "line": line, "title": title}
+    properties = ",".join(f"{key}={_property(str(value))}" for key, value in place.items() if value is not None)
+    return f"::{name} {properties}::{_data(text)}"
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

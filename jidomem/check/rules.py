@@ -1,0 +1,450 @@
+"""Gates: queries whose every row is a failure, shipped ones and a root's own, asked of the index.
+
+SHACL over everything, the ontology in view: the compiled judge, pyshacl on all it flags, and who was not judged.
+
+Any Turtle held to any SHACL shapes, by the standard alone: no ontology is added, nothing is fetched.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from pathlib import Path
+
+from jidomem.base import files
+from jidomem.check.report import AGREED, GATE, SEVERITIES, SYNTAX, TARGETED, Found, Problem, Report, in_order
+from jidomem.check.sources import FileSource, Source, line_of_error, read
+from jidomem.errors import Failed, InvalidRequest, JidomemError
+from jidomem.index import OxigraphIndex, Solutions
+from jidomem.rdf import sparql, vocab
+from jidomem.rdf.sparql import refuse_graphs
+from jidomem.rdf.terms import Term, Triple, iri, is_iri, parse_literal, plain_value
+from jidomem.rdf.vocab import BASE, GRAPHS, ONTOLOGY_GRAPH, RDF, TYPE, graph_iri, jido, local_name
+from jidomem.records.named_query import NamedQuery, parse
+from jidomem.schema.ontology import OWL, Schema
+from jidomem.schema.shacl import EVERY_ITEM_IS_JUDGED, SH, Finding, Severity, validate_graph
+
+FOLDER = "gates"
+#: What a gate's columns may be: the node that fails, how, how gravely, and the triple of it that is to blame.
+COLUMNS = ("item", "message", "severity", "property", "value")
+_BLANK = f"<{BASE}.well-known/genid/check/"
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """A query that finds what must not be; `rule` names it, `summary` says what has to hold instead."""
+
+    query: NamedQuery
+    path: Path
+
+    @property
+    def rule(self) -> str:
+        """Return the IRI of the rule."""
+        return GATE + self.query.name
+
+
+#: Answers a gate's text with its variables and rows; raises JidomemError where it cannot.
+Ask = Callable[[str], Solutions]
+
+
+def shipped() -> list[Gate]:
+    """Return the gates of jidomem."""
+    return [read_gates(path) for path in files.query_files() if path.parent.name == FOLDER]
+
+
+def of_root(root: Path) -> tuple[list[Gate], list[str]]:
+    """Return the gates of a root, and why the others of its files are none: they reach outside, or are misshapen."""
+    own: list[Gate] = []
+    refused = []
+    taken = {gate.query.name for gate in shipped()}
+    for path in sorted((root / "queries" / FOLDER).glob("*.rq")):
+        try:
+            gate = read_gates(path)
+            if gate.query.name in taken:
+                raise _bad(path, f"the name {gate.query.name!r} is taken by a shipped gate", "give the file another")
+            own.append(gate)
+        except JidomemError as error:
+            refused.append(f"gate {path.stem}: {error.detail}")
+    return own, refused
+
+
+def run(gates: Iterable[Gate], ask: Ask) -> tuple[list[Found], list[str]]:
+    """Return what *gates* find, and which of them could not be asked, each with the reason."""
+    found: list[Found] = []
+    unchecked = []
+    for gate in gates:
+        try:
+            found += [_row(gate, answer) for answer in _rows(gate, ask(gate.query.text))]
+        except JidomemError as error:
+            unchecked.append(f"gate {gate.query.name}: {error.detail}")
+    return found, unchecked
+
+
+def of_project(index: OxigraphIndex, project: str) -> Ask:
+    """Return who answers about the graphs of *project*, in this process."""
+    graphs = [*(graph_iri(project, name) for name in GRAPHS), ONTOLOGY_GRAPH]
+    return lambda text: _solutions(index, text, graphs)
+
+
+def of_source(source: Source, ontology: Iterable[Triple]) -> Ask:
+    """Return who answers about the triples of *source*, in this process."""
+    index, graph = OxigraphIndex(), graph_iri("checked")
+    index.put_ontology(ontology)
+    index.apply(graph, "source", [(_named(s), p, _named(o)) for s, p, o in source.triples])
+
+    def ask(text: str) -> Solutions:
+        found = _solutions(index, text, [graph, ONTOLOGY_GRAPH])
+        return replace(found, rows=tuple(tuple(map(_blank, row)) for row in found.rows))
+
+    return ask
+
+
+def read_gates(path: Path) -> Gate:
+    """Return the gate in a file; raise what says why it is none."""
+    try:
+        text = path.read_text("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise _bad(path, str(error), "make it a readable file of UTF-8 text") from error
+    query = parse(path.stem, FOLDER, text)
+    odd = [column for column in query.columns if column not in COLUMNS]
+    if query.params or query.course or "item" not in query.columns or odd:
+        problem = f"?{odd[0]} is no column of a gate" if odd else "it takes parameters, or has no column item"
+        raise _bad(path, problem, f"a gate has no params, and columns among {' '.join(COLUMNS)}, item always")
+    refuse_graphs(sparql.check(text))
+    return Gate(query, path)
+
+
+def _rows(gate: Gate, answer: Solutions) -> list[dict[str, Term | None]]:
+    return [dict(zip(answer.variables, row, strict=True)) for row in answer.rows]
+
+
+def _row(gate: Gate, row: dict[str, Term | None]) -> Found:
+    """Return one failure; raise Failed for a row without an item, or with a severity there is not."""
+    item, message, severity = row.get("item"), row.get("message"), row.get("severity")
+    grade = (
+        "violation"
+        if severity is None
+        else parse_literal(severity).text
+        if severity[0] == '"'
+        else plain_value(severity)
+    )
+    if item is None or item[0] == '"' or grade not in SEVERITIES:
+        raise _bad(gate.path, f"a row with item {item} and severity {severity}", f"say {', '.join(SEVERITIES)}")
+    graded: Severity = next(each for each in SEVERITIES if each == grade)
+    said = gate.query.summary if message is None else plain_value(message)
+    value, property_ = row.get("value"), row.get("property")
+    return Found(item, gate.rule, graded, said, property_ if property_ and is_iri(property_) else None, value)
+
+
+def _solutions(index: OxigraphIndex, text: str, graphs: Sequence[str]) -> Solutions:
+    answer = index.query(text, graphs=graphs)
+    assert isinstance(answer, Solutions)  # the header was held against a SELECT
+    return answer
+
+
+def _named(term: Term) -> Term:
+    return f"{_BLANK}{term[2:]}>" if term.startswith("_:") else term
+
+
+def _blank(term: Term | None) -> Term | None:
+    return f"_:{term[len(_BLANK) : -1]}" if term and term.startswith(_BLANK) else term
+
+
+def _bad(path: Path, what: str, hint: str) -> Failed:
+    return Failed(f"{path}: {what}", hint=hint, code="invalid_config")
+
+
+_PATH, _INVERSE, _FIRST = iri(SH + "path"), iri(SH + "inversePath"), iri(RDF + "first")
+_STEPS = {_PATH, _FIRST, _INVERSE, *(iri(SH + name) for name in ("zeroOrMorePath", "oneOrMorePath", "zeroOrOnePath"))}
+_OBJECTS_OF, _SUBJECTS_OF = iri(SH + "targetObjectsOf"), iri(SH + "targetSubjectsOf")
+_CLASS, _NODE = iri(SH + "targetClass"), iri(SH + "targetNode")
+_TARGETS = (_CLASS, _NODE, _OBJECTS_OF, _SUBJECTS_OF)
+_SHAPES = {iri(SH + "NodeShape"), iri(SH + "PropertyShape")}
+_CLASSES = {iri(vocab.RDFS + "Class"), iri("http://www.w3.org/2002/07/owl#Class")}
+_STEP = re.compile(r"(?<![\w^])(?:jido:([\w-]+)|<([^<>]+)>)")
+#: What the writer says of an agent when it is first named; anybody may be named in passing.
+_STUB = {TYPE, jido("agentName"), vocab.LABEL}
+_OF_STUBS = {iri(vocab.SHAPE + "AgentHasARole"), iri(vocab.SHAPE + "AgentHasACapability")}
+
+
+def shacl(source: Source, schema: Schema, *, reference: bool = False) -> list[Found]:
+    """Return what the shapes find at every node they speak about, as pyshacl words it.
+
+    The compiled judge looks at all of it and pyshacl at each node it flags; as the *reference* pyshacl judges alone.
+    """
+    if reference:
+        found = schema.by_reference().judge(source.triples, in_check=True)
+    else:
+        found = schema.judge(source.triples, in_check=True)
+        flagged = {each.focus for each in found if each.shape != EVERY_ITEM_IS_JUDGED}
+        found = _confirmed(found, source, schema, flagged) if flagged else found
+    return [as_found(_graded(each, source)) for each in found]
+
+
+def _confirmed(found: list[Finding], source: Source, schema: Schema, flagged: set[Term]) -> list[Finding]:
+    """Return the findings, those of *flagged* nodes as pyshacl has them; where the two differ a finding says so."""
+    near = around(source, flagged, schema.rules)
+    asked = schema.by_reference().judge(near, flagged, in_check=True)
+    said = [each for each in asked if each.shape != EVERY_ITEM_IS_JUDGED]
+    kept = [each for each in found if each.shape == EVERY_ITEM_IS_JUDGED]
+    for each in sorted({*said} ^ {*found}.difference(kept), key=repr)[:1]:
+        text = (
+            f"the compiled shapes and pyshacl differ on {plain_value(each.shape)} (pyshacl counts): please report this"
+        )
+        said.append(Finding(each.focus, iri(AGREED), each.path, each.value, text, "violation"))
+    return [*kept, *said]
+
+
+def around(source: Source, nodes: Iterable[Term], rules: Iterable[Triple]) -> list[Triple]:
+    """Return all that any path of *rules* can meet on its way from *nodes*, and what is said of it."""
+    rules = list(rules)
+    forward = {value for _, step, value in rules if step in _STEPS and is_iri(value)}
+    backward = {value for _, step, value in rules if step in (_INVERSE, _OBJECTS_OF) and is_iri(value)}
+    if any(step == _INVERSE and not is_iri(value) for _, step, value in rules):
+        backward |= forward
+    pointing: dict[Term, list[Triple]] = {}
+    for triple in source.of(*backward):
+        pointing.setdefault(triple[2], []).append(triple)
+    kept: dict[Triple, None] = {}
+    seen: set[Term] = set()
+    todo = set(nodes)
+    while todo:
+        node = todo.pop()
+        seen.add(node)
+        own, to = source.about.get(node, ()), pointing.get(node, ())
+        kept.update(dict.fromkeys([*own, *to]))
+        met = {value for _, predicate, value in own if predicate in forward} | {subject for subject, _, _ in to}
+        todo |= {other for other in met if other[0] != '"'} - seen
+    return list(kept)
+
+
+def _graded(finding: Finding, source: Source) -> Finding:
+    """Return the finding, no more than a warning where it is about an agent that was only named in passing."""
+    if finding.shape in _OF_STUBS and finding.focus.startswith(f"<{vocab.BASE}agents/"):
+        said = {predicate for _, predicate, _ in source.about.get(finding.focus, ())}
+        if said <= _STUB:
+            severity: Severity = "warning"
+            return Finding(finding.focus, finding.shape, finding.path, finding.value, finding.message, severity)
+    return finding
+
+
+def as_found(finding: Finding) -> Found:
+    """Return a finding of SHACL as one of a check."""
+    return Found(
+        finding.focus,
+        plain_value(finding.shape) if is_iri(finding.shape) else finding.shape,
+        finding.severity,
+        finding.message,
+        _property(finding),
+        finding.value,
+    )
+
+
+def _property(finding: Finding) -> Term | None:
+    """Return the first step of the path, where it leads from the node: what has to be looked at there."""
+    if finding.path is None:
+        return TYPE if finding.shape == EVERY_ITEM_IS_JUDGED else None
+    if is_iri(finding.path):
+        return finding.path
+    match = _STEP.search(finding.path)
+    return None if match is None else jido(match[1]) if match[1] else iri(match[2])
+
+
+def targets(rules: Iterable[Triple]) -> list[tuple[Term, Term, Term]]:
+    """Return what each shape targets: the shape, the kind of target, the target; a class that is a shape is one.
+
+    A shape is what is typed as one, or asks for something.
+    """
+    rules = list(rules)
+    types: dict[Term, set[Term]] = {}
+    for subject, predicate, value in rules:
+        if predicate == TYPE:
+            types.setdefault(subject, set()).add(value)
+        elif predicate.startswith(f"<{SH}"):
+            types.setdefault(subject, set()).update(_SHAPES)
+    stated = [(subject, kind, value) for subject, kind, value in rules if kind in _TARGETS]
+    return stated + [(node, _CLASS, node) for node, kinds in types.items() if kinds & _CLASSES and kinds & _SHAPES]
+
+
+def idle(source: Source, rules: Iterable[Triple], schema: Schema | None = None) -> list[str]:
+    """Return the shapes with a target that found nothing to judge, sorted; with *schema* its class tree counts."""
+    kinds = {cls for of in source.types.values() for cls in of}
+    kinds = above(kinds, source) if schema is None else {cls for kind in kinds for cls in schema.ancestors(kind)}
+    found: dict[Term, bool] = {}
+    for shape, kind, target in targets(rules):
+        if kind == _CLASS:
+            met = target in kinds
+        elif kind == _NODE:
+            met = True
+        else:
+            met = target in source.by_property
+        found[shape] = found.get(shape, False) or met
+    return sorted(plain_value(shape) if is_iri(shape) else shape for shape, met in found.items() if not met)
+
+
+def above(classes: Collection[Term], source: Source) -> set[Term]:
+    """Return *classes* and those above them in the data itself."""
+    seen: set[Term] = set()
+    todo = set(classes)
+    while todo:
+        cls = todo.pop()
+        seen.add(cls)
+        todo |= {*source.values(cls, iri(vocab.RDFS + "subClassOf"))} - seen
+    return seen
+
+
+def untargeted(source: Source, rules: Iterable[Triple], schema: Schema) -> dict[str, int]:
+    """Return how many nodes of each class no shape speaks about, so that nothing conforms by being skipped."""
+    aimed = targets(rules)
+    classes = {target for _, kind, target in aimed if kind == _CLASS}
+    of = {kinds: any(schema.is_a(cls, aim) for cls in kinds for aim in classes) for kinds in {*source.types.values()}}
+    counted = Counter(_first(kinds) for kinds in source.types.values() if not of[kinds])
+    return {local_name(cls): count for cls, count in sorted(counted.items())}
+
+
+def _first(kinds: Collection[Term]) -> Term:
+    """Return the class by which a node is counted, one of the ontology's where there is one."""
+    return min(kinds, key=lambda cls: (not cls.startswith(f"<{vocab.JIDO}"), cls))
+
+
+def untargeted_shapes(rules: Iterable[Triple], schema: Schema) -> list[Found]:
+    """Return the shapes that never find anything to judge, because what they target is not declared."""
+    known: Mapping[Term, Collection[Term]] = {
+        _CLASS: schema.classes, _OBJECTS_OF: schema.properties, _SUBJECTS_OF: schema.properties,
+    }  # fmt: skip
+    found = []
+    for shape, kind, target in targets(rules):
+        if kind in known and target not in known[kind]:
+            name = target if target.startswith("_:") else plain_value(target)
+            text = f"sh:{local_name(kind)} {name} is not declared: this shape never finds anything to judge"
+            found.append(Found(shape, TARGETED, "violation", text, kind, target))
+    return found
+
+
+_CODE = {iri(SH + name) for name in ("select", "ask", "construct")}
+#: What a shape may say that is judged, or that says nothing to be judged; of SHACL there is no more than this.
+_CONSTRAINTS = (
+    "and class closed datatype disjoint equals hasValue ignoredProperties in languageIn lessThan lessThanOrEquals"
+    " maxCount maxExclusive maxInclusive maxLength minCount minExclusive minInclusive minLength node nodeKind not or"
+    " pattern flags property qualifiedMaxCount qualifiedMinCount qualifiedValueShape qualifiedValueShapesDisjoint"
+    " sparql uniqueLang xone targetClass targetNode targetObjectsOf targetSubjectsOf path alternativePath inversePath"
+    " oneOrMorePath zeroOrMorePath zeroOrOnePath severity message deactivated"
+)
+_BESIDE = (
+    "name description order group defaultValue select ask prefixes declare prefix namespace parameter optional"
+    " labelTemplate validator nodeValidator propertyValidator shapesGraph suggestedShapesGraph"
+    " conforms result focusNode resultPath value sourceShape sourceConstraint sourceConstraintComponent"
+    " resultSeverity resultMessage detail"
+)
+_CODEPOINT = re.compile(r"\\u([0-9A-Fa-f]{4})|\\U([0-9A-Fa-f]{8})")
+
+
+def check_data(data: tuple[str, bytes], shapes: tuple[str, bytes]) -> Report:
+    """Return what SHACL *shapes* find in *data* (path, content); a relative IRI is resolved against the file it is in.
+
+    Raise InvalidRequest for shapes that are no Turtle, PolicyDenied for shapes that would call out, and Failed for
+    shapes that are ill-formed or ask for an entailment.
+    """
+    rules = read(*shapes, base=Path(shapes[0]).absolute().as_uri())
+    _refuse(shapes[0], rules)
+    try:
+        source = FileSource(*data, base=Path(data[0]).absolute().as_uri())
+    except InvalidRequest as error:
+        return Report(problems=[Problem(data[0], SYNTAX, "violation", error.detail, data[0], line_of_error(error))])
+    results = [as_found(finding) for finding in _judged(shapes[0], source, rules)]
+    named = [
+        replace(
+            problem,
+            rule=SH + "Shape" if problem.rule.startswith("_:") else problem.rule,
+            result_path=result.property,
+            value=result.value,
+        )
+        for result, problem in zip(results, source.placed(results), strict=True)
+    ]
+    aimed = _aimed(source, rules)
+    unchecked = [f"{shapes[0]} imports {value}, and no import is followed" for _, p, value in rules
+                 if p == iri(OWL + "imports")]  # fmt: skip
+    unchecked += _unknown(shapes[0], rules)
+    if not aimed:
+        unchecked.append(f"{data[0]}: no shape of {shapes[0]} speaks about anything in it")
+    return Report(
+        judged=len(aimed),
+        problems=in_order(named, once=False),
+        unchecked=unchecked,
+        idle=idle(source, rules),
+        untargeted=_passed_over(source, aimed),
+        notes=_deactivated(rules),
+    )
+
+
+def _judged(path: str, source: Source, rules: Sequence[Triple]) -> list[Finding]:
+    """Return what pyshacl finds; raise Failed where it cannot say, whatever it fails with."""
+    try:
+        return validate_graph(source.triples, rules)
+    except JidomemError:
+        raise
+    except Exception as error:
+        said = f"{type(error).__name__}: {error}"
+        raise Failed(f"{path}: pyshacl cannot judge by these shapes: {said}", hint="correct what it names",
+                     code="invalid_config") from error  # fmt: skip
+
+
+def _unknown(path: str, rules: Iterable[Triple]) -> list[str]:
+    """Return what shapes ask for in the words of SHACL that nobody judges: misspelt, or of an extension of it."""
+    known = _CONSTRAINTS.split()
+    names = sorted({local_name(p) for _, p, _ in rules if p.startswith(f"<{SH}")} - {*known, *_BESIDE.split()})
+    near = {name: get_close_matches(name, known, 1) for name in names}
+    return [
+        f"{path}: sh:{name} is not judged" + (f"; did you mean sh:{near[name][0]}?" if near[name] else "; leave it out")
+        for name in names
+    ]
+
+
+def _deactivated(rules: Iterable[Triple]) -> list[str]:
+    """Return a word about the shapes that were switched off."""
+    off = sorted(s for s, p, o in rules if p == iri(SH + "deactivated") and o[1:2] in ("t", "1"))
+    return [f"deactivated shapes judge nothing: {', '.join(map(_name, off))}"] if off else []
+
+
+def _name(node: Term) -> str:
+    return local_name(node) if node.startswith("<") else "one without a name"
+
+
+def _refuse(path: str, rules: Sequence[Triple]) -> None:
+    """Raise unless no rule calls out or asks for what is not done here."""
+    for _, predicate, value in rules:
+        if predicate == iri(SH + "entailment"):
+            raise Failed(f"{path}: asks for the entailment {value}", hint="state what follows in the data",
+                         code="invalid_config")  # fmt: skip
+        if predicate in _CODE and value[0] == '"':
+            text = _CODEPOINT.sub(lambda match: chr(int(match[1] or match[2], 16)), parse_literal(value).text)
+            try:
+                refuse_graphs(sparql.check(text))
+            except JidomemError as error:
+                error.detail = f"{path}: {error.detail}"
+                error.args = (error.detail,)
+                raise
+
+
+def _aimed(source: Source, rules: Sequence[Triple]) -> set[Term]:
+    """Return the nodes that a shape targets."""
+    aims = [(local_name(kind), target) for _, kind, target in targets(rules)]
+    classes = {target for kind, target in aims if kind == "targetClass"}
+    found = {target for kind, target in aims if kind == "targetNode"}
+    subjects = {target for kind, target in aims if kind == "targetSubjectsOf"}
+    objects = {target for kind, target in aims if kind == "targetObjectsOf"}
+    hit = {of: bool(above(of, source) & classes) for of in {*source.types.values()}}
+    found |= {node for node, of in source.types.items() if hit[of]}
+    for subject, predicate, value in source.triples:
+        found |= ({subject} if predicate in subjects else set()) | ({value} if predicate in objects else set())
+    return found
+
+
+def _passed_over(source: Source, aimed: set[Term]) -> dict[str, int]:
+    """Return how many of what the data describes no shape speaks about, by class."""
+    rest = [source.types.get(node) for node in source.about.keys() - aimed]
+    counted = Counter(local_name(min(of)) if of else "of no class" for of in rest)
+    return dict(sorted(counted.items()))

@@ -1,0 +1,257 @@
+"""What is checked: the triples of a file or of a journal, and where in it each stands."""
+
+from __future__ import annotations
+
+from codecs import BOM_UTF8
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from functools import cached_property
+from operator import itemgetter
+
+import pyoxigraph as ox
+
+from jidomem.base.clock import parse_moment
+from jidomem.base.json_values import check_turtle
+from jidomem.check.report import Found, Problem
+from jidomem.errors import InvalidRequest, JournalDamaged
+from jidomem.journal.commit import Commit
+from jidomem.journal.journal import FileJournal, Stream
+from jidomem.rdf.terms import Term, Triple, plain_value, short_parse_error
+from jidomem.rdf.turtle import Stated, Unread, statements
+from jidomem.rdf.vocab import PREFIXES, TYPE, jido
+from jidomem.records.intent import CommitRef
+from jidomem.schema.ontology import Schema
+
+_PREFIXES = "".join(f"@prefix {name}: <{space}> . " for name, space in PREFIXES.items())
+
+
+class Source:
+    """Triples to be checked; `older` are those there were before the range that is asked about, None where all are."""
+
+    def __init__(self, triples: list[Triple], older: Source | None = None) -> None:
+        self.triples = triples
+        self.older = older
+        self.redacted: frozenset[Term] = frozenset()  # what redacted commits say something of
+
+    @cached_property
+    def about(self) -> dict[Term, list[Triple]]:
+        """Return the triples by subject."""
+        about: dict[Term, list[Triple]] = {}
+        for triple in self.triples:
+            rows = about.get(triple[0])
+            if rows is None:
+                about[triple[0]] = [triple]
+            else:
+                rows.append(triple)
+        return about
+
+    @cached_property
+    def by_property(self) -> dict[Term, list[Triple]]:
+        """Return the triples by property."""
+        by: dict[Term, list[Triple]] = {}
+        for triple in self.triples:
+            rows = by.get(triple[1])
+            if rows is None:
+                by[triple[1]] = [triple]
+            else:
+                rows.append(triple)
+        return by
+
+    def of(self, *properties: Term) -> Iterator[Triple]:
+        """Yield the triples of these properties."""
+        for each in properties:
+            yield from self.by_property.get(each, ())
+
+    @cached_property
+    def objects(self) -> set[Term]:
+        """Return all that is a value of something."""
+        return set(map(itemgetter(2), self.triples))
+
+    @cached_property
+    def types(self) -> dict[Term, frozenset[Term]]:
+        """Return the stated classes of every node that has one; equal sets are one object."""
+        one: dict[frozenset[Term], frozenset[Term]] = {}
+        found: dict[Term, set[Term]] = {}
+        for subject, _, value in self.of(TYPE):
+            found.setdefault(subject, set()).add(value)
+        return {node: one.setdefault(kinds := frozenset(of), kinds) for node, of in found.items()}
+
+    def items(self, schema: Schema) -> int:
+        """Return how many memories there are."""
+        kinds = {of for of in self.types.values() if any(schema.is_a(cls, jido("MemoryItem")) for cls in of)}
+        return sum(of in kinds for of in self.types.values())
+
+    def values(self, node: Term, predicate: Term) -> list[Term]:
+        """Return the values of a property of *node*."""
+        return [value for _, said, value in self.about.get(node, ()) if said == predicate]
+
+    def recorded_at(self, node: Term) -> datetime | None:
+        """Return the last moment at which *node* was recorded, None where no moment is stated."""
+        moments = map(parse_moment, map(plain_value, self.values(node, jido("recordedAt"))))
+        return max((moment for moment in moments if moment is not None), default=None)
+
+    def placed(self, found: Sequence[Found]) -> list[Problem]:
+        """Return *found* with their places."""
+        raise NotImplementedError
+
+
+class FileSource(Source):
+    """A Turtle file, whose relative IRIs are resolved against `base`, where there is one."""
+
+    def __init__(self, path: str, data: bytes, older: Source | None = None, base: str | None = None) -> None:
+        """Read the file; raise InvalidRequest, with file and line, for what is no Turtle."""
+        self.path = path
+        self.base = base
+        data = data.removeprefix(BOM_UTF8)
+        self._text = data.decode("utf-8", "replace")
+        triples = read(path, data, base)
+        if any(term.startswith("_:") for triple in triples for term in (triple[0], triple[2])):
+            stated = [said.triple for said in self.stated]
+            triples = stated if len(stated) == len(triples) else triples
+        super().__init__(list(dict.fromkeys(triples)), older)
+
+    @cached_property
+    def stated(self) -> list[Stated]:
+        """Return the statements with their lines; none where they cannot be told."""
+        try:
+            return statements(self._text, self.base or "")
+        except Unread:
+            return []
+
+    def placed(self, found: Sequence[Found]) -> list[Problem]:
+        """Return *found* with their lines in the file."""
+        by = by_subject(self.stated) if found else {}
+        return [problem(each, self.path, line_in(by, each)) for each in found]
+
+
+class JournalSource(Source):
+    """The memory of a project as its journal has it, every byte verified; `damage` is what did not verify."""
+
+    def __init__(self, journal: FileJournal, stream: Stream, is_new: Callable[[CommitRef], bool] | None = None) -> None:
+        """Read the journal; *is_new* tells whether a commit belongs to the range that is asked about."""
+        self._journal, self._stream = journal, stream
+        self._commits: dict[CommitRef, list[Triple]] = {}
+        self._terms: dict[Term, Term] = {}
+        self._taken_out: set[Term] = set()
+        self.damage: tuple[JournalDamaged, ...] = journal.verify(stream, self._take)
+        self._commits = {head: self._commits[head] for head in sorted(self._commits)}
+        triples = dict.fromkeys(triple for rows in self._commits.values() for triple in rows)
+        older = None
+        if is_new is not None:
+            known = (triple for head, rows in self._commits.items() if not is_new(head) for triple in rows)
+            older = Source([*dict.fromkeys(known)])
+        super().__init__(list(triples), older)
+        self.redacted = frozenset(self._taken_out)
+
+    def _take(self, commit: Commit) -> None:
+        if commit.redacted or commit.head not in self._commits:  # of two forms the redacted one counts
+            self._taken_out |= {subject for subject, _, _ in commit.triples} if commit.redacted else set()
+            one = self._terms.setdefault
+            self._commits[commit.head] = [(one(s, s), one(p, p), one(o, o)) for s, p, o in commit.triples]
+
+    def commits(self) -> Iterable[tuple[CommitRef, list[Triple]]]:
+        """Return the commits that verified, each with its triples."""
+        return self._commits.items()
+
+    def placed(self, found: Sequence[Found]) -> list[Problem]:
+        """Return *found* with the files of the commits they stand in, and the lines there."""
+        stated = self._lines({each.item for each in found})
+        problems = []
+        for each in found:
+            path, by = self._chosen(stated.get(each.item, []), each)
+            problems.append(problem(each, path, None if by is None else line_in(by, each)))
+        return problems
+
+    def _chosen(
+        self, said: list[tuple[str, dict[Term, list[Stated]]]], found: Found
+    ) -> tuple[str | None, dict[Term, list[Stated]] | None]:
+        """Return the file in which a finding stands, of those that speak about its item."""
+        for rank in range(_RANKS):
+            for path, by in reversed(said):
+                if _at(by.get(found.item, []), found, rank) is not None:
+                    return path, by
+        return None, None
+
+    def _lines(self, items: set[Term]) -> dict[Term, list[tuple[str, dict[Term, list[Stated]]]]]:
+        """Return, of each file that speaks about one of *items*, what it says and in which lines."""
+        found: dict[Term, list[tuple[str, dict[Term, list[Stated]]]]] = {}
+        for head, rows in self._commits.items() if items else ():
+            about = items & {subject for subject, _, _ in rows}
+            place = self._journal.document(self._stream, head) if about else None
+            if place is not None:
+                path, before, document = place
+                by = by_subject(statements_of(document.decode("utf-8", "replace"), about, before))
+                for item in about:
+                    found.setdefault(item, []).append((path, by))
+        return found
+
+
+def statements_of(document: str, about: Collection[Term], before: int) -> Iterator[Stated]:
+    """Yield the statements about these nodes in a document of the journal, which writes a block for each."""
+    top, *blocks = document.split("\n\n")
+    line = before + top.count("\n") + 3
+    for block in blocks:
+        first = block.partition("\n")[0]
+        if first in about or first[0] != "<":
+            for said in statements(f"{_PREFIXES}{block}"):
+                if said.triple[0] in about:
+                    yield Stated(said.triple, said.line + line - 1, said.block + line - 1)
+        line += block.count("\n") + 2
+
+
+def read(path: str, data: bytes, base: str | None = None) -> list[Triple]:
+    """Return the triples of a Turtle document; raise InvalidRequest, with file and line, for what is none.
+
+    Relative IRIs are resolved against *base* (RFC 3986, section 5.1) and refused where there is none.
+    """
+    try:
+        check_turtle(data)
+        quads = ox.parse(data, format=ox.RdfFormat.TURTLE, rename_blank_nodes=False, base_iri=base)
+        return [(str(quad.subject), str(quad.predicate), str(quad.object)) for quad in quads]
+    except SyntaxError as error:
+        hint = "correct that line and try again"
+        raise InvalidRequest(f"{path}:{error.lineno}: {short_parse_error(error)}", hint=hint) from error
+
+
+def line_of_error(error: InvalidRequest) -> int | None:
+    """Return the line of what `read` refused."""
+    return getattr(error.__cause__, "lineno", None)
+
+
+def by_subject(stated: Iterable[Stated]) -> dict[Term, list[Stated]]:
+    """Return statements by what they are about."""
+    by: dict[Term, list[Stated]] = {}
+    for said in stated:
+        by.setdefault(said.triple[0], []).append(said)
+    return by
+
+
+def line_in(by: Mapping[Term, list[Stated]], found: Found) -> int | None:
+    """Return the line of what breaks the rule, else of the block of the item, else of what points at it."""
+    for rank in range(_RANKS):
+        line = _at(by.get(found.item, []), found, rank)
+        if line is not None:
+            return line
+    pointing = (said.line for rows in by.values() for said in rows if said.triple[2] == found.item)
+    return next(pointing, None)
+
+
+#: How well a statement can fit a finding, from the triple itself to anything said of the item.
+_RANKS = 4
+
+
+def _at(said: Sequence[Stated], found: Found, rank: int) -> int | None:
+    """Return the line among what is *said* of an item that fits a finding as well as *rank* asks."""
+    if rank < 2:
+        fitting = [
+            one.line for one in said if one.triple[1] == found.property and (rank == 1 or one.triple[2] == found.value)
+        ]
+        return fitting[-1] if fitting else None
+    blocks = [one.block for one in said if rank == 3 or one.triple[1] == TYPE]
+    return blocks[0] if blocks else None
+
+
+def problem(found: Found, path: str | None, line: int | None) -> Problem:
+    """Return a finding with its place."""
+    return Problem(plain_value(found.item) if found.item[0] == "<" else found.item, found.rule, found.severity,
+                   found.message, path, line)  # fmt: skip

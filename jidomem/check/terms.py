@@ -1,0 +1,643 @@
+"""What a term means: all that ontology and shapes say of it, and where that is declared.
+
+Shapes that no value can meet, as what they ask for contradicts itself.  Pure over triples.
+
+What several property shapes of one shape ask of the same path holds of the same values, and is read together.
+
+What is wrong with the terms and shapes that a project adds.  Pure over triples and the schema they make.
+
+Terms that are used and not declared, deprecated or foreign, and literals not written as their datatype has it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal, InvalidOperation
+from difflib import get_close_matches
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+from jidomem.base import files
+from jidomem.base.clock import parse_moment
+from jidomem.check.report import (
+    COMPILED,
+    CURRENT,
+    DECLARED,
+    EXPLAINED,
+    KEPT,
+    MEETABLE,
+    READ,
+    REPAIRS,
+    SHACL,
+    TARGETED,
+    TREE,
+    USABLE,
+    WRITTEN,
+    Found,
+)
+from jidomem.check.rules import targets, untargeted_shapes
+from jidomem.check.sources import FileSource, Source, by_subject, line_in
+from jidomem.errors import InvalidRequest, NotFound
+from jidomem.rdf import vocab
+from jidomem.rdf.terms import Term, Triple, iri, is_iri, parse_literal, plain_value
+from jidomem.rdf.vocab import (
+    CLASS_OF_TYPE,
+    CONVERSATION,
+    LABEL,
+    PREFIXES,
+    RDF,
+    RDFS,
+    SHAPE,
+    TYPE,
+    TYPE_ALIASES,
+    XSD,
+    jido,
+    local_name,
+    type_of,
+)
+from jidomem.schema.ontology import ITEM, OWL, Schema, objections, shacl_terms
+from jidomem.schema.shacl import SH, Severity, severity_of
+from jidomem.write.canonical import is_absolute, is_reserved, written
+from jidomem.write.normalize import is_written
+
+_SKOS = "http://www.w3.org/2004/02/skos/core#"
+_PREFIXES = {
+    **PREFIXES,
+    "conv": CONVERSATION,
+    "shape": SHAPE,
+    "sh": SH,
+    "skos": _SKOS,
+    "owl": "http://www.w3.org/2002/07/owl#",
+}
+_SHAPE_PROPERTY, _SHAPE_PATH = iri(SH + "property"), iri(SH + "path")
+_MESSAGE, _SEVERITY, _SUBCLASS_OF = iri(SH + "message"), iri(SH + "severity"), iri(RDFS + "subClassOf")
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A shape that speaks of a term: its IRI, what it tells the author, how grave it is, and what it targets."""
+
+    iri: str
+    message: str
+    severity: str
+    target: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One term; lists are of IRIs, sorted. `path` and `line` say where it is declared."""
+
+    iri: str
+    kind: str
+    label: str = ""
+    definition: str = ""
+    example: str = ""
+    note: str = ""
+    deprecated: bool = False
+    functional: bool = False
+    above: tuple[str, ...] = ()
+    below: tuple[str, ...] = ()
+    domain: tuple[str, ...] = ()
+    range: tuple[str, ...] = ()
+    classes: tuple[str, ...] = ()
+    individuals: tuple[str, ...] = ()
+    properties: tuple[str, ...] = ()
+    rules: tuple[Rule, ...] = ()
+    path: str | None = None
+    line: int | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the entry as plain JSON values."""
+        told: dict[str, Any] = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "rules"}
+        told = {name: list(value) if isinstance(value, tuple) else value for name, value in told.items()}
+        rules = [{name: getattr(rule, name) for name in Rule.__dataclass_fields__} for rule in self.rules]
+        return {"name": short(iri(self.iri)), **told, "rules": rules}
+
+
+def short(term: Term) -> str:
+    """Return a term as people write it.
+
+    >>> short(jido("Fact"))
+    'jido:Fact'
+    """
+    text = plain_value(term)
+    for prefix, space in _PREFIXES.items():
+        if text.startswith(space) and "/" not in text[len(space) :] and text != space:
+            return f"{prefix}:{text[len(space) :]}"
+    return text
+
+
+def find(schema: Schema, name: str) -> Term:
+    """Return the term that *name* stands for: an IRI, `jido:topic`, `Decision`, or the `type` of an intent.
+
+    Raises NotFound, with the nearest names, where there is none, and InvalidRequest where there are several.
+    """
+    known = schema.declared | {subject for subject, _, _ in schema.rules if is_iri(subject)}
+    prefix, _, local = name.partition(":")
+    written = name if prefix not in _PREFIXES else _PREFIXES[prefix] + local
+    type_ = TYPE_ALIASES.get(name, name)
+    for term in (f"<{written.strip('<>')}>", jido(name), jido(CLASS_OF_TYPE.get(type_, name))):
+        if term in known:
+            return term
+    found = sorted(term for term in known if local_name(term) == name)
+    if len(found) == 1:
+        return found[0]
+    if found:
+        hint = f"give its IRI: {' or '.join(map(plain_value, found))}"
+        raise InvalidRequest(f"{len(found)} terms are called {name!r}", hint=hint)
+    names = {local_name(term).casefold(): term for term in sorted(known, reverse=True)}
+    near = [short(names[each]) for each in get_close_matches(local_name(local or name).casefold(), names, n=3)]
+    hint = f"did you mean {' or '.join(near)}?" if near else "list them with: jidomem ontology show"
+    raise NotFound(f"there is no term {name!r}", hint=hint)
+
+
+def entry(schema: Schema, term: Term, overlay: Sequence[Path] = ()) -> Entry:
+    """Return what is said of *term*; *overlay* are the folders of the project's own terms and shapes."""
+    said = [row for row in (*schema.triples, *schema.rules) if row[0] == term]
+    declared = schema.properties.get(term)
+    path, line = _place(term, overlay)
+    classes = schema.individuals.get(term, frozenset())
+    return Entry(
+        iri=plain_value(term),
+        kind=_kind(schema, term),
+        label=_text(said, LABEL),
+        definition=_text(said, iri(_SKOS + "definition")) or _text(said, iri(RDFS + "comment")),
+        example=_text(said, iri(_SKOS + "example")),
+        note=_text(said, iri(_SKOS + "scopeNote")),
+        deprecated=term in schema.deprecated,
+        functional=bool(declared and declared.functional),
+        above=_listed(value for _, predicate, value in said if predicate == _SUBCLASS_OF and is_iri(value)),
+        below=_listed(s for s, p, o in schema.triples if (p, o) == (_SUBCLASS_OF, term)),
+        domain=_listed(declared.domain if declared else ()),
+        range=_listed(declared.range if declared else ()),
+        classes=_listed(classes),
+        individuals=_listed(each for each, of in schema.individuals.items() if term in of),
+        properties=_listed(each for each, of in schema.properties.items() if term in of.domain),
+        rules=tuple(sorted(_rules(schema, term), key=lambda rule: (rule.target or "", rule.iri, rule.message))),
+        path=path,
+        line=line,
+    )
+
+
+def definitions(schema: Schema) -> dict[Term, str]:
+    """Return what each term means, found in one walk through the ontology."""
+    defines = iri(_SKOS + "definition")
+    return {term: parse_literal(text).text for term, predicate, text in schema.triples if predicate == defines}
+
+
+def labels(schema: Schema) -> dict[Term, str]:
+    """Return what people call each term, in English where that is said."""
+    said = [(term, text) for term, predicate, text in schema.triples if predicate == LABEL]
+    in_order = sorted(said, key=lambda row: (row[1].endswith("@en"), row[1]))
+    return {term: parse_literal(text).text for term, text in in_order}
+
+
+def glossary_terms(schema: Schema) -> list[Term]:
+    """Return the declared terms: classes, properties, individuals, each sorted."""
+    others = schema.individuals.keys() - schema.classes - schema.properties.keys()
+    return [*sorted(schema.classes), *sorted(schema.properties), *sorted(others)]
+
+
+def tree(schema: Schema) -> Iterator[tuple[int, Term]]:
+    """Yield every class below the one it belongs to, with its depth; one with two classes above it comes twice."""
+    below: dict[Term, list[Term]] = {}
+    for cls, predicate, above in sorted(schema.triples):
+        if predicate == _SUBCLASS_OF and cls in schema.classes and above in schema.classes:
+            below.setdefault(above, []).append(cls)
+
+    seen = set[Term]()
+
+    def walk(cls: Term, path: tuple[Term, ...]) -> Iterator[tuple[int, Term]]:
+        seen.add(cls)
+        yield len(path), cls
+        for each in below.get(cls, ()):
+            if each not in (*path, cls):
+                yield from walk(each, (*path, cls))
+
+    placed = {each for of in below.values() for each in of}
+    for top in (*sorted(schema.classes - placed), *sorted(schema.classes & placed)):
+        if top not in seen:  # in a circle none is the top
+            yield from walk(top, ())
+
+
+def described(schema: Schema, chosen: Iterable[Term]) -> list[Triple]:
+    """Return the triples about *chosen* terms, and the unnamed parts of what they say."""
+    rows = [*schema.triples, *schema.rules]
+    todo, seen = set(chosen), set[Term]()
+    while todo:
+        seen |= todo
+        todo = {value for subject, _, value in rows if subject in todo and value.startswith("_:")} - seen
+    return [row for row in rows if row[0] in seen]
+
+
+def _kind(schema: Schema, term: Term) -> str:
+    kinds = {"class": schema.classes, "property": schema.properties, "individual": schema.individuals}
+    return next((name for name, of in kinds.items() if term in of), "shape")
+
+
+def _rules(schema: Schema, term: Term) -> Iterator[Rule]:
+    """Yield the rules that judge a class or one above it, those about a property, or what a shape itself says."""
+    above = schema.ancestors(term) if term in schema.classes else frozenset((term,))
+    said: dict[Term, list[tuple[Term, Term]]] = {}
+    for shape, predicate, value in schema.rules:
+        said.setdefault(shape, []).append((predicate, value))
+    grades = {
+        shape: severity_of(plain_value(value)) for shape, predicate, value in schema.rules if predicate == _SEVERITY
+    }
+    for shape, _, target in targets(schema.rules):
+        for part in (shape, *(value for predicate, value in said[shape] if predicate == _SHAPE_PROPERTY)):
+            rows = said.get(part, ())
+            if target in above or term in (shape, part) or (_SHAPE_PATH, term) in rows:
+                rule = part if is_iri(part) else shape
+                grade = grades.get(part, grades.get(shape, "violation"))
+                yield from (
+                    Rule(plain_value(rule), plain_value(value), grade, plain_value(target) if is_iri(target) else None)
+                    for predicate, value in rows
+                    if predicate == _MESSAGE
+                )
+
+
+def _place(term: Term, overlay: Sequence[Path]) -> tuple[str | None, int | None]:
+    """Return the file that declares *term*, and its line."""
+    own = [
+        path for folder in overlay for name in ("ontology", "shapes") for path in sorted(folder.glob(f"{name}/*.ttl"))
+    ]
+    for path in (*files.ontology_files(), *files.shape_files(), *own):
+        data = path.read_bytes()
+        if local_name(term).encode() in data:
+            source = FileSource(str(path), data)
+            if TYPE in {predicate for _, predicate, _ in source.about.get(term, ())}:
+                return str(path), line_in(by_subject(source.stated), Found(term, "", "info", "", TYPE))
+    return None, None
+
+
+def _text(said: Iterable[Triple], predicate: Term) -> str:
+    texts = sorted(
+        (value for _, verb, value in said if verb == predicate), key=lambda text: (not text.endswith("@en"), text)
+    )
+    return plain_value(texts[0]) if texts else ""
+
+
+def _listed(found: Iterable[Term]) -> tuple[str, ...]:
+    return tuple(sorted(plain_value(term) for term in found if is_iri(term)))
+
+
+_FIRST, _REST, _NIL = iri(RDF + "first"), iri(RDF + "rest"), iri(RDF + "nil")
+_PROPERTY, _PATH, _DEACTIVATED = iri(SH + "property"), iri(SH + "path"), iri(SH + "deactivated")
+#: Kind of node -> what it may be.
+_KINDS = {
+    "IRI": {"IRI"}, "BlankNode": {"BlankNode"}, "Literal": {"Literal"}, "BlankNodeOrIRI": {"BlankNode", "IRI"},
+    "BlankNodeOrLiteral": {"BlankNode", "Literal"}, "IRIOrLiteral": {"IRI", "Literal"},
+}  # fmt: skip
+_MOMENTS = {XSD + "dateTime", XSD + "dateTimeStamp", XSD + "date"}
+
+#: What a shape says: each property of SHACL by its local name, with its values.
+Said = dict[str, list[Term]]
+
+
+def unsatisfiable_shapes(own: Sequence[Triple]) -> list[Found]:
+    """Return each contradiction in the shapes of *own* triples, at the shape that brings it in."""
+    about: dict[Term, dict[Term, list[Term]]] = defaultdict(lambda: defaultdict(list))
+    for subject, predicate, value in own:
+        about[subject][predicate].append(value)
+    found: dict[Found, None] = {}
+    for shapes in [[node] for node in about] + list(_together(about)):
+        said: Said = defaultdict(list)
+        for shape in shapes:
+            if "true" not in map(plain_value, about[shape].get(_DEACTIVATED, ())):
+                for predicate, values in about[shape].items():
+                    if predicate.startswith(f"<{SH}"):
+                        said[local_name(predicate)] += values
+        for name, text in _contradictions(said, lambda head: _members(about, head)):
+            at = next(shape for shape in reversed(shapes) if iri(SH + name) in about[shape])
+            found[Found(at, MEETABLE, "violation", f"nothing can meet this shape: {text}", iri(SH + name))] = None
+    return list(found)
+
+
+def _together(about: dict[Term, dict[Term, list[Term]]]) -> Iterator[list[Term]]:
+    """Yield the property shapes of one shape that have the same path, where there are several."""
+    for node in list(about):
+        by_path: dict[Term, list[Term]] = defaultdict(list)
+        for part in about[node].get(_PROPERTY, ()):
+            for path in about.get(part, {}).get(_PATH, ()):
+                by_path[path].append(part)
+        yield from (parts for path, parts in by_path.items() if is_iri(path) and len(parts) > 1)
+
+
+def _members(about: dict[Term, dict[Term, list[Term]]], head: Term) -> list[Term] | None:
+    """Return the members of a list; None where it is none."""
+    found: list[Term] = []
+    seen = set()
+    while head != _NIL:
+        if head in seen or len(about.get(head, {}).get(_REST, ())) != 1:
+            return None
+        seen.add(head)
+        found += about[head].get(_FIRST, ())
+        (head,) = about[head][_REST]
+    return found
+
+
+def _contradictions(said: Said, members: Callable[[Term], list[Term] | None]) -> Iterator[tuple[str, str]]:
+    """Yield each contradiction: the property of SHACL that brings it in, and what it is."""
+    for of in ("Count", "Length"):
+        yield from _crossed(said, (f"min{of}",), (f"max{of}",))
+    yield from _crossed(said, ("minInclusive", "minExclusive"), ("maxInclusive", "maxExclusive"))
+    lists = [found for head in said.get("in", ()) if (found := members(head)) is not None]
+    for values in lists:
+        if not values:
+            yield "in", "sh:in is empty"
+        for given in said.get("hasValue", ()):
+            if values and given not in values:
+                yield "hasValue", f"sh:hasValue {_shown(given)} is not in sh:in"
+    yield from _of_two_kinds(said)
+
+
+def _crossed(said: Said, lower: Iterable[str], upper: Iterable[str]) -> Iterator[tuple[str, str]]:
+    for low, least in ((name, value) for name in lower for value in said.get(name, ())):
+        for high, most in ((name, value) for name in upper for value in said.get(name, ())):
+            a, b = _measure(least), _measure(most)
+            if a is None or b is None:
+                continue
+            if type(a) is not type(b):
+                yield high, f"sh:{low} {_shown(least)} and sh:{high} {_shown(most)} are not compared with one value"
+            elif a > b:  # type: ignore[operator]
+                yield high, f"sh:{low} {_shown(least)} is more than sh:{high} {_shown(most)}"
+            elif a == b and "Exclusive" in low + high:
+                yield high, f"nothing lies between sh:{low} {_shown(least)} and sh:{high} {_shown(most)}"
+
+
+def _of_two_kinds(said: Said) -> Iterator[tuple[str, str]]:
+    """Yield what asks for values of one kind of node beside what asks for another."""
+    asked = [("nodeKind", value, _KINDS.get(local_name(value), set())) for value in said.get("nodeKind", ())]
+    asked += [("datatype", value, {"Literal"}) for value in said.get("datatype", ())]
+    asked += [("class", value, {"IRI", "BlankNode"}) for value in said.get("class", ())]
+    asked += [("hasValue", value, {"IRI" if is_iri(value) else "Literal"}) for value in said.get("hasValue", ())]
+    for (one, what, kinds), (other, that, others) in combinations(asked, 2):
+        if kinds and others and kinds.isdisjoint(others):
+            yield other, f"sh:{one} {_shown(what)} asks for another kind of node than sh:{other} {_shown(that)}"
+    for one, other in combinations(dict.fromkeys(said.get("datatype", ())), 2):
+        yield "datatype", f"a value has one datatype, not {_shown(one)} and {_shown(other)}"
+
+
+def _measure(term: Term) -> Decimal | datetime | None:
+    """Return what a bound is compared by; None where nobody knows."""
+    if is_iri(term) or term.startswith("_:"):
+        return None
+    literal = parse_literal(term)
+    if literal.datatype in _MOMENTS:
+        return parse_moment(literal.text)
+    try:
+        number = Decimal(literal.text)
+    except InvalidOperation:
+        return None
+    return number if number.is_finite() and literal.datatype != XSD + "string" else None
+
+
+def _shown(term: Term) -> str:
+    return local_name(term) if is_iri(term) else plain_value(term)
+
+
+_SUBCLASS, _DOMAIN, _RANGE = (iri(RDFS + name) for name in ("subClassOf", "domain", "range"))
+_DEFINITIONS = {iri("http://www.w3.org/2004/02/skos/core#definition"), iri(RDFS + "comment")}
+_OF_A_CLASS = {_SUBCLASS, _DOMAIN, iri(SH + "class")}
+_TARGETS = {iri(SH + name) for name in ("targetClass", "targetSubjectsOf", "targetObjectsOf")}
+_STANDARD = tuple(f"<{space}" for space in (RDF, RDFS, OWL, XSD))
+#: Predicates of SHACL that say nothing of what is judged.
+_BESIDE = {"path", "property", "name", "description", "order", "group", "severity", "deactivated", "node"}
+
+
+def check_terms(own: Sequence[Triple], schema: Schema) -> list[Found]:
+    """Return what is wrong with the terms that *own* declares, one by one."""
+    said: dict[Term, set[Term]] = {}
+    for subject, predicate, _ in own:
+        said.setdefault(subject, set()).add(predicate)
+    found = [_misplaced(row) for row in own if is_shacl(row) and row[1] != TYPE]
+    for term in sorted(said.keys() & schema.declared):
+        missing = [] if LABEL in said[term] else ["a label (rdfs:label)"]
+        missing += [] if said[term] & _DEFINITIONS else ["a definition (skos:definition)"]
+        if missing:
+            text = f"{plain_value(term)} has no {' and no '.join(each[2:] for each in missing)}: say what it means"
+            found.append(Found(term, EXPLAINED, "warning", text, TYPE))
+        if not is_absolute(plain_value(term)):
+            name = plain_value(term)
+            text = f"no memory may use {name}, which it would write {written(name)}: take an IRI of your own"
+            found.append(Found(term, USABLE, "violation", text, TYPE))
+        elif is_reserved(plain_value(term)):
+            text = f"{plain_value(term)} lies in a namespace of jidomem, and no memory may use it: take one of your own"
+            found.append(Found(term, USABLE, "violation", text, TYPE))
+        if term in schema.classes:
+            found += _class(term, schema)
+        if term in schema.properties:
+            found += _property(term, schema)
+    return found
+
+
+def is_shacl(triple: Triple) -> bool:
+    """Return whether a triple speaks of shapes."""
+    return triple[1].startswith(f"<{SH}") or (triple[1] == TYPE and triple[2].startswith(f"<{SH}"))
+
+
+def _class(cls: Term, schema: Schema) -> Iterator[Found]:
+    above = [value for subject, predicate, value in schema.triples if (subject, predicate) == (cls, _SUBCLASS)]
+    for parent in above:
+        if is_iri(parent) and cls in schema.ancestors(parent):
+            text = f"{plain_value(cls)} lies below itself by way of {plain_value(parent)}: take one rdfs:subClassOf out"
+            yield Found(cls, TREE, "violation", text, _SUBCLASS, parent)
+    if schema.is_a(cls, ITEM):
+        types = {kind: len(schema.ancestors(each)) for each in schema.ancestors(cls)
+                 if (kind := type_of(each)) and each in schema.classes}  # fmt: skip
+        kind = f"type {max(types, key=lambda each: types[each])!r}" if types else "any type"
+        text = f'an intent of {kind} keeps one: "extra_triples": [["rdf:type", "{plain_value(cls)}"]]'
+        yield Found(cls, KEPT, "info", text, TYPE)
+
+
+def _property(term: Term, schema: Schema) -> Iterator[Found]:
+    declared = schema.properties[term]
+    for value in sorted(declared.range):
+        takes_values = value.startswith(f"<{XSD}")
+        if declared.is_object is not None and is_iri(value) and declared.is_object == takes_values:
+            kind = "owl:DatatypeProperty" if takes_values else "owl:ObjectProperty"
+            pair = f"{plain_value(term)} can have no value in {plain_value(value)}"
+            text = f"{pair}: make it an {kind}, or give it another range"
+            yield Found(term, USABLE, "violation", text, _RANGE, value)
+
+
+def undeclared(own: Sequence[Triple], schema: Schema) -> list[Found]:
+    """Return each use, in an overlay itself, of a term that nobody declares; a foreign one as a class is a warning."""
+    spaces = tuple(f"<{space}" for space in schema.namespaces)
+    described = {row[0] for row in schema.triples} | {row[0] for row in schema.rules} | schema.alignment.keys()
+    found = []
+    for subject, predicate, value in dict.fromkeys(own):
+        if predicate.startswith(spaces) and predicate not in schema.properties:
+            found.append(_unknown((subject, predicate, value), predicate, "property", schema))
+        if predicate in _TARGETS or not is_iri(value) or value.startswith(_STANDARD):
+            continue
+        as_class = predicate in _OF_A_CLASS or predicate == _RANGE
+        if value.startswith(spaces) and (value not in described or (as_class and value not in schema.classes)):
+            found.append(_unknown((subject, predicate, value), value, "class" if as_class else "term", schema))
+        elif as_class and value not in schema.classes:
+            text = f"{plain_value(value)} is a class of a foreign vocabulary: nothing here says what is one"
+            found.append(Found(subject, DECLARED, "warning", text, predicate, value))
+    return found
+
+
+def _unknown(triple: Triple, term: Term, word: str, schema: Schema) -> Found:
+    near = schema.nearest(term)
+    meant = f"; did you mean {plain_value(near)}?" if near and near != term else ""
+    return Found(triple[0], DECLARED, "violation", f"{plain_value(term)} is not a declared {word}{meant}", *triple[1:])
+
+
+def shapes(own: Sequence[Triple], schema: Schema) -> list[Found]:
+    """Return what is wrong with the shapes: by the SHACL of SHACL, in what they aim at, and in what they say."""
+    if not own:
+        return []
+    nodes = {term for row in own for term in (row[0], row[2])}
+    try:
+        broken = objections(schema.rules, nodes)
+    except ValueError as error:  # of rdflib, where a list has no end
+        return [Found(own[0][0], SHACL, "violation", f"the shapes cannot be used: {error}: end the list with rdf:nil")]
+    found = [
+        Found(each.focus, SHACL, "violation", f"this is no shape: {each.path or ''}: {each.message}", _iri(each.path))
+        for each in broken
+    ]
+    found += [each for each in untargeted_shapes(schema.rules, schema) if each.item in nodes]
+    return [
+        *found,
+        *unsatisfiable_shapes(own),
+        *_unheard(own),
+        *_spoken(own, schema.left_to_pyshacl if not broken else frozenset()),
+    ]
+
+
+def _unheard(own: Sequence[Triple]) -> Iterator[Found]:
+    """Yield each use of a term that SHACL has not: it would say nothing, and no judge would say so."""
+    known = shacl_terms()
+    for triple in own:
+        for term in (triple[1], triple[2]):
+            if term.startswith(f"<{SH}") and (name := local_name(term)) not in known:
+                near = get_close_matches(name, known, n=1)
+                meant = f": did you mean sh:{near[0]}?" if near else ": see https://www.w3.org/TR/shacl/"
+                yield Found(triple[0], SHACL, "violation", f"sh:{name} is no term of SHACL{meant}", *triple[1:])
+
+
+def _spoken(own: Sequence[Triple], left: frozenset[Term]) -> Iterator[Found]:
+    """Yield what each shape leaves unsaid, and those *left* to pyshacl."""
+    said: dict[Term, set[str]] = {}
+    pointed = {value for _, _, value in own}
+    parts = {value for _, predicate, value in own if predicate == iri(SH + "property")}
+    for subject, predicate, _ in own:
+        if predicate.startswith(f"<{SH}"):
+            said.setdefault(subject, set()).add(local_name(predicate))
+    for node, words in said.items():
+        aims = {word for word in words if word.startswith("target")}
+        if words - _BESIDE - aims and "message" not in words and (aims or node in parts):
+            text = 'say what to do in sh:message, as in "A recipe says for how many: give it my:serves."'
+            yield Found(node, REPAIRS, "warning", text, iri(SH + "path") if "path" in words else TYPE)
+        if is_iri(node) and node not in pointed and not aims:
+            text = "nothing refers to this shape and it has no target: give it sh:targetClass, or take it out"
+            yield Found(node, TARGETED, "violation", text, TYPE)
+        if node in left:
+            text = "judged by pyshacl, in milliseconds: it uses more than the compiled judge covers"
+            yield Found(node, COMPILED, "info", text, TYPE)
+
+
+def _iri(path: Term | str | None) -> Term | None:
+    return path if path is not None and is_iri(path) else None
+
+
+def _misplaced(triple: Triple) -> Found:
+    text = f"sh:{local_name(triple[1])} in ontology/ is no rule: move the shape to a file in shapes/"
+    return Found(triple[0], READ, "warning", text, triple[1], triple[2])
+
+
+#: What any memory may use without an ontology of its own: RDF itself, and what the journal's format says.
+_ANYWHERE = tuple(f"<{space}" for space in (vocab.RDF, vocab.RDFS, vocab.PROV, "http://www.w3.org/2002/07/owl#"))
+_WRITTEN_SO = {
+    "dateTime": "2026-01-31T08:00:00Z",
+    "date": "2026-01-31",
+    "boolean": "true",
+    "decimal": "0.85",
+    "integer": "7",
+}
+_REPLACED = ("<http://purl.org/dc/terms/isReplacedBy>", iri(vocab.RDFS + "seeAlso"))
+
+
+def terms_used(source: Source, schema: Schema, *, strict: bool = False) -> list[Found]:
+    """Return the use of each term that is undeclared or deprecated; of a foreign one its first, unless *strict*."""
+    spaces = tuple(f"<{space}" for space in schema.namespaces)
+    doubtful: dict[tuple[Term, str], str] = {}
+    known = {"class": schema.classes, "property": schema.properties.keys(), "value": {s for s, _, _ in schema.triples}}
+    for term, role in _used(source, spaces):
+        if term in schema.deprecated:
+            doubtful[term, role] = "deprecated"
+        elif term not in known[role]:
+            doubtful[term, role] = "undeclared" if term.startswith(spaces) or strict else "foreign"
+    if not doubtful:
+        return []
+    found: list[Found] = []
+    for triple in sorted(source.triples):
+        for term, role in _roles(triple, spaces):
+            how = doubtful.get((term, role))
+            if how == "foreign":
+                del doubtful[term, role]
+            if how is not None:
+                found.append(_found(triple, term, role, how, schema))
+    return found
+
+
+def _used(source: Source, spaces: tuple[str, ...]) -> set[tuple[Term, str]]:
+    """Return every term that is used, and as what."""
+    used = {(predicate, "property") for predicate in source.by_property if not predicate.startswith(_ANYWHERE)}
+    used |= {(cls, "class") for of in source.types.values() for cls in of if not cls.startswith(_ANYWHERE)}
+    classes = {cls for of in source.types.values() for cls in of}
+    values = {value for value in source.objects - classes if value.startswith(spaces)}
+    return used | {(value, "value") for value in values - source.types.keys()}
+
+
+def _roles(triple: Triple, spaces: tuple[str, ...]) -> Iterator[tuple[Term, str]]:
+    _, predicate, value = triple
+    if predicate == TYPE:
+        yield value, "class"
+        return
+    yield predicate, "property"
+    if value.startswith(spaces):
+        yield value, "value"
+
+
+def _found(triple: Triple, term: Term, role: str, how: str, schema: Schema) -> Found:
+    subject, predicate, value = triple
+    if how == "deprecated":
+        instead = next((o for s, p, o in schema.triples if s == term and p in _REPLACED), None)
+        text = f"{plain_value(term)} is deprecated" + (f": use {plain_value(instead)}" if instead else "")
+        return Found(subject, CURRENT, "warning", text, predicate, value)
+    if how == "foreign":
+        text = (
+            f"{plain_value(term)} is a {role} of a foreign vocabulary: kept, not judged (said once, for its first use)"
+        )
+        return Found(subject, DECLARED, "info", text, predicate, value)
+    near = schema.nearest(term)
+    text = f"{plain_value(term)} is not a declared {role}" + (
+        f"; did you mean {plain_value(near)}?" if near else "; ask for it with: jidomem ontology propose"
+    )
+    severity: Severity = "violation"
+    return Found(subject, DECLARED, severity, text, predicate, value)
+
+
+def literals(source: Source) -> list[Found]:
+    """Return the literals that are not written as their datatype has it."""
+    texts: dict[Term, str] = {}
+    for value in source.objects:
+        if value[0] == '"' and value[-1] == ">":
+            said = parse_literal(value)
+            if not is_written(said.text, said.datatype):
+                texts[value] = (
+                    f"{said.text[:80]!r} is not written as a {vocab.local_name(said.datatype)} is: write it so"
+                )
+                if example := _WRITTEN_SO.get(vocab.local_name(said.datatype)):
+                    texts[value] += f", as in {example}"
+    rows = [triple for triple in source.triples if triple[2] in texts] if texts else []
+    return [Found(subject, WRITTEN, "violation", texts[value], predicate, value) for subject, predicate, value in rows]

@@ -1,0 +1,469 @@
+"""Change one entry of a JSON text, with comments or without, and leave every other sign of it as it is.  Pure.
+
+Change one table of a TOML text and leave every other sign of it as it is: what comes out is read back.  Pure.
+
+Write the files of a client: each whole or not at all, and none that lies elsewhere than it says.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import re
+import stat
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from secrets import token_hex
+from typing import Any
+
+from jidomem.base.json_values import decode_toml
+from jidomem.errors import Failed
+
+_BLANK = re.compile(r"(?:[ \t\r\n]|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
+_SCALAR = re.compile(r"true|false|null|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+_STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
+_REMARK = re.compile(r"[ \t]*(?://[^\r\n]*|/\*[^\r\n]*?\*/)")
+_INDENT = re.compile(r"\n([ \t]+)\S")
+_DEEPEST = 200
+
+
+class NotJson(ValueError):
+    """A text is no JSON, or not of the form that is asked of it: why, and at which sign."""
+
+    def __init__(self, why: str, at: int) -> None:
+        super().__init__(why)
+        self.why, self.at = why, at
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A value, where it stands in the text, and what it holds.
+
+    `parts` are the members of an object or the items of an array, each with where it begins, its key first.
+    """
+
+    value: Any
+    start: int
+    end: int
+    parts: tuple[tuple[str | None, int, Node], ...] = ()
+
+    def at(self, key: str) -> Node | None:
+        """Return the value of the member *key*, None where there is none."""
+        return next((node for name, _, node in self.parts if name == key), None)
+
+
+def read(text: str) -> Node:
+    r"""Return what *text* says; raise NotJson with the place where it is none.
+
+    >>> read('{"a": [1, 2,], // so\n}').value
+    {'a': [1, 2]}
+    """
+    node = _parse_value(text, _blank(text, 0), 0)
+    end = _blank(text, node.end)
+    if end != len(text):
+        raise NotJson("something stands after its end", end)
+    return node
+
+
+def set_json(text: str, path: Sequence[str], value: Any) -> str:
+    r"""Return *text* with *value* at *path*, in the place of what is there; objects on the way are made.
+
+    >>> put('{"a": 1}', ["b", "c"], 2)
+    '{"a": 1, "b": {"c": 2}}'
+    """
+    node, depth = read(text), 0
+    for depth, key in enumerate(path):
+        _be(node, dict, path[:depth])
+        inner = node.at(key)
+        if inner is None:
+            break
+        node = inner
+    else:
+        return text if node.value == value else text[: node.start] + _laid(text, node, value) + text[node.end :]
+    for key in reversed(path[depth + 1 :]):
+        value = {key: value}
+    return _added(text, node, value, path[depth])
+
+
+def append(text: str, path: Sequence[str], item: Any) -> str:
+    """Return *text* with *item* at the end of the array at *path*, which is made where there is none."""
+    node = found(read(text), path)
+    if node is None:
+        return set_json(text, path, [item])
+    _be(node, list, path)
+    return _added(text, node, item, None)
+
+
+def remove_json(text: str, path: Sequence[str | int]) -> str:
+    """Return *text* without what is at *path*, nor what would then be empty above it.
+
+    >>> remove('{"a": {"b": [1]}, "c": 2}', ["a", "b", 0])
+    '{"c": 2}'
+    """
+    chain = [read(text)]
+    for key in path:
+        parts = chain[-1].parts
+        named = [node for name, _, node in parts if name == key] if isinstance(key, str) else [parts[key][2]]
+        if not named:
+            return text
+        chain.append(named[0])
+    while len(chain) > 2 and len(chain[-2].parts) == 1:
+        chain.pop()
+    return _without(text, chain[-2], chain[-1])
+
+
+def found(node: Node | None, path: Sequence[str]) -> Node | None:
+    """Return what is at *path* below *node*, None where nothing is; raises NotJson for a way through no object."""
+    for depth, key in enumerate(path):
+        if node is None:
+            return None
+        _be(node, dict, path[:depth])
+        node = node.at(key)
+    return node
+
+
+def _be(node: Node, kind: type, path: Sequence[str]) -> None:
+    if not isinstance(node.value, kind):
+        name = ".".join(path) or "it"
+        raise NotJson(f"{name} is no {'object' if kind is dict else 'array'}", node.start)
+
+
+def _added(text: str, node: Node, value: Any, key: str | None) -> str:
+    """Return *text* with one more part at the end of *node*, laid out as the others are."""
+    name = "" if key is None else f"{json.dumps(key, ensure_ascii=False)}: "
+    if not node.parts:
+        inner = _blank(text, node.start + 1)
+        if inner != node.end - 1:
+            raise NotJson("it cannot be read", inner)
+        outer, step = _indent_of(text, node.start), _step(text)
+        line = f"{_line_end(text)}{outer}{step}{name}{_dumped(value, outer + step, text)}"
+        held = text[node.start + 1 : node.end - 1].rstrip()
+        return f"{text[: node.start + 1]}{held}{line}{_line_end(text)}{outer}{text[node.end - 1 :]}"
+    (_, first, _), (_, _, last) = node.parts[0], node.parts[-1]
+    has_comma = text[(after := _blank(text, last.end)) : after + 1] == ","
+    at = after + 1 if has_comma else last.end
+    comma, also = ("", ",") if has_comma else (",", "")
+    if not _starts_line(text, first):
+        return f"{text[:at]}{comma} {name}{json.dumps(value, ensure_ascii=False)}{also}{text[at:]}"
+    indent, remark = _indent_of(text, first), _REMARK.match(text, at)
+    end = remark.end() if remark else at
+    new = f"{_line_end(text)}{indent}{name}{_dumped(value, indent, text)}{also}"
+    return f"{text[:at]}{comma}{text[at:end]}{new}{text[end:]}"
+
+
+def _without(text: str, parent: Node, child: Node) -> str:
+    """Return *text* without one part of *parent*, its comma, and the line it leaves empty."""
+    places = [node.start for _, _, node in parent.parts]
+    number = places.index(child.start)
+    start, end = parent.parts[number][1], child.end
+    if len(parent.parts) == 1 and not (text[parent.start + 1 : start] + text[end : parent.end - 1]).strip(" \t\r\n,"):
+        return text[: parent.start + 1] + text[parent.end - 1 :]
+    after = _blank(text, end)
+    if text[after : after + 1] == ",":
+        end = after + 1
+    elif number:
+        before = _blank(text, parent.parts[number - 1][2].end)  # where the comma before it stands
+        text, start, end = text[:before] + text[before + 1 :], start - 1, end - 1
+    if _starts_line(text, start):
+        start = text.rindex("\n", 0, start) + 1
+        rest = re.compile(r"[ \t]*\r?\n").match(text, end)
+        if rest:
+            end = rest.end()
+        else:  # what follows stands on the same line
+            start -= 1 + (text[start - 2 : start - 1] == "\r")
+            end = _blank_only(text, end)
+    else:
+        end = _blank_only(text, end)
+        if number and text[end : end + 1] in ("}", "]"):
+            start = len(text[:start].rstrip(" \t"))
+    return text[:start] + text[end:]
+
+
+def _blank_only(text: str, at: int) -> int:
+    match = re.compile(r"[ \t]*").match(text, at)
+    return match.end() if match else at
+
+
+def _laid(text: str, node: Node, value: Any) -> str:
+    if "\n" not in text[node.start : node.end] and not isinstance(node.value, (dict, list)):
+        return json.dumps(value, ensure_ascii=False)
+    return _dumped(value, _indent_of(text, node.start), text)
+
+
+def _dumped(value: Any, indent: str, text: str) -> str:
+    lines = json.dumps(value, ensure_ascii=False, indent=_step(text)).split("\n")
+    return (_line_end(text) + indent).join(lines)
+
+
+def _line_end(text: str) -> str:
+    return "\r\n" if "\r\n" in text else "\n"
+
+
+def _step(text: str) -> str:
+    match = _INDENT.search(text)
+    return match[1] if match else "  "
+
+
+def _indent_of(text: str, at: int) -> str:
+    """Return the white space that the line of the sign *at* begins with."""
+    line = text.rfind("\n", 0, at) + 1
+    return text[line : _blank_only(text, line)]
+
+
+def _starts_line(text: str, at: int) -> bool:
+    before = text[:at].rstrip(" \t")
+    return before.endswith("\n")
+
+
+def _blank(text: str, at: int) -> int:
+    match = _BLANK.match(text, at)
+    return match.end() if match else at
+
+
+def _parse_value(text: str, at: int, depth: int) -> Node:
+    if depth > _DEEPEST:
+        raise NotJson("it is nested too deeply", at)
+    sign = text[at : at + 1]
+    if sign == "{":
+        return _object(text, at, depth)
+    if sign == "[":
+        items = tuple((None, node.start, node) for node in _items(text, at, depth))
+        end = items[-1][2].end if items else at + 1
+        return Node([node.value for _, _, node in items], at, _closed(text, end, "]"), items)
+    match = _STRING.match(text, at) if sign == '"' else _SCALAR.match(text, at)
+    if match is None:
+        raise NotJson("it ends too early" if at >= len(text) else f"a value is due, not {text[at : at + 12]!r}", at)
+    return Node(_scalar(match[0], at), at, match.end())
+
+
+def _scalar(text: str, at: int) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise NotJson(str(error), at) from error
+
+
+def _object(text: str, at: int, depth: int) -> Node:
+    parts: dict[str, tuple[str | None, int, Node]] = {}
+    here = _blank(text, at + 1)
+    while text[here : here + 1] != "}":
+        match = _STRING.match(text, here)
+        if match is None:
+            raise NotJson("it ends too early" if here >= len(text) else 'a key, or "}", is due', here)
+        key, colon = _scalar(match[0], here), _blank(text, match.end())
+        if text[colon : colon + 1] != ":":
+            raise NotJson('a ":" is due', colon)
+        if key in parts:
+            raise NotJson(f"{key!r} stands there twice", here)
+        node = _parse_value(text, _blank(text, colon + 1), depth + 1)
+        parts[key] = (key, here, node)
+        here = _next(text, node.end, "}")
+    value: Mapping[str, Any] = {key: node.value for key, (_, _, node) in parts.items()}
+    return Node(value, at, here + 1, tuple(parts.values()))
+
+
+def _items(text: str, at: int, depth: int) -> Iterator[Node]:
+    here = _blank(text, at + 1)
+    while text[here : here + 1] != "]":
+        node = _parse_value(text, here, depth + 1)
+        yield node
+        here = _next(text, node.end, "]")
+
+
+def _next(text: str, end: int, closing: str) -> int:
+    """Return where the next part begins, or the sign that closes."""
+    here = _blank(text, end)
+    if text[here : here + 1] == ",":
+        return _blank(text, here + 1)
+    if text[here : here + 1] != closing:
+        raise NotJson("it ends too early" if here >= len(text) else f'a "," or "{closing}" is due', here)
+    return here
+
+
+def _closed(text: str, end: int, closing: str) -> int:
+    here = _blank(text, end)
+    here = _blank(text, here + 1) if text[here : here + 1] == "," else here
+    return here + 1
+
+
+_HEADER = re.compile(r"^[ \t]*\[(?!\[)[^\n]*$", re.MULTILINE)
+_ANY_HEADER = re.compile(r"^[ \t]*\[", re.MULTILINE)
+
+
+class NotEditable(ValueError):
+    """A table is written in a way that is not changed here without harm to what stands beside it."""
+
+
+def set_toml(text: str, path: Sequence[str], values: Mapping[str, Any]) -> str:
+    """Return *text* whose table at *path* has *values*, besides what it has already.
+
+    Raises tomllib.TOMLDecodeError for a text that is no TOML, NotEditable for a table that is written otherwise than
+    below a header of its own.
+    """
+    before = decode_toml(text)
+    held = _at(before, path)
+    if isinstance(held, Mapping) and all(held.get(key) == value for key, value in values.items()):
+        return text
+    lines = "".join(f"{key} = {_format_value(value)}\n" for key, value in values.items())
+    if held is None:
+        gap = "" if not text or text.endswith("\n\n") else "\n" if text.endswith("\n") else "\n\n"
+        after = f"{text}{gap}[{'.'.join(path)}]\n{lines}"
+    else:
+        start, end = _section(text, path)
+        body = re.sub(rf"(?m)^[ \t]*(?:{'|'.join(map(re.escape, values))})[ \t]*=.*\n?", "", text[start:end])
+        header, _, rest = body.partition("\n")
+        after = f"{text[:start]}{header}\n{lines}{rest}{text[end:]}"
+    _check(after, _with(before, path, {**(held if isinstance(held, Mapping) else {}), **values}), path)
+    return after
+
+
+def remove_toml(text: str, path: Sequence[str]) -> str:
+    """Return *text* without the table at *path* and those below it; raises what `put` does."""
+    before = decode_toml(text)
+    if _at(before, path) is None:
+        return text
+    after = text
+    while (found := _sections(after, path)) is not None:
+        start, end = found
+        after = after[:start] + after[end:]
+    after = after.rstrip("\n") + "\n" if after.strip() else ""
+    _check(after, _with(before, path, None), path)
+    return after
+
+
+def _section(text: str, path: Sequence[str]) -> tuple[int, int]:
+    found = next((match for match in _HEADER.finditer(text) if _names(match[0]) == list(path)), None)
+    if found is None:
+        raise NotEditable(f"{'.'.join(path)} has no header [{'.'.join(path)}] of its own")
+    return found.start(), _end(text, found.end())
+
+
+def _sections(text: str, path: Sequence[str]) -> tuple[int, int] | None:
+    for match in _HEADER.finditer(text):
+        if _names(match[0])[: len(path)] == list(path):
+            return match.start(), _end(text, match.end())
+    return None
+
+
+def _end(text: str, at: int) -> int:
+    """Return where the next header begins, or the remarks that stand right above it."""
+    following = _ANY_HEADER.search(text, at)
+    if following is None:
+        return len(text)
+    end = following.start()
+    while (line := text.rfind("\n", 0, end - 1) + 1) > at and text[line:end].lstrip().startswith("#"):
+        end = line
+    return end
+
+
+def _names(header: str) -> list[str]:
+    try:
+        found = decode_toml(header.strip())
+    except tomllib.TOMLDecodeError:
+        return []
+    names = []
+    while found:
+        name, found = next(iter(found.items()))
+        names.append(name)
+    return names
+
+
+def _at(table: Mapping[str, Any], path: Sequence[str]) -> Any:
+    for key in path:
+        if not isinstance(table, Mapping) or key not in table:
+            return None
+        table = table[key]
+    return table
+
+
+def _with(table: Mapping[str, Any], path: Sequence[str], value: Any) -> dict[str, Any]:
+    """Return *table* with *value* at *path*, or without it where that is None, nor what is then empty above it."""
+    key, *rest = path
+    inner = value if not rest else _with(table.get(key, {}), rest, value)
+    return {**{k: v for k, v in table.items() if k != key}, **({key: inner} if inner else {})}
+
+
+def _check(text: str, expected: Mapping[str, Any], path: Sequence[str]) -> None:
+    try:
+        found = decode_toml(text)
+    except tomllib.TOMLDecodeError as error:
+        raise NotEditable(f"{'.'.join(path)} is not written below a header of its own") from error
+    if found != expected:
+        raise NotEditable(f"{'.'.join(path)} is not written below a header of its own")
+
+
+def _format_value(value: str | Sequence[str]) -> str:
+    """Return a text, or a list of them, as TOML has it."""
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return f"[{', '.join(map(_format_value, value))}]"
+
+
+_MODE = 0o666
+_ROOM = "make room on that disk, and do it again"
+_NEEDS = {
+    errno.ENOSPC: _ROOM,
+    errno.EDQUOT: _ROOM,
+    errno.EROFS: "remount that disk writable, or name a place elsewhere",
+}
+
+
+def write(path: Path, text: str | None, mode: int | None = None) -> None:
+    """Put *text* into the file at *path*, or take the file away where that is None; raises Failed `write_failed`.
+
+    With a file goes the folder it leaves empty. Otherwise it is done as `put` does.
+    """
+    path = Path(os.path.realpath(path))
+    try:
+        if text is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(path, text.encode("utf-8"), mode)
+            return
+        path.unlink(missing_ok=True)
+        with suppress(OSError):  # it holds something else
+            path.parent.rmdir()
+    except OSError as error:
+        detail = f"{path} cannot be written: {error.strerror}"
+        raise Failed(detail, hint=disk_error_hint(error, "make that folder one you may write to")) from error
+
+
+def write_atomically(path: Path, data: bytes, mode: int | None = None) -> None:
+    """Put *data* into the file at *path*, all of it or nothing, which raises OSError.
+
+    A link is followed, so that it stays one. The mode of the file stays, too, unless another is given.
+    """
+    path = Path(os.path.realpath(path))
+    draft = path.with_name(f"{path.name}.{token_hex(4)}")
+    try:
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _MODE), "wb") as file:
+            if mode is not None or path.exists():
+                os.fchmod(file.fileno(), stat.S_IMODE(path.stat().st_mode) if mode is None else mode)
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+
+
+def disk_error_hint(error: OSError, otherwise: str) -> str:
+    """Return what helps where a file could not be written: what the disk needs, else *otherwise*."""
+    return _NEEDS.get(error.errno or 0, otherwise)
+
+
+def check_inside(folder: Path, paths: Iterable[Path]) -> None:
+    """Raise Failed where a link leads one of *paths* out of *folder*: a clone brings links to wherever it likes."""
+    top = os.path.realpath(folder)
+    for path in paths:
+        real = os.path.realpath(path)
+        if not Path(real).is_relative_to(top):
+            raise Failed(
+                f"{path} leads to {real}, out of {folder}",
+                hint=f"look at it, then take it away: ls -ld {path}",
+                code="invalid_config",
+            )

@@ -1,0 +1,344 @@
+"""What a client tells a hook, and how it is answered: each in its own words.  Pure.
+
+What each client reads: in which files a memory is named to it, and which of its hooks call for one.
+
+The hook of git that asks before a commit what governs its files: a marked block in a script that may hold more.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from shlex import quote
+from typing import Any
+
+from jidomem.base.json_values import decode_json
+from jidomem.clients import config_files
+from jidomem.errors import Failed, InvalidRequest, NotFound
+from jidomem.repository import git
+
+
+def parse_hook_input(text: str) -> dict[str, Any]:
+    """Return what a client says to a hook; raises InvalidRequest `malformed_json` for what is no JSON object."""
+    try:
+        found = decode_json(text)
+    except ValueError as error:
+        raise InvalidRequest(f"a hook is told a JSON object, not {text[:40]!r}: {error}",
+                             hint="it is called by the client: jidomem setup claude",
+                             code="malformed_json") from error  # fmt: skip
+    if not isinstance(found, dict):
+        raise InvalidRequest(f"a hook is told a JSON object, not {text[:40]!r}",
+                             hint="it is called by the client: jidomem setup claude",
+                             code="malformed_json")  # fmt: skip
+    return found
+
+
+def folder_of(said: Mapping[str, Any]) -> str | None:
+    """Return the folder a client works in, None where it does not say."""
+    roots = said.get("workspace_roots")
+    named = roots[0] if isinstance(roots, list) and roots else said.get("cwd")
+    return named if isinstance(named, str) and named else None
+
+
+def session_of(said: Mapping[str, Any]) -> str | None:
+    """Return by what name a client calls its session, None where it does not say."""
+    named = said.get("session_id") or said.get("conversation_id")
+    return named if isinstance(named, str) else None
+
+
+def answer(client: str, said: Mapping[str, Any], *, context: str = "", stop: str = "", warning: str = "") -> str:
+    """Return what answers *client* what it *said*: a *context* for its agent, why to *stop*, or a *warning*.
+
+    Nothing where there is nothing to tell. A warning is for whoever sits before the client.
+    """
+    if client == "cursor":
+        return _of_cursor(said, context, stop, warning)
+    own: dict[str, Any] = {"additionalContext": context} if context else {}
+    if stop:
+        own |= {"permissionDecision": "deny", "permissionDecisionReason": stop}
+    event = {"hookEventName": said.get("hook_event_name", "PreToolUse")}
+    found: dict[str, Any] = {"hookSpecificOutput": {**event, **own}} if own else {}
+    return _written({**found, **({"systemMessage": warning} if warning else {})})
+
+
+def _of_cursor(said: Mapping[str, Any], context: str, stop: str, warning: str) -> str:
+    found: dict[str, Any] = {}
+    if stop:
+        found = {"permission": "deny", "user_message": stop, "agent_message": f"{stop}\n{context}".rstrip()}
+    elif context and said.get("hook_event_name") != "preToolUse":  # which tells an agent only why it is stopped
+        found = {"additional_context": context}
+    return _written({**found, **({"user_message": warning} if warning and not stop else {})})
+
+
+def _written(found: Mapping[str, Any]) -> str:
+    return json.dumps(found, ensure_ascii=True) if found else ""
+
+
+SERVER = "jidomem"
+#: What a hook of ours calls, whatever the command is called there.
+_OURS = re.compile(r"\bjidomem\b.*\s(?:briefing|guard)\s+--hook\b")
+_EDITS = "Edit|Write|MultiEdit|NotebookEdit"
+_SECONDS = 10  # after which a client goes on without
+
+
+@dataclass(frozen=True, slots=True)
+class Hook:
+    """A hook of a client: at which event, of which tools or beginnings, what `jidomem` is called with."""
+
+    event: str
+    words: str
+    matcher: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """A program agents run in, and where it reads what; paths are relative to the folder it is opened in.
+
+    `agent` is the name it goes by over MCP. `grouped` hooks stand in groups below a matcher. `rooted` and `extra` say
+    where the memory is, to one that starts servers elsewhere. `user` is where the same is read for every folder.
+    """
+
+    title: str
+    agent: str
+    servers: str
+    key: str
+    hooks_in: str | None = None
+    hooks: tuple[Hook, ...] = ()
+    grouped: bool = True
+    user: Mapping[str, str] | None = None
+    rooted: tuple[str, ...] = ()
+    extra: Mapping[str, Any] | None = None
+    note: str | None = None
+
+
+_BEGIN = "startup|clear|compact"
+CLIENTS: Mapping[str, Client] = {
+    "claude": Client(
+        "Claude Code",
+        "claude-code",
+        ".mcp.json",
+        "mcpServers",
+        ".claude/settings.json",
+        (Hook("SessionStart", "briefing", _BEGIN), Hook("PreToolUse", "guard", _EDITS)),
+        user={".mcp.json": ".claude.json", ".claude/settings.json": ".claude/settings.json"},
+        note="Claude Code asks once whether it may start the server of this folder",
+    ),
+    "cursor": Client(
+        "Cursor",
+        "cursor-vscode",
+        ".cursor/mcp.json",
+        "mcpServers",
+        ".cursor/hooks.json",
+        (
+            Hook("sessionStart", "briefing", None),
+            Hook("preToolUse", "guard", "Write"),
+            Hook("postToolUse", "guard", "Read|Write"),
+        ),
+        grouped=False,
+        rooted=("--root", "${workspaceFolder}/.jidomem"),
+        note="Cursor starts the server once it is switched on in its settings, under MCP",
+    ),
+    "codex": Client(
+        "Codex",
+        "codex-mcp-client",
+        ".codex/config.toml",
+        "mcp_servers",
+        ".codex/hooks.json",
+        (Hook("SessionStart", "briefing", _BEGIN), Hook("PreToolUse", "guard", "apply_patch|Edit|Write")),
+        user={".codex/config.toml": "config.toml", ".codex/hooks.json": "hooks.json"},
+        note="Codex reads this in a folder it trusts, and runs the hooks once they are trusted with /hooks",
+    ),
+    "vscode": Client(
+        "VS Code",
+        "visual-studio-code",
+        ".vscode/mcp.json",
+        "servers",
+        extra={"cwd": "${workspaceFolder}"},
+        note="VS Code asks once whether it trusts the server; for its edits: jidomem setup git",
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One file as it is and as it is to be, None where there is none."""
+
+    path: Path
+    before: str | None
+    after: str | None
+
+    @property
+    def is_due(self) -> bool:
+        """Return whether the file is not as it is to be."""
+        return self.before != self.after
+
+
+def changes(client: Client, place: Callable[[str], Path], command: str, *, removed: bool = False) -> list[Change]:
+    """Return each file of *client* that names the memory, started by *command*, or that names it no more.
+
+    *place* says where a file of the client is. Raises Failed `invalid_config`, with file and line, for one that
+    cannot be read or is not of the form its client reads.
+    """
+    found = [_changed(place(client.servers), lambda text: _with_server(client, text, command, removed))]
+    if client.hooks_in is not None:
+        found.append(_changed(place(client.hooks_in), lambda text: _with_hooks(client, text, command, removed)))
+    return found
+
+
+def server_of(client: Client, command: str) -> dict[str, Any]:
+    """Return how *client* is told to start the server."""
+    words = {"command": command, "args": [*client.rooted, "mcp"]}
+    if client.servers.endswith(".toml"):
+        return words
+    return {"type": "stdio", **words, **(client.extra or {})}
+
+
+def _with_server(client: Client, text: str, command: str, removed: bool) -> str:
+    path = (client.key, SERVER)
+    if client.servers.endswith(".toml"):
+        return (
+            config_files.remove_toml(text, path)
+            if removed
+            else config_files.set_toml(text, path, server_of(client, command))
+        )
+    if removed:
+        return config_files.remove_json(text or "{}", path)
+    text = text or "{\n}\n"
+    servers = config_files.read(text).at(client.key)
+    held = servers.at(SERVER) if servers is not None else None
+    if held is None or not isinstance(held.value, dict):
+        return config_files.set_json(text, path, server_of(client, command))
+    for key, value in server_of(client, command).items():  # what else is said of it stays
+        text = config_files.set_json(text, (*path, key), value)
+    return text
+
+
+def _with_hooks(client: Client, text: str, command: str, removed: bool) -> str:
+    text = text or ("{\n}\n" if client.grouped else '{\n  "version": 1\n}\n')
+    for hook in client.hooks:
+        wanted = None if removed else _entry(client, hook, command)
+        text = _with_hook(text, ("hooks", hook.event), wanted)
+    return text
+
+
+def _entry(client: Client, hook: Hook, command: str) -> dict[str, Any]:
+    name = next(name for name, each in CLIENTS.items() if each is client)
+    call: dict[str, Any] = {"command": f"{quote(command)} {hook.words} --hook {name}"}
+    matcher = {} if hook.matcher is None else {"matcher": hook.matcher}
+    if not client.grouped:
+        return {**call, **matcher}
+    return {**matcher, "hooks": [{"type": "command", **call, "timeout": _SECONDS}]}
+
+
+def _with_hook(text: str, path: tuple[str, str], wanted: dict[str, Any] | None) -> str:
+    """Return *text* with *wanted* among the hooks of an event, and no other of ours."""
+    found = config_files.found(config_files.read(text), path)
+    entries = None if found is None else found.value
+    ours = [at for at, entry in enumerate(entries) if _is_ours(entry)] if isinstance(entries, list) else []
+    if wanted is not None and isinstance(entries, list) and [entries[at] for at in ours] == [wanted]:
+        return text
+    for at in reversed(ours):
+        inner = entries[at].get("hooks") if isinstance(entries, list) and isinstance(entries[at], dict) else None
+        mine = [n for n, call in enumerate(inner) if _is_ours(call)] if isinstance(inner, list) else []
+        if inner is None or len(mine) == len(inner):
+            text = config_files.remove_json(text, (*path, at))
+        else:  # somebody put other hooks beside it
+            for number in reversed(mine):
+                text = config_files.remove_json(text, (*path, at, "hooks", number))
+    return text if wanted is None else config_files.append(text, path, wanted)
+
+
+def _is_ours(entry: Any) -> bool:
+    if not isinstance(entry, Mapping):
+        return False
+    inner = entry.get("hooks", [])
+    is_ours = bool(_OURS.search(str(entry.get("command", ""))))
+    return is_ours or (isinstance(inner, list) and any(map(_is_ours, inner)))
+
+
+def _changed(path: Path, edit: Callable[[str], str]) -> Change:
+    """Return what becomes of the file at *path*; one that says nothing any more is none."""
+    before = text_of(path)
+    text = (before or "").removeprefix("\ufeff")
+    try:
+        after = edit(text if text.strip() else "")
+    except config_files.NotJson as error:
+        raise _wrong(path, text, error.at, error.why) from error
+    except config_files.NotEditable as error:
+        hint = f"write it below a header of its own, or take it out: {path}"
+        raise Failed(f"{path}: {error}", hint=hint, code="invalid_config") from error
+    except tomllib.TOMLDecodeError as error:
+        hint = "correct that line; nothing was written"
+        raise Failed(f"{path}: {error}", hint=hint, code="invalid_config") from error
+    if after.split() in (["{}"], [], ["{", "}"], *_BARE):
+        return Change(path, before, before if before is not None and before.split() == after.split() else None)
+    return Change(path, before, after if not (before or "").startswith("\ufeff") else "\ufeff" + after)
+
+
+_BARE: Sequence[list[str]] = [json.dumps({"version": 1}).split(), json.dumps({"version": 1}, indent=2).split()]
+
+
+def text_of(path: Path) -> str | None:
+    """Return the text of a file, None where there is none; raises Failed for one that cannot be read."""
+    try:
+        return path.read_bytes().decode("utf-8")
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeError) as error:
+        raise Failed(f"{path} cannot be read: {error}", hint="see to that file first", code="invalid_config") from error
+
+
+def _wrong(path: Path, text: str, at: int, why: str) -> Failed:
+    line, column = text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
+    hint = f"correct it there, or move it away: mv {quote(str(path))} {quote(str(path))}.old"
+    return Failed(f"{path}, line {line}, column {column}: {why}", hint=hint, code="invalid_config")
+
+
+NAME = "pre-commit"
+MODE = 0o755
+#: What the guard ends with where something is broken; what it could not do stops no commit.
+_STOPPED = 3
+_OPENS, _CLOSES = "# >>> jidomem setup git >>>", "# <<< jidomem setup git <<<"
+_BLOCK = re.compile(rf"^{re.escape(_OPENS)}\n.*?^{re.escape(_CLOSES)}\n", re.MULTILINE | re.DOTALL)
+_SHELL = re.compile(r"#!\s*(?:/usr/bin/env\s+)?(?:\S*/)?(?:sh|bash|dash|ksh|zsh)\b[^\n]*\n")
+_SHEBANG = "#!/bin/sh\n"
+
+
+def plan_hook_change(folder: Path, command: str, *, removed: bool = False) -> Change:
+    """Return what becomes of the pre-commit hook of the repository *folder* is in; it calls *command*.
+
+    The block stands first, so that nothing before it leaves the script. Raises NotFound where there is no repository,
+    Failed for a hook that is no shell script.
+    """
+    path = folder_of_hooks(folder) / NAME
+    before = text_of(path)
+    plain = _BLOCK.sub("", before) if before is not None else None
+    if removed:
+        return Change(path, before, None if plain is not None and plain.strip() == _SHEBANG.strip() else plain)
+    block = f"{_OPENS}\n{quote(command)} guard --staged || [ $? -ne {_STOPPED} ] || exit 1\n{_CLOSES}\n"
+    if plain is None or not plain.strip():
+        return Change(path, before, _SHEBANG + block)
+    shebang = _SHELL.match(plain)
+    if shebang is None:
+        hint = f"have it call this, and stop where it ends with {_STOPPED}: {quote(command)} guard --staged"
+        raise Failed(f"{path} is no shell script, and is left as it is", hint=hint, code="invalid_config")
+    return Change(path, before, shebang[0] + block + plain[shebang.end() :])
+
+
+def folder_of_hooks(folder: Path) -> Path:
+    """Return where git looks for the hooks of the repository *folder* is in; raises NotFound where it is in none."""
+    top = git.read_git(folder, "rev-parse", "--show-toplevel")
+    common = git.read_git(folder, "rev-parse", "--path-format=absolute", "--git-common-dir")
+    if top is None or common is None:
+        raise NotFound(f"{folder} is in no git repository", hint=f"make one: git init {quote(str(folder))}")
+    said = git.read_git(folder, "config", "--show-scope", "--type=path", "--get-all", "core.hooksPath") or b""
+    lines = [line.split("\t", 1) for line in os.fsdecode(said).splitlines() if "\t" in line]
+    own = [path for scope, path in lines if scope != "command"]  # how git is asked here sets one of its own
+    if own:
+        return Path(os.path.normpath(Path(os.fsdecode(top).rstrip("\n")) / own[-1]))
+    return Path(os.fsdecode(common).rstrip("\n")) / "hooks"

@@ -1,1 +1,0 @@
-"""The graph of a project's code: what its files define and depend on, read from them and kept in `codebase`."""

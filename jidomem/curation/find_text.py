@@ -1,0 +1,482 @@
+"""Spellings of a text: the forms in which a name, an IRI, a file or an encoded value may hold it.  Pure.
+
+Leftovers: files of a root, and sources of memories, in which a redacted text still stands: none is rewritten.
+
+What of a journal shows a text, or would let a guess at it be confirmed.  Pure: commits in, triples out.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+from shlex import quote
+from types import MappingProxyType
+from urllib.parse import unquote
+
+from jidomem.base.words import normal_text
+from jidomem.journal.commit import COMMIT, DESCRIPTION, Commit
+from jidomem.journal.disk import LARGEST
+from jidomem.rdf import vocab
+from jidomem.rdf.terms import Term, Triple, iri, is_iri, literal, parse_literal, plain_value
+from jidomem.rdf.vocab import LABEL, TYPE, XSD, jido, local_name
+from jidomem.records.intent import ANCHOR, NO_BLOB, Anchor, anchors_of
+from jidomem.repository.worktree import plain_file
+
+#: A text of so many characters is looked for inside others, and across the ends of lines.
+LONG = 8
+AS_IT_IS = "as it is"
+OTHER_FORM = "in other case, white space or Unicode form"
+ESCAPED = "escaped"
+PERCENT_ENCODED = "percent-encoded"
+OVER_LINE_ENDS = "over line ends"
+IN_A_NAME = "with the separators of a name"
+OTHER_SEPARATORS = "with other separators"
+#: Characters that are not seen: soft hyphen, zero-width spaces and joiners, byte order mark.
+_UNSEEN = dict.fromkeys(map(ord, "\u00ad\u200b\u200c\u200d\u2060\ufeff"))
+_LINE_END = re.compile(r"[ \t]*-?[ \t]*\r?\n[ \t>|#*/]*")
+_ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))", re.DOTALL)
+_PLAIN = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f"}
+_TOKEN = re.compile(r"[^\W_]+")
+_WORD = re.compile("[a-z0-9]+")
+#: What stands between the tokens of a name, and between the digits of a number; how many of them may.
+_OF_NAMES, _OF_NUMBERS = r"[-._~+/:]", r"[\s().\-\u2010-\u2015/_+\u00b7]"
+_FEWEST_DIGITS, _MOST_LETTERS = 7, 4
+_NESTED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Spelling:
+    """A text to be found in any of its forms; a short one *as_word* is not found within another word."""
+
+    text: str
+    as_word: bool = False
+    word: str = field(init=False)  # its longest word: nothing but other separators stands without it
+    _patterns: tuple[tuple[str, re.Pattern[str]], ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        folded = fold(self.text)
+        object.__setattr__(self, "word", max(_WORD.findall(folded), key=len, default=""))
+        object.__setattr__(self, "_patterns", tuple(_patterns(folded, self.as_word and len(self.text) < LONG)))
+
+    def form_in(self, variants: Iterable[tuple[str, str]]) -> str | None:
+        """Return in which form the text stands in what has these `variants`, None where it does not."""
+        for of_variant, other in variants:
+            for of_pattern, pattern in self._patterns:
+                if pattern.search(other):
+                    plainly = OTHER_FORM if of_variant == AS_IT_IS else of_variant
+                    return of_pattern or plainly
+        return None
+
+    def may_stand_in(self, variants: Iterable[tuple[str, str]]) -> bool:
+        """Return whether a document of these `variants` is worth a closer look."""
+        numbers = [pattern for form, pattern in self._patterns if form == OTHER_SEPARATORS]
+        return any(self.word in other or any(each.search(other) for each in numbers) for _, other in variants)
+
+
+def fold(text: str) -> str:
+    r"""Return *text* as texts are compared: in one case, Unicode form and white space, without what is not seen.
+
+    >>> fold("Mu\u0308ller\u00a0 &\u200b Co")
+    'müller & co'
+    """
+    return normal_text(text if text.isascii() else unicodedata.normalize("NFKC", text.translate(_UNSEEN)))
+
+
+def variants(text: str) -> Iterator[tuple[str, str]]:
+    """Yield what *text* says, folded, with the form in which it says that: decoded, and with its lines joined."""
+    yield AS_IT_IS, fold(text)
+    decoded = text
+    for _ in range(_NESTED):
+        before, form = decoded, ""
+        if "%" in decoded:
+            decoded, form = unquote(decoded), PERCENT_ENCODED
+            if "+" in before:
+                yield form, fold(unquote(before.replace("+", " ")))
+        if "\\" in decoded or "&" in decoded:
+            decoded, form = html.unescape(_unescaped(decoded)), form or ESCAPED
+        if decoded == before:
+            break
+        yield form, fold(decoded)
+    if "\n" in decoded:
+        for between in ("", " "):
+            yield OVER_LINE_ENDS, fold(_LINE_END.sub(between, decoded))
+
+
+def form_of(text: str, given: Iterable[Spelling]) -> str | None:
+    """Return in which form one of the texts *given* stands in *text*, None where none does."""
+    held = None
+    for each in given:
+        if each.text in text and each.form_in([(AS_IT_IS, fold(text))]):
+            return AS_IT_IS
+        held = held or [*variants(text)]
+        if (form := each.form_in(held)) is not None:
+            return form
+    return None
+
+
+def _patterns(folded: str, as_word: bool) -> Iterator[tuple[str, re.Pattern[str]]]:
+    """Yield the patterns of a folded text, each with the form that it shows; "" for the text itself."""
+    if not folded:
+        return
+    tokens = _TOKEN.findall(folded)
+    bare = "".join(tokens)
+    letters = sum(map(str.isalpha, bare))
+    is_number = len(bare) - letters >= _FEWEST_DIGITS and letters <= _MOST_LETTERS
+    within = r"[^\W_]" if as_word else r"\d" if is_number or folded.isdigit() else r"(?!)"
+    yield "", re.compile(rf"(?<!{within}){re.escape(folded)}(?!{within})")
+    if is_number:
+        prefix = "(?:00)?" if folded.startswith("+") else ""
+        between = f"{_OF_NUMBERS}{{0,5}}+"
+        yield OTHER_SEPARATORS, re.compile(rf"(?<![^\W_]){prefix}{between.join(bare)}(?![^\W_])")
+    if len(tokens) > 1:
+        between = f"{_OF_NAMES}{{{0 if len(bare) >= LONG else 1},3}}"
+        yield IN_A_NAME, re.compile(rf"(?<![^\W_]){between.join(map(re.escape, tokens))}(?![^\W_])")
+
+
+def _unescaped(text: str) -> str:
+    """Return *text* with the escapes of JSON and Turtle read."""
+    found = _ESCAPE.sub(lambda sign: chr(min(int(sign[1] or sign[2], 16), 0x10FFFF)) if sign[1] or sign[2]
+                        else _PLAIN.get(sign[3], sign[3]), text)  # fmt: skip
+    return found.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+#: The folder that is built from the journal, and how the files of a journal are found.
+_DERIVED, _JOURNAL, _ASIDE = "index", "projects", ".aside"
+#: The folders of a root that a redaction throws away and makes anew.
+DERIVED = ("cache/text", "cache/vectors", "cache/guard")
+_STATE = ("state", "cache")
+#: The form of a text that may stand in a file which is too large to be searched.
+NOT_SEARCHED = "not searched"
+
+
+@dataclass(frozen=True, slots=True)
+class Leftover:
+    """A file in which a text stands: in which form, whether in its name, and what to do about it."""
+
+    path: Path
+    form: str
+    in_name: bool
+    hint: str
+    line: int | None = None  # of a source of memories, where the text stands in one line
+
+
+def leftovers(root: Path, texts: Iterable[str], project: str) -> list[Leftover]:
+    """Return the files below *root*, but for the journal of *project* and what is derived, in which a text stands.
+
+    A text in the name of a file or folder counts wherever that is, so does one in the name of *project*.
+    """
+    given = [Spelling(text, as_word=True) for text in texts]
+    return [found for path in _paths(root) if (found := _leftover(root, path, given, project)) is not None]
+
+
+def source_leftovers(base: Path, paths: Iterable[str], texts: Iterable[str]) -> list[Leftover]:
+    """Return the sources of memories, files at *paths* below *base*, in which a text stands.
+
+    There is one for each line, and one for a path that shows a text.
+    """
+    given = [Spelling(text, as_word=True) for text in texts]
+    found: list[Leftover] = []
+    for path in sorted(set(paths)):
+        whole = base.resolve() / path
+        if (data := plain_file(whole, LARGEST)) is None:
+            continue
+        if (form := form_of(path, given)) is not None:
+            found.append(Leftover(whole, form, True, f"edit it, then rename it: mv {quote(path)} NEW-NAME"))
+        text = data.decode("utf-8", "replace")
+        hint = f"edit {quote(path)} before you import it again or end its redacted memory: that could record the text"
+        forms = ((number, form_of(line, given)) for number, line in enumerate(text.splitlines(), 1))
+        lines = [Leftover(whole, form, False, hint, number) for number, form in forms if form is not None]
+        whole_form = None if lines else form_of(text, given)
+        found += lines or ([Leftover(whole, whole_form, False, hint)] if whole_form is not None else [])
+    return found
+
+
+def _leftover(root: Path, path: Path, given: list[Spelling], project: str) -> Leftover | None:
+    below = path.relative_to(root).parts
+    if (form := form_of(below[-1], given)) is not None:
+        return Leftover(path, form, True, _hint_of_name(below, path))
+    own = below[:2] == (_JOURNAL, project) and path.suffix == ".ttl"
+    if own or not path.is_file():
+        return None
+    try:
+        if (size := path.stat().st_size) > LARGEST:
+            return Leftover(path, NOT_SEARCHED, False, f"it has {size:,} bytes, search it: less {quote(str(path))}")
+        form = form_of(path.read_bytes().decode("utf-8", "replace"), given)
+    except OSError:  # it has gone
+        return None
+    return None if form is None else Leftover(path, form, False, _hint(below, path))
+
+
+def _paths(root: Path) -> Iterator[Path]:
+    for path in sorted(root.rglob("*")):
+        if path.relative_to(root).parts[0] != _DERIVED:
+            yield path
+
+
+def _hint_of_name(below: tuple[str, ...], path: Path) -> str:
+    if below[0] == _JOURNAL and len(below) == 2:
+        return "the name of a project stays: import what it remembers into another one, and delete this one"
+    return f"rename it: mv {quote(str(path))} NEW-NAME"
+
+
+def _hint(below: tuple[str, ...], path: Path) -> str:
+    if path.suffix == _ASIDE:
+        return f"once nobody needs what was set aside: rm {quote(str(path))}"
+    if below[0] == _JOURNAL:
+        return f"it is of another project: jidomem redact --project {quote(below[1])} --text - --reason TEXT"
+    if below[0] in _STATE:
+        return "stop what uses this root, then redact it again, or delete the file"
+    return "edit that file, or delete it"
+
+
+SAYS, DIGEST, NAME = "says it", "was computed from it", "is named after it"
+#: Why the blob id of a file goes whose content at that version cannot be had.
+UNKNOWN = "may be of a file that held it"
+_EVIDENCE, _GENID = f"<{vocab.BASE}evidence/", f"<{vocab.BASE}.well-known/genid/"
+_KEY, _REQUEST, _RECEIPT = jido("conflictKey"), jido("requestDigest"), jido("receipt")
+_ANSWERED = jido("answeredWith")
+SOURCE_DIGEST, SOURCE_BLOB = jido("sourceDigest"), jido("sourceBlob")
+DIGESTS = (_KEY, _REQUEST, SOURCE_DIGEST, jido("redactedLeaf"))  # no text shows in them
+BLOBS = (SOURCE_BLOB, ANCHOR)  # in which a path stands after the digest of a file
+WORDS = (XSD + "string", XSD + "anyURI", vocab.RDF + "langString")
+#: Names that are minted at random, or from a digest: no text shows in them. An IRI that was given may say anything.
+_UUID = (
+    r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?:/alternatives/[0-9]+|/prompt|/answer|/tools/[0-9]+(?:/result)?)?"
+)
+_MINTED = re.compile(
+    rf"<(?:{COMMIT}[0-9a-f]{{64}}|{re.escape(vocab.BASE)}(?:(?:memory|submissions|entries|turns)/{_UUID}|evidence/[0-9a-f]{{32,}}"
+    r"|\.well-known/genid/[0-9a-f]{16,}-[^>]*))>"
+)
+#: Terms by which a memory is said: the ontology, which anyone may read, has each of them.
+_TERMS = tuple(f"<{each}" for each in (vocab.JIDO, vocab.CONVERSATION, vocab.RDF, vocab.RDFS, XSD, vocab.PROV))
+#: How a name begins that tells whose or what it is: no text shows in that alone.
+_PLACE = re.compile(rf"(?:{re.escape(vocab.BASE)}(?:projects/[^/]*/?|[a-z.-]+/)?)?")
+#: The keys of docs/conflicts.md that a property goes into, beside that of identical memories.
+_KEYS_OF: Mapping[Term, tuple[str, ...]] = {
+    jido("summary"): ("duplicate",),
+    jido("topic"): ("duplicate", "overlapping_decision", "contradiction", "convention_clash"),
+    jido("about"): ("duplicate", "similar_decision", "contradiction"),
+    jido("conventionName"): ("convention_clash",),
+}
+_OTHER_KEYS = ("value", "value-is")
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """A triple of a commit that is to go, and why."""
+
+    commit: str
+    triple: Triple
+    why: str
+    form: str = ""  # in which form it says a text
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The texts that are to go: *anywhere*, or where they are short only in what is said of *linked* nodes.
+
+    *said* are the subjects and predicates whose values go whatever they are.
+    """
+
+    texts: frozenset[str]
+    said: frozenset[tuple[Term, Term]] = frozenset()
+    linked: frozenset[Term] = frozenset()
+    anywhere: bool = False
+    _spellings: dict[str, list[Spelling]] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        every = [Spelling(text) for text in sorted(self.texts) if text.strip()]
+        self._spellings["linked"] = every
+        self._spellings["everywhere"] = [each for each in every if self.anywhere or len(each.text) >= LONG]
+
+    def may_stand_in(self, document: str) -> bool:
+        """Return whether a document is worth a closer look: most hold no word of the texts."""
+        held = [*variants(document)]
+        return any(each.may_stand_in(held) for each in self._spellings["linked"])
+
+    def shows(self, term: Term, about: Term) -> bool:
+        """Return whether *term*, said of the node *about*, shows one of the texts."""
+        return self.form(term, about) is not None
+
+    def form(self, term: Term, about: Term) -> str | None:
+        """Return in which form *term*, said of the node *about*, shows one of the texts, None where it shows none."""
+        near = "linked" if about.split("/alternatives/")[0].rstrip(">") + ">" in self.linked else "everywhere"
+        given = self._spellings[near]
+        if is_iri(term):
+            known = term.startswith(_TERMS) or _MINTED.fullmatch(term)
+            return None if known else _form_in_name(given, term[1:-1])
+        text, datatype, _ = parse_literal(term)
+        if datatype not in WORDS:
+            return AS_IT_IS if text in self.texts and near == "linked" else None
+        return form_of(text, given)
+
+
+def _form_in_name(given: Sequence[Spelling], name: str) -> str | None:
+    """Return in which form one of the texts stands in a name, and not only in how it begins."""
+    place = _PLACE.match(name)
+    assert place is not None  # it may be empty
+    for each in given:
+        form = form_of(name, [each])
+        if form is not None and form_of(place[0], [each]) is not None:
+            form = form_of(name[place.end() :], [each])
+        if form is not None:
+            return form
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """The content of a version of a file: whether it shows one of the texts, and whether it has a word of one."""
+
+    shows: bool
+    has_word: bool
+
+
+class Occurrences:
+    """The traces of some texts in the commits of a project, found in two readings of them.
+
+    *files* are the paths of files that hold one now; *versions* has the content of each version of a file that can be
+    had.
+    """
+
+    def __init__(
+        self, wanted: Wanted, files: Iterable[str] = (), versions: Mapping[Anchor, Content] = MappingProxyType({})
+    ) -> None:
+        self._wanted = wanted
+        self._versions = versions
+        self._named: set[Term] = set()  # nodes that are named after a text
+        self._prints: set[str] = set()  # digests of files that held one
+        self._touched: dict[Term, set[Term]] = {}  # memories -> the properties by which they hold one
+        self._entries: set[Term] = set()  # digests of entries of sources that held one
+        self._sources: set[Anchor] = set()  # the versions of files that memories which hold one came from
+        self._files = {*files, *(each.path for each, content in versions.items() if content.shows)}
+
+    def look(self, commits: Iterable[Commit]) -> None:
+        """Find out what says one of the texts, and what is named after it: the first reading."""
+        for commit in filter(self._may_say, commits):
+            saying = self._saying(commit)
+            for triple in saying:
+                self._note(triple, commit)
+            self._note_sources({subject for subject, _, _ in saying}, commit)
+
+    def find(self, commits: Iterable[Commit]) -> Iterator[Trace]:
+        """Yield all that is to go: the second reading."""
+        for commit in filter(lambda commit: self._may_say(commit) or self._may_name(commit), commits):
+            said = self._saying(commit)
+            found = dict.fromkeys(said, SAYS)
+            for triple in sorted(commit.triples - found.keys()):
+                if _is_own(triple, commit):
+                    continue
+                if self._is_named(triple[0]) or self._is_named(triple[2]):
+                    found[triple] = NAME
+                    self._touched.setdefault(triple[0], set()).add(triple[1])
+            answered = {s for s, p, o in commit.triples if p == _ANSWERED and o in self._touched}
+            for triple in sorted(commit.triples - found.keys()):
+                if triple[1] in BLOBS:
+                    if (why := self._why_of_blob(triple[2])) is not None:
+                        found[triple] = why
+                elif self._is_computed(triple, answered):
+                    found[triple] = DIGEST
+            yield from (Trace(commit.id, triple, why, said.get(triple, "")) for triple, why in found.items())
+
+    def _may_say(self, commit: Commit) -> bool:
+        """Return whether a commit is worth a closer look."""
+        document = commit.data.decode()
+        if any(plain_value(node) in document for node, _ in self._wanted.said):
+            return True
+        return self._wanted.may_stand_in(document)
+
+    def _may_name(self, commit: Commit) -> bool:
+        document = commit.data.decode()
+        if self._files and any(local_name(name) in document for name in BLOBS):
+            return True
+        names = map(plain_value, chain(self._named, self._touched, self._entries))
+        return any(name in document for name in chain(names, self._prints))
+
+    def _saying(self, commit: Commit) -> dict[Triple, str]:
+        """Return the triples that say one of the texts, each with the form in which it does."""
+        form, found = self._wanted.form, dict[Triple, str]()
+        for s, p, o in sorted(commit.triples):
+            if _is_own((s, p, o), commit) or p in DIGESTS:
+                continue
+            shown = next((literal(each.path) for each in anchors_of([o])), o) if p in BLOBS else o
+            named = AS_IT_IS if (s, p) in self._wanted.said else form(shown, s) or form(s, s) or form(p, s)
+            if named is not None:
+                found[s, p, o] = named
+        return found
+
+    def _note(self, triple: Triple, commit: Commit) -> None:
+        subject, predicate, value = triple
+        if subject.startswith(_EVIDENCE) and predicate == LABEL:
+            self._named.add(subject)
+        self._named |= {term for term in (subject, value) if is_iri(term) and self._wanted.shows(term, term)}
+        nodes = {term for said in commit.triples for term in said if term.startswith(_GENID)}
+        self._prints |= {node.removeprefix(_GENID).split("-")[0] for node in nodes}
+        item = iri(subject[1:-1].split("/alternatives/")[0])
+        judged = {s for s, p, _ in commit.triples if p in (_KEY, _REQUEST)}
+        for owner in [item] if item in judged or item.startswith(_EVIDENCE) else judged or [item]:
+            self._touched.setdefault(owner, set()).add(predicate if item == subject == owner else TYPE)
+
+    def _note_sources(self, saying: set[Term], commit: Commit) -> None:
+        """Note the digests of entries, and the files, that the memories of a commit which say a text came from."""
+        items = {iri(node[1:-1].split("/alternatives/")[0]) for node in saying if is_iri(node)}
+        items |= {s for s, _, o in commit.triples if o in saying and o.startswith(_EVIDENCE)}
+        for subject, predicate, value in commit.triples:
+            if subject in items and predicate == SOURCE_DIGEST:
+                self._entries.add(value)
+            elif subject in items and predicate in BLOBS:
+                anchors = anchors_of([value])
+                self._files.update(each.path for each in anchors)
+                self._sources.update(anchors if predicate == SOURCE_BLOB else ())
+
+    def _is_named(self, term: Term) -> bool:
+        if term.startswith(_GENID):
+            return term.removeprefix(_GENID).split("-")[0] in self._prints
+        return term in self._named
+
+    def _why_of_blob(self, value: Term) -> str | None:
+        """Return why the blob id in an anchor goes: that version held a text, or nobody can tell; None where it stays.
+
+        A memory may say in other words than the file it came from, without its markup: there a word of the text counts.
+        """
+        sources = {each.path for each in self._sources}
+        for each in anchors_of([value]):
+            content = self._versions.get(each)
+            if each.blob == NO_BLOB or each.path not in self._files:
+                continue
+            if each in self._sources:
+                return DIGEST
+            if content is None:
+                return UNKNOWN
+            if content.shows or (content.has_word and each.path in sources):
+                return DIGEST
+        return None
+
+    def _is_computed(self, triple: Triple, answered: set[Term]) -> bool:
+        """Return whether a triple keeps a digest, or an answer, that was made from what one of the memories says."""
+        subject, predicate, value = triple
+        if predicate == SOURCE_DIGEST:
+            return value in self._entries
+        if predicate in (_REQUEST, _RECEIPT):
+            return subject in self._touched or subject in answered
+        if predicate != _KEY or subject not in self._touched:
+            return False
+        gone: set[str] = set()
+        for said in self._touched[subject] - {_RECEIPT}:
+            gone |= {"identical", *_KEYS_OF.get(said, _OTHER_KEYS)}
+        return parse_literal(value).text.partition(":")[0] in gone
+
+
+def _is_own(triple: Triple, commit: Commit) -> bool:
+    """Return whether the commit's own description says *triple*, which stays."""
+    return triple[0] == iri(commit.iri) and (triple[1] in DESCRIPTION or triple[1] == TYPE)
+
+
+def without_blob(anchor: Term) -> Term:
+    """Return an anchor, as a memory keeps it, with the path of its file alone: its blob id is `NO_BLOB`."""
+    return next((literal(str(Anchor(each.path, NO_BLOB))) for each in anchors_of([anchor])), anchor)

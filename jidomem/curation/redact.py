@@ -1,0 +1,434 @@
+"""What the keeper of a journal does that nobody else may: take a secret out of it, and set damage aside."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+
+from jidomem.base.clock import Sources
+from jidomem.check.journal_integrity import agent_iri, exposures, order
+from jidomem.curation.find_text import (
+    BLOBS,
+    DIGEST,
+    DIGESTS,
+    LONG,
+    SAYS,
+    SOURCE_BLOB,
+    SOURCE_DIGEST,
+    UNKNOWN,
+    WORDS,
+    Content,
+    Occurrences,
+    Spelling,
+    Trace,
+    Wanted,
+    form_of,
+    source_leftovers,
+    variants,
+    without_blob,
+)
+from jidomem.errors import InvalidRequest, NotFound
+from jidomem.index.follower import IndexFollower
+from jidomem.journal.commit import COMMIT, Commit
+from jidomem.journal.journal import NAMES, Stream, VersionMismatch
+from jidomem.journal.rewrite import leaves
+from jidomem.rdf.terms import Term, Triple, iri, is_iri, literal, parse_literal, plain_value
+from jidomem.rdf.vocab import BASE, LABEL, XSD, conv, jido
+from jidomem.records.intent import NO_BLOB, Anchor, Version, anchors_of
+from jidomem.records.policy import Policy
+from jidomem.repository.freshness import contents
+from jidomem.repository.worktree import Worktree
+from jidomem.schema.ontology import Schema
+from jidomem.write import canonical
+from jidomem.write.snapshot import WriteSnapshot
+from jidomem.write.triples import TEXTS
+from jidomem.write.writer import MemoryWriter
+
+#: What a memory says in words of its own: what is redacted where no property is named.
+_FREE = (*(jido(TEXTS[name]) for name in ("summary", "detailed_explanation", "rationale", "reason")), jido("value"))
+#: The same of an entry, and of the parts of a turn.
+_SAID = (jido("entryText"), *map(conv, ("promptText", "answerText", "invocationParameters", "resultData")))
+#: What leads from a turn to its parts, whose words are its own.
+_PARTS = tuple(map(conv, ("hasPrompt", "hasAnswer", "involvesToolInvocation", "hasResult")))
+#: What holds a memory together is no secret, and stays.
+_STAYS = frozenset(
+    map(jido, ("recordedAt", "recordedIn", "hasAssertionStatus", "supersedes", "supersededBy", "invalidates",
+               "invalidatedBy", "appliesToProject", "hasTimestamp", "hasConfidence"))
+)  # fmt: skip
+_LINKS = tuple(
+    map(jido, ("supersedes", "supersededBy", "invalidates", "invalidatedBy", "revives", "coexistsWith",
+               "conflictsWith", "derivedFrom", "hasAlternative", "answeredWith"))
+)  # fmt: skip
+_POLICY = jido("PolicyChange")
+#: The shortest text that is looked for: fewer signs stand everywhere.
+SHORTEST = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a redaction takes out: each trace with its stream, and the texts they are traces of.
+
+    `held` counts the entries of the working state that show a text, by their kind; `emptied` are the active memories
+    that say nothing in words any more without them.
+    """
+
+    project: str
+    wanted: Wanted
+    traces: tuple[tuple[Stream, Trace], ...]
+    held: Mapping[str, int] = field(default_factory=dict)
+    emptied: tuple[str, ...] = ()
+
+    @property
+    def forms(self) -> Mapping[str, int]:
+        """Return how many statements show a text, by the form in which they do."""
+        return Counter(trace.form for _, trace in self.traces if trace.why == SAYS)
+
+
+class JournalMaintenance:
+    """The keeper of the journal that *tail* follows, for those whom *writer* knows as curators.
+
+    *forget* throws away what is kept of the journal beside the index, *unlog* what the read log of a project has about
+    names that a function says yes to; *held* counts what the working state of a project has of such names. *tree* is
+    the repository in which the files lie that memories have the blob ids of.
+    """
+
+    def __init__(
+        self,
+        tail: IndexFollower,
+        schema: Schema,
+        policy: Policy,
+        sources: Sources,
+        writer: MemoryWriter,
+        forget: Callable[[], object],
+        unlog: Callable[[str, Callable[[str], bool]], object],
+        held: Callable[[str, Callable[[str], bool]], Mapping[str, int]] = lambda project, shows: {},
+        tree: Worktree | None = None,
+    ) -> None:
+        self._tail = tail
+        self._schema = schema
+        self._policy = policy
+        self._sources = sources
+        self._writer = writer
+        self._forget = forget
+        self._unlog = unlog
+        self._held = held
+        self._tree = tree
+
+    def plan(
+        self, project: str, item: str | None, *, properties: Sequence[str] = (), texts: Sequence[str] = ()
+    ) -> Plan:
+        """Return what is to go: all that shows a text, or would let a guess at it be confirmed.
+
+        The texts are *texts*; else the values of *properties* (IRIs) of *item*; else what *item* says in words of its
+        own. Raises NotFound where there is nothing of the kind, InvalidRequest for what cannot be redacted.
+        """
+        self._level(project)
+        wanted = self._given(project, item, texts) if texts else self._of_item(project, item, properties)
+        traces = self._traces(project, wanted)
+        held = self._held(project, _shown_by(wanted)) if wanted.texts else {}
+        if not held and not any(trace.why == SAYS for _, trace in traces):
+            raise NotFound(
+                f"nothing in the journal of {project} says that",
+                hint="what an interrupted redaction left is taken out with: jidomem redact --again --reason TEXT",
+            )
+        return Plan(project, wanted, tuple(traces), held, tuple(self._emptied(project, traces)))
+
+    def _emptied(self, project: str, traces: Iterable[tuple[Stream, Trace]]) -> list[str]:
+        """Return the active memories, sorted, of which *traces* are all that they say in words of their own."""
+        view, gone = self._view(project), {trace.triple for _, trace in traces}
+        saying = {subject for subject, predicate, _ in gone if predicate in _FREE}
+        return [
+            plain_value(item)
+            for item in sorted(saying)
+            if jido("Asserted") in view.objects(item, jido("hasAssertionStatus"))
+            and not any(view.objects(item, jido(name)) for name in ("supersededBy", "invalidatedBy"))
+            and not any((item, name, value) not in gone for name in _FREE for value in view.objects(item, name))
+        ]
+
+    def _traces(self, project: str, wanted: Wanted) -> list[tuple[Stream, Trace]]:
+        """Return what the journal of a project holds of the texts now."""
+        found, journal = Occurrences(wanted, *self._held_in_files(project, wanted)), self._tail.journal
+        streams = self._streams(project)
+        for stream in streams:
+            found.look(journal.read(stream))
+        return [(stream, trace) for stream in streams for trace in found.find(journal.read(stream))]
+
+    def _held_in_files(self, project: str, wanted: Wanted) -> tuple[list[str], dict[Anchor, Content]]:
+        """Return the files that hold one of the texts now, and the content of each version of a file that can be had.
+
+        Both of the files that memories of a project have the blob ids of.
+        """
+        if self._tree is None or not wanted.texts:
+            return [], {}
+        graph, base = Stream(project).graph, self._tree.base.resolve()
+        terms = (value for name in BLOBS for _, _, value in self._tail.index.triples(graph, None, name))
+        anchors = {anchor for anchor in anchors_of(terms) if anchor.blob != NO_BLOB}
+        holding = source_leftovers(base, {anchor.path for anchor in anchors}, wanted.texts)
+        given = [Spelling(text, as_word=True) for text in sorted(wanted.texts) if text.strip()]
+        return (
+            [found.path.relative_to(base).as_posix() for found in holding],
+            {anchor: _content(data, given) for anchor, data in contents(self._tree, anchors)},
+        )
+
+    def redact(self, plan: Plan, *, agent: str, reason: str) -> list[Commit]:
+        """Take out what *plan* names, and return the commits that record it; every snapshot and list is made anew.
+
+        The record names commits, memories, properties, leaves, *agent* and *reason*, not what was taken out. Raises
+        PolicyDenied unless *agent* is a curator (an administrator, for what the policy says) or the project has none,
+        InvalidRequest where *reason* or *agent* says what is taken out, and what an append raises.
+        """
+        view = self._view(plan.project)
+        of_policy = any(_POLICY in view.types(trace.triple[0]) for _, trace in plan.traces)
+        self._writer.check_keeper(plan.project, agent, "redact", of_policy=of_policy)
+        for given, name in ((literal(reason), "the reason"), (literal(agent), "the agent's name"),
+                            (agent_iri(agent), "the agent's name")):  # fmt: skip
+            if plan.wanted.shows(given, iri(COMMIT)):
+                raise InvalidRequest(f"{name} says what is to be redacted", hint="say why without saying it")
+        self._unlog_texts(plan.project, plan.wanted)
+        made, traces = list[Commit](), [*plan.traces]
+        while traces:  # again where somebody said it meanwhile
+            for stream, entries in groupby(traces, key=lambda entry: entry[0]):
+                found = [trace for _, trace in entries]
+                about, places = _subjects(found, plan.wanted), _places(found)
+                made.append(self._erase(stream, self._leaves(stream, found), about, places, agent=agent, reason=reason))
+            traces = self._traces(plan.project, plan.wanted)
+        self._start_anew()
+        return made
+
+    def redact_again(self, project: str, *, agent: str, reason: str) -> list[Commit]:
+        """Take out what was redacted before and is there all the same: it came back, or a redaction was cut short.
+
+        Texts that came back, longer than a few signs, go from what agents hold, too. Returns the commits that record
+        it, none where nothing was left to do. Raises PolicyDenied as `redact`, which asked who may redact the policy
+        when it was done first.
+        """
+        self._writer.check_keeper(project, agent, "redact")
+        found = {stream: exposures(self._tail.journal, stream) for stream in self._streams(project)}
+        shown = [triple for each in found.values() for exposure in each for triple in exposure.triples]
+        self._unlog_texts(project, Wanted(frozenset(_words(shown))))
+        made = []
+        for stream, exposed in found.items():
+            gone: dict[str, frozenset[str]] = defaultdict(frozenset)
+            for exposure in exposed:
+                gone[exposure.commit] |= exposure.leaves
+            if gone:
+                made.append(self._erase(stream, gone, (), agent=agent, reason=reason))
+        if made:
+            self._start_anew()
+        return made
+
+    def set_aside(self, stream: Stream, which: str, *, agent: str, reason: str) -> str:
+        """Set the damage *which* (the id of a commit, or a file) of a stream aside, and return the file's name.
+
+        From then on nobody waits for it: writing goes on. Commits beyond the horizon are set aside together. The commit
+        that records it names file, *agent* and *reason*.
+        Raises PolicyDenied unless *agent* is a curator, or the project has none.
+        """
+        self._writer.check_keeper(stream.project, agent, "set damage aside")
+
+        def record(version: Version, name: str) -> Commit:
+            said = [(jido("setsAside"), literal(name))]
+            return self._order(stream, version, said, agent=agent, reason=reason)
+
+        name = self._tail.journal.set_aside(stream, which, record, self._sources.now())
+        self._tail.catch_up(stream)
+        return name
+
+    def _erase(
+        self,
+        stream: Stream,
+        gone: Mapping[str, frozenset[str]],
+        about: Iterable[tuple[Term, Term]],
+        places: Iterable[Triple] = (),
+        *,
+        agent: str,
+        reason: str,
+    ) -> Commit:
+        """Take leaves out of the files of a stream and append the record of it, with the *places* that stay known."""
+        about = list(about)
+        said = [(jido("redacts"), iri(COMMIT + identity)) for identity in gone]
+        said += [(jido("redactedLeaf"), literal(leaf)) for leaf in sorted(frozenset().union(*gone.values()))]
+        said += [(jido("redactedItem"), item) for item in sorted({item for item, _ in about})]
+        said += [(jido("redactedProperty"), name) for name in sorted({name for _, name in about})]
+        while True:
+            with self._tail.journal.redacting(stream, gone) as version:
+                commit = self._order(stream, version, said, places, agent=agent, reason=reason)
+                if not isinstance(self._tail.journal.append(stream, version, commit), VersionMismatch):
+                    return commit  # else another machine wrote meanwhile
+
+    def _order(
+        self,
+        stream: Stream,
+        version: Version,
+        said: Iterable[tuple[Term, Term]],
+        beside: Iterable[Triple] = (),
+        *,
+        agent: str,
+        reason: str,
+    ) -> Commit:
+        return order(
+            stream,
+            version,
+            said,
+            beside,
+            agent=agent,
+            reason=reason,
+            view=self._view(stream.project),
+            policy=self._policy,
+            sources=self._sources,
+            ontology_version=self._schema.version,
+        )
+
+    def _unlog_texts(self, project: str, wanted: Wanted) -> None:
+        """Take the texts out of what is kept of the project in the working state."""
+        if wanted.texts:
+            self._unlog(project, _shown_by(wanted))
+
+    def _start_anew(self) -> None:
+        """Build the index anew, and throw away all else that was made of the journal."""
+        self._tail.rebuild()
+        self._forget()
+
+    def _leaves(self, stream: Stream, traces: Iterable[Trace]) -> dict[str, frozenset[str]]:
+        """Return the leaves of *traces* by the id of their commit."""
+        wanted = defaultdict(set)
+        for trace in traces:
+            wanted[trace.commit].add(trace.triple)
+        found = {}
+        for commit in self._tail.journal.read(stream):
+            if commit.id in wanted:
+                of = leaves(commit)
+                found[commit.id] = frozenset(of[triple] for triple in wanted[commit.id])
+        return found
+
+    def _given(self, project: str, item: str | None, texts: Sequence[str]) -> Wanted:
+        for text in texts:
+            if len(text.strip()) < SHORTEST:
+                raise InvalidRequest(
+                    f"a text of {len(text.strip())} signs stands everywhere",
+                    hint="name the memory and its property: jidomem redact IRI --property rationale --reason TEXT",
+                )
+        linked = self._linked(project, iri(item)) if item else frozenset()
+        return Wanted(frozenset(texts), linked=linked, anywhere=True)
+
+    def _of_item(self, project: str, item: str | None, properties: Sequence[str]) -> Wanted:
+        """Return the texts that properties of *item* say."""
+        if item is None:
+            raise InvalidRequest(
+                "say what is to go", hint="name a memory, or give --text TEXT (- reads standard input)"
+            )
+        view, node = self._view(project, "memory", "history"), iri(item)
+        if not view.about(node):
+            raise NotFound(f"{item} is no memory of {project}", hint="list them with: jidomem ask timeline")
+        chosen = [*map(iri, properties)]
+        for name in chosen:
+            if name in _STAYS:
+                raise InvalidRequest(
+                    f"{plain_value(name)} holds the memory together and stays", hint="name what it says"
+                )
+            if not view.objects(node, name):
+                said = sorted(
+                    {plain_value(predicate).replace(jido("")[1:-1], "") for _, predicate, _ in view.about(node)}
+                )
+                raise NotFound(f"{item} says nothing by {plain_value(name)}", hint=f"it says: {', '.join(said)}")
+        if not chosen and (spoken := _of_history(node, view)).said:
+            return spoken
+        values = [value for name in chosen or _FREE for value in view.objects(node, name)]
+        if not chosen:
+            values += view.objects(node, jido("derivedFrom")) + view.objects(node, jido("hasAlternative"))
+        texts = frozenset(text for value in values for text in _texts(value, view))
+        return Wanted(texts, said=frozenset((node, name) for name in chosen), linked=self._linked(project, node))
+
+    def _linked(self, project: str, node: Term) -> frozenset[Term]:
+        """Return *node* and all that is tied to it: what replaces it, what it replaces, its evidence, and so on."""
+        graph, found, todo = Stream(project).graph, {node}, [node]
+        while todo:
+            here = todo.pop()
+            about = (value for _, p, value in self._tail.index.triples(graph, here) if p in _LINKS and is_iri(value))
+            by = (subject for subject, p, _ in self._tail.index.triples(graph, None, None, here) if p in _LINKS)
+            new = {*about, *by} - found
+            found |= new
+            todo += new
+        return frozenset(found)
+
+    def _view(self, project: str, *streams: str) -> WriteSnapshot:
+        """Return a view of some streams of a project, of its memories unless named."""
+        graphs, index = [Stream(project, name).graph for name in streams or ("memory",)], self._tail.index
+        return WriteSnapshot(lambda s, p, o: [triple for graph in graphs for triple in index.triples(graph, s, p, o)])
+
+    def _streams(self, project: str) -> list[Stream]:
+        streams = (Stream(project, name) for name in NAMES)
+        return [stream for stream in streams if self._tail.journal.exists(stream)]
+
+    def _level(self, project: str) -> None:
+        for stream in self._streams(project):
+            self._tail.catch_up(stream)
+
+
+def _of_history(node: Term, view: WriteSnapshot) -> Wanted:
+    """Return what an entry or a turn says: all of it there, and where it is long enough wherever else it stands."""
+    said = {(part, name): view.objects(part, name) for part in _whole(node, view) for name in _SAID}
+    texts = frozenset(plain_value(value) for values in said.values() for value in values)
+    long = frozenset(text for text in texts if len(text) >= LONG)
+    return Wanted(long, said=frozenset(key for key, values in said.items() if values), linked=frozenset((node,)))
+
+
+def _whole(node: Term, view: WriteSnapshot) -> list[Term]:
+    """Return *node* with its parts, and theirs."""
+    return [node, *(each for link in _PARTS for part in view.objects(node, link) for each in _whole(part, view))]
+
+
+def _texts(value: Term, view: WriteSnapshot) -> Iterator[str]:
+    """Yield the text of a value: its own, or that of the evidence or alternative it names."""
+    if is_iri(value):
+        labels = [*view.objects(value, LABEL), *view.objects(value, jido("summary"))]
+        minted = "/alternatives/" in value or value.startswith(f"<{BASE}evidence/")
+        yield from (parse_literal(label).text for label in labels if minted)
+    elif parse_literal(value).datatype in (XSD + "string", XSD + "anyURI"):
+        yield parse_literal(value).text
+
+
+def _words(triples: Iterable[Triple]) -> Iterator[str]:
+    """Yield the texts that *triples* say, but for digests."""
+    for _, predicate, value in triples:
+        if predicate not in (*DIGESTS, *BLOBS) and not is_iri(value) and parse_literal(value).datatype in WORDS:
+            yield parse_literal(value).text
+
+
+def _content(data: bytes, given: Sequence[Spelling]) -> Content:
+    """Return whether a version of a file shows one of the texts, and whether it has a word of one."""
+    text = data.decode("utf-8", "replace")
+    has_word = any(each.may_stand_in([*variants(text)]) for each in given)
+    return Content(form_of(text, given) is not None, has_word)
+
+
+def _shown_by(wanted: Wanted) -> Callable[[str], bool]:
+    """Return whether a name, or a text, shows one of the texts."""
+    return lambda name: wanted.shows(_term(name), iri(COMMIT))
+
+
+def _term(name: str) -> Term:
+    """Return the name of something, an IRI or a plain one, as a term."""
+    return iri(name) if canonical.is_absolute(name) else literal(name)
+
+
+def _subjects(traces: Iterable[Trace], wanted: Wanted) -> list[tuple[Term, Term]]:
+    """Return what lost a statement, and by which property, where neither name gives anything away.
+
+    A memory that lost no more than what can be computed from it is not among them, unless its source is known by that.
+    """
+    pairs = {trace.triple[:2] for trace in traces if trace.why == SAYS or trace.triple[1] == SOURCE_DIGEST}
+    return sorted(pair for pair in pairs if not (leaks(pair[0]) or any(wanted.shows(n, n) for n in pair)))
+
+
+def _places(traces: Iterable[Trace]) -> list[Triple]:
+    """Return where the memories were imported from that lost the blob id of the file."""
+    gone = {trace.triple for trace in traces if trace.why in (DIGEST, UNKNOWN) and trace.triple[1] == SOURCE_BLOB}
+    return sorted((subject, predicate, without_blob(anchor)) for subject, predicate, anchor in gone)
+
+
+def leaks(node: Term) -> bool:
+    """Return whether the name of a node is a digest of what is said of it."""
+    return node.startswith((f"<{BASE}evidence/", f"<{BASE}.well-known/"))

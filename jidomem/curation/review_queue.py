@@ -1,0 +1,606 @@
+"""What is to be looked at again, found by its dates alone: `stale` of the playbook tells all of it.
+
+What the queue of a curator is made from, looked up of all that waits once, and then of what is new alone.
+
+What waits for a curator, the most pressing first, and the rules by which some of it is settled without one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, cast
+from weakref import WeakKeyDictionary
+
+from jidomem.base.clock import parse_moment
+from jidomem.errors import JidomemError
+from jidomem.index import OxigraphIndex
+from jidomem.index.disagreements import STALE, VALUE, IndexQueries, NodeCache
+from jidomem.rdf.terms import Term, iri, is_iri, literal, plain_value
+from jidomem.rdf.vocab import BASE, CLASS_OF_TYPE, REDACTED, graph_iri, jido, type_of
+from jidomem.read.lists import Cursor, PagePosition, page_size
+from jidomem.read.reader import MemoryReader
+from jidomem.records import active
+from jidomem.records.intent import Receipt, anchors_of
+from jidomem.records.named_query import FOREVER, to_term
+from jidomem.records.policy import AccessPolicy, Change
+from jidomem.write import conflict
+from jidomem.write.canonical import family
+from jidomem.write.corrections import ACTIONS, Settlement
+from jidomem.write.snapshot import WriteSnapshot
+from jidomem.write.writer import MemoryWriter
+
+#: What `stale` asks of each.
+QUESTIONS = {
+    "expired": "Does it still hold? It was to be looked at again by then.",
+    "no_longer_valid": "What holds now? It said that it would hold until then.",
+    "no_review_date": "When is it looked at again? It is assumed, and nobody set a date.",
+}
+_PREFIXES = "PREFIX jido: <https://jido.ai/ontology#>\nPREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>\n"
+_ASSUMED = f"{_PREFIXES} SELECT DISTINCT ?kind WHERE {{ ?kind rdfs:subClassOf* jido:Assumption }} ORDER BY ?kind"
+#: One graph is named, that of all that is asserted: looking for each pattern in each graph takes four times as long.
+#: What is known of an item is looked up, as a join would go through all there are.
+_DUE = (
+    """
+SELECT DISTINCT %(columns)s WHERE { GRAPH <%(graph)s> { %(items)s
+  {
+    ?item jido:expiresOn ?due BIND("expired" AS ?reason)
+  } UNION {
+    ?item jido:validUntil ?due BIND("no_longer_valid" AS ?reason)
+  } UNION {
+    VALUES ?kind { %(assumed)s } ?item a ?kind BIND("no_review_date" AS ?reason)
+    FILTER NOT EXISTS { ?item jido:expiresOn|jido:validUntil ?date }
+  }
+  OPTIONAL { ?item jido:recordedAt ?recorded }
+  FILTER(?recorded <= %(as_of)s)
+  FILTER EXISTS { ?item jido:appliesToProject <%(project)s> }
+  FILTER NOT EXISTS { ?item jido:hasAssertionStatus jido:Proposed }
+"""
+    + active.accepted()
+    + """
+  FILTER NOT EXISTS {
+    ?item jido:supersededBy|jido:invalidatedBy ?end
+    FILTER EXISTS { ?end jido:hasAssertionStatus jido:Asserted }
+    FILTER EXISTS { ?end jido:recordedAt ?endAt FILTER(?endAt <= %(as_of)s) }
+  } %(when)s
+} }"""
+)
+_BY = """
+  FILTER(!BOUND(?due) || ?due <= %(at)s)
+  FILTER NOT EXISTS { ?item jido:validFrom ?from FILTER(?from > %(at)s) }"""
+_FROM, _COLUMNS = "OPTIONAL { ?item jido:validFrom ?valid_from }", "?item ?reason ?due ?recorded"
+#: Items named in one query, whose length is limited.
+_AT_ONCE = 200
+
+
+def due(reader: MemoryReader, project: str, at: object) -> list[dict[str, Any]]:
+    """Return item, reason, due and recorded of each that is to be looked at again at the moment *at*, in no order."""
+    return reader.select(project, _PREFIXES + _text(reader, project, _COLUMNS, at, FOREVER))
+
+
+def dated(reader: MemoryReader, project: str, items: Collection[str] | None) -> list[dict[str, Any]]:
+    """Return what `due` does at whatever moment, and valid_from, of *items* alone where they are given."""
+    terms = [""] if items is None else [*map(iri, items)]
+    rows: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for start in range(0, len(terms), _AT_ONCE):
+        named = "" if items is None else f"VALUES ?item {{ {' '.join(terms[start : start + _AT_ONCE])} }}"
+        text = _text(reader, project, f"{_COLUMNS} ?valid_from", None, FOREVER, named)
+        for row in reader.select(project, _PREFIXES + text):
+            one = rows.setdefault((row["item"], row["reason"], row["due"], row["recorded"]), row)
+            if isinstance(row["valid_from"], datetime) and row["valid_from"] > (one["valid_from"] or row["valid_from"]):
+                one["valid_from"] = row["valid_from"]
+    return [*rows.values()]
+
+
+def is_due(row: Mapping[str, Any], at: datetime) -> bool:
+    """Return whether a row of `dated` is to be looked at again at the moment *at*."""
+    date, start = row["due"], row["valid_from"]
+    has_come = date is None or (isinstance(date, datetime) and date <= at)
+    return has_come and not (isinstance(start, datetime) and start > at)
+
+
+def count(reader: MemoryReader, project: str, at: object, *, most: int, as_of: object = None) -> int:
+    """Return how many are to be looked at again, as far as *most*, and as was known at *as_of*."""
+    found = _text(reader, project, "?item", at, FOREVER if as_of is None else as_of)
+    (row,) = reader.select(project, f"{_PREFIXES} SELECT (COUNT(*) AS ?n) WHERE {{ {{ {found} LIMIT {most:d} }} }}")
+    return int(row["n"])
+
+
+def _text(reader: MemoryReader, project: str, columns: str, at: object | None, as_of: object, items: str = "") -> str:
+    """Return the question, as of the moment *at*, or with the date from which on each holds where that is None."""
+    assumed = " ".join(iri(row["kind"]) for row in reader.select(project, _ASSUMED))
+    return _DUE % {
+        "columns": columns,
+        "items": items,
+        "when": _FROM if at is None else _BY % {"at": to_term(at, "dateTime", "valid_at")},
+        "graph": graph_iri(project),
+        "project": f"{BASE}projects/{project}",
+        "assumed": assumed,
+        "as_of": to_term(as_of, "dateTime", "as_of"),
+    }
+
+
+#: Items of so many bytes are named in one query, whose length is limited.
+_NAMED = 30_000
+#: By which an item leans on another one.
+_LEANS = tuple(map(jido, ("derivedFrom", "dependsOn", "blockedBy", "about", "supersedes", "invalidates")))
+_ABOUT = """
+PREFIX jido: <https://jido.ai/ontology#>
+PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>
+SELECT ?item ?class ?recorded ?agent ?because ?key ?quarantined ?summary ?source ?blob ?line ?old WHERE { GRAPH <%s> {
+  VALUES ?item { %s }
+  ?item a ?class ; jido:recordedAt ?recorded ; jido:assertedBy ?agent .
+  OPTIONAL { ?item jido:proposedBecause ?because }
+  OPTIONAL { ?item jido:quarantined ?quarantined }
+  OPTIONAL { ?item jido:conflictKey ?key }
+  OPTIONAL { ?item jido:summary ?summary }
+  OPTIONAL { ?item jido:derivedFrom ?evidence . ?evidence rdfs:label ?source }
+  OPTIONAL { ?item jido:sourceBlob ?blob OPTIONAL { ?item jido:sourceLine ?line } }
+  OPTIONAL { ?item jido:supersedes ?old }
+} } ORDER BY ?item ?agent ?key ?source ?blob ?line ?old
+"""
+_LEANING = """
+PREFIX jido: <https://jido.ai/ontology#>
+SELECT ?item (COUNT(DISTINCT ?leans) AS ?count) WHERE { GRAPH <%s> { VALUES ?item { %s }
+  ?leans jido:derivedFrom|jido:dependsOn|jido:blockedBy|jido:about|jido:supersedes|jido:invalidates ?item .
+  FILTER NOT EXISTS { ?leans jido:supersededBy|jido:invalidatedBy ?end }
+} } GROUP BY ?item ORDER BY ?item
+"""
+
+
+class _Found:
+    """What was found in one project: what each item is, how many lean on it, what it says in force, its dates."""
+
+    def __init__(self, graph: str) -> None:
+        self.known: NodeCache[dict[str, Any]] = NodeCache(graph)
+        self.leaning: NodeCache[int] = NodeCache(graph)
+        self.in_force: NodeCache[str] = NodeCache(graph)
+        self.dates: NodeCache[list[dict[str, Any]]] = NodeCache(graph)
+
+    def all(self) -> tuple[NodeCache[Any], ...]:
+        return self.known, self.leaning, self.in_force, self.dates
+
+
+#: What was found in the projects of each index that is open.
+_FOUND: WeakKeyDictionary[OxigraphIndex, dict[str, _Found]] = WeakKeyDictionary()
+
+
+def kept(reader: MemoryReader, project: str) -> ReviewCache:
+    """Return what is known of what waits in *project*, level with what *reader* reads."""
+    of_index = _FOUND.setdefault(reader.index, {})
+    if project not in of_index:
+        found = of_index.setdefault(project, _Found(graph_iri(project)))
+        reader.index.observers.extend(found.all())
+    return ReviewCache(reader, project, of_index[project])
+
+
+class ReviewCache:
+    """What is known of what waits; what was not looked up yet is, and what may be another by now."""
+
+    def __init__(self, reader: MemoryReader, project: str, found: _Found) -> None:
+        self._reader, self._project, self._found = reader, project, found
+        self._graph, self._index = graph_iri(project), reader.index
+
+    def known(self, items: Collection[str]) -> dict[str, dict[str, Any]]:
+        """Return of each of *items* its type, since when it is known, who says it, and its keys."""
+        return self._found.known.of(items, _themselves, lambda some: self._looked_up(some or ()))
+
+    def leaning(self, items: Collection[str]) -> dict[str, int]:
+        """Return how many memories that were not ended lean on each of *items* on which any does."""
+        return self._found.leaning.of(items, self._leant_on, self._counted)
+
+    def in_force(self, items: Collection[str]) -> dict[str, str]:
+        """Return what those of *items* say that are in force."""
+        return self._found.in_force.of(items, self._ended, self._said)
+
+    def due(self, now: datetime) -> list[dict[str, Any]]:
+        """Return what is to be looked at again *now*, each as `due` tells it."""
+        rows = self._found.dates.every(self._ended, self._dated)
+        return [row for each in rows for row in each if is_due(row, now)]
+
+    def _looked_up(self, items: Collection[str]) -> dict[str, dict[str, Any]]:
+        found: dict[str, dict[str, Any]] = {}
+        for row in asked(self._reader, self._project, _ABOUT, sorted(items)):
+            kind = type_of(row["class"])
+            entry = found.setdefault(row["item"], {
+                "type": kind, "since": row["recorded"], "agents": {}, "because": row["because"], "keys": {},
+                "quarantined": bool(row["quarantined"]), "identical": row["item"], "summary": row["summary"],
+                "sources": {}, "path": None, "line": None, "replaces": {},
+            })  # fmt: skip
+            entry["type"] = entry["type"] or kind
+            entry["agents"][row["agent"]] = None
+            if row["source"]:
+                entry["sources"][row["source"]] = None
+            if row["old"]:
+                entry["replaces"][row["old"]] = None
+            for anchor in anchors_of([literal(row["blob"])] if row["blob"] and entry["path"] is None else ()):
+                entry["path"], entry["line"] = anchor.path, row["line"]
+            if row["key"]:
+                entry["keys"][row["key"]] = None
+                if row["key"].startswith("identical:"):
+                    entry["identical"] = row["key"]
+        return found
+
+    def _counted(self, items: Collection[str] | None) -> Mapping[str, int]:
+        rows = asked(self._reader, self._project, _LEANING, sorted(items or ()))
+        return {row["item"]: row["count"] for row in rows}
+
+    def _said(self, items: Collection[str] | None) -> Mapping[str, str]:
+        memories = {item: self._reader.get_memory(self._project, item) for item in items or ()}
+        active = {item: said["properties"] for item, said in memories.items() if said["status"] == "active"}
+        return {item: next(iter(said.get("summary", ())), REDACTED) for item, said in active.items()}
+
+    def _dated(self, items: Collection[str] | None) -> Mapping[str, list[dict[str, Any]]]:
+        found: dict[str, list[dict[str, Any]]] = {}
+        for row in dated(self._reader, self._project, items):
+            found.setdefault(row["item"], []).append(row)
+        return found
+
+    def _ended(self, nodes: set[Term]) -> list[str]:
+        """Return the nodes, and what they end."""
+        return _themselves(nodes | IndexQueries(self._index).ended([self._graph], nodes))
+
+    def _leant_on(self, nodes: set[Term]) -> Iterator[str]:
+        """Yield what nodes lean on: as many as do not, once they were ended."""
+        for node in nodes:
+            for _, predicate, other in self._index.triples(self._graph, node):
+                if predicate in _LEANS and is_iri(other):
+                    yield plain_value(other)
+
+
+def _themselves(nodes: set[Term]) -> list[str]:
+    return [plain_value(node) for node in nodes if is_iri(node)]
+
+
+def asked(reader: MemoryReader, project: str, text: str, items: Collection[str]) -> Iterator[dict[str, Any]]:
+    """Yield the rows of *text* about *items*, as many at a time as a query may name."""
+    named, size = list[str](), 0
+    for item in [*map(iri, items), ""]:
+        if named and (not item or size + len(item.encode()) > _NAMED):
+            yield from reader.select(project, text % (graph_iri(project), " ".join(named)))
+            named, size = [], 0
+        named.append(item)
+        size += len(item.encode()) + 1
+
+
+#: What waits this long moves up a tier.
+OVERDUE = 30
+_BINDING = ("decision", "convention")
+_OF_DUE = ("accept", "reject")
+_OF_OPPOSED = ("supersede", "keep-both", "reject")
+_OF_ONE = ("accept", "reject", "supersede")  # what both took the place of has one successor, what both gave one value
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """One thing to settle: tier 1 keeps agents from working, 2 waits to bind them, 3 waits, 4 is to be looked at.
+
+    `leaning` counts the memories that rest on it or wait for it; `actions` are the ways to settle it. `source` is the
+    evidence that it was given, and `place` of an imported entry its file and line. `replaces` are the memories that a
+    proposal takes the place of once it is accepted. `is_apart` says whether it and `other` already apply to different
+    files or scopes, so that both can be kept as they are. `type` is the kind of memory.
+    """
+
+    tier: int
+    kind: str
+    item: str
+    summary: str
+    other: str | None
+    other_summary: str | None
+    why: str
+    agents: tuple[str, ...]
+    since: datetime
+    days: int
+    leaning: int
+    actions: tuple[str, ...]
+    source: str | None = None
+    place: str | None = None
+    replaces: tuple[str, ...] = ()
+    is_apart: bool = False
+    type: str | None = None
+
+    @property
+    def file(self) -> str | None:
+        """Return the file that a proposal was imported from; None for anything else."""
+        return self.place.rpartition(":")[0] or self.place if self.place and self.kind == "proposal" else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain JSON values."""
+        lists = {name: [*getattr(self, name)] for name in ("agents", "actions", "replaces")}
+        return {**asdict(self), "since": self.since.isoformat(), **lists}
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """Some of what waits, the cursor that gives what comes after it, None after the last, and how many wait in all."""
+
+    waiting: list[Waiting]
+    cursor: str | None
+    total: int
+
+
+def queue(reader: MemoryReader, project: str, now: datetime) -> list[Waiting]:
+    """Return all that waits for a curator in *project*: by tier, then what most leans on, then the oldest.
+
+    Proposals imported from a file stay together, in the order of the file, in the tier of the most pressing of them:
+    after the others of that tier, the file imported last first. What has waited for a month is a tier higher, so that
+    nothing stays at the end for ever.
+    """
+    return queued(reader, project, now).waiting
+
+
+def queued(
+    reader: MemoryReader, project: str, now: datetime, *, limit: int | None = None, cursor: str | None = None
+) -> Queue:
+    """Return what `queue` does, up to *limit* of it, after what was given with the *cursor*.
+
+    Days are counted as when the first page was read; what was settled since is not in those that follow.
+    Raises InvalidRequest for a limit or a cursor that is none.
+    """
+    size, question = None if limit is None else page_size(limit), f"review by place {project}"
+    start = Cursor.parse(cursor, question) if cursor is not None else None
+    now = (parse_moment(plain_value(start.as_of)) or now) if start else now
+    at_hand = kept(reader, project)
+    graph = graph_iri(project)
+    view = WriteSnapshot(lambda s, p, o: reader.index.triples(graph, s, p, o))
+    said = [*_disagreements(reader, project, view), *_proposals(reader, project, at_hand, view)]
+    known = at_hand.known([*dict.fromkeys(_named(said))])
+    found = [row for row in said if row["item"] in known] + _due(at_hand, now)
+    leaning = at_hand.leaning([*dict.fromkeys(_named(found))])
+    groups = _groups(found, known, now)
+    ordered = sorted((_place(row, known, leaning, now, groups), number) for number, row in enumerate(found))
+    after = json.loads(start.place.key) if start else []
+    left = [(place, number) for place, number in ordered if place > after]
+    rows = [found[number] for _, number in left[:size]]
+    known |= at_hand.known([*dict.fromkeys(_named(rows))])  # what is due is known by its dates
+    waiting = [_waiting(row, known, leaning, now) for row in rows if row["item"] in known]
+    if len(left) == len(rows):
+        return Queue(waiting, None, len(found))
+    place = PagePosition(json.dumps(left[len(rows) - 1][0]))
+    return Queue(waiting, str(Cursor(to_term(now, "dateTime", "now"), len(rows), question, place)), len(found))
+
+
+def _named(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    for row in rows:
+        yield row["item"]
+        if row["other"]:
+            yield row["other"]
+
+
+def settle_by_rule(
+    writer: MemoryWriter,
+    reader: MemoryReader,
+    project: str,
+    rules: AccessPolicy,
+    now: datetime,
+    *,
+    dry_run: bool = False,
+) -> list[tuple[Waiting, Change, Receipt | JidomemError]]:
+    """Return what the confirmations of the policy settle, each with its rule and its receipt or refusal.
+
+    A rule never asserts what ends or disagrees with something in force, nor what rests on an untrusted source. What it
+    confirms is asserted by the memory writer, and the reason names the rule.
+    """
+    proposals = [one for one in queue(reader, project, now) if one.kind == "proposal"]
+    waiting, items = [one for one in proposals if one.other is None], [one.item for one in proposals]
+    known = kept(reader, project).known(items)
+    ends = {row["item"] for row in asked(reader, project, _ENDING, items)}
+    said_by = _said_by(known)
+    judge = writer.by_rule()
+    chosen: list[tuple[Waiting, Change]] = []
+    for one in waiting:
+        about = known[one.item]
+        if one.item in ends or about["quarantined"]:
+            continue
+        rule = next((rule for rule in rules.confirmations if _confirms(rule, one, about, said_by)), None)
+        if rule is not None:
+            chosen.append((one, rule))
+    settled: list[tuple[Waiting, Change, Receipt | JidomemError]] = []
+    done: set[str] = set()
+    while chosen:  # of identical proposals the first that is accepted settles the others
+        batch: dict[str, tuple[Waiting, Change]] = {}
+        for pair in chosen:
+            batch.setdefault(known[pair[0].item]["identical"], pair)
+        settlements = [
+            Settlement(one.item, "accept", reason=f"by rule: {rule} ({rule.node or 'the root'})")
+            for one, rule in batch.values()
+        ]
+        outcomes = judge.settle_many(project, settlements, dry_run=dry_run)
+        for (key, pair), outcome in zip(batch.items(), outcomes, strict=True):
+            settled.append((*pair, outcome))
+            done |= {key} if isinstance(outcome, Receipt) else set()
+        tried = {one.item for one, _ in batch.values()}
+        chosen = [(one, rule) for one, rule in chosen
+                  if one.item not in tried and known[one.item]["identical"] not in done]  # fmt: skip
+    return settled
+
+
+_ENDING = """
+PREFIX jido: <https://jido.ai/ontology#>
+SELECT DISTINCT ?item ?any WHERE { GRAPH <%s> { VALUES ?item { %s } ?item jido:supersedes|jido:invalidates ?any } }
+ORDER BY ?item ?any
+"""
+
+
+def newest(reader: MemoryReader, project: str, waiting: Sequence[Waiting]) -> list[Waiting]:
+    """Return those of *waiting* in whose place no other one of them would stand once it is accepted."""
+    items = [one.item for one in waiting]
+    replaced = {row["any"] for row in asked(reader, project, _ENDING, items) if row["any"] != row["item"]}
+    return [one for one in waiting if one.item not in replaced]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of a review: what to do with what waits, and why."""
+
+    number: int
+    action: str
+    waiting: Waiting
+    reason: str | None
+
+
+def apply(
+    writer: MemoryWriter, project: str, lines: Iterable[Line], *, dry_run: bool = False
+) -> list[tuple[Line, Receipt | JidomemError]]:
+    """Return each of *lines* with its receipt or its refusal: one commit of all that are not refused."""
+    lines = list(lines)
+    settlements = [
+        Settlement(
+            line.waiting.item,
+            line.action,
+            other=line.waiting.other if line.waiting.kind != "proposal" else None,
+            reason=line.reason,
+        )
+        for line in lines
+    ]
+    return [*zip(lines, writer.settle_many(project, settlements, dry_run=dry_run), strict=True)]
+
+
+def _disagreements(reader: MemoryReader, project: str, view: WriteSnapshot) -> list[dict[str, Any]]:
+    pairs: dict[tuple[str, str], dict[str, Any]] = {}
+    for row in reader.ask("conflicts", project=project):
+        pair = pairs.setdefault((row["a"], row["b"]), {
+            "kind": "conflict", "item": row["a"], "summary": row["a_summary"], "other": row["b"],
+            "other_summary": row["b_summary"], "why": row["kind"], "actions": ACTIONS,
+        })  # fmt: skip
+        if row["kind"] in (STALE, VALUE):
+            pair["actions"] = _OF_ONE
+        pair["is_apart"] = conflict.are_apart(iri(row["a"]), iri(row["b"]), view)
+    return [*pairs.values()]
+
+
+def _proposals(reader: MemoryReader, project: str, at_hand: ReviewCache, view: WriteSnapshot) -> list[dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = {}
+    rows = reader.ask("proposals", project=project)
+    rivals: dict[str, dict[str, None]] = {}
+    for row in rows:
+        rivals.setdefault(row["item"], {}).update({row["conflict"]: None} if row["conflict"] else {})
+    for item, known in rivals.items():
+        known.update(dict.fromkeys(map(plain_value, conflict.rivals(iri(item), view))))
+    in_force = at_hand.in_force([*dict.fromkeys(rival for some in rivals.values() for rival in some)])
+    for row in rows:
+        entry = found.setdefault(row["item"], {
+            "kind": "proposal", "item": row["item"], "summary": row["summary"], "other": None, "other_summary": None,
+            "why": "proposed", "actions": _OF_DUE,
+        })  # fmt: skip
+        rival = next((rival for rival in rivals[row["item"]] if rival in in_force), None)
+        if rival is not None:
+            entry |= {"other": rival, "other_summary": in_force[rival], "why": "disagrees with what is in force"}
+            entry |= {"actions": _OF_OPPOSED, "is_apart": conflict.are_apart(iri(row["item"]), iri(rival), view)}
+    alternatives = [item for item in found if item.rpartition("/alternatives/")[0] in found]
+    return [entry for item, entry in found.items() if item not in alternatives]
+
+
+def _due(at_hand: ReviewCache, now: datetime) -> list[dict[str, Any]]:
+    return [
+        {**row, "kind": row["reason"], "summary": None, "other": None, "other_summary": None,
+         "why": QUESTIONS[row["reason"]], "actions": _OF_DUE}
+        for row in at_hand.due(now)
+    ]  # fmt: skip
+
+
+def _since(row: Mapping[str, Any], known: Mapping[str, Any]) -> datetime:
+    """Return since when *row* waits."""
+    if "reason" in row:
+        return cast(datetime, row["due"] or row["recorded"])
+    since: datetime = known[row["item"]]["since"]
+    return max(since, known.get(row["other"], known[row["item"]])["since"]) if row["kind"] == "conflict" else since
+
+
+def _days(row: Mapping[str, Any], known: Mapping[str, Any], now: datetime) -> int:
+    return max((now - _since(row, known)).days, 0)
+
+
+def _tier(row: Mapping[str, Any], known: Mapping[str, Any], now: datetime) -> int:
+    if row["kind"] == "proposal":
+        binds = row["other"] is not None or family(known[row["item"]]["type"] or "") in _BINDING
+        tier = 2 if binds else 3
+    else:
+        tier = 1 if row["kind"] == "conflict" else 4
+    return max(tier - (_days(row, known, now) >= OVERDUE), 1)
+
+
+def _file(row: Mapping[str, Any], known: Mapping[str, Any]) -> str | None:
+    """Return the file that a proposal was imported from."""
+    return known[row["item"]]["path"] if row["kind"] == "proposal" else None
+
+
+def _groups(
+    rows: Iterable[Mapping[str, Any]], known: Mapping[str, Any], now: datetime
+) -> dict[str, tuple[int, datetime]]:
+    """Return for each file the tier of the most pressing proposal from it, and the moment of the newest."""
+    found: dict[str, tuple[int, datetime]] = {}
+    for row in rows:
+        if file := _file(row, known):
+            tier, since = _tier(row, known, now), _since(row, known)
+            before = found.get(file, (tier, since))
+            found[file] = min(tier, before[0]), max(since, before[1])
+    return found
+
+
+def _place(
+    row: Mapping[str, Any],
+    known: Mapping[str, Any],
+    leaning: Mapping[str, int],
+    now: datetime,
+    groups: Mapping[str, tuple[int, datetime]],
+) -> list[int | str]:
+    """Return the sort key of *row*: one of a file is placed by its file, of *groups*."""
+    names = [row["item"], row["other"] or "", row["kind"]]
+    if file := _file(row, known):
+        tier, newest = groups[file]
+        return [tier, 1, -_microseconds(newest), 0, file, known[row["item"]]["line"] or 0, *names]
+    return [_tier(row, known, now), 0, -_lean(row, leaning), _microseconds(_since(row, known)), "", 0, *names]
+
+
+def _microseconds(moment: datetime) -> int:
+    return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+
+
+def _lean(row: Mapping[str, Any], leaning: Mapping[str, int]) -> int:
+    return leaning.get(row["item"], 0) + leaning.get(row["other"] or "", 0)
+
+
+def _waiting(row: Mapping[str, Any], known: Mapping[str, Any], leaning: Mapping[str, int], now: datetime) -> Waiting:
+    about = known[row["item"]]
+    return Waiting(
+        tier=_tier(row, known, now),
+        kind=row["kind"],
+        item=row["item"],
+        summary=row["summary"] or about["summary"] or REDACTED,
+        other=row["other"],
+        other_summary=row["other_summary"],
+        why=about["because"] or row["why"] if row["why"] == "proposed" else row["why"],
+        agents=tuple(about["agents"]),
+        since=_since(row, known),
+        days=_days(row, known, now),
+        leaning=_lean(row, leaning),
+        actions=tuple(row["actions"]),
+        source="; ".join(about["sources"]) or None,
+        place=f"{about['path']}:{about['line']}" if about["line"] else about["path"],
+        replaces=tuple(about["replaces"]),
+        is_apart=bool(row.get("is_apart")),
+        type=about["type"],
+    )
+
+
+def _said_by(known: Mapping[str, Mapping[str, Any]]) -> dict[str, Counter[str]]:
+    """Return for each key of what is proposed the agents who say it."""
+    found: dict[str, Counter[str]] = {}
+    for about in known.values():
+        for key in about["keys"]:
+            found.setdefault(key, Counter()).update([*about["agents"]])
+    return found
+
+
+def _confirms(rule: Change, one: Waiting, about: Mapping[str, Any], said_by: Mapping[str, Counter[str]]) -> bool:
+    kind = about["type"] or ""
+    if kind not in CLASS_OF_TYPE or (rule.kind is not None and rule.kind not in (kind, family(kind))):
+        return False
+    if rule.confirms == "restated":
+        return len(said_by.get(about["identical"], ())) > 1
+    alone = all(key.startswith("identical:") or said_by[key].total() == 1 for key in about["keys"])
+    return alone and one.days >= (rule.days or 1)

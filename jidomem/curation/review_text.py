@@ -1,0 +1,159 @@
+"""What waits for a curator as the text of a review, a line each, and what such lines say to do."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
+
+from jidomem.curation.review_queue import Line, Waiting
+from jidomem.errors import InvalidRequest
+from jidomem.rdf.vocab import local_name
+from jidomem.read.history import Rewording
+from jidomem.read.memory_detail import short_id
+from jidomem.write.corrections import ACTIONS
+
+Pair = tuple[str, str | None]
+#: How many characters of a text a line has, and how many of them may stand around a changed sentence.
+_PLAIN, _BEFORE = 120, 10
+
+
+#: What an action does with two that disagree, of which the first is proposed, and of which both are in force.
+_OPPOSED: Mapping[str, str] = {
+    "supersede": "it takes the place of {other}",
+    "keep-both": "both hold, each where it says that it applies",
+    "reject": "{other} holds",
+}
+_PAIR: Mapping[str, str] = {
+    "accept": "{item} holds, {other} is withdrawn",
+    "reject": "{other} holds, {item} is withdrawn",
+    "supersede": "{item} is said again in the place of both",
+    "keep-both": "both hold, each where it says that it applies",
+}
+_ONE: Mapping[str, str] = {"accept": "it holds", "reject": "it is withdrawn"}
+
+
+def commands(one: Waiting, place: str = "") -> list[tuple[str, str]]:
+    """Return the commands that settle *one* as it stands, each with its effect; *place* has options for all."""
+    item, other = short_id(one.item), short_id(one.other) if one.other else ""
+    effects = _ONE if one.other is None else _OPPOSED if one.kind == "proposal" else _PAIR
+    against = f" --against {other}" if effects is _PAIR else ""
+    return [
+        (f"jidomem review{place} {action} {item}{against}", effects[action].format(item=item, other=other))
+        for action in one.actions
+        if action != "keep-both" or one.is_apart
+    ]
+
+
+def todo(waiting: Iterable[Waiting], reworded: Mapping[str, Sequence[Rewording]] = MappingProxyType({})) -> str:
+    """Return *waiting* as the text of a review: a line each, which begins with `skip`.
+
+    *reworded* has, by the IRI of a proposal, how it rewords what it is to replace.
+    """
+    lines = [_HOW]
+    for one in waiting:
+        who = ", ".join(map(local_name, one.agents))
+        lines.append(
+            f"# priority {one.tier}, {one.kind}: {_plain(one.why)}; by {who}, {one.days} days, {one.leaning} lean on it"
+        )
+        lines.append(f"#   {_plain(one.summary)}")
+        for each in reworded.get(one.item, ()):
+            lines += [f"#   {_plain(line)}" for line in each.shortened(_PLAIN - _BEFORE).lines()]
+        if one.place or one.source:
+            lines.append(f"#   source: {_plain('; '.join(filter(None, (one.place, one.source))))}")
+        if one.other:
+            lines.append(f"#   against {one.other}: {_plain(one.other_summary or '')}")
+        lines.append(f"#   {' | '.join((*one.actions, 'skip'))}")
+        lines.append(f"skip {one.item}{f' {one.other}' if one.other else ''}\n")
+    return "\n".join(lines)
+
+
+def without_settled(text: str, waiting: Iterable[Waiting], has_ended: Callable[[str], bool]) -> tuple[str, list[int]]:
+    """Return the text of a review less the lines on what somebody has settled since, and the numbers of these.
+
+    So a review that was interrupted goes on where it stopped, and two curators do not undo each other's. *has_ended*
+    says whether a memory, by its IRI, was replaced or withdrawn; where a line names one that was, and what it names
+    does not wait any more, it is settled.
+    """
+    known, names = _known_by(waiting)
+    lines, numbers = text.splitlines(), []
+    for number, line in enumerate(lines, start=1):
+        words = _words(line)
+        named = [word for word in words[1:3] if ":" in word]
+        if words and _found(words[1:], known, names) is None and any(map(has_ended, named)):
+            lines[number - 1] = ""
+            numbers.append(number)
+    return "\n".join(lines), numbers
+
+
+def parse(text: str, waiting: Iterable[Waiting]) -> list[Line]:
+    """Return what the lines of a review say to do, those that skip left out; a memory is named by IRI or short id.
+
+    Raises InvalidRequest that names the line, before anything is done: for a word that is no action, for what does not
+    wait, and for what stands twice.
+    """
+    known, names = _known_by(waiting)
+    lines: list[Line] = []
+    seen: set[Pair] = set()
+    for number, line in enumerate(text.splitlines(), start=1):
+        words = _words(line)
+        if not words:
+            continue
+        action, named = words[0], words[1:]
+        found = _found(named, known, names)
+        if action not in (*ACTIONS, "skip"):
+            raise _bad(number, f"{action!r} is no action", f"begin it with one of: {', '.join((*ACTIONS, 'skip'))}")
+        if not named:
+            raise _bad(number, f"{action} what? It names no memory", "leave the line as it was written")
+        if found is None:
+            hint = "leave the line as it was written, or take it out; what waits now: jidomem review"
+            raise _bad(number, f"{' '.join(named[:2])} does not wait", hint)
+        if found in seen:
+            raise _bad(number, f"{found[0]} stands in two lines", "say once what becomes of it")
+        seen.add(found)
+        one = known[found]
+        if action not in (*one.actions, "skip"):
+            raise _bad(number, f"{action} does not settle a {one.kind}", f"one of: {', '.join((*one.actions, 'skip'))}")
+        reason = " ".join(named[1 if one.other is None else 2 :]) or None
+        if action != "skip":
+            lines.append(Line(number, action, one, reason))
+    return lines
+
+
+def _known_by(waiting: Iterable[Waiting]) -> tuple[dict[Pair, Waiting], dict[str, str]]:
+    """Return what waits by what its line names, and the IRI of each short id that names one alone."""
+    known = {(one.item, one.other): one for one in waiting}
+    items = {item for pair in known for item in pair if item is not None}
+    taken = Counter(map(short_id, items))
+    return known, {short_id(item): item for item in items if taken[short_id(item)] == 1}
+
+
+def _words(line: str) -> list[str]:
+    """Return the words of a line of a review; none where it is empty or a comment."""
+    words = line.partition(" #")[0].split()
+    return [] if words and words[0].startswith("#") else words
+
+
+def _found(named: Sequence[str], known: Mapping[Pair, Waiting], names: Mapping[str, str]) -> Pair | None:
+    item, *other = (names.get(word, word) for word in named[:2]) if named else ("",)
+    pairs: list[Pair] = [(item, other[0])] if other else []
+    return next((pair for pair in [*pairs, (item, None)] if pair in known), None)
+
+
+_HOW = """\
+# A line says what becomes of what waits: put another word in the place of skip, and a reason after it where it helps.
+#   accept     hold it: a proposal is asserted, the other one of two in force is withdrawn, what is due holds on
+#   reject     withdraw it
+#   supersede  assert it in the place of what it disagrees with
+#   keep-both  assert it beside what it disagrees with, which applies elsewhere
+#   skip       leave it for the next time; so does taking the line out
+# Nothing is done where a line cannot be read. Empty the file to do nothing.
+"""
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split())[:_PLAIN]
+
+
+def _bad(number: int, what: str, hint: str) -> InvalidRequest:
+    return InvalidRequest(f"line {number}: {what}; nothing was done", hint=hint)

@@ -1,0 +1,259 @@
+"""Terms that agents ask for: proposed, and accepted into the project's own ontology or rejected, all on record."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pyoxigraph as ox
+
+from jidomem.base.clock import new_id
+from jidomem.check.overlay import check_overlay
+from jidomem.check.terms import find
+from jidomem.errors import InvalidRequest, NotFound
+from jidomem.index.follower import IndexFollower
+from jidomem.journal.journal import Stream
+from jidomem.rdf.terms import Term, Triple, iri, literal, ntriples_line, parse_literal, plain_value
+from jidomem.rdf.turtle import turtle
+from jidomem.rdf.vocab import BASE, LABEL, RDF, RDFS, TYPE, XSD, jido, local_name
+from jidomem.schema.ontology import OURS, OWL, Schema
+from jidomem.write.canonical import is_absolute, is_reserved
+from jidomem.write.writer import MemoryWriter
+
+#: The file of the root's ontology/ that accepted terms are written to.
+FILE = "accepted.ttl"
+KINDS = ("class", "property")
+_STREAM = "system"
+_SKOS = "http://www.w3.org/2004/02/skos/core#"
+_DEFINITION = iri(_SKOS + "definition")
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+_WRITTEN = "# Written by `jidomem ontology accept`; what you say yourself belongs into another file beside it.\n"
+
+#: Keeps, under a path below the root, what is made of the text that stands there, None where there is none.
+ChangeFile = Callable[[str, Callable[[str | None], str]], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """One term that was asked for: the triples that would declare it, by whom and why, and what came of it."""
+
+    iri: str
+    term: str
+    declaration: tuple[Triple, ...]
+    by: str
+    reason: str
+    proposed_at: str
+    outcome: str = "waiting"
+    answered_by: str | None = None
+    answer: str | None = None
+    answered_at: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the proposal as plain JSON values, its declaration as N-Triples."""
+        told = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return {**told, "declaration": "\n".join(map(ntriples_line, self.declaration))}
+
+
+class TermProposals:
+    """The terms proposed in one project of a root, waiting or answered."""
+
+    def __init__(
+        self, root: Path, change: ChangeFile, project: str, schema: Schema, writer: MemoryWriter, tail: IndexFollower
+    ) -> None:
+        """Know those of *project*; *change* keeps what becomes of the text of a file of *root*."""
+        self._root, self._change, self._schema, self._writer, self._tail = root, change, schema, writer, tail
+        self._stream = Stream(project, _STREAM)
+
+    def propose(
+        self,
+        term: str,
+        *,
+        kind: str,
+        definition: str,
+        reason: str,
+        parents: Sequence[str] = (),
+        domain: Sequence[str] = (),
+        range_: Sequence[str] = (),
+        label: str | None = None,
+    ) -> Proposal:
+        """Return the proposal of *term*, an IRI or a plain name in the project's own namespace, once it is on record.
+
+        The same proposal again is the first one. Raises InvalidRequest for a term that is declared, or waits with
+        another declaration, and for a declaration that `check_overlay` would object to.
+        """
+        node = self._named(term)
+        rows = self._declared(node, kind, parents, domain, range_, label or _spoken(local_name(node)), definition)
+        if not reason.strip():
+            raise InvalidRequest("a proposal says why the term is needed", hint="give a reason")
+        for other in self.waiting():
+            if other.term == plain_value(node):
+                if set(other.declaration) == set(rows):
+                    return other
+                hint = f"a curator settles it first: jidomem ontology reject '{other.term}' --reason TEXT"
+                raise InvalidRequest(f"{other.term} waits with another declaration, by {other.by}", hint=hint)
+        self._refuse_faults(rows)
+        own = iri(f"{BASE}term-proposals/{new_id()}")
+        text = "\n".join(sorted(map(ntriples_line, rows)))
+        self._keep(own, "TermProposal", proposedTerm=node, proposedDeclaration=literal(text),
+                   proposedBy=self._agent(), proposalReason=literal(reason.strip()))  # fmt: skip
+        return next(each for each in self.waiting() if each.iri == plain_value(own))
+
+    def all(self) -> list[Proposal]:
+        """Return every proposal of the project, oldest first."""
+        self._tail.catch_up(self._stream)
+        answers = {of["answersProposal"]: of for of in self._described("TermAnswer").values()}
+        found = [self._read(node, of, answers.get(node)) for node, of in self._described("TermProposal").items()]
+        return sorted(found, key=lambda each: (each.proposed_at, each.iri))
+
+    def waiting(self) -> list[Proposal]:
+        """Return the proposals that nobody has answered, oldest first."""
+        return [each for each in self.all() if each.outcome == "waiting"]
+
+    def accept(self, term: str, *, reason: str = "") -> Proposal:
+        """Return the proposal of *term*, accepted: it is in ontology/accepted.ttl, and counts from the next look on.
+
+        Raises PolicyDenied for an agent that is no curator where the project has any, NotFound where nothing waits by
+        that name, and InvalidRequest where the declaration no longer fits.
+        """
+        self._check_keeper("accept terms")
+        proposal = self._find(term)
+        self._refuse_faults(proposal.declaration)
+        self._change(f"ontology/{FILE}", lambda text: _extended(text, proposal.declaration))
+        return self._answer(proposal, True, reason)
+
+    def accepted(self, term: str) -> tuple[str, str]:
+        """Return the file of terms, as `preview` takes it, and what it would say if *term* were accepted."""
+        folder = self._root / "ontology"
+        name = f"{folder.name}/{FILE}" if (folder / FILE).exists() else folder.name
+        text = (folder / FILE).read_text("utf-8") if (folder / FILE).exists() else None
+        return name, _extended(text, self._find(term).declaration)
+
+    def reject(self, term: str, *, reason: str) -> Proposal:
+        """Return the proposal of *term*, rejected by a curator, or taken back by who made it; raises as `accept`."""
+        proposal = self._find(term)
+        if iri(proposal.by) != self._agent():
+            self._check_keeper("reject terms")
+        if not reason.strip():
+            raise InvalidRequest("whoever proposed it wants to know why", hint="give a reason")
+        return self._answer(proposal, False, reason)
+
+    def _named(self, term: str) -> Term:
+        """Return the IRI of a new term; raise InvalidRequest for one that is declared, or is none."""
+        if _NAME.fullmatch(term):
+            spaces = sorted(self._schema.namespaces.difference(OURS))
+            space = spaces[0] if len(spaces) == 1 else f"urn:project:{self._stream.project}#"
+            term = space + term
+        node = iri(term.strip("<>"))
+        if not is_absolute(plain_value(node)) or (is_reserved(plain_value(node)) and node not in self._schema.declared):
+            hint = (
+                "give a plain name, such as Recipe, or an IRI of your own, such as https://example.org/kitchen#Recipe"
+            )
+            raise InvalidRequest(f"{term!r} is no name for a new term", hint=hint)
+        if node in self._schema.declared:
+            raise InvalidRequest(
+                f"{plain_value(node)} is declared", hint=f"read it: jidomem ontology show '{plain_value(node)}'"
+            )
+        return node
+
+    def _declared(
+        self, node: Term, kind: str, parents: Sequence[str], domain: Sequence[str], range_: Sequence[str], label: str,
+        definition: str,
+    ) -> list[Triple]:  # fmt: skip
+        """Return the triples that declare a term."""
+        if kind not in KINDS:
+            raise InvalidRequest(f"{kind!r} is no kind of term", hint=f"one of {', '.join(KINDS)}")
+        if not definition.strip():
+            raise InvalidRequest("a term has a definition that stands alone", hint="say in a sentence what it means")
+        if kind == "class" and (domain or range_):
+            raise InvalidRequest("a class has no domain and no range", hint="leave them out, or give kind='property'")
+        ranges = [_datatype(name) or find(self._schema, name) for name in range_]
+        type_ = OWL + "Class"
+        if kind == "property":
+            values = [each.startswith(f"<{XSD}") for each in ranges]
+            type_ = RDF + "Property" if not ranges else OWL + ("DatatypeProperty" if all(values) else "ObjectProperty")
+        above = RDFS + ("subClassOf" if kind == "class" else "subPropertyOf")
+        rows = [(node, TYPE, iri(type_)), (node, LABEL, literal(label.strip(), language="en"))]
+        rows += [(node, _DEFINITION, literal(definition.strip(), language="en"))]
+        rows += [(node, iri(above), find(self._schema, name)) for name in parents]
+        rows += [(node, iri(RDFS + "domain"), find(self._schema, name)) for name in domain]
+        return [*rows, *((node, iri(RDFS + "range"), each) for each in ranges)]
+
+    def _refuse_faults(self, rows: Sequence[Triple]) -> None:
+        """Raise InvalidRequest where the overlay, extended by *rows*, would be objected to."""
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / "ontology" / FILE
+            path.parent.mkdir()
+            path.write_text(turtle(rows), "utf-8")
+            report = check_overlay(self._root, [path])
+        faults = [each.message for each in report.problems if each.severity == "violation"] + report.unchecked
+        if faults:
+            raise InvalidRequest(f"the term cannot be declared so: {'; '.join(faults)}", hint="propose it otherwise")
+
+    def _check_keeper(self, what: str) -> None:
+        self._writer.check_keeper(self._stream.project, self._writer.agent, what)
+
+    def _find(self, term: str) -> Proposal:
+        waiting = self.waiting()
+        for proposal in waiting:
+            if term.strip("<>") in (proposal.term, proposal.iri, local_name(proposal.term)):
+                return proposal
+        names = ", ".join(local_name(each.term) for each in waiting) or "none"
+        raise NotFound(f"no term {term!r} waits for an answer", hint=f"there is {names}: jidomem ontology proposals")
+
+    def _answer(self, proposal: Proposal, accepted: bool, reason: str) -> Proposal:
+        self._writer.answer_term(self._stream.project, iri(proposal.iri), accepted=accepted, reason=reason)
+        return next(each for each in self.all() if each.iri == proposal.iri)
+
+    def _agent(self) -> Term:
+        return self._writer.agent_iri()
+
+    def _keep(self, node: Term, cls: str, **said: Term) -> None:
+        rows = [(node, TYPE, jido(cls)), *((node, jido(name), value) for name, value in said.items())]
+        self._writer.append(self._stream.project, _STREAM, rows)
+
+    def _described(self, cls: str) -> dict[str, dict[str, Term]]:
+        """Return what is said of each node of a class, by the name of the property."""
+        index, graph = self._tail.index, self._stream.graph
+        nodes = [row[0] for row in index.triples(graph, None, TYPE, jido(cls))]
+        return {node: {local_name(p): o for _, p, o in index.triples(graph, node)} for node in nodes}
+
+    def _read(self, node: Term, said: dict[str, Term], answer: dict[str, Term] | None) -> Proposal:
+        text = parse_literal(said["proposedDeclaration"]).text
+        rows = tuple(
+            (str(each.subject), str(each.predicate), str(each.object))
+            for each in ox.parse(text, format=ox.RdfFormat.N_TRIPLES)
+        )
+        waits = Proposal(plain_value(node), plain_value(said["proposedTerm"]), rows, plain_value(said["proposedBy"]),
+                         plain_value(said["proposalReason"]), plain_value(said["recordedAt"]))  # fmt: skip
+        if answer is None:
+            return waits
+        outcome = "accepted" if plain_value(answer["isAccepted"]) == "true" else "rejected"
+        why = plain_value(answer["answerReason"]) if "answerReason" in answer else None
+        return Proposal(waits.iri, waits.term, rows, waits.by, waits.reason, waits.proposed_at, outcome,
+                        plain_value(answer["answeredBy"]), why, plain_value(answer["recordedAt"]))  # fmt: skip
+
+
+def _datatype(name: str) -> Term | None:
+    """Return the datatype that *name* stands for, such as xsd:integer; None where it is the name of a class."""
+    local = name.removeprefix("xsd:").removeprefix(XSD)
+    return iri(XSD + local) if local != name and _NAME.fullmatch(local) else None
+
+
+def _spoken(name: str) -> str:
+    """Return the words of a name.
+
+    >>> _spoken("hasCookedFor")
+    'has cooked for'
+    """
+    return re.sub(r"(?<=[a-z0-9])([A-Z])", r" \1", name).lower()
+
+
+def _extended(text: str | None, rows: Sequence[Triple]) -> str:
+    """Return the file of accepted terms that says *rows*, too."""
+    found = ox.parse(text, format=ox.RdfFormat.TURTLE) if text is not None else ()
+    known = [(str(each.subject), str(each.predicate), str(each.object)) for each in found]
+    return _WRITTEN + turtle({*known, *rows}, {"owl": OWL, "skos": _SKOS})

@@ -1,0 +1,219 @@
+"""What every store of entries has to do, as checks that anybody can put to their own.
+
+    from jidomem.entries.conformance import CHECKS
+
+    @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+    def test_my_store_keeps_the_contract(check):
+        check(MyStore)
+
+Each check is given what makes a fresh, empty store, and raises ContractBroken unless the store does as it should.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from jidomem.entries.store import list_entries, recall, resolve, write
+from jidomem.errors import JidomemError
+from jidomem.records.entry import Entry, WriteRequest, WriteResult
+from jidomem.records.recall import NAMESPACE, RecallRequest, RecallResult
+
+Make = Callable[[], object]
+
+#: What every entry of a check says and every request looks for, so that a store that searches finds it.
+_SAID = "The kettle is descaled on Fridays"
+
+
+class ContractBroken(AssertionError):
+    """A store does not do what the contract asks."""
+
+
+def it_has_the_three_operations(make: Make) -> None:
+    """A store has recall, write and list_entries."""
+    try:
+        resolve(make())
+    except TypeError as error:
+        raise ContractBroken(str(error)) from error
+
+
+def it_answers_with_results(make: Make) -> None:
+    """A recall answers with the request it was made with, a write too and with the entry it stored."""
+    store, entry = make(), _entry("mem_kit_a")
+    asked = WriteRequest(entry, {"trace": "kit"})
+    written: WriteResult = write(store, asked)
+    _same("write answered another request", written.request, asked)
+    _same("write stored the entry with another id", written.entry.id, entry.id)
+    request = RecallRequest(agent_id="kit", query=_SAID, limit=7, metadata={"trace": "kit"})
+    _same("recall answered another request", recall(store, request).request, request)
+
+
+def it_keeps_what_is_written(make: Make) -> None:
+    """What is written is recalled and listed with its id, agent, session and metadata."""
+    store = make()
+    entry = _entry("row/42", session_id="s", metadata={"tenant": "t-1", "tags": ["a", {"b": None}]})
+    write(store, entry)
+    for verb, found in (("recall", _recall(store, session_id="s")), ("list_entries", list_entries(store))):
+        _same(f"{verb} after one write gave other ids", _ids(found), ["row/42"])
+        for name in ("agent_id", "session_id", "metadata"):
+            kept = getattr(found[0], name)
+            _same(f"{verb} gave the entry with another {name}", kept, getattr(entry, name))
+
+
+def it_replaces_by_id(make: Make) -> None:
+    """Writing an id again leaves one entry, the newer."""
+    store = make()
+    write(store, _entry("mem_kit_a", metadata={"version": 1}))
+    write(store, _entry("mem_kit_a", metadata={"version": 2}))
+    for verb, found in (("recall", _recall(store)), ("list_entries", list_entries(store))):
+        told = f"{verb} after two writes of one id did not give the newer alone: write has to replace by id"
+        _same(told, [one.metadata.get("version") for one in found], [2])
+
+
+def it_honours_the_limit(make: Make) -> None:
+    """No more is recalled than the request's limit: whoever asks cuts nothing."""
+    store = make()
+    for number in range(4):
+        write(store, _entry(f"mem_kit_{number}"))
+    for limit in (1, 3):
+        found = _recall(store, limit=limit)
+        if len(found) > limit:
+            raise ContractBroken(f"recall with limit={limit} gave {len(found)} entries: cut them in the store")
+        _same(f"recall with limit={limit} gave too few of 4 that match", len(found), limit)
+
+
+def it_keeps_agents_apart(make: Make) -> None:
+    """An agent recalls nothing that another wrote."""
+    store = make()
+    write(store, _entry("mem_kit_mine"))
+    write(store, _entry("mem_kit_other", agent_id="other"))
+    _only("recall of one agent gave what another wrote", _recall(store), ["mem_kit_mine"])
+
+
+def it_keeps_sessions_apart(make: Make) -> None:
+    """With the scope of a session nothing is recalled but what that session wrote."""
+    store = _with_sessions(make)
+    told = "recall with scope='session' gave what is not of its session"
+    _only(told, _recall(store, scope="session", session_id="s"), ["mem_kit_s"])
+    _only(told, _recall(store, scope="session", session_id="none"), [])
+    _only(f"{told}: none was named", _recall(store, scope="session"), [])
+
+
+def it_shares_what_is_of_no_session(make: Make) -> None:
+    """With the scope of the agent what is of no session is recalled, and of the session that is named, and no other."""
+    store = _with_sessions(make)
+    told = "recall with scope='agent' gave other entries than those of no session"
+    _only(told, _recall(store), ["mem_kit_all"])
+    _only(f"{told} and of the named one", _recall(store, session_id="s"), ["mem_kit_all", "mem_kit_s"])
+
+
+def it_lists_everything(make: Make) -> None:
+    """All entries are listed, of all agents and sessions."""
+    store = _with_sessions(make)
+    write(store, _entry("mem_kit_x", agent_id="other"))
+    told = "list_entries left out, or added, entries: it is for looking at all of a store"
+    _only(told, list_entries(store), ["mem_kit_all", "mem_kit_s", "mem_kit_t", "mem_kit_x"])
+
+
+def it_finds_nothing_without_an_error(make: Make) -> None:
+    """A new store holds nothing, and to find nothing is no error."""
+    for verb, ask in (("recall", lambda store: _recall(store, agent_id="nobody")), ("list_entries", list_entries)):
+        try:
+            found = ask(make())
+        except JidomemError as error:
+            raise ContractBroken(f"{verb} raised where nothing was written: {error}") from error
+        _same(f"{verb} of a new store gave entries", _ids(found), [])
+
+
+def it_ignores_what_it_does_not_know(make: Make) -> None:
+    """Options and metadata that a store does not know change nothing, and no error comes of them."""
+    given = make()
+    store, opts = given if isinstance(given, tuple) else (given, {})
+    more = {"kit-trace": "t-1", "kit-model": object()}
+    seen = {**opts, **more}
+    try:
+        write((store, seen), WriteRequest(_entry("mem_kit_a"), {"kit-tenant": object()}))
+        found = _recall((store, seen), metadata={"kit-tenant": object()})
+        listed = list_entries((store, seen))
+    except JidomemError as error:
+        raise ContractBroken(f"options or metadata that it does not know made it raise: {error}") from error
+    _same("the options were changed", seen, {**opts, **more})
+    _same("options or metadata that it does not know changed what is recalled", _ids(found), ["mem_kit_a"])
+    _same("options that it does not know changed what is listed", _ids(listed), ["mem_kit_a"])
+
+
+def it_keeps_namespaces_apart(make: Make) -> None:
+    """A request whose metadata names a namespace recalls only what was written in it.
+
+    No check of the contract: only a store for policies with a namespace has to pass it.
+    """
+    store = make()
+    for name in ("red", "blue"):
+        write(store, _entry(f"mem_kit_{name}", metadata={NAMESPACE: name}))
+    write(store, _entry("mem_kit_none"))
+    found = _recall(store, metadata={NAMESPACE: "red"})
+    _only("recall in a namespace gave what is not of it", found, ["mem_kit_red"])
+
+
+#: What every store has to pass.
+CHECKS: tuple[Callable[[Make], None], ...] = (
+    it_has_the_three_operations,
+    it_answers_with_results,
+    it_keeps_what_is_written,
+    it_replaces_by_id,
+    it_honours_the_limit,
+    it_keeps_agents_apart,
+    it_keeps_sessions_apart,
+    it_shares_what_is_of_no_session,
+    it_lists_everything,
+    it_finds_nothing_without_an_error,
+    it_ignores_what_it_does_not_know,
+)
+
+
+def faults(make: Make, checks: Iterable[Callable[[Make], None]] = CHECKS) -> dict[str, str]:
+    """Return what the stores that *make* gives do wrong: the name of a check -> how; empty for a sound one.
+
+    Of what is no store nothing more is asked.
+    """
+    found = {}
+    for check in checks:
+        try:
+            check(make)
+        except (ContractBroken, JidomemError, TypeError) as error:
+            found[check.__name__] = str(error)
+            if check is it_has_the_three_operations:
+                break
+    return found
+
+
+def _entry(name: str, **more: Any) -> Entry:
+    return Entry(**{"id": name, "agent_id": "kit", "content": _SAID, **more})
+
+
+def _with_sessions(make: Make) -> object:
+    """Return a store with an entry of no session and of each of two."""
+    store = make()
+    write(store, _entry("mem_kit_all"))
+    for session in ("s", "t"):
+        write(store, _entry(f"mem_kit_{session}", session_id=session))
+    return store
+
+
+def _recall(store: object, **more: Any) -> list[Entry]:
+    result: RecallResult = recall(store, **{"agent_id": "kit", "query": _SAID, "limit": 50, **more})
+    return list(result.entries)
+
+
+def _ids(found: Iterable[Entry]) -> list[str]:
+    return [one.id for one in found]
+
+
+def _only(told: str, found: Iterable[Entry], ids: list[str]) -> None:
+    """Raise ContractBroken unless just *ids* were found, in any order."""
+    _same(told, sorted(_ids(found)), ids)
+
+
+def _same(told: str, given: object, wanted: object) -> None:
+    if given != wanted:
+        raise ContractBroken(f"{told}: {given!r}, not {wanted!r}")

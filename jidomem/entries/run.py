@@ -1,0 +1,193 @@
+"""A run of an agent: what it remembers is recalled before the prompt is put together, and kept after the turn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from jidomem.entries import store as stores
+from jidomem.entries.store import FromContext, MemoryPolicy, Spec, StoreError
+from jidomem.errors import InvalidRequest
+from jidomem.records.entry import Entry, InvalidEntry, WriteRequest, WriteResult, fault_of_text
+from jidomem.records.recall import LONGEST, NAMESPACE, RecallRequest, RecallResult
+
+HEADING = "Relevant memory:"
+#: The name under which a prompt's context holds what was recalled.
+RECALLED = "memory"
+
+Message = Mapping[str, Any]
+
+
+class MissingStore(InvalidRequest, ValueError):
+    """Something is to be written, and the run has no store."""
+
+
+class MissingSession(InvalidRequest, ValueError):
+    """The memory is one of each session, and the run names none."""
+
+
+class MissingContext(InvalidRequest, ValueError):
+    """The namespace is one of the context, and the context of the run does not say it."""
+
+
+class MemoryOff(InvalidRequest, ValueError):
+    """Something is to be written, and the agent's definition keeps nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """What goes to a model: messages with `role` and `content`, and structured data beside them."""
+
+    messages: Sequence[Message] = ()
+    context: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run of the agent *spec* with the store, the session and the context it is given for it."""
+
+    spec: Spec
+    store: object = None
+    session_id: str | None = None
+    context: Mapping[str, Any] = field(default_factory=dict)
+
+    def recall_request(self, query: str) -> RecallRequest | None:
+        """Return what the policy asks a store for; None where the agent has no memory.
+
+        Of a query that is too long the beginning is looked for. Raises MissingSession and MissingContext.
+        """
+        policy = self._policy()
+        if policy is None:
+            return None
+        return RecallRequest(
+            agent_id=self.spec.id,
+            query=_looked_for(query),
+            session_id=self._session(policy),
+            scope=policy.scope,
+            limit=policy.max_entries,
+            metadata={**policy.metadata, **self._namespace(policy)},
+        )
+
+    def write_request(self, content: str, metadata: Mapping[str, Any] | None = None) -> WriteRequest:
+        """Return what the policy asks a store to keep: with the scope `agent` an entry that all sessions share.
+
+        Raises MemoryOff where the agent keeps nothing, MissingSession, MissingContext and InvalidEntry.
+        """
+        policy = self._policy()
+        if policy is None or policy.capture == "off":
+            raise MemoryOff(f"the memory of {self.spec.id!r} is off", hint='define it with {"capture": "manual"}')
+        session = self._session(policy) if policy.scope == "session" else None
+        namespace = self._namespace(policy)
+        said = {} if metadata is None else metadata
+        entry = Entry(agent_id=self.spec.id, session_id=session, content=content, metadata=said)
+        both = {**namespace, **entry.metadata}
+        if namespace and both[NAMESPACE] != namespace[NAMESPACE]:
+            detail = f"namespace={both[NAMESPACE]!r} is not the one of this run, {namespace[NAMESPACE]!r}"
+            raise InvalidEntry(f"invalid memory entry: {detail}", hint="leave it out of the metadata")
+        return WriteRequest(replace(entry, metadata=both), {**policy.metadata, **namespace})
+
+    def recall(self, query: str) -> RecallResult | None:
+        """Return what the store finds for *query*; None without a memory, or without a store.
+
+        Raises what `recall_request` raises, and StoreError where the store fails or mixes up namespaces.
+        """
+        if self.store is None or (request := self.recall_request(query)) is None:
+            return None
+        result = stores.recall(self.store, request)
+        if NAMESPACE in request.metadata:
+            _held_apart(result, request.metadata[NAMESPACE])
+        return result
+
+    def remember(self, content: str, metadata: Mapping[str, Any] | None = None) -> WriteResult:
+        """Return what the store did with an entry that says *content*.
+
+        Raises what `write_request` raises, MissingStore without a store, and StoreError where the store fails.
+        """
+        request = self.write_request(content, metadata)
+        if self.store is None:
+            detail = f"the memory of {self.spec.id!r} has no store to write to"
+            raise MissingStore(detail, hint="give the run a store: Run(spec, store)")
+        return stores.write(self.store, request)
+
+    def before(self, messages: Sequence[Message], context: Mapping[str, Any] | None = None) -> Prompt:
+        """Return the prompt with what is remembered about the newest text of the user; as it was where nothing is.
+
+        Raises what `recall` raises.
+        """
+        said = [message.get("content") for message in messages if message.get("role") == "user"]
+        texts = [text for text in said if isinstance(text, str) and _looked_for(text)]
+        prompt = Prompt(tuple(messages), dict(context or {}))
+        result = self.recall(texts[-1]) if texts else None
+        policy = self._policy()
+        return prompt if result is None or policy is None else injected(prompt, policy, result)
+
+    def after(self, user: str, assistant: str | None, *, request_id: str, source: str = "agent") -> WriteResult | None:
+        """Return what the store did with the turn; None unless the turn is completed and the policy keeps it.
+
+        Raises what `remember` raises, but without a store nothing is kept, as nothing was recalled.
+        """
+        policy = self._policy()
+        if policy is None or policy.capture != "conversation" or self.store is None or assistant is None:
+            return None
+        for name, text in (("user", user), ("assistant", assistant)):
+            if not isinstance(text, str):
+                detail = f"invalid memory entry: what {name} said is a {type(text).__name__}, no text"
+                raise InvalidEntry(detail, hint=f"give {name} as text")
+        if not assistant.strip():
+            return None
+        said = {"class": "episodic", "kind": "conversation", "source": source, "request_id": request_id}
+        return self.remember(f"User: {user}\nAssistant: {assistant}", said)
+
+    def _policy(self) -> MemoryPolicy | None:
+        policy = self.spec.memory
+        return policy if policy is not None and policy.enabled else None
+
+    def _session(self, policy: MemoryPolicy) -> str | None:
+        if policy.scope == "session" and self.session_id is None:
+            detail = f"the memory of {self.spec.id!r} is one of each session, and none is named"
+            raise MissingSession(detail, hint="give the run a session_id, or define the memory with scope agent")
+        return self.session_id
+
+    def _namespace(self, policy: MemoryPolicy) -> dict[str, str]:
+        """Return the namespace as metadata; empty where there is none."""
+        name = policy.namespace
+        if isinstance(name, FromContext):
+            key, name = name.key, self.context.get(name.key)
+            if fault := fault_of_text(name):
+                told = "is missing" if name is None else fault
+                detail = f"the namespace of {self.spec.id!r} is context[{key!r}], which {told}"
+                raise MissingContext(detail, hint=f"give the run context={{{key!r}: ...}}")
+        return {} if name is None else {NAMESPACE: name}
+
+
+def injected(prompt: Prompt, policy: MemoryPolicy, result: RecallResult) -> Prompt:
+    """Return *prompt* with what was recalled, as the policy says: a message after those of the system, or as data."""
+    if not result.entries:
+        return prompt
+    if policy.inject == "context":
+        data = {"entries": [entry.to_dict() for entry in result.entries], "count": len(result.entries)}
+        return Prompt(prompt.messages, {**prompt.context, RECALLED: data})
+    first = next((i for i, message in enumerate(prompt.messages) if message.get("role") != "system"), None)
+    place = len(prompt.messages) if first is None else first
+    lines = "\n".join([HEADING, *map(_bullet, result.entries)])
+    added = {"role": "system", "content": lines}
+    return Prompt((*prompt.messages[:place], added, *prompt.messages[place:]), prompt.context)
+
+
+def _looked_for(text: str) -> str:
+    """Return what recall can look for of *text*: its beginning, without halves of signs."""
+    return text.encode("utf-8", "ignore").strip()[:LONGEST].decode("utf-8", "ignore").strip()
+
+
+def _bullet(entry: Entry) -> str:
+    """Return an entry as one point of a list, which no line of it can leave."""
+    return "- " + "\n  ".join(entry.content.splitlines())
+
+
+def _held_apart(result: RecallResult, namespace: str) -> None:
+    """Raise StoreError unless all that was found is of *namespace*: a store may know nothing of it."""
+    for entry in result.entries:
+        if entry.metadata.get(NAMESPACE) != namespace:
+            detail = f"the store gave {entry.id!r}, which is not of the namespace {namespace!r}"
+            raise StoreError(detail, reason=result, hint="let the store ask request.covers(entry)")

@@ -1,0 +1,584 @@
+"""The dates that decision records write, in the forms people write them in.
+
+One Markdown file as lines, headings and front matter; every position is a line of the file, so nothing is lost.
+
+Markdown is read by its parser, so a heading or a status inside a code fence is never taken for one. YAML is composed,
+not constructed: a number keeps its leading zeros (YAML would read 0012 as ten) and aliases are never expanded.
+
+How decision records word things: their headings, statuses, dates, numbers, and how they name each other.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import pairwise, zip_longest
+
+import yaml
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from jidomem.base.clock import parse_moment
+from jidomem.repository.record_files import number_of_name, record_name
+
+ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?")
+DAY_FIRST, MONTH_FIRST = "day first", "month first"
+_MONTHS = {
+    name: number
+    for number, names in enumerate(
+        ("jan january", "feb february", "mar march", "apr april", "may", "jun june", "jul july", "aug august",
+         "sep sept september", "oct october", "nov november", "dec december"),
+        start=1,
+    )
+    for name in names.split()
+}  # fmt: skip
+_MONTH = "|".join(sorted(_MONTHS, key=len, reverse=True))
+_YEAR_FIRST = re.compile(
+    rf"(?<!\d)(?P<y>\d{{4}})[-/. ]+(?P<m>\d{{1,2}}|{_MONTH})\b[-/. ]+(?P<d>\d{{1,2}})(?!\d)", re.IGNORECASE
+)
+_DAY_FIRST = re.compile(
+    rf"(?<!\d)(?P<d>\d{{1,2}})(?:st|nd|rd|th)?(?: of)?[-/. ]+(?P<m>{_MONTH})\b[-/., ]+(?P<y>\d{{4}})(?!\d)",
+    re.IGNORECASE,
+)
+_MONTH_FIRST = re.compile(
+    rf"\b(?P<m>{_MONTH})\b\.?[-/ ]+(?P<d>\d{{1,2}})(?:st|nd|rd|th)?[-/, ]+(?P<y>\d{{4}})(?!\d)", re.IGNORECASE
+)
+_DOTTED = re.compile(r"(?<![\d.])(?P<d>\d{1,2})\.(?P<m>\d{1,2})\.(?P<y>\d{4})(?!\d)")
+_NUMBERS = re.compile(r"(?<!\d)(\d{1,2})([-/])(\d{1,2})\2(\d{4})(?!\d)")
+_IN_NAME = re.compile(r"((?:19|20)\d\d)([-_.]?)(\d\d)\2(\d\d)(?!\d)")
+
+
+def dates_in(text: str, others: Iterable[str] = ()) -> Iterator[str]:
+    """Yield the dates in *text* as moments in UTC, those in ISO 8601 first.
+
+    05/06/2022 is a date only where another, such as 25/04/2022 in *text* or *others*, shows that the day comes first.
+
+    >>> [*dates_in("25/04/2022: draft, 05/06/2022: accepted")], [*dates_in("05/06/2022")]
+    (['2022-04-25T00:00:00Z', '2022-06-05T00:00:00Z'], [])
+    """
+    for found in ISO_DATE.finditer(text):
+        if when := _moment(parse_moment(found[0])):
+            yield when
+    text = ISO_DATE.sub(" ", text)
+    for pattern in (_YEAR_FIRST, _DAY_FIRST, _MONTH_FIRST, _DOTTED):
+        for found in pattern.finditer(text):
+            month = _MONTHS.get(found["m"].lower()) or (int(found["m"]) if found["m"].isdigit() else 0)
+            if when := _date(int(found["y"]), month, int(found["d"])):
+                yield when
+    orders = _orders((text, *others))
+    for found in _NUMBERS.finditer(text):
+        first, second, year = int(found[1]), int(found[3]), int(found[4])
+        if len(orders) == 1 or first == second:
+            month, day = (second, first) if DAY_FIRST in orders else (first, second)
+            if when := _date(year, month, day):
+                yield when
+
+
+def ambiguous_in(text: str, others: Iterable[str] = ()) -> list[tuple[str, str, str]]:
+    """Return the dates of *text* of which neither it nor *others* shows the order: as written, and both readings.
+
+    >>> ambiguous_in("05/01/2022"), ambiguous_in("05/01/2022", ["25/04/2022"])
+    ([('05/01/2022', '2022-01-05', '2022-05-01')], [])
+    """
+    if len(_orders((text, *others))) == 1:
+        return []
+    found = []
+    for each in _NUMBERS.finditer(text):
+        first, second, year = int(each[1]), int(each[3]), int(each[4])
+        day_first, month_first = _date(year, second, first), _date(year, first, second)
+        if day_first and month_first and first != second:
+            found.append((each[0], day_first[:10], month_first[:10]))
+    return found
+
+
+def ordered_dates(text: str) -> list[str]:
+    """Return the dates of *text* in numbers that show whether the day or the month comes first."""
+    return [found[0] for found in _NUMBERS.finditer(text) if (int(found[1]) > 12) != (int(found[3]) > 12)]
+
+
+def _orders(texts: Iterable[str]) -> set[str]:
+    """Return which orders of day and month the dates of *texts* show."""
+    pairs = [(int(found[1]), int(found[3])) for each in texts for found in _NUMBERS.finditer(each)]
+    found = {DAY_FIRST} if any(first > 12 for first, _ in pairs) else set()
+    return found | ({MONTH_FIRST} if any(second > 12 for _, second in pairs) else set())
+
+
+def date_of_name(name: str) -> str | None:
+    """Return the date that a file name begins with, as a moment in UTC; None where it begins with none.
+
+    >>> date_of_name("20200924-use-a-queue"), date_of_name("0007-use-a-queue")
+    ('2020-09-24T00:00:00Z', None)
+    """
+    found = _IN_NAME.match(name)
+    return _date(int(found[1]), int(found[3]), int(found[4])) if found else None
+
+
+def _date(year: int, month: int, day: int) -> str | None:
+    try:
+        return _moment(datetime(year, month, day, tzinfo=UTC))
+    except ValueError:
+        return None
+
+
+def _moment(found: datetime | None) -> str | None:
+    return found.strftime("%Y-%m-%dT%H:%M:%SZ") if found and found.year >= 1000 else None
+
+
+_MARKDOWN = MarkdownIt("commonmark")
+#: Stands in the text of a line where a link stood: the place of the link among `links`, between two marks.
+MARK = re.compile("\x00(\\d+)\x00")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of a paragraph, list item or field: its words, with a `MARK` for each link, and the links themselves.
+
+    `number` counts from 0; `links` are (text, address); `whole` tells whether the line is exactly one line of the file.
+    """
+
+    number: int
+    text: str
+    links: tuple[tuple[str, str], ...] = ()
+    whole: bool = True
+
+    @property
+    def plain(self) -> str:
+        """Return the words with the text of each link in its place."""
+        return MARK.sub(lambda mark: self.links[int(mark[1])][0], self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One key of the front matter, its values (one, or those of a list; what is nested, as written) and its lines."""
+
+    key: str
+    values: tuple[str, ...]
+    lines: range
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A heading and what is under it: its own text ends at the next heading, all of it at the next of its level."""
+
+    title: str
+    level: int
+    start: int
+    body: int
+    own_end: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A file: its lines, where the Markdown begins, the front matter, and the headings in order."""
+
+    lines: tuple[str, ...]
+    start: int
+    fields: tuple[Field, ...]
+    sections: tuple[Section, ...]
+    tokens: tuple[Token, ...]
+    fault: str = ""
+
+    def text(self, start: int, end: int) -> str:
+        """Return the lines from *start* to before *end* as written, without blank lines around them."""
+        return "\n".join(self.lines[start:end]).strip()
+
+    def said(self, start: int, end: int) -> Iterator[Line]:
+        """Yield the lines of paragraphs and list items between two lines of the file: no headings, no code blocks."""
+        for before, token in pairwise(self.tokens):
+            if token.type == "inline" and token.map and before.type != "heading_open" and start <= token.map[0] < end:
+                yield from _written(token)
+
+    def items(self, start: int, end: int) -> Iterator[str]:
+        """Yield the first words of each outermost list item between two lines of the file."""
+        tokens = self.tokens
+        for index, token in enumerate(tokens):
+            if token.type == "list_item_open" and token.level == 1 and token.map and start <= token.map[0] < end:
+                first = tokens[index + 2] if tokens[index + 1].type == "paragraph_open" else None
+                if first and first.children:
+                    yield _plain(first.children)
+
+
+def parse_page(text: str) -> Page:
+    """Return *text* taken apart; `fault` says why its front matter could not be read and was left as text."""
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    start = _front_matter_end(lines)
+    fields, fault = _fields(lines[1 : start - 1]) if start else ((), "")
+    tokens = _MARKDOWN.parse("\n" * start + "\n".join(lines[start:]))
+    return Page(tuple(lines), start, fields, tuple(_sections(tokens, len(lines))), tuple(tokens), fault)
+
+
+def parse_line(number: int, text: str) -> Line:
+    """Return *text*, the value of a field on line *number*, as a line of Markdown."""
+    return Line(number, *_pieces(_MARKDOWN.parseInline(text)[0].children or []))
+
+
+def _front_matter_end(lines: Sequence[str]) -> int:
+    """Return the line after the front matter, 0 when there is none."""
+    if lines[0].rstrip() != "---":
+        return 0
+    return next((n + 1 for n, line in enumerate(lines[1:], 1) if line.rstrip() in ("---", "...")), 0)
+
+
+def _fields(lines: Sequence[str]) -> tuple[tuple[Field, ...], str]:
+    """Return the fields of the front matter and, when it is no YAML mapping, what is wrong with it."""
+    text = "\n".join(lines)
+    try:
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+    except (yaml.YAMLError, RecursionError) as error:
+        return (), " ".join(str(error).split()) or "nested too deeply"
+    if node is None:
+        return (), ""
+    if not isinstance(node, yaml.MappingNode) or node.flow_style:
+        return (), "it is not a list of `key: value` lines"
+    starts = [key.start_mark.line + 1 for key, _ in node.value] + [len(lines) + 1]
+    pairs = zip(node.value, starts, starts[1:], strict=False)
+    return tuple(Field(str(key.value), _values(value, text), range(a, b)) for (key, value), a, b in pairs), ""
+
+
+def _values(node: yaml.Node, text: str) -> tuple[str, ...]:
+    """Return the scalars of *node*, or where it is nested deeper, what is written."""
+    nodes = node.value if isinstance(node, yaml.SequenceNode) else [node]
+    if all(isinstance(scalar, yaml.ScalarNode) for scalar in nodes):
+        return tuple(scalar.value for scalar in nodes)
+    return (text[node.start_mark.index : node.end_mark.index],)
+
+
+def _sections(tokens: Sequence[Token], length: int) -> Iterator[Section]:
+    """Yield every heading that stands on its own, not in a quote or a list item."""
+    opened = [
+        (int(token.tag[1]), token.map[0], token.map[1], _plain(inline.children or []))
+        for token, inline in pairwise(tokens)
+        if token.type == "heading_open" and token.level == 0 and token.map
+    ]
+    for index, (level, start, body, title) in enumerate(opened):
+        after = range(index + 1, len(opened))
+        own_end = opened[index + 1][1] if after else length
+        end = next((opened[other][1] for other in after if opened[other][0] <= level), length)
+        yield Section(title, level, start, body, own_end, end)
+
+
+def _written(inline: Token) -> Iterator[Line]:
+    """Yield the lines of one paragraph; each break in it is a line of the file."""
+    first, end = inline.map or [0, 1]
+    rows: list[list[Token]] = [[]]
+    for child in inline.children or []:
+        if child.type in ("softbreak", "hardbreak"):
+            rows.append([])
+        else:
+            rows[-1].append(child)
+    for offset, row in enumerate(rows):
+        yield Line(first + offset, *_pieces(row), whole=end - first == len(rows))
+
+
+def _pieces(row: Sequence[Token]) -> tuple[str, tuple[tuple[str, str], ...]]:
+    """Return the words of one line with a mark for each link, and the links."""
+    text = ""
+    links: list[tuple[str, str]] = []
+    href: str | None = None
+    for token in row:
+        if token.type == "link_open":
+            href = str(token.attrGet("href"))
+            links.append(("", href))
+            text += f"\x00{len(links) - 1}\x00"
+        elif token.type == "link_close":
+            href = None
+        elif token.type in ("text", "code_inline", "image"):
+            if href is not None:
+                links[-1] = (links[-1][0] + token.content, href)
+            else:
+                text += f"`{token.content}`" if token.type == "code_inline" else token.content
+    return text, tuple(links)
+
+
+def _plain(children: Sequence[Token]) -> str:
+    """Return the words of a heading or a list item, its breaks as blanks and without the marks of Markdown."""
+    words = (
+        " " if child.type.endswith("break") else child.content for child in children if child.type != "html_inline"
+    )
+    return " ".join("".join(words).split())
+
+
+#: What the headings of a record are called, by the part they play.
+_HEADINGS: Mapping[str, tuple[str, ...]] = {
+    "status": ("status", "decision status", "statut", "estado", "stato", "状态"),
+    "date": ("date", "decision date", "datum", "fecha"),
+    "changelog": (
+        "changelog", "change log", "history", "revision history", "version history", "document history", "revisions",
+    ),
+    "reason": ("rationale", "decision rationale", "justification", "reason", "reasons", "reasoning", "why"),
+    "context": (
+        "context", "context and problem statement", "context and problem", "problem statement", "problem",
+        "background", "motivation", "issue", "kontext", "contexte", "contexto", "contesto", "背景",
+    ),
+    "decision": (
+        "decision", "decisions", "decision outcome", "outcome", "the decision", "resolution", "our decision",
+        "final decision", "what we decided", "what was decided", "what we will do", "chosen option", "chosen solution",
+        "decision and rationale", "decision made", "decision taken", "entscheidung", "décision", "decisión", "decisão",
+        "decisione", "besluit", "решение", "决策", "決定",
+    ),
+    "drivers": ("decision drivers", "drivers", "forces"),
+    "consequences": (
+        "consequences", "consequence", "implications", "results", "konsequenzen", "conséquences", "consecuencias",
+        "consequências", "conseguenze", "后果",
+    ),
+    "options": (
+        "considered options", "options considered", "considered alternatives", "alternatives considered", "options",
+        "alternatives",
+    ),
+    "pros": ("pros and cons of the options", "pros and cons of the alternatives", "pros and cons"),
+    "links": ("links", "more information", "related decisions", "related adrs", "related", "references", "see also"),
+}  # fmt: skip
+PART = {name: part for part, names in _HEADINGS.items() for name in names}
+#: Further headings, which do not make a page a decision record.
+_FURTHER: Mapping[str, tuple[str, ...]] = {
+    "consequences": (
+        "positive consequences", "negative consequences", "neutral consequences", "impact", "trade-offs", "tradeoffs",
+        "drawbacks", "risks", "benefits",
+    ),
+    "confirmation": ("confirmation", "validation", "compliance", "verification"),
+    "proposal": (
+        "proposal", "proposed solution", "proposed design", "proposed change", "proposed changes", "solution",
+        "recommendation", "conclusion", "detailed design", "guide-level explanation", "summary", "abstract",
+    ),
+}  # fmt: skip
+_PART_OF = PART | {name: part for part, names in _FURTHER.items() for name in names}
+#: The parts of a record in the order in which a reader wants them: the decision first, the context after what follows
+#: from the decision; `None` are sections that have a heading of their own.
+ORDER = ("decision", "reason", "consequences", "confirmation", "proposal", None, "drivers", "context", "options",
+         "pros", "links", "changelog", "status", "date")  # fmt: skip
+
+_STATUS: Mapping[str, tuple[str, ...]] = {
+    "accepted": (
+        "accepted", "approved", "adopted", "agreed", "decided", "implemented", "active", "done", "final", "completed",
+        "complete", "ratified", "merged", "akzeptiert", "angenommen", "accepté", "acceptée", "aceptado", "aceptada",
+        "aceito", "aceita", "accettato", "已接受",
+        "amended", "in effect", "in force", "in use", "enacted", "effective",
+        "partly superseded", "partly deprecated", "partly rejected",
+    ),
+    "proposed": (
+        "proposed", "draft", "on hold", "in progress", "in review", "under review", "in discussion",
+        "under discussion", "pending", "open", "wip", "rfc", "deferred", "postponed", "work in progress", "incomplete",
+        "proposal", "vorgeschlagen", "proposé", "proposée", "propuesto", "proposto", "entwurf", "提议",
+        "placeholder", "tbd", "to be decided", "undecided", "suggested", "for discussion", "needs review",
+    ),
+    "deprecated": (
+        "deprecated", "obsolete", "outdated", "retired", "reverted", "veraltet", "已废弃", "obsoleted", "replaced",
+        "archived", "expired", "discontinued", "no longer relevant", "no longer valid",
+    ),
+    "rejected": (
+        "rejected", "declined", "withdrawn", "abandoned", "cancelled", "not accepted", "abgelehnt", "rejeté", "rejetée",
+        "rechazado", "rejeitado", "已拒绝", "denied", "dropped", "discarded", "won't do",
+    ),
+}  # fmt: skip
+WORDS = {word: status for status, words in _STATUS.items() for word in words}
+_STATUS_WORD = re.compile(rf"({'|'.join(sorted(WORDS, key=len, reverse=True))})\b")
+#: The fields that date a record, the one that says when it was decided first; and fields by their other names.
+DATE_KEYS = (
+    "decision date", "date decided", "decided", "decided on", "date", "date accepted", "accepted on", "approved on",
+    "created", "created on", "creation date", "date created", "start date", "proposed on", "submitted",
+)  # fmt: skip
+KEY_ALIASES: Mapping[str, str] = {
+    "decision status": "status", "current status": "status", "state": "status", "statut": "status",
+    "estado": "status", "stato": "status", "datum": "date", "fecha": "date",
+}  # fmt: skip
+#: Headings of level 1 that are no titles.
+UNTITLED = frozenset(
+    ("summary", "meta", "metadata", "abstract", "introduction", "overview", "table of contents", "contents")
+)
+#: Front matter that only places the page on a website.
+PLACEMENT = frozenset(
+    ("parent", "grand_parent", "nav_order", "nav_exclude", "has_children", "has_toc", "layout", "permalink")
+)
+
+_PARTLY = r"(?:part(?:ly|ial(?:ly)?)|(?:mostly|largely)|in[ -]part)"
+#: `superseded by` with its historic spellings, and the other words that tie one record to another; see `relation_of`.
+RELATION = re.compile(
+    rf"\b(?P<before>{_PARTLY}[ ,-]+)?"
+    rf"(?:(?P<ended>super[cs]+e+ded(?P<within>[ ,-]+{_PARTLY}\b)?(?:[ -]+(?:by|in|with))?"
+    r"|(?:replaced|obsoleted)[ -]+by)"
+    r"|(?P<ends>super[cs]+e+d(?:es|s|ing)|replaces|obsoletes)"
+    r"|(?P<amended>(?:amended|clarified|refined|extended)[ -]+by)|(?P<amends>amends|clarifies|refines|extends))\b\s*:?",
+    re.IGNORECASE,
+)
+_IN_PART = re.compile(rf"{_PARTLY}\b[ ,:-]*", re.IGNORECASE)
+_MENTION = re.compile(
+    r"[\w./%-]+\.md\b|\bADR[\s_#-]*\d{1,8}\b|#\d{1,8}\b|(?:^|,|&|\band\b)\s*(\d{1,8})\b(?!\.\d)", re.IGNORECASE
+)
+KEY = re.compile(r"\W*([A-Za-z][A-Za-z _-]{0,40}?)\s*:\s*(.*)", re.DOTALL)
+_NUMBERED = re.compile(
+    r"\W*(?:(?:ADR|RFC|decision)[\s#_-]*(\d+)\W*?(?:[.:)\]]\s+|\s*[-–—]\s+|\s+)|(\d+)(?:[.:)]\s+|\s*[-–—]\s+)|(0\d+)\s+)(?=\S)",
+    re.IGNORECASE,
+)
+_CHOSEN = re.compile(
+    r"\W*chosen\s+(?:option|alternative)\W*?:[\s*_]*"
+    r"(?:[\"“](?P<double>.+?)[\"”]|['‘](?P<single>.+?)['’]|(?P<plain>.+?))"
+    r"(?:[^\w\"'”’]*because\b(?P<why>.*)|[\s*_]*(?:\.\s|\n|$))",
+    re.IGNORECASE | re.DOTALL,
+)
+#: How a sentence gives a reason; "since" with a date or a version is none.
+_REASON = re.compile(
+    r"\b(?:because|since(?!\s+(?:then|v?\d|version|release|the (?:release|version|beginning|start)))|so that"
+    r"|in order to|due to)\b",
+    re.IGNORECASE,
+)
+URL = re.compile(r"https?://[^\s<>\"{}|\\^`]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """One record naming another: `relation` is ends, ended, amends or amended; `href` is the address of a link."""
+
+    relation: str
+    text: str
+    href: str
+    line: int
+
+
+def slug(text: str) -> str:
+    """Return *text* as one lower-case word with dashes, to compare and to name by.
+
+    >>> slug("Use `adr-log`, not a Wiki")
+    'use-adr-log-not-a-wiki'
+    """
+    return re.sub(r"[^\w+#]+", "-", text.casefold()).strip("-")
+
+
+def stem(path: str) -> str:
+    """Return the name of a record by the path of its file, or of the folder of its own that it lies in.
+
+    >>> stem("docs/adr/0007-use-oxigraph.md"), stem("../0008-use-a-log/")
+    ('0007-use-oxigraph', '0008-use-a-log')
+    """
+    return record_name(path.rstrip("/"))
+
+
+def title_of_name(path: str) -> str:
+    """Return the title that the name of a file stands for.
+
+    >>> title_of_name("rfcs/0007-use-a_queue.md")
+    'Use a queue'
+    """
+    words = re.sub(r"^(?:(?:adr|rfc)[-_. ]*)?[\d._-]*(?=\D)", "", stem(path), flags=re.IGNORECASE)
+    title = " ".join(re.split(r"[-_\s]+", words)).strip()
+    return f"{title[:1].upper()}{title[1:]}" or stem(path)
+
+
+def heading_name(title: str) -> str:
+    """Return a heading as it is looked up: lower case, without numbering and colon."""
+    return " ".join(re.sub(r"^[\W\d_]+|[\W_]+$", "", title.casefold()).split())
+
+
+def part_of(title: str) -> str | None:
+    """Return the part of a record that a heading opens, None for a heading of its own.
+
+    >>> part_of("2. Decision Outcome:"), part_of("Positive Consequences"), part_of("Sidekiq")
+    ('decision', 'consequences', None)
+    """
+    return _PART_OF.get(heading_name(title))
+
+
+def is_title(heading: str) -> bool:
+    """Return whether the first heading of a page is its title: `# Decisions` is, of a list of them."""
+    return heading_name(heading) not in PART.keys() | UNTITLED or heading_name(heading) == "decisions"
+
+
+def key_name(text: str) -> str:
+    """Return the key of a field as it is looked up: lower case, words apart."""
+    return re.sub(r"[\s_-]+", " ", text.strip().casefold())
+
+
+def relation_of(found: re.Match[str]) -> str:
+    """Return how what `RELATION` found ties two records: ends, ended, amends or amended.
+
+    One that supersedes another in part amends it: the other one stands.
+    """
+    relation = str(found.lastgroup)
+    is_partial = found["before"] or found["within"]
+    return {"ends": "amends", "ended": "amended"}.get(relation, relation) if is_partial else relation
+
+
+def status_word(line: Line) -> str:
+    """Return the known status word a line opens with, `superseded` when it only names a successor, or nothing.
+
+    A record that only names what amends it is accepted; one superseded, deprecated or rejected in part is `partly` so.
+    """
+    plain = re.sub(r"~~.*?~~", "", ISO_DATE.sub("", line.plain))
+    relation = RELATION.search(plain)
+    head = re.sub(r"^[\W_]+", "", plain[: relation.start()] if relation else plain).casefold()
+    partly = _IN_PART.match(head)
+    found = _STATUS_WORD.match(head[partly.end() :] if partly else head)
+    if found:
+        status = WORDS[found[1]]
+        return f"partly {status}" if partly and status in ("deprecated", "rejected") else found[1]
+    if head or relation is None:
+        return ""
+    if relation["before"] or relation["within"]:
+        return "partly superseded" if relation["ended"] else ""
+    return "accepted" if relation["amended"] else "superseded" if relation["ended"] else ""
+
+
+def references(line: Line, text: str) -> Iterator[Reference]:
+    """Yield the records that *text* (of *line*) names after each word that ties it to them."""
+    verbs = list(RELATION.finditer(text))
+    for verb, following in zip_longest(verbs, verbs[1:]):
+        segment = ISO_DATE.sub("", text[verb.end() : following.start() if following else len(text)])
+        words = MARK.sub(" ", segment)
+        named = [line.links[int(mark[1])] for mark in MARK.finditer(segment)]
+        named += [(mention[1] or mention[0], "") for mention in _MENTION.finditer(words.strip())]
+        rest = words.strip(" \t.:;,()[]`*_-")
+        if not named and rest.casefold() not in ("", "none", "null", "~", "n/a", "tbd"):
+            named = [(rest, "")]
+        relation = relation_of(verb)
+        yield from (Reference(relation, name, href, line.number) for name, href in named)
+
+
+def number_of(path: str, title: str) -> int | None:
+    """Return the number in a file's name, or else in the title of the record; a date is none.
+
+    >>> number_of("docs/rfc-12-use-a-queue.md", ""), number_of("20200924-use-a-queue.md", "Use a queue")
+    (12, None)
+    """
+    named, titled = number_of_name(stem(path)), _NUMBERED.match(title)
+    digits = next(filter(None, titled.groups()), "") if titled else ""
+    return named if named is not None else int(digits) if digits else None
+
+
+def unnumbered(title: str) -> str:
+    """Return a title without its number.
+
+    >>> unnumbered("ADR-0007: Use Oxigraph")
+    'Use Oxigraph'
+    """
+    return _NUMBERED.sub("", title, count=1) if _NUMBERED.match(title) else title
+
+
+def chosen(outcome: str) -> tuple[str, str]:
+    """Return the option a MADR outcome chose and the justification after it, both empty in any other text.
+
+    >>> chosen('Chosen option: "Neutral, because …", because it fits best.')
+    ('Neutral, because …', 'it fits best.')
+    """
+    found = _CHOSEN.match(outcome)
+    if not found:
+        return "", ""
+    option = found["double"] or found["single"] or found["plain"] or ""
+    why = found["why"] if found["why"] is not None else outcome[found.end() :]
+    return parse_line(0, option).plain.replace("`", "").strip(), why.strip()
+
+
+def gives_reason(text: str) -> bool:
+    """Return whether words of *text* give a reason.
+
+    >>> gives_reason("We use Meilisearch, because Lunr is deprecated."), gives_reason("In use since 2019.")
+    (True, False)
+    """
+    return _REASON.search(text) is not None
+
+
+def number_in(text: str) -> int | None:
+    """Return the number *text* opens with, as in `ADR-0009`, `#9` and `9. Help scripts`."""
+    found = re.match(r"\W*(?:ADR|decision|record)?[\s#_-]*(\d{1,8})(?!\d)", text, re.IGNORECASE)
+    return int(found[1]) if found else None

@@ -1,0 +1,368 @@
+"""What another memory's file holds, entry by entry, as intents that wait to be judged.  Values only.
+
+Bring in what others have written: each memory through the writer, judged like every other intent.
+
+Take in triples as they are said in Python: memories through the writer, judged like those of a Turtle file.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from itertools import chain, groupby
+from typing import Any
+
+from jidomem.errors import IntentRefused, InvalidRequest, JidomemError, NotFound
+from jidomem.exchange import documents
+from jidomem.exchange.documents import Form, parse
+from jidomem.journal.journal import NAMES, Stream
+from jidomem.rdf.terms import Term, Triple, ntriples_line, plain_value
+from jidomem.rdf.vocab import BASE, TYPE, jido, local_name
+from jidomem.records.intent import MemoryUpdateIntent, Receipt, parse_line
+from jidomem.schema.ontology import Schema
+from jidomem.write.canonical import plain_path
+from jidomem.write.triples import SAID_ONCE
+from jidomem.write.validate import WRITER_ONLY, broken_triple
+from jidomem.write.writer import MemoryWriter
+
+_HINT = "correct that entry and import the file again; what came in stays"
+_ENCODED = "make it UTF-8 (iconv -f latin1 -t utf-8 FILE) and import it again; what came in stays"
+#: How many bytes of a file are looked at to find out whether it is a text.
+_BEGINNING = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignEntry:
+    """One entry: the `key` it had there (others may share it), where it stands, and the fields of its intent.
+
+    `links` name other entries: the property that says it, and their key. `files` are those it names or is for; which
+    of them the repository has is no part of what it says. `headings` and `line` are where a page has it. `content` is
+    what the digest is taken of, where the fields depend on other files.
+    """
+
+    key: str
+    place: str
+    fields: Mapping[str, Any]
+    links: tuple[tuple[str, str], ...] = ()
+    files: tuple[str, ...] = ()
+    headings: tuple[str, ...] = ()
+    line: int | None = None
+    content: Any = None
+
+    @property
+    def summary(self) -> str:
+        """Return what it says in short."""
+        return str(self.fields.get("summary", ""))
+
+    @property
+    def digest(self) -> str:
+        """Return 32 hex digits that change when the entry says something else, wherever its file is."""
+        return self.digest_under(self.key)
+
+    def digest_under(self, key: str) -> str:
+        """Return the digest that the entry would have by another key, such as one without the path of its file."""
+        fields = {name: value for name, value in self.fields.items() if name != "evidence"}
+        said: Any = [key, fields, self.links] if self.content is None else self.content
+        return blake2b(json.dumps(said, sort_keys=True, ensure_ascii=True).encode(), digest_size=16).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadableEntry:
+    """An entry that cannot be read: where it stands, and why."""
+
+    place: str
+    error: JidomemError
+
+
+@dataclass(slots=True)
+class Reading:
+    """What a file holds; `left_out` counts what is no memory by the reason, `source_type` says what kind of file it is.
+
+    `places` has a line for each part that is left out, where its place is known.
+    With `alone` an entry that changed is known by its key, which no other has.
+    """
+
+    source_type: str
+    alone: bool = False
+    entries: list[ForeignEntry] = field(default_factory=list)
+    broken: list[UnreadableEntry] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    left_out: Counter[str] = field(default_factory=Counter)
+    places: list[str] = field(default_factory=list)
+
+    def leave_out(self, place: str, reason: str) -> None:
+        """Count a part that is no memory, and note its place."""
+        self.left_out[reason] += 1
+        self.places.append(f"{place}: left out: {reason}")
+
+
+def objects(name: str, data: bytes, reading: Reading) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield each JSON object of a file of JSON lines with its place; what is none is noted as broken.
+
+    So is a file that is no text, as a whole.
+    """
+    if b"\0" in data[:_BEGINNING]:
+        reading.broken.append(UnreadableEntry(name, not_utf8("no text in UTF-8, as it holds U+0000")))
+        return
+    for number, line in enumerate(data.split(b"\n"), start=1):
+        if not line.strip():
+            continue
+        place = f"{name}:{number}"
+        try:
+            value = parse_line(number, line.removeprefix(b"\xef\xbb\xbf"))
+        except InvalidRequest as error:
+            error.hint = _ENCODED if "not UTF-8 at byte" in error.detail else _HINT
+            reading.broken.append(UnreadableEntry(place, error))
+            continue
+        if isinstance(value, dict):
+            yield place, value
+        else:
+            reading.broken.append(UnreadableEntry(place, wrong("a line holds one JSON object")))
+
+
+def line_of(place: str) -> int | None:
+    """Return the line that a place ends with.
+
+    >>> line_of("memory.jsonl:3"), line_of("memory.json: entity 3")
+    (3, None)
+    """
+    _, colon, number = place.rpartition(":")
+    return int(number) if colon and number.isdecimal() else None
+
+
+def wrong(detail: str) -> InvalidRequest:
+    """Return the refusal of an entry that is not as its kind is written."""
+    return InvalidRequest(detail, hint=_HINT)
+
+
+def not_utf8(detail: str) -> InvalidRequest:
+    """Return the refusal of what is no UTF-8."""
+    return InvalidRequest(detail, hint=_ENCODED)
+
+
+def text_of(value: Any) -> str:
+    """Return a value as text, trimmed; nothing for what is no text."""
+    return value.strip() if isinstance(value, str) else ""
+
+
+#: Triples of one commit; a stream of more is kept in several, each of whole subjects.
+_AT_ONCE = 150_000
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What became of one memory of a file: its receipt, its refusal, or neither when it was here already.
+
+    Of an entry of a source `change` says what it was, of `jidomem.exchange.sync_plan.CHANGES`; `kind` and
+    `path` are those of its file, `moved_from` is the one that it was in before, `note` what a person should know of it.
+    """
+
+    iri: str
+    summary: str
+    place: str
+    outcome: Receipt | JidomemError | None
+    change: str = ""
+    kind: str = ""
+    path: str = ""
+    moved_from: str | None = None
+    note: str = ""
+
+
+@dataclass(slots=True)
+class Report:
+    """What became of everything in the files; nothing is left out without a note, or being counted by the reason.
+
+    `passed` are the files that hold nothing of the kind: path and reason; `places` has a line for each part of a page
+    that is left out.
+    """
+
+    entries: list[Entry] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    passed: list[tuple[str, str]] = field(default_factory=list)
+    left_out: Counter[str] = field(default_factory=Counter)
+    places: list[str] = field(default_factory=list)
+
+    @property
+    def refusals(self) -> list[Entry]:
+        """Return the memories that were not accepted."""
+        return [entry for entry in self.entries if isinstance(entry.outcome, JidomemError)]
+
+    @property
+    def accepted(self) -> list[Entry]:
+        """Return the memories that were kept."""
+        return [entry for entry in self.entries if isinstance(entry.outcome, Receipt)]
+
+
+def import_document(
+    writer: MemoryWriter, schema: Schema, project: str, name: str, data: bytes, form: Form = Form.TURTLE
+) -> Report:
+    """Return what became of the memories and descriptions of a document, an export or one written by hand.
+
+    A memory that is here already as the file has it is left alone; one that differs is refused, since a memory is
+    never rewritten. What stands in the project's other graphs (N-Quads name them) is kept there. Raises InvalidRequest,
+    with file and line, for what cannot be read, NotFound for a graph that the project does not have.
+    """
+    streams = _by_stream(project, name, parse(name, data, form))
+    found = documents.read(
+        streams.pop("memory", ()), schema, stand_in=stand_in(writer, project), text=data.decode("utf-8", "replace")
+    )
+    report = Report(notes=[f"{name}: {note}" for note in found.notes])
+    for stream, said in streams.items():
+        answers = {subject for subject, predicate, value in said if (predicate, value) == (TYPE, jido("TermAnswer"))}
+        rows = [row for row in said if row[0] not in answers]
+        if answers:
+            report.notes.append(f"{name}: {len(answers)} answers to proposed terms left out, a curator gives them")
+        for part in _parts(documents.mapped(rows, schema)):
+            writer.append(project, stream, part)
+        report.notes.append(f"{name}: {len(rows):,} statements of {NAMES[stream]} are here now")
+    if found.declarations:
+        known = writer.declare(project, found.declarations)
+        if not found.statements:
+            many = len(found.declarations)
+            report.notes.append(f"{name}: holds no memory; its {many:,} statements of other things are here now")
+        report.notes += [f"{name}: {node} is described otherwise here already, and was left as it is" for node in known]
+    places = [f"{name}:{statement.line}" if statement.line else name for statement in found.statements]
+    report.entries += _bring_in(writer, project, found.statements, places)
+    return report
+
+
+def _parts(rows: Sequence[Triple]) -> Iterator[Sequence[Triple]]:
+    """Yield *rows* in parts that a commit takes, all of a subject in one; the rows themselves where one will do."""
+    if len(rows) <= _AT_ONCE:
+        yield rows
+        return
+    about: dict[Term, list[Triple]] = defaultdict(list)
+    for row in rows:
+        about[row[0]].append(row)
+    part: list[Triple] = []
+    for said in about.values():
+        if part and len(part) + len(said) > _AT_ONCE:
+            yield part
+            part = []
+        part += said
+    yield part
+
+
+def _by_stream(project: str, name: str, graphs: Mapping[str, list[Triple]]) -> dict[str, list[Triple]]:
+    """Return the triples of a document by the stream of their graph; what is in none are memories."""
+    streams: dict[str, list[Triple]] = defaultdict(list)
+    known = {"": "memory", **{Stream(project, stream).graph: stream for stream in NAMES}}
+    for graph, rows in graphs.items():
+        if graph not in known:
+            other = graph.removeprefix(f"{BASE}projects/").partition("/")[0] if graph.startswith(BASE) else "ID"
+            hint = f"the graphs of {project} are {', '.join(list(known)[1:])}; of another project: --project {other}"
+            raise NotFound(f"{name}: {project} has no graph {graph}", hint=hint)
+        streams[known[graph]] += rows
+    return streams
+
+
+def stand_in(writer: MemoryWriter, project: str) -> dict[str, Any]:
+    """Return the fields of a memory in a foreign vocabulary that has no term for them."""
+    who = {"asserted_by": writer.agent, "asserted_in": writer.session}
+    return {"applies_to_project": project, **who, "confidence": 0.5}
+
+
+def _is_taken(outcome: Receipt | JidomemError | None) -> bool:
+    return isinstance(outcome, JidomemError) and outcome.code == "iri_exists"
+
+
+def _bring_in(
+    writer: MemoryWriter, project: str, statements: Sequence[documents.Statement], places: Sequence[str]
+) -> list[Entry]:
+    """Return what became of each memory; a refusal says what there is to do when it is here already, but different."""
+    is_new = [not is_here(writer, project, statement) for statement in statements]
+    new = [statement for statement, wanted in zip(statements, is_new, strict=True) if wanted]
+    outcomes = chain.from_iterable(
+        writer.submit_many(project, [statement.intent for statement in some], propose=proposed, imported=True)
+        for proposed, some in groupby(new, key=lambda statement: statement.proposed)
+    )
+    entries = []
+    for statement, place, wanted in zip(statements, places, is_new, strict=True):
+        iri, outcome = str(statement.intent.get("iri", "")), next(outcomes) if wanted else None
+        if isinstance(outcome, JidomemError):
+            outcome.position = None  # it has a place of its own
+            if outcome.code == "project_mismatch":
+                other = local_name(str(statement.intent.get("applies_to_project")))
+                outcome.hint = f"it is a memory of another project, to keep it there: --project {other}"
+            elif _is_taken(outcome) and is_here(writer, project, statement):  # another import was as fast
+                outcome = None
+            elif _kept(writer, project, iri) is not None:
+                outcome.hint = f"a memory is never rewritten; change it with: jidomem revise {iri} --set FIELD=VALUE"
+        entries.append(Entry(iri, str(statement.intent.get("summary", "")), place, outcome))
+    return entries
+
+
+def is_here(writer: MemoryWriter, project: str, statement: documents.Statement) -> bool:
+    """Return whether a memory is in the project already, as *statement* has it."""
+    kept = _kept(writer, project, str(statement.intent.get("iri", "")))
+    return kept is not None and _content(kept, statement.assumed) == _content(statement.intent, statement.assumed)
+
+
+def _kept(writer: MemoryWriter, project: str, iri: str) -> dict[str, Any] | None:
+    try:
+        return writer.restated(project, iri)
+    except NotFound:
+        return None
+
+
+def _content(said: Mapping[str, Any], assumed: Collection[str]) -> dict[str, Any]:
+    """Return what a memory says, less what is *assumed*, in the one form that lists and their order do not change."""
+    values = MemoryUpdateIntent.from_dict(dict(said)).to_dict()
+    values["about"] = [*map(plain_path, values.get("about") or ())]
+    plain = {name: value for name, value in values.items() if name not in ("timestamp", *assumed)}
+    return {name: sorted(map(str, value)) if isinstance(value, list) else value for name, value in plain.items()}
+
+
+_WRITERS = {jido(name) for name in (*WRITER_ONLY, "idempotencyKey")}
+
+
+def insert(writer: MemoryWriter, schema: Schema, project: str, triples: Sequence[Triple]) -> None:
+    """Keep the memories and descriptions that *triples* say: all of them in one commit, or none.
+
+    A memory that is here already as it is said is left alone. Raises the first refusal.
+    """
+    rows = documents.mapped(triples, schema)
+    _refuse_what_would_be_lost(rows, schema)
+    data = "\n".join(map(ntriples_line, triples)).encode()
+    found = documents.read(parse("the statements", data)[""], schema, stand_in=stand_in(writer, project))
+    if found.notes:
+        raise InvalidRequest(found.notes[0], hint="leave it out")
+    new = [each.intent for each in found.statements if not is_here(writer, project, each)]
+    try:
+        writer.keep_together(project, found.declarations, new)
+    except JidomemError as refusal:
+        refusal.position = None  # a list of statements is no list of intents
+        raise
+
+
+def _refuse_what_would_be_lost(rows: Sequence[Triple], schema: Schema) -> None:
+    """Raise IntentRefused for a triple that no intent can say: of the writer's own, or a second value of a field."""
+    items = {s for s, p, o in rows if p == TYPE and schema.is_a(o, jido("MemoryItem"))}
+    first: dict[tuple[Term, Term], Term] = {}
+    for subject, predicate, value in rows:
+        name = f"jido:{local_name(predicate)}"
+        if predicate in _WRITERS:
+            message = f"{plain_value(subject)}: {name} is written by the writer alone: leave it out"
+        elif predicate in documents.LINKS and value not in items:
+            message = (
+                f"{plain_value(subject)}: {name} is said with the memory it points at: insert both, or submit an intent"
+            )
+        elif subject in items and _is_second(first, (subject, predicate, value), schema):
+            message = f"{plain_value(subject)}: {name} has one value, and was given another"
+        else:
+            continue
+        raise IntentRefused([broken_triple(plain_value(value), message)])
+
+
+def _is_second(first: dict[tuple[Term, Term], Term], triple: Triple, schema: Schema) -> bool:
+    """Return whether a memory is given a further value of what it says once, a class beside another among it."""
+    subject, predicate, value = triple
+    if predicate == TYPE:
+        before = first.setdefault((subject, predicate), value)
+        if schema.is_a(value, before):
+            first[subject, predicate] = value
+        return not (schema.is_a(value, before) or schema.is_a(before, value))
+    return predicate in SAID_ONCE and first.setdefault((subject, predicate), value) != value

@@ -1,0 +1,451 @@
+"""The issues of beads (`.beads/issues.jsonl`) as tasks and bugs.  Pure: bytes in, values out.
+
+The graph of the reference MCP memory server (`memory.jsonl`) as facts.  Pure: bytes in, values out.
+
+What is in force of a project in the forms of those who have no journal.  Pure: memories in, bytes out.
+
+Memories are the mappings that `MemoryReader.get_memory` gives. What was superseded, withdrawn or only proposed is no
+part of either form: Turtle, JSON-LD and N-Quads hold all of it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from jidomem.base.clock import parse_moment
+from jidomem.errors import InvalidRequest
+from jidomem.exchange.importer import ForeignEntry, Reading, UnreadableEntry, line_of, objects, text_of, wrong
+from jidomem.rdf.terms import Term, literal
+from jidomem.rdf.vocab import BASE, JIDO, jido, local_name
+from jidomem.records.intent import anchors_of, parse_line
+
+_TASK = {"open": "Planned", "in_progress": "InProgress", "hooked": "InProgress", "pinned": "Planned",
+         "blocked": "Blocked", "deferred": "Planned", "closed": "Completed"}  # fmt: skip
+_ERROR = {"open": "Reported", "in_progress": "Investigating", "hooked": "Investigating", "pinned": "Reported",
+          "blocked": "Investigating", "deferred": "Deferred", "closed": "Resolved"}  # fmt: skip
+_SEVERITY = {0: "critical", 1: "high", 2: "medium", 3: "low", 4: "low"}
+#: The parts of an issue that have no field of their own, in the order they are told.
+_PARTS = {"description": "", "design": "Design", "acceptance_criteria": "Acceptance criteria", "notes": "Notes",
+          "close_reason": "Closed because"}  # fmt: skip
+
+
+def read_beads(name: str, data: bytes) -> Reading:
+    """Return the issues in a file of JSON lines, each after those it names; deleted ones are left out."""
+    reading = Reading("ToolSource", alone=True)
+    issues: dict[str, tuple[str, dict[str, Any]]] = {}
+    for place, issue in objects(name, data, reading):
+        key, title, status = (text_of(issue.get(part)) for part in ("id", "title", "status"))
+        if not key or not title:
+            reading.broken.append(UnreadableEntry(place, wrong("an issue has an id and a title")))
+        elif status == "tombstone":
+            reading.left_out["deleted in beads"] += 1
+        elif status not in _TASK:
+            reading.broken.append(UnreadableEntry(place, wrong(f"status {status!r:.80} is none of {', '.join(_TASK)}")))
+        elif key in issues:
+            reading.broken.append(UnreadableEntry(place, wrong(f"{key:.80} stands in {issues[key][0]} already")))
+        else:
+            issues[key] = place, issue
+    for key in _in_order(issues):
+        reading.entries.append(_issue_entry(name, key, *issues[key], issues, reading))
+    return reading
+
+
+def _issue_entry(
+    name: str, key: str, place: str, issue: Mapping[str, Any], issues: Mapping[str, Any], reading: Reading
+) -> ForeignEntry:
+    is_bug = _is_bug(issue)
+    fields: dict[str, Any] = {
+        "type": "bug" if is_bug else "task",
+        "summary": text_of(issue["title"]),
+        "detailed_explanation": _explained(issue) or None,
+        "status": (_ERROR if is_bug else _TASK)[text_of(issue["status"])],
+        "timestamp": _moment(issue.get("created_at")),
+        "evidence": [f"{name}: {key}"],
+    }
+    if is_bug:
+        priority = issue.get("priority")
+        fields["severity"] = _SEVERITY.get(priority, "medium") if isinstance(priority, int) else "medium"
+    elif assignee := text_of(issue.get("assignee")):
+        fields["assigned_to"] = assignee
+    if (url := text_of(issue.get("external_ref"))).startswith(("http://", "https://")):
+        fields["tracked_by"] = url
+    links = []
+    _count_unread(issue, reading)
+    for kind, other in _named(issue):
+        if other not in issues:
+            reading.notes.append(f"{place}: {key} names {other:.80} ({kind:.40}), which is not in the file")
+            continue
+        blocks = kind == "blocks" and not is_bug and not _is_bug(issues[other][1])
+        links.append(("blockedBy" if blocks else "evidence" if kind == "discovered-from" else "about", other))
+    known = {name: value for name, value in fields.items() if value is not None}
+    return ForeignEntry(key, place, known, tuple(links), line=line_of(place))
+
+
+def _is_bug(issue: Mapping[str, Any]) -> bool:
+    return issue.get("issue_type") == "bug"
+
+
+def _named(issue: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield how an issue names which others."""
+    listed = issue.get("dependencies")
+    for dependency in listed if isinstance(listed, list) else ():
+        if isinstance(dependency, dict) and (other := text_of(dependency.get("depends_on_id"))):
+            yield text_of(dependency.get("type")) or "blocks", other
+
+
+def _count_unread(issue: Mapping[str, Any], reading: Reading) -> None:
+    """Count the parts of an issue that are not of the form beads gives them, and so are left out."""
+    for name, part in (("dependencies", "depends_on_id"), ("labels", ""), ("comments", "text")):
+        listed = issue.get(name)
+        if listed is not None and not isinstance(listed, list):
+            reading.left_out[f"{name} that are no list"] += 1
+            continue
+        for entry in listed or ():
+            if not part and not text_of(entry):
+                reading.left_out["a label that is no text"] += 1
+            elif part and not (isinstance(entry, dict) and text_of(entry.get(part))):
+                reading.left_out[f"an entry of {name} without {part}"] += 1
+
+
+def _explained(issue: Mapping[str, Any]) -> str:
+    """Return all that an issue says in prose."""
+    parts = [
+        f"{title}:\n{said}" if title else said for part, title in _PARTS.items() if (said := text_of(issue.get(part)))
+    ]
+    labels = issue.get("labels")
+    if isinstance(labels, list) and (names := [text_of(label) for label in labels if text_of(label)]):
+        parts.append(f"Labels: {', '.join(names)}")
+    comments = issue.get("comments")
+    for comment in comments if isinstance(comments, list) else ():
+        if isinstance(comment, dict) and (said := text_of(comment.get("text"))):
+            parts.append(f"{text_of(comment.get('author')) or 'Comment'}: {said}")
+    return "\n\n".join(parts)
+
+
+def _moment(value: Any) -> str | None:
+    return value if isinstance(value, str) and parse_moment(value) else None
+
+
+def _in_order(issues: Mapping[str, tuple[str, dict[str, Any]]]) -> Sequence[str]:
+    """Return the keys, each after those it names, as far as they do not name each other."""
+    ordered: dict[str, None] = {}
+    met: set[str] = set()
+    for first in issues:
+        stack = [(first, False)]
+        while stack:
+            key, is_done = stack.pop()
+            if is_done:
+                ordered[key] = None
+            elif key not in met:
+                met.add(key)
+                others = [other for _, other in _named(issues[key][1]) if other in issues and other not in met]
+                stack += [(key, True), *((other, False) for other in reversed(others))]
+    return list(ordered)
+
+
+#: What such a memory says, exactly; and each entity it says it of.
+STATEMENT, NODE = JIDO + "graphStatement", JIDO + "graphNode"
+
+
+def entity_fact(name: str, kind: str) -> dict[str, Any]:
+    """Return the fields of the fact that an entity is known, and of which kind it is."""
+    return _fact(f"{name} is of the kind {kind}" if kind else f"{name} is known", [name], ["entity", name, kind])
+
+
+def observation_fact(name: str, kind: str, text: str) -> dict[str, Any]:
+    """Return the fields of the fact that *text* was observed of an entity."""
+    subject = f"{name} ({kind})" if kind else name
+    return _fact(f"{subject}: {text}", [name], ["observation", name, kind, text])
+
+
+def relation_fact(source: str, target: str, relation: str) -> dict[str, Any]:
+    """Return the fields of the fact that one entity is related to another."""
+    ends = list(dict.fromkeys((source, target)))
+    return _fact(f"{source} {relation} {target}", ends, ["relation", source, target, relation])
+
+
+def _fact(summary: str, entities: list[str], said: list[str]) -> dict[str, Any]:
+    triples = [[STATEMENT, json.dumps(said, ensure_ascii=False)], *([NODE, entity] for entity in entities)]
+    return {"type": "fact", "summary": summary, "about": entities, "extra_triples": triples}
+
+
+@dataclass(slots=True)
+class Entity:
+    """One entity: what kind it is, what was observed, and the memories that say so."""
+
+    kind: str = ""
+    said_by: list[str] = field(default_factory=list)
+    observations: dict[str, list[str]] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Graph:
+    """Entities by name, and relations as (from, to, relationType), with the memories that say each."""
+
+    entities: dict[str, Entity] = field(default_factory=dict)
+    relations: dict[tuple[str, str, str], list[str]] = field(default_factory=dict)
+
+    def add(self, item: str, statement: Sequence[str], summary: str) -> None:
+        """Add what the memory *item* states; its *summary*, where that was changed since, is the observation."""
+        match statement:
+            case ["entity", name, kind]:
+                self._entity(name, kind).said_by.append(item)
+            case ["observation", name, kind, text]:
+                said = text if _same(summary, observation_fact(name, kind, text)["summary"]) else summary
+                self._entity(name, kind).observations.setdefault(said, []).append(item)
+            case ["relation", source, target, relation]:
+                self.relations.setdefault((source, target, relation), []).append(item)
+
+    def _entity(self, name: str, kind: str) -> Entity:
+        entity = self.entities.setdefault(name, Entity(kind))
+        entity.kind = entity.kind or kind
+        return entity
+
+    def plain_entities(self, names: Iterable[str] | None = None) -> list[dict[str, Any]]:
+        """Return the entities of these *names*, all without names, as the reference server writes them."""
+        wanted = self.entities.keys() if names is None else self.entities.keys() & set(names)
+        return [
+            {"name": name, "entityType": entity.kind, "observations": [*entity.observations]}
+            for name, entity in self.entities.items()
+            if name in wanted
+        ]
+
+    def plain_relations(self, names: Iterable[str] | None = None) -> list[dict[str, str]]:
+        """Return the relations that begin or end at an entity of these *names*, all without names."""
+        wanted = None if names is None else self.entities.keys() & set(names)
+        ends = [one for one in self.relations if wanted is None or one[0] in wanted or one[1] in wanted]
+        return [*map(plain_relation, ends)]
+
+
+def plain_relation(one: tuple[str, str, str]) -> dict[str, str]:
+    """Return a relation as the reference server writes it."""
+    return {"from": one[0], "to": one[1], "relationType": one[2]}
+
+
+def _same(one: str, other: str) -> bool:
+    return one.split() == other.split()
+
+
+def read_mcp_memory(name: str, data: bytes) -> Reading:
+    """Return a fact for each observation of an entity, for an entity without any, and for each relation.
+
+    A graph that is one JSON object, with `entities` and `relations`, as other servers keep it, is read too.
+    """
+    reading = Reading("ToolSource")
+    for place, line in _whole(name, data) or objects(name, data, reading):
+        kind = line.get("type")
+        if kind == "entity":
+            _entity(name, place, line, reading)
+        elif kind == "relation":
+            _relation(name, place, line, reading)
+        else:
+            reading.broken.append(UnreadableEntry(place, wrong("a line is an entity or a relation")))
+    return reading
+
+
+def _whole(name: str, data: bytes) -> list[tuple[str, dict[str, Any]]]:
+    """Return the entities and relations of a graph that is one JSON object, nothing for what is none."""
+    if b'"entities"' not in data:
+        return []
+    try:
+        graph = parse_line(1, data.removeprefix(b"\xef\xbb\xbf"))
+    except InvalidRequest:
+        return []
+    if not isinstance(graph, dict):
+        return []
+    parts = (("entity", graph.get("entities")), ("relation", graph.get("relations")))
+    return [
+        (f"{name}: {kind} {number}", {**each, "type": kind})
+        for kind, listed in parts
+        for number, each in enumerate(listed if isinstance(listed, list) else (), start=1)
+        if isinstance(each, dict)
+    ]
+
+
+def _entity(name: str, place: str, line: dict[str, Any], reading: Reading) -> None:
+    entity, kind, said = text_of(line.get("name")), text_of(line.get("entityType")), line.get("observations")
+    if not entity or not isinstance(said, list):
+        reading.broken.append(UnreadableEntry(place, wrong("an entity has a name and a list of observations")))
+        return
+    facts = [observation_fact(entity, kind, text_of(each)) for each in said if text_of(each)]
+    if len(facts) < len(said):
+        reading.broken.append(
+            UnreadableEntry(place, wrong(f"{len(said) - len(facts)} observations of {entity:.80} are no texts"))
+        )
+    for fact in facts if said else [entity_fact(entity, kind)]:
+        fields = {**fact, "evidence": [f"{name}: entity {entity}"]}
+        reading.entries.append(ForeignEntry(entity, place, fields, line=line_of(place)))
+
+
+def _relation(name: str, place: str, line: dict[str, Any], reading: Reading) -> None:
+    source, target, relation = (text_of(line.get(part)) for part in ("from", "to", "relationType"))
+    if not (source and target and relation):
+        reading.broken.append(UnreadableEntry(place, wrong("a relation has from, to and relationType")))
+        return
+    fact = relation_fact(source, target, relation)
+    fields = {**fact, "evidence": [f"{name}: relation {fact['summary']}"]}
+    reading.entries.append(ForeignEntry(fact["summary"], place, fields, line=line_of(place)))
+
+
+Memory = Mapping[str, Any]
+#: What stands below which heading: the first class that a memory is of decides.
+HEADINGS: Mapping[str, str] = {
+    "Convention": "Conventions", "Decision": "Decisions", "Task": "Tasks", "Error": "Errors", "Risk": "Risks",
+    "LessonLearned": "Lessons", "Unknown": "Open questions", "Fact": "Facts", "MemoryItem": "Further memories",
+}  # fmt: skip
+_MARKUP = re.compile(r"[\\`*_\[\]<>&#~|!]")
+#: What at the start of a line would begin a block, and a task's box.
+_BEGINS = re.compile(r"^([-+=]|\d+(?=[.)]))")
+_DONE = frozenset({"Completed"})
+_INSTEAD, _EVIDENCE, _SOURCE = "hasAlternative", "derivedFrom", "source"
+#: Properties whose values are shown by their texts.
+WORDED = (_INSTEAD, _EVIDENCE)
+#: What is told of a memory by name, where it says it.
+_NAMED = (
+    ("about", "About"), ("topic", "Topic"), (_INSTEAD, "Instead of"), ("assignedTo", "Assigned to"),
+    ("severity", "Severity"), ("enforcementLevel", "Enforcement"), (_SOURCE, "Source"), (_EVIDENCE, "Evidence"),
+    ("validFrom", "Valid from"), ("validUntil", "Valid until"), ("expiresOn", "Expires on"),
+)  # fmt: skip
+
+
+def markdown(
+    project: str,
+    memories: Iterable[Memory],
+    is_a: Callable[[Term, Term], bool],
+    moment: str,
+    texts: Mapping[str, str] = MappingProxyType({}),
+) -> bytes:
+    """Return the memories as one Markdown page, a list for each of HEADINGS; *is_a* tells the classes of a class.
+
+    Each entry says what is remembered, then why, of what, by whom and when, and the id to ask for more by. Alternatives
+    and evidence are shown by their text in *texts*, the file that a memory was imported from by its path.
+    """
+    below: dict[str, list[str]] = {heading: [] for heading in HEADINGS.values()}
+    for memory in _with_grounds(_told_once(memories, texts), texts):
+        heading = next(title for cls, title in HEADINGS.items() if is_a(jido(memory["class"]), jido(cls)))
+        below[heading].append(_markdown_entry(memory))
+    front = f"---\nproject: {project}\nas_of: {moment}\nwritten_by: jidomem export\n---\n\n# The memory of {project}\n"
+    return "".join([front, *(f"\n## {title}\n\n{''.join(said)}" for title, said in below.items() if said)]).encode()
+
+
+def export_mcp_memory(project: str, memories: Iterable[Memory]) -> bytes:
+    """Return the memories as the file of the reference MCP memory server: entities, then relations, a line each.
+
+    What came from such a file goes back as it was. Any other memory is an observation of each thing it is about, of
+    the project where it is about nothing.
+    """
+    graph = Graph()
+    for memory in _told_once(memories):
+        said = memory["properties"].get(local_name(STATEMENT))
+        if said:
+            graph.add(memory["iri"], json.loads(said[0]), _one(memory, "summary"))
+            continue
+        things = [(str(name), "subject") for name in memory["properties"].get("about", ())]
+        for name, kind in things or [(project, "project")]:
+            text = _told(memory)
+            graph.add(memory["iri"], ["observation", name, kind, text], observation_fact(name, kind, text)["summary"])
+    lines: list[dict[str, Any]] = [{"type": "entity", **one} for one in graph.plain_entities()]
+    lines += [{"type": "relation", **one} for one in graph.plain_relations()]
+    return "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in lines).encode()
+
+
+def _told_once(memories: Iterable[Memory], texts: Mapping[str, str] = MappingProxyType({})) -> list[Memory]:
+    """Return the memories, less those that withdraw others; what was rejected is told by its decision alone."""
+    by_iri = {memory["iri"]: memory for memory in memories if memory["class"] != "DeletedMarker"}
+    told = []
+    for memory in by_iri.values():
+        if others := memory["properties"].get(_INSTEAD, ()):
+            words = [_one(by_iri[each], "summary") if each in by_iri else texts.get(each, each) for each in others]
+            memory = {**memory, "properties": {**memory["properties"], _INSTEAD: words}}
+        told.append(memory)
+    folded = {each for memory in by_iri.values() for each in memory["properties"].get(_INSTEAD, ())}
+    return [memory for memory in told if memory["iri"] not in folded]
+
+
+def _with_grounds(memories: Iterable[Memory], texts: Mapping[str, str]) -> Iterator[Memory]:
+    """Yield the memories with their source, and with evidence by the words that a reader knows it by.
+
+    Evidence of ours that has no text is left out: its id is a hash. So is what repeats where the memory came from.
+    """
+    listed = list(memories)
+    summaries = {memory["iri"]: _one(memory, "summary") for memory in listed}
+    for memory in listed:
+        properties = memory["properties"]
+        line = _one(memory, "sourceLine")
+        files = [anchor.path for anchor in anchors_of(map(literal, properties.get("sourceBlob", ())))]
+        grounds = [_ground(node, texts, summaries) for node in properties.get(_EVIDENCE, ())]
+        repeated = {_one(memory, "localId")} if files else set()
+        shown = {
+            _SOURCE: [f"{path}:{line}" if line else path for path in files],
+            _EVIDENCE: [text for text in grounds if text and text not in repeated],
+        }
+        yield {**memory, "properties": {**properties, **shown}}
+
+
+def _ground(node: str, texts: Mapping[str, str], summaries: Mapping[str, str]) -> str:
+    """Return a piece of evidence as a reader knows it; an empty text for one that is known by a hash alone."""
+    if node in summaries:
+        return f"{summaries[node]} ({node})"
+    return texts.get(node, "" if node.startswith(f"{BASE}evidence/") else node)
+
+
+def _markdown_entry(memory: Memory) -> str:
+    properties = memory["properties"]
+    box = ""
+    if memory["type"] == "task":
+        box = "[x] " if _DONE & {local_name(str(value)) for value in properties.get("hasTaskStatus", ())} else "[ ] "
+    more = [_one(memory, name) for name in ("rationale", "detailedExplanation")]
+    more += [f"{word}: {'; '.join(map(_short, properties[name]))}" for name, word in _NAMED if properties.get(name)]
+    who = _who_and_when(memory)
+    how = [f"confidence {_short(value).lower()}" for value in properties.get("hasConfidence", ())]
+    what = f"{_words(memory['class'])}, {', '.join([*who, *how])}, {memory['iri']}"
+    paragraphs = [part for text in [*more, what] if text for part in re.split(r"\n\s*\n", text) if part.strip()]
+    below = "".join(f"\n  {escaped(part)}\n" for part in paragraphs)
+    return f"- {box}{escaped(_one(memory, 'summary'))}\n{below}\n"
+
+
+def _who_and_when(memory: Memory) -> list[str]:
+    """Return author and date; of a memory with an earlier date, or none, both the date and when it was recorded."""
+    agents = ", ".join(map(_short, memory["properties"].get("assertedBy", ())))
+    dated, recorded = _one(memory, "hasTimestamp")[:10], _one(memory, "recordedAt")[:10]
+    if dated == recorded or not recorded:
+        return [agents, dated or "date unknown"]
+    return [f"dated {dated}" if dated else "date unknown", f"recorded {recorded} by {agents}"]
+
+
+def escaped(text: str) -> str:
+    r"""Return *text* on one line that Markdown shows as it is.
+
+    >>> print(escaped("- use *one*\nstore"))
+    \- use \*one\* store
+    """
+    line = _MARKUP.sub(r"\\\g<0>", " ".join(text.split()))
+    return _BEGINS.sub(lambda found: f"\\{found[0]}" if not found[0][0].isdigit() else f"{found[0]}\\", line)
+
+
+def _told(memory: Memory) -> str:
+    why = _one(memory, "rationale")
+    return f"{_words(memory['class'])}: {_one(memory, 'summary')}{f' ({why})' if why else ''}"
+
+
+def _one(memory: Memory, name: str) -> str:
+    return str(next(iter(memory["properties"].get(name, ())), ""))
+
+
+def _short(value: Any) -> str:
+    """Return an IRI of ours as the name at its end, anything else as it is."""
+    return local_name(str(value)) if str(value).startswith((BASE, JIDO)) else str(value)
+
+
+def _words(name: str) -> str:
+    """Return the name of a class as words.
+
+    >>> _words("ArchitecturalDecision")
+    'Architectural decision'
+    """
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).capitalize()

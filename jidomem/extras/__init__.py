@@ -1,0 +1,1 @@
+"""The optional packages: the core imports none of them at start."""

@@ -1,0 +1,375 @@
+"""What is kept of code, as triples: names that last, and beside each what one version of a file said of it.  Pure.
+
+A module or function is named once, for good. That a file defines it, where, and what it depends on is said of a
+version of the file, which ends when the file changes: nothing is overwritten, and every moment can be asked about.
+
+Take in the code of a folder: read what changed, keep what is different, say what could not be read.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from urllib.parse import quote
+
+from jidomem.extras.code import elixir, python
+from jidomem.extras.code.python import KINDS, Extracted, Function, Module, ModuleName, Naming
+from jidomem.index.follower import IndexFollower
+from jidomem.index.store import OxigraphIndex
+from jidomem.journal.journal import Stream
+from jidomem.rdf import vocab
+from jidomem.rdf.terms import Term, Triple, iri, literal, plain_value
+from jidomem.rdf.vocab import TYPE, jido
+from jidomem.repository.worktree import Tracked, blob_id
+from jidomem.write.writer import MemoryWriter
+
+_PREDICATE = {kind: jido(f"{kind}Module") for kind in KINDS}
+_SAID_OF = {"emitsEvent": ("Command", "Event"), "handledByProjection": ("Event", "Projection")}
+_CLASS = {"elixir": "ElixirModule", "python": "PythonModule"}
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A version of a file: its path, the id of its content, and how it was read."""
+
+    path: str
+    blob: str
+    read_as: str
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The names that things of a project's code have."""
+
+    project: str
+
+    @property
+    def base(self) -> str:
+        """Return what all of them begin with."""
+        return f"{vocab.BASE}projects/{self.project}/code/"
+
+    def file(self, path: str) -> Term:
+        """Return the file at *path*."""
+        return iri(f"{self.base}files/{quote(path, safe='/')}")
+
+    def module(self, language: str, name: str) -> Term:
+        """Return the module of that name, whoever defines it."""
+        return iri(f"{self.base}{language}/{_quoted(name)}")
+
+    def function(self, language: str, module: str, label: str) -> Term:
+        """Return a function of a module."""
+        return iri(f"{self.base}{language}/{_quoted(module)}/{_quoted(label)}")
+
+    def made(self, kind: str, *of: str) -> Term:
+        """Return the name of what nothing but its content names."""
+        return iri(f"{self.base}{kind}/{blake2b(chr(0).join(of).encode(), digest_size=12).hexdigest()}")
+
+
+def _quoted(name: str) -> str:
+    return quote(name, safe=":")
+
+
+def described(
+    names: Names, language: str, version: Version, before: Iterable[Term], extracted: Extracted
+) -> list[Triple]:
+    """Return what is kept of a version of a file that takes the place of those *before* it."""
+    file = names.file(version.path)
+    node = names.made("versions", version.path, version.blob, version.read_as, *sorted(before))
+    rows = [
+        (file, TYPE, jido("SourceFile")),
+        (file, jido("filePath"), literal(version.path)),
+        (node, TYPE, jido("FileVersion")),
+        (node, jido("versionOfFile"), file),
+        (node, jido("blobId"), literal(version.blob)),
+        (node, jido("readAs"), literal(version.read_as)),
+    ]
+    for module in extracted.modules:
+        rows += _module(names, language, module, node, file)
+    return list(dict.fromkeys(rows))
+
+
+def _module(names: Names, language: str, module: Module, version: Term, file: Term) -> Iterator[Triple]:
+    """Yield what a version of a file says of a module."""
+    node = names.module(language, module.name)
+    project = iri(f"{vocab.BASE}projects/{names.project}")
+    yield project, TYPE, jido("Project")
+    yield project, jido("hasModule"), node
+    yield node, TYPE, jido("Module")
+    yield node, TYPE, jido(_CLASS[language])
+    yield node, jido("codeName"), literal(module.name)
+    if language == "elixir":
+        yield node, jido("moduleName"), literal(module.name)
+    yield node, jido("definedInFile"), file
+    held = names.made("module-versions", version, module.name)
+    yield held, TYPE, jido("ModuleVersion")
+    yield held, jido("versionOfModule"), node
+    yield held, jido("inFileVersion"), version
+    yield held, jido("moduleLines"), literal(f"{module.first}-{module.last}")
+    for kind, target in module.needs:
+        other = names.module(language, target)  # whoever defines it; a class that says no more than that it has a name
+        yield other, TYPE, jido("CodeConcept")
+        yield other, jido("codeName"), literal(target)
+        yield held, _PREDICATE[kind], other
+    for target in module.maybe:
+        yield held, jido("mayImport"), names.module(language, target)
+    for subject, name, value in module.tells:
+        yield from _told(names, language, held, (subject, name, value))
+    for each in module.functions:
+        yield from _function(names, language, module.name, held, each)
+
+
+def _told(names: Names, language: str, held: Term, said: tuple[str, str, str]) -> Iterator[Triple]:
+    """Yield what a version of a module says of commands, events and projections, and that it is the one to say it."""
+    subject, name, value = said
+    one, other = names.module(language, subject), names.module(language, value)
+    first, second = _SAID_OF[name]
+    yield one, TYPE, jido(first)
+    yield other, TYPE, jido(second)
+    yield one, jido(name), other
+    statement = names.made("statements", *said)
+    yield held, jido("tells"), statement
+    yield statement, iri(f"{vocab.RDF}subject"), one
+    yield statement, iri(f"{vocab.RDF}predicate"), jido(name)
+    yield statement, iri(f"{vocab.RDF}object"), other
+
+
+def _function(names: Names, language: str, module: str, held: Term, function: Function) -> Iterator[Triple]:
+    """Yield what a version of a module says of a function."""
+    node = names.function(language, module, function.label)
+    yield node, TYPE, jido("Function")
+    yield node, jido("codeName"), literal(f"{module}.{function.label}")
+    yield names.module(language, module), jido("hasFunction"), node
+    yield held, jido("definesPrivately" if function.private else "definesFunction"), node
+    yield held, jido("functionLines"), literal(f"{function.first}-{function.last} {function.label}")
+
+
+def ended(names: Names, gone: Iterable[Term], came: Iterable[Term], revision: str) -> list[Triple]:
+    """Return what is kept of an import: what it found gone, and the revision of the repository it was made of."""
+    gone = sorted(gone)
+    node = names.made("imports", revision, *sorted(came), *gone)
+    rows = [(node, TYPE, jido("CodeImport"))]
+    if revision:
+        rows.append((node, jido("repositoryRevision"), literal(revision)))
+    return [*rows, *((each, jido("endedIn"), node) for each in gone)]
+
+
+STREAM = "codebase"
+#: What can become of a file.
+FILES = ("new", "changed", "unchanged", "gone", "left out")
+ENDINGS = (".py", ".ex", ".exs")
+#: The largest file that is read, and the longest line in it: no person wrote what is larger.
+LARGEST, LONGEST_LINE = 2 * 1024 * 1024, 100_000
+#: Triples of one commit; a first import of more is kept in several, each of whole files.
+AT_ONCE = 150_000
+#: The most triples of one file: a commit takes 200,000.
+OF_FILE = 50_000
+#: Counted up when a reader finds something else in the same file, so that all are read again.
+_READER = {"python": 1, "elixir": 2}
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What could not be read, or not in whole: where, and why."""
+
+    path: str
+    line: int
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.message}" if self.line else f"{self.path}: {self.message}"
+
+
+@dataclass(slots=True)
+class CodeImportReport:
+    """What an import found, and did: files by what became of them, what they define, and what was kept of it."""
+
+    files: Counter[str] = field(default_factory=Counter)
+    found: Counter[str] = field(default_factory=Counter)
+    notes: list[Note] = field(default_factory=list)
+    triples: int = 0
+    commits: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """A version of a file that counts now, and the versions of modules in it."""
+
+    node: Term
+    version: Version
+    modules: tuple[Term, ...]
+
+
+@dataclass(slots=True)
+class _Batch:
+    """What is kept in one commit."""
+
+    rows: list[Triple] = field(default_factory=list)
+    came: list[Term] = field(default_factory=list)
+    gone: list[Term] = field(default_factory=list)
+
+
+def import_code(
+    writer: MemoryWriter,
+    tail: IndexFollower,
+    project: str,
+    listing: Tracked,
+    below: str = "",
+    *,
+    dry_run: bool = False,
+    seen: Callable[[str], None] = lambda path: None,
+) -> CodeImportReport:
+    """Return what became of the files of *listing*, which are those below the folder *below*.
+
+    A file that is as it was read before is not read; of one that changed, or is gone, what it said before counts no
+    more. What was kept before an interruption is not read again. *seen* is called with each file before it is looked
+    at; with *dry_run* nothing is kept. Raises Failed `missing_extra`, and what `MemoryWriter.append` does.
+    """
+    tail.catch_up(Stream(project, STREAM))
+    taking = _Taking(project, listing, *held(tail.index, project), CodeImportReport())
+    for batch in taking.batches(below, seen):
+        rows = [*batch.rows, *ended(Names(project), batch.gone, batch.came, listing.revision)]
+        taking.report.triples += len(rows)
+        if not dry_run:
+            receipt = writer.append(project, STREAM, rows)
+            taking.report.commits += [receipt.commit] if receipt.commit else []
+    return taking.report
+
+
+def held(index: OxigraphIndex, project: str) -> tuple[dict[str, list[_Held]], dict[str, list[Term]]]:
+    """Return the versions of files that count now, by path, and beside them those that count no more.
+
+    Several of a path count only where branches came together.
+    """
+    graph = Stream(project, STREAM).graph
+
+    def said(name: str) -> Iterator[tuple[Term, Term]]:
+        return ((s, o) for s, _, o in index.triples(graph, None, jido(name), None))
+
+    over = {node for node, _ in said("endedIn")}
+    paths, blobs, ways = dict(said("filePath")), dict(said("blobId")), dict(said("readAs"))
+    modules = defaultdict(list)
+    for node, inside in said("inFileVersion"):
+        modules[inside].append(node)
+    found: dict[str, list[_Held]] = defaultdict(list)
+    past: dict[str, list[Term]] = defaultdict(list)
+    for node, file in said("versionOfFile"):
+        if file not in paths:
+            continue
+        path = plain_value(paths[file])
+        if node in over:
+            past[path].append(node)
+        else:
+            version = Version(path, plain_value(blobs.get(node, "")), plain_value(ways.get(node, "")))
+            found[path].append(_Held(node, version, tuple(sorted(modules[node]))))
+    return found, past
+
+
+class _Taking:
+    """One import under way."""
+
+    def __init__(
+        self,
+        project: str,
+        listing: Tracked,
+        known: Mapping[str, list[_Held]],
+        past: Mapping[str, list[Term]],
+        report: CodeImportReport,
+    ) -> None:
+        self._names, self._listing, self._known, self._past = Names(project), listing, known, past
+        self.report = report
+        self._naming = Naming(self._text, lambda path: (listing.base / path).is_file())
+
+    def batches(self, below: str, seen: Callable[[str], None]) -> Iterator[_Batch]:
+        """Yield what is to be kept, in parts of whole files: of those that are there, then of those that are gone."""
+        batch, prefix = _Batch(), f"{below}/" if below else ""
+        for path, why in self._listing.passed.items():
+            self._leave_out(path, why)
+        for path in self._listing.files:
+            seen(path)
+            self._file(path, batch)
+            if len(batch.rows) >= AT_ONCE:
+                yield batch
+                batch = _Batch()
+        there = {*self._listing.files, *self._listing.passed}
+        for path, versions in sorted(self._known.items()):
+            if path not in there and (path.startswith(prefix) or path == below):
+                self.report.files["gone"] += 1
+                batch.gone += _all(versions)
+        if batch.came or batch.gone:
+            yield batch
+
+    def _file(self, path: str, batch: _Batch) -> None:
+        """Take in one file, unless it is as it was."""
+        language = "python" if path.endswith(".py") else "elixir"
+        name = self._naming.name(path) if language == "python" else ModuleName("")
+        beside = f"beside {name.folder}" if name.folder else ""
+        read_as = " ".join(filter(None, (language, str(_READER[language]), name.name, beside)))
+        before = self._known.get(path, [])
+        blob = self._listing.files[path]
+        data = None
+        if blob is None or not self._is_here(before, blob, read_as):
+            data = self._content(path)
+            if data is None:
+                batch.gone += _all(before)
+                return
+            blob = blob_id(data)
+        if self._is_here(before, blob, read_as):
+            self.report.files["unchanged"] += 1
+            return
+        extracted = _extract(language, data or b"", name)
+        version = Version(path, blob, read_as)
+        # what was gone, and is back as it was, is another version than the one that ended
+        earlier = [each.node for each in before] or self._past.get(path, [])
+        rows = described(self._names, language, version, earlier, extracted)
+        if len(rows) > OF_FILE:
+            self._leave_out(path, f"{len(rows):,} triples would say what it defines, more than {OF_FILE:,}")
+            batch.gone += _all(before)
+            return
+        self._tell(path, extracted)
+        self.report.files["changed" if before else "new"] += 1
+        batch.rows += rows
+        batch.came.append(rows[2][0])
+        batch.gone += _all(before)
+
+    def _is_here(self, before: list[_Held], blob: str, read_as: str) -> bool:
+        """Return whether what is held of a file is this, and nothing else."""
+        return [(each.version.blob, each.version.read_as) for each in before] == [(blob, read_as)]
+
+    def _content(self, path: str) -> bytes | None:
+        """Return what a file holds; None, and a note, for what is not read."""
+        data = self._listing.read(path, LARGEST)
+        why = None
+        if data is None:
+            why = f"larger than {LARGEST:,} bytes, reached by a link, or not to be read"
+        elif b"\0" in data:
+            why = "not a text"
+        elif len(max(data.split(b"\n"), key=len)) > LONGEST_LINE:
+            why = f"a line of more than {LONGEST_LINE:,} bytes: written by a program"
+        if why is None:
+            return data
+        self._leave_out(path, why)
+        return None
+
+    def _leave_out(self, path: str, why: str) -> None:
+        self.report.files["left out"] += 1
+        self.report.notes.append(Note(path, 0, f"left out: {why}"))
+
+    def _tell(self, path: str, extracted: Extracted) -> None:
+        self.report.notes += [Note(path, fault.line, fault.message) for fault in extracted.faults]
+        self.report.found["modules"] += len(extracted.modules)
+        self.report.found["functions"] += sum(len(module.functions) for module in extracted.modules)
+        self.report.found["dependencies"] += sum(len(module.needs) for module in extracted.modules)
+
+    def _text(self, path: str) -> str | None:
+        data = self._listing.read(path, LARGEST)
+        return None if data is None else data.decode("utf-8", "replace")
+
+
+def _extract(language: str, data: bytes, name: ModuleName) -> Extracted:
+    return python.extract(data, name) if language == "python" else elixir.extract(data)
+
+
+def _all(versions: Iterable[_Held]) -> list[Term]:
+    return [node for each in versions for node in (each.node, *each.modules)]

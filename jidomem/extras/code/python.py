@@ -1,0 +1,376 @@
+"""What a Python file defines: one module, its functions and methods, and what it imports.
+
+What a source file defines, as plain values: modules, their functions, and what each depends on.  Pure.
+
+The parsers of source code, loaded when a file is read: tree-sitter, and a grammar for each language.
+
+What a Python file is called as a module: from its path, the packages around it, and where the project puts them.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import tomllib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from importlib import import_module
+from typing import TYPE_CHECKING, NamedTuple
+
+from jidomem.base.json_values import decode_toml
+from jidomem.errors import Failed
+
+if TYPE_CHECKING:
+    from tree_sitter import Language, Node, Query
+
+#: How a module can depend on another; a Python `import` is "imports", a name that is only used "refersTo".
+KINDS = ("imports", "aliases", "requires", "uses", "implements", "refersTo")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Function:
+    """A function, macro or method: its name in its module, its number of arguments where that is part of its name.
+
+    `first` and `last` are its lines, counted from 1, of all its clauses together.
+    """
+
+    name: str
+    arity: int | None
+    private: bool
+    first: int
+    last: int
+
+    @property
+    def label(self) -> str:
+        """Return the name as people write it.
+
+        >>> Function("parse", 2, False, 1, 3).label
+        'parse/2'
+        """
+        return self.name if self.arity is None else f"{self.name}/{self.arity}"
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """A module as a file defines it: its lines, its functions, and by kind the full names of what it depends on.
+
+    `maybe` are names it imports that are modules only if there is a module of that name: `b` of `from a import b`.
+    `tells` are (subject, property, object) of modules: which command emits which event, and what handles it.
+    """
+
+    name: str
+    first: int
+    last: int
+    functions: tuple[Function, ...] = ()
+    needs: tuple[tuple[str, str], ...] = ()
+    maybe: tuple[str, ...] = ()
+    tells: tuple[tuple[str, str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What could not be read in a file: the line, and what is wrong there."""
+
+    line: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Extracted:
+    """What a file defines, and where it is broken; what stands around a fault is there all the same."""
+
+    modules: tuple[Module, ...] = ()
+    faults: tuple[Fault, ...] = ()
+
+
+def merged(functions: list[Function]) -> tuple[Function, ...]:
+    """Return *functions* in order, clauses and redefinitions of one name as one that spans them."""
+    found: dict[tuple[str, int | None], Function] = {}
+    for each in functions:
+        key = each.name, each.arity
+        before = found.get(key)
+        if before is not None:
+            first, last = min(before.first, each.first), max(before.last, each.last)
+            each = Function(each.name, each.arity, before.private and each.private, first, last)
+        found[key] = each
+    return tuple(sorted(found.values(), key=lambda each: (each.first, each.name, each.arity or 0)))
+
+
+#: Faults of one file that are told; the first is what is to be put right.
+_TOLD = 3
+#: How deep in a tree is looked, by far deeper than people write: without an end the time grows with the depth's square.
+_DEEPEST = 500
+_FLATTER = f"nested in more than {_DEEPEST} others: what is named in here may be missing; write it flatter"
+#: Parts that stand unconnected where a file is broken, beyond which looking through them takes ever longer.
+_LOST = 5_000
+
+
+def parsed(language: str, data: bytes) -> tuple[Node | None, tuple[Fault, ...]]:
+    """Return the syntax tree of a file, and the first places where it is no code of its language, one a line.
+
+    There is no tree of what is broken through and through. Raises Failed `missing_extra`.
+    """
+    of = grammar(language)
+    from tree_sitter import Parser
+
+    root = Parser(of).parse(data).root_node
+    found: dict[int, str] = {}
+    waiting = [root] if root.has_error else []
+    while waiting:
+        node = waiting.pop()
+        if node.type == "ERROR" and node.child_count > _LOST:
+            return None, (Fault(line_of(node), "from here on this is not the language; nothing of the file is read"),)
+        if node.is_missing:
+            found.setdefault(line_of(node), f"{node.type!r} is missing here")
+        elif node.type == "ERROR" and not _is_right(language, node):
+            found.setdefault(line_of(node), "this is not the syntax of the language")
+        waiting += [child for child in node.children if child.has_error or child.is_missing]
+    deep = _too_deep(root)
+    last = () if deep is None else (Fault(line_of(deep), _FLATTER),)
+    return root, (*(Fault(line, found[line]) for line in sorted(found)[: _TOLD - len(last)]), *last)
+
+
+def _is_right(language: str, error: Node) -> bool:
+    """Return whether it is the grammar that errs: Elixir's knows no comma at the end of `%{map | key: value,}`."""
+    inside = error.parent.type if error.parent is not None else ""
+    return (language, inside, text_of(error)) == ("elixir", "map", ",")
+
+
+def _too_deep(root: Node) -> Node | None:
+    """Return the first node that lies too deep to be looked at.
+
+    From one node to the next, in the order they stand, it goes down by one level at most: so most are stepped over.
+    """
+    cursor, at = root.walk(), 0
+    while at < root.descendant_count:
+        cursor.goto_descendant(at)
+        if cursor.depth > _DEEPEST:
+            return cursor.node
+        at += _DEEPEST + 1 - cursor.depth
+    return None
+
+
+@lru_cache
+def grammar(language: str) -> Language:
+    """Return the grammar of "python" or "elixir"; raises Failed `missing_extra` where it is not installed."""
+    try:
+        from tree_sitter import Language
+
+        return Language(import_module(f"tree_sitter_{language}").language())
+    except ImportError as error:
+        detail = f"reading code needs tree-sitter and its grammars, which are not installed ({error})"
+        raise Failed(detail, hint="pip install 'jidomem[code]'", code="missing_extra") from error
+
+
+@lru_cache
+def _query(language: str, text: str) -> Query:
+    """Return a query of syntax trees, compiled once."""
+    from tree_sitter import Query
+
+    return Query(grammar(language), text)
+
+
+def captured(language: str, text: str, node: Node) -> dict[str, list[Node]]:
+    """Return what a query finds below *node*, by the names it gives."""
+    from tree_sitter import QueryCursor
+
+    cursor = QueryCursor(_query(language, text))
+    cursor.set_max_start_depth(_DEEPEST)
+    return cursor.captures(node)
+
+
+def line_of(node: Node) -> int:
+    """Return the line a node begins on, counted from 1."""
+    return node.start_point[0] + 1
+
+
+def last_line(node: Node) -> int:
+    """Return the line a node ends on, counted from 1; the line end belongs to the line it ends."""
+    row, column = node.end_point
+    return row + 1 if column or row == node.start_point[0] else row
+
+
+def text_of(node: Node | None) -> str:
+    """Return the text of a node, as it stands in the file."""
+    return (node.text or b"").decode("utf-8", "replace") if node is not None else ""
+
+
+class ModuleName(NamedTuple):
+    """The full name of a module, whether it is a package's own, and the folder beside whose files it stands.
+
+    `folder` is dotted, and empty for a file of a package: its neighbours are imported by their full names.
+    """
+
+    name: str
+    is_package: bool = False
+    folder: str = ""
+
+
+@dataclass(slots=True)
+class Naming:
+    """Names the modules of one tree; *read* gives the text of a file in it, None where there is none."""
+
+    read: Callable[[str], str | None]
+    has: Callable[[str], bool]
+    _tops: dict[str, str | None] = field(default_factory=dict)
+    _placed: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    def name(self, path: str) -> ModuleName:
+        """Return what the Python file at *path* is called: in the packages around it, else by its path.
+
+        A folder that setuptools maps (`package-dir` of the nearest pyproject.toml) has the name it is mapped to; what
+        lies in `src` is called as if it lay at the top.
+        """
+        folder, file = posixpath.split(path)
+        stem = file.removesuffix(".py")
+        is_package = stem == "__init__"
+        top = self._top(folder)
+        dotted = self._dotted(folder, folder if top is None else top)
+        name = ".".join(part for part in (dotted, "" if is_package else stem) if part)
+        return ModuleName(name or stem, is_package, dotted if top is None else "")
+
+    def _top(self, folder: str) -> str | None:
+        """Return the outermost folder of the package that *folder* is part of; None where it is of none."""
+        if folder not in self._tops:
+            found: str | None = None
+            if folder and self.has(posixpath.join(folder, "__init__.py")):
+                found = self._top(posixpath.dirname(folder)) or folder
+            self._tops[folder] = found
+        return self._tops[folder]
+
+    def _dotted(self, folder: str, top: str) -> str:
+        """Return the dotted name of *folder*, whose package begins at *top*, or which is in none and *top* itself."""
+        mapped = self._mapping(folder)
+        at = folder
+        while True:
+            if at in mapped:
+                rest = folder[len(at) :].strip("/")
+                return ".".join(part for part in (mapped[at], rest.replace("/", ".")) if part)
+            if not at:
+                break
+            at = posixpath.dirname(at)
+        if self._top(folder) is not None:
+            return folder[len(posixpath.dirname(top)) :].strip("/").replace("/", ".")
+        return folder.removeprefix("src/").replace("/", ".") if folder != "src" else ""
+
+    def _mapping(self, folder: str) -> dict[str, str]:
+        """Return the names that folders are given by the nearest pyproject.toml, by their path in the tree."""
+        if folder not in self._placed:
+            text = self.read(posixpath.join(folder, "pyproject.toml"))
+            if text is not None:
+                self._placed[folder] = _package_dir(text, folder)
+            else:
+                self._placed[folder] = self._mapping(posixpath.dirname(folder)) if folder else {}
+        return self._placed[folder]
+
+
+def _package_dir(text: str, folder: str) -> dict[str, str]:
+    """Return what `tool.setuptools.package-dir` says: the package by its folder; nothing of a broken file."""
+    try:
+        said = decode_toml(text).get("tool", {}).get("setuptools", {}).get("package-dir", {})
+    except (tomllib.TOMLDecodeError, AttributeError):
+        return {}
+    if not isinstance(said, dict):
+        return {}
+    return {
+        posixpath.normpath(posixpath.join(folder, place)): package
+        for package, place in said.items()
+        if isinstance(place, str) and package
+    }
+
+
+LANGUAGE = "python"
+_IMPORTS = "(import_statement) @whole (import_from_statement) @part"
+#: Statements that hold others which run when the module does; a function's own are not looked into.
+_HOLDS = frozenset(
+    (
+        *("module", "block", "if_statement", "elif_clause", "else_clause", "try_statement", "except_clause"),
+        *("except_group_clause", "finally_clause", "with_statement", "for_statement", "while_statement"),
+        *("match_statement", "case_clause", "ERROR"),
+    )
+)
+
+
+def extract(data: bytes, name: ModuleName) -> Extracted:
+    """Return the module *name* that a file holds. Functions inside functions are no part of it."""
+    root, broken = parsed(LANGUAGE, data)
+    if root is None:
+        return Extracted((), broken)
+    needs: dict[tuple[str, str], None] = {}
+    maybe: dict[str, None] = {}
+    found = list(broken)
+    nodes = captured(LANGUAGE, _IMPORTS, root)
+    for node in nodes.get("whole", ()):
+        for target in (_dotted(each) for each in node.children_by_field_name("name")):
+            _need(target, name, needs, maybe)
+    for node in nodes.get("part", ()):
+        source = _from(node, name)
+        if source is None:
+            found.append(Fault(line_of(node), "this import leads out of the package"))
+            continue
+        _need(source, name, needs, maybe, relative=text_of(node.child_by_field_name("module_name")).startswith("."))
+        maybe |= {f"{source}.{_dotted(each)}": None for each in node.children_by_field_name("name")}
+    needed = tuple(sorted(need for need in needs if need[1] != name.name))
+    others = tuple(sorted(each for each in maybe if each != name.name and ("imports", each) not in needs))
+    last = max(1, last_line(root))
+    module = Module(name.name, 1, last, merged(list(_functions(root))), needed, others)
+    return Extracted((module,), tuple(found))
+
+
+def _need(
+    target: str, name: ModuleName, needs: dict[tuple[str, str], None], maybe: dict[str, None], *, relative: bool = False
+) -> None:
+    """Take down that *target* is imported; a file that is in no package may mean the one that lies beside it."""
+    if not target:
+        return
+    needs["imports", target] = None
+    if name.folder and not relative:
+        maybe[f"{name.folder}.{target}"] = None
+
+
+def _dotted(node: Node) -> str:
+    """Return the dotted name of an import, whatever it is called here."""
+    if node.type == "aliased_import":
+        inner = node.child_by_field_name("name")
+        return _dotted(inner) if inner is not None else ""
+    return "".join(text_of(node).split())
+
+
+def _from(node: Node, name: ModuleName) -> str | None:
+    """Return the full name of what `from ... import` imports from; None where it leads out of the package."""
+    source = node.child_by_field_name("module_name")
+    if source is None:
+        return ""
+    if source.type != "relative_import":
+        return _dotted(source)
+    text = "".join(text_of(source).split())
+    rest = text.lstrip(".")
+    up = len(text) - len(rest) - (1 if name.is_package else 0)
+    parts = name.name.split(".")
+    if up >= len(parts):
+        return None
+    return ".".join([*parts[: len(parts) - up], *([rest] if rest else [])])
+
+
+def _functions(root: Node) -> Iterator[Function]:
+    """Yield each function and method that is reached by its name from outside, `Class.method`."""
+    waiting: list[tuple[Node, str]] = [(root, "")]
+    while waiting:
+        node, inside = waiting.pop()
+        if node.type == "decorated_definition":
+            inner = node.child_by_field_name("definition")
+            waiting += [(inner, inside)] if inner is not None else []
+        elif node.type == "function_definition":
+            name = text_of(node.child_by_field_name("name"))
+            yield Function(inside + name, None, _is_private(inside + name), line_of(node), last_line(node))
+        elif node.type == "class_definition":
+            prefix = f"{inside}{text_of(node.child_by_field_name('name'))}."
+            body = node.child_by_field_name("body")
+            waiting += [(body, prefix)] if body is not None else []
+        elif node.type in _HOLDS:
+            waiting += [(child, inside) for child in reversed(node.named_children)]
+
+
+def _is_private(name: str) -> bool:
+    """Return whether a name, or a class it is in, is marked as nobody else's business: `_x`, but not `__init__`."""
+    return any(part.startswith("_") and not part.endswith("__") for part in name.split("."))

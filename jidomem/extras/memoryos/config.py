@@ -1,0 +1,453 @@
+"""The settings of MemoryOS: every capacity, weight, threshold and choice by name, with presets of published ones.
+
+The form of the values of the tiers: how their fields are held to it, and how they are kept as JSON.
+
+Which settings hold for which agent: its own, else those of its type, else those of the application.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields, replace
+from datetime import datetime
+from difflib import get_close_matches
+from functools import cache, cached_property
+from typing import Any, Self, TypeVar, cast
+
+from jidomem.base.clock import format_timestamp, parse_moment
+from jidomem.base.json_values import FrozenDict, freeze, is_unicode, to_json_value
+from jidomem.errors import InvalidRequest
+
+V = TypeVar("V", bound="ValidatedModel")
+
+
+class Vector(tuple[float, ...]):
+    """Finite numbers, at least one, as `vector` made it; its length is worked out once."""
+
+    @cached_property
+    def length(self) -> float:
+        """Return how long it is.
+
+        >>> Vector((3.0, 4.0)).length
+        5.0
+        """
+        return math.hypot(*self)
+
+
+class ValidatedModel:
+    """What the values of all tiers can: hold a field to its form, and go to JSON and back without a loss."""
+
+    __slots__ = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the value as plain JSON values; `from_dict` gives back an equal one."""
+        return {name: _written(getattr(self, name), name) for name in _known(cast(Hashable, type(self)))}
+
+    @classmethod
+    def from_dict(cls, kept: Mapping[str, Any]) -> Self:
+        """Return the value that `to_dict` wrote; raise `InvalidRequest` unless it has the fields of one, and no other.
+
+        A field that has a default may be left out.
+        """
+        if not isinstance(kept, Mapping):
+            raise InvalidRequest(
+                f"a kept {cls.__name__} is a mapping, not {kept!r:.200}", hint="give what to_dict gave"
+            )
+        needed = _known(cast(Hashable, cls))
+        if unknown := [name for name in kept if name not in needed]:
+            raise InvalidRequest(f"a {cls.__name__} has no {unknown[0]!r:.200}", hint=f"it has {', '.join(needed)}")
+        if missing := [name for name, must in needed.items() if must and name not in kept]:
+            raise InvalidRequest(f"the kept {cls.__name__} lacks {', '.join(missing)}", hint="give what to_dict gave")
+        return cls(**kept)
+
+    def _hold(self, **forms: Callable[[str, Any], Any]) -> None:
+        """Put each field into its form; raise `InvalidRequest` naming the one that cannot be."""
+        for name, form in forms.items():
+            given = getattr(self, name)
+            if (held := form(f"{name} of a {type(self).__name__}", given)) is not given:
+                object.__setattr__(self, name, held)
+
+
+@cache
+def _known(cls: Hashable) -> dict[str, bool]:
+    """Return the names of the fields of a value, and whether each must be given."""
+    return {each.name: each.default is MISSING and each.default_factory is MISSING for each in fields(cast(Any, cls))}
+
+
+def _written(value: Any, place: str) -> Any:
+    if isinstance(value, ValidatedModel):
+        return value.to_dict()
+    if isinstance(value, datetime):
+        return format_timestamp(value)
+    if isinstance(value, frozenset):
+        return sorted(value)
+    if isinstance(value, tuple):
+        return [each if type(each) is float else _written(each, place) for each in value]
+    return to_json_value(value, place)
+
+
+def shown(given: Any) -> str:
+    """Return *given* as a message quotes it: as Python writes it, cut to 200 characters."""
+    try:
+        return f"{given!r:.200}"
+    except (ValueError, RecursionError):  # a number of thousands of digits, or lists in lists of as many
+        return f"a {type(given).__name__} that is too large to show"
+
+
+# Forms of a field: each returns what is held of what was given
+
+
+def text(place: str, given: Any) -> str:
+    """Return a text that says something; raise `InvalidRequest` for any other."""
+    if not isinstance(given, str) or not given.strip() or not is_unicode(given):
+        raise InvalidRequest(f"{place} is a text that says something, not {shown(given)}", hint="give a text")
+    return given
+
+
+def words(place: str, given: Any) -> str:
+    """Return a text, which may be empty; raise `InvalidRequest` for what is none."""
+    if not isinstance(given, str) or not is_unicode(given):
+        raise InvalidRequest(f"{place} is a text, not {shown(given)}", hint='give a text, "" for none')
+    return given
+
+
+def moment(place: str, given: Any) -> datetime:
+    """Return a moment in UTC; raise `InvalidRequest` for what names none."""
+    found = parse_moment(given)
+    if found is None:
+        raise InvalidRequest(f"{place} is a moment, not {shown(given)}", hint='give "2026-11-21T08:00:00Z"')
+    return found
+
+
+def count(place: str, given: Any) -> int:
+    """Return a whole number from 0; raise `InvalidRequest` for any other."""
+    if type(given) is not int or given < 0:
+        raise InvalidRequest(f"{place} is a whole number from 0, not {shown(given)}", hint="give 0")
+    return given
+
+
+def number(place: str, given: Any) -> float:
+    """Return a finite number; raise `InvalidRequest` for any other."""
+    if isinstance(given, bool) or not isinstance(given, int | float) or not abs(given) <= sys.float_info.max:
+        raise InvalidRequest(f"{place} is a finite number, not {shown(given)}", hint="give 0.0")
+    return float(given)
+
+
+def share(place: str, given: Any) -> float:
+    """Return a number from 0 to 1; raise `InvalidRequest` for any other."""
+    if isinstance(given, bool) or not isinstance(given, int | float) or not 0 <= given <= 1:
+        raise InvalidRequest(f"{place} is a number from 0 to 1, not {shown(given)}", hint="give 1.0")
+    return float(given)
+
+
+def truth(place: str, given: Any) -> bool:
+    """Return True or False; raise `InvalidRequest` for any other."""
+    if type(given) is not bool:
+        raise InvalidRequest(f"{place} is True or False, not {shown(given)}", hint="give True, or leave it out")
+    return given
+
+
+def texts(place: str, given: Any) -> tuple[str, ...]:
+    """Return texts in order; raise `InvalidRequest` for a single text and what is none."""
+    return tuple(text(place, each) for each in several(place, given))
+
+
+def text_set(place: str, given: Any) -> frozenset[str]:
+    """Return texts as a set; raise `InvalidRequest` for a single text and what is none."""
+    return frozenset(text(place, each) for each in several(place, given))
+
+
+def vector(place: str, given: Any) -> Vector:
+    """Return the numbers of a vector; raise `InvalidRequest` unless they are finite, and at least one."""
+    if type(given) is Vector:
+        return given
+    numbers = tuple(several(place, given))
+    if not numbers or bool in map(type, numbers):
+        raise InvalidRequest(f"{place} is a list of numbers, not {shown(given)}", hint="give what the embedder made")
+    try:
+        held = tuple(map(float, numbers))
+    except (TypeError, ValueError, OverflowError):
+        held = (math.nan,)
+    if not all(map(math.isfinite, held)):
+        raise InvalidRequest(f"{place} has what is no finite number", hint="give what the embedder made, or None")
+    return Vector(held)
+
+
+def mapping(place: str, given: Any) -> Mapping[str, Any]:
+    """Return a copy of a mapping, held fast; raise `InvalidRequest` for any other, and what JSON has no form for."""
+    if not isinstance(given, Mapping):
+        raise InvalidRequest(f"{place} is a mapping, not {shown(given)}", hint='give {"name": "Ana"}')
+    found: Mapping[str, Any] = freeze(to_json_value(given, place))
+    return found
+
+
+def several(place: str, given: Any) -> Sequence[Any] | Iterable[Any]:
+    """Return what stands in a list or a set; raise `InvalidRequest` for a text, a mapping and what is none."""
+    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
+        raise InvalidRequest(f"{place} is a list, not {shown(given)}", hint="give a list")
+    return given
+
+
+def optional(form: Callable[[str, Any], Any]) -> Callable[[str, Any], Any]:
+    """Return the form of a field that may be None."""
+    return lambda place, given: None if given is None else form(place, given)
+
+
+def each_of(kind: type[V]) -> Callable[[str, Any], tuple[V, ...]]:
+    """Return the form of a field of values of that kind in order, given as such or as the mappings that spell them."""
+
+    def form(place: str, given: Any) -> tuple[V, ...]:
+        return tuple(each if isinstance(each, kind) else kind.from_dict(each) for each in several(place, given))
+
+    return form
+
+
+#: How a score is held against a threshold: it has to be above it, or may equal it.
+COMPARISONS = (">", ">=")
+#: What becomes of a segment once the personas were taught from it.
+ON_TRANSFER = ("keep", "delete")
+#: Which segments leave a full mid-term memory: those of the lowest heat, or those retrieved least often.
+EVICT = ("coldest", "least_visited")
+#: The largest capacity and weight, and the longest time in seconds: sums and products of them are numbers still.
+MOST, LONGEST = 1_000_000_000, 1.0e12
+#: The kinds of value a profile may be told to have.
+KINDS: Mapping[str, type | tuple[type, ...]] = {
+    "text": str, "number": (int, float), "truth": bool, "list": list, "mapping": Mapping,
+}  # fmt: skip
+
+
+def _several(place: str, given: Any) -> int:
+    if type(given) is not int or not 1 <= given <= MOST:
+        bounds = f"from 1 to {MOST:,}" if type(given) is int and given > MOST else "from 1"
+        raise InvalidRequest(f"{place} is a whole number {bounds}, not {shown(given)}", hint=_default(place))
+    return given
+
+
+def _within(least: float, most: float, *, above: bool = False) -> Callable[[str, Any], float]:
+    def held(place: str, given: Any) -> float:
+        is_number = isinstance(given, int | float) and not isinstance(given, bool)
+        if not is_number or not least <= given <= most or (above and given == least):
+            bounds = f"{'above' if above else 'from'} {least:g} to {most:g}"
+            raise InvalidRequest(f"{place} is a number {bounds}, not {shown(given)}", hint=_default(place))
+        return float(given)
+
+    return held
+
+
+def _one_of(known: tuple[str, ...]) -> Callable[[str, Any], str]:
+    def held(place: str, given: Any) -> str:
+        if not isinstance(given, str) or given not in known:
+            choice = " or ".join(map(repr, known))
+            raise InvalidRequest(f"{place} is {choice}, not {shown(given)}", hint=_default(place))
+        return str(given)
+
+    return held
+
+
+def _profiles(place: str, given: Any) -> Mapping[str, Any]:
+    found = mapping(place, given)
+    for type_, kinds in found.items():
+        if not isinstance(kinds, Mapping) or not all(kind in [*KINDS] for kind in kinds.values()):
+            raise InvalidRequest(
+                f"{place}: what a profile of {type_!r:.100} may have is {shown(kinds)}",
+                hint=f'give the kind of each value, {", ".join(KINDS)}: {{"user": {{"language": "text"}}}}',
+            )
+    return found
+
+
+_UNIT, _WEIGHT, _POSITIVE, _SCORE = (
+    _within(0, 1), _within(0, MOST), _within(0, LONGEST, above=True), _within(-1, 2),
+)  # fmt: skip
+_FORMS: Mapping[str, Callable[[str, Any], Any]] = {
+    "stm_capacity": _several, "mtm_capacity": _several, "segment_capacity": optional(_several),
+    "segment_keywords": _several,
+    "object_kb_capacity": _several, "object_traits_capacity": _several, "agent_traits_capacity": _several,
+    "evidence_capacity": _several, "system_capacity": _several, "mtm_fscore_threshold": _SCORE,
+    "heat_threshold": _WEIGHT,
+    "system_importance_threshold": _UNIT, "system_similarity": _UNIT, "comparison": _one_of(COMPARISONS),
+    "heat_alpha": _WEIGHT, "heat_beta": _WEIGHT, "heat_gamma": _WEIGHT, "time_constant": _POSITIVE,
+    "strict_vectors": truth, "on_transfer": _one_of(ON_TRANSFER), "evict": _one_of(EVICT),
+    "transfer_before_evicting": truth, "archive": optional(text),
+    "maintenance_interval": _POSITIVE, "retrieved_segments": _several,
+    "retrieved_pages": _several, "retrieved_knowledge": _several, "retrieved_traits": _several,
+    "retrieved_system": _several, "segment_threshold": optional(_SCORE),
+    "page_threshold": optional(_SCORE), "knowledge_threshold": optional(_SCORE),
+    "single_traits": texts, "profiles": _profiles, "extra": mapping,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryOSConfig(ValidatedModel):
+    """The settings one agent's memory is moved by; docs/memoryos.md tells what each of them is for.
+
+    `time_constant` and `maintenance_interval` are seconds; None of a capacity or a threshold is none. What a score of
+    your own goes by stands in `extra`.
+    """
+
+    stm_capacity: int = 7
+    mtm_capacity: int = 200
+    segment_capacity: int | None = 50
+    segment_keywords: int = 20
+    object_kb_capacity: int = 100
+    object_traits_capacity: int = 50
+    agent_traits_capacity: int = 30
+    evidence_capacity: int = 50
+    system_capacity: int = 1_000
+    mtm_fscore_threshold: float = 0.6
+    heat_threshold: float = 5.0
+    system_importance_threshold: float = 0.8
+    system_similarity: float = 0.95
+    comparison: str = ">"
+    heat_alpha: float = 1.0
+    heat_beta: float = 1.0
+    heat_gamma: float = 1.0
+    time_constant: float = 1.0e7
+    strict_vectors: bool = True
+    on_transfer: str = "keep"
+    evict: str = "coldest"
+    transfer_before_evicting: bool = False
+    archive: str | None = "kept"
+    maintenance_interval: float = 3_600.0
+    retrieved_segments: int = 5
+    retrieved_pages: int = 7
+    retrieved_knowledge: int = 20
+    retrieved_traits: int = 20
+    retrieved_system: int = 20
+    segment_threshold: float | None = None
+    page_threshold: float | None = None
+    knowledge_threshold: float | None = 0.0
+    single_traits: tuple[str, ...] = ("name", "age", "lives in", "tone", "asks for answers")
+    profiles: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in _DEFAULTS:
+            object.__setattr__(self, name, _FORMS[name](name, getattr(self, name)))
+
+    @classmethod
+    def smith(cls) -> Self:
+        """Return the settings of the Elixir implementation norbu09/smith."""
+        return cls(heat_beta=0.5, heat_gamma=2.0, comparison=">=", on_transfer="delete", strict_vectors=False)
+
+    @classmethod
+    def bai_lab(cls) -> Self:
+        """Return the settings of the authors' own implementation, BAI-LAB/MemoryOS."""
+        return cls(
+            stm_capacity=10,
+            mtm_capacity=2_000,
+            segment_capacity=None,
+            comparison=">=",
+            time_constant=24 * 3_600.0,
+            evict="least_visited",
+            segment_threshold=0.1,
+            page_threshold=0.1,
+            knowledge_threshold=0.01,
+        )
+
+    def reaches(self, score: float, threshold: float | None) -> bool:
+        """Return whether *score* is beyond *threshold*, as `comparison` has it; what has none is always reached.
+
+        >>> MemoryOSConfig().reaches(0.6, 0.6), MemoryOSConfig.smith().reaches(0.6, 0.6)
+        (False, True)
+        """
+        return threshold is None or (score >= threshold if self.comparison == ">=" else score > threshold)
+
+    def changed(self, values: Mapping[str, Any]) -> Self:
+        """Return the settings with *values* in the place of their own; those of `extra` are put beside its others.
+
+        Raises InvalidRequest for a name that is no setting, and for a value that will not do.
+        """
+        refuse_unknown(values)
+        extra = mapping("extra", values.get("extra", {}))
+        return replace(self, **{**values, "extra": {**self.extra, **extra}})
+
+
+_DEFAULTS: dict[str, Any] = {each.name: each.default for each in fields(MemoryOSConfig)}
+
+
+def refuse_unknown(values: Mapping[str, Any]) -> None:
+    """Raise InvalidRequest, with the nearest name, where *values* has one that is no setting."""
+    if not isinstance(values, Mapping):
+        raise InvalidRequest(f"settings are a mapping, not {values!r:.200}", hint='give {"stm_capacity": 7}')
+    for name in values:
+        if name not in _DEFAULTS:
+            near = get_close_matches(str(name), _DEFAULTS, n=1)
+            known = f"did you mean {near[0]!r}?" if near else "what your own scores go by stands in extra"
+            raise InvalidRequest(f"MemoryOS has no setting {name!r:.100}", hint=known)
+
+
+def _default(name: str) -> str:
+    return f"the default is {name}={_DEFAULTS[name]!r}"
+
+
+#: The type of an agent that has no record, or whose record names none.
+DEFAULT_TYPE = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class AgentRecord(ValidatedModel):
+    """What is set for one agent: its type, and the settings that are its own."""
+
+    agent_id: str
+    agent_type: str = DEFAULT_TYPE
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._hold(agent_id=text, agent_type=text, values=mapping)
+
+
+@dataclass(frozen=True, slots=True)
+class Configurations(ValidatedModel):
+    """The settings of an application, of the types of its agents, and of single agents; each value by itself.
+
+    >>> configurations = Configurations().with_type("coder", stm_capacity=3).with_agent("ada", "coder", mtm_capacity=9)
+    >>> config = configurations.get_agent_config("ada")
+    >>> config.stm_capacity, config.mtm_capacity, config.object_kb_capacity
+    (3, 9, 100)
+    """
+
+    application: MemoryOSConfig = field(default_factory=MemoryOSConfig)
+    types: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    agents: tuple[AgentRecord, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.application, MemoryOSConfig):
+            object.__setattr__(self, "application", MemoryOSConfig.from_dict(self.application))
+        self._hold(types=mapping, agents=each_of(AgentRecord))
+        if len({record.agent_id for record in self.agents}) < len(self.agents):
+            raise InvalidRequest("an agent has one record", hint="put what is set for it into one")
+        for values in (*self.types.values(), *(record.values for record in self.agents)):
+            self.application.changed(values)
+
+    def record(self, agent_id: str) -> AgentRecord:
+        """Return what is set for the agent *agent_id*; a record without settings where nothing is."""
+        return next((each for each in self.agents if each.agent_id == agent_id), AgentRecord(agent_id))
+
+    def get_agent_config(self, agent_id: str) -> MemoryOSConfig:
+        """Return the settings that hold for the agent *agent_id*."""
+        record = self.record(agent_id)
+        return self.application.changed(self.types.get(record.agent_type, {})).changed(record.values)
+
+    def with_type(self, agent_type: str, **values: Any) -> Configurations:
+        """Return these, with *values* set for the agents of a type; what was set for it before stays.
+
+        Raises InvalidRequest for a name that is no setting, and for a value that will not do.
+        """
+        text("agent_type", agent_type)
+        return replace(self, types={**self.types, agent_type: _beside(self.types.get(agent_type, {}), values)})
+
+    def with_agent(self, agent_id: str, agent_type: str | None = None, **values: Any) -> Configurations:
+        """Return these, with *values* set for one agent, of *agent_type* if given; what was set before stays.
+
+        Raises InvalidRequest for a name that is no setting, and for a value that will not do.
+        """
+        before = self.record(agent_id)
+        record = AgentRecord(agent_id, agent_type or before.agent_type, _beside(before.values, values))
+        return replace(self, agents=(*(each for each in self.agents if each.agent_id != agent_id), record))
+
+
+def _beside(before: Mapping[str, Any], values: Mapping[str, Any]) -> Mapping[str, Any]:
+    extra = {**before.get("extra", {}), **mapping("extra", values.get("extra", {}))}
+    return FrozenDict({**before, **values, **({"extra": extra} if extra else {})})

@@ -1,0 +1,497 @@
+"""The pages of an agent as recall looks through them: what was asked, what was answered, with whom, and when.
+
+What personas know as memories of the project: intents with the pages they rest on, judged like every other.
+
+What the jobs of an agent do: ask the model what a move needs, outside any transaction, and make the move.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from threading import RLock
+from typing import TYPE_CHECKING, TypeVar
+
+from jidomem.base.clock import format_timestamp
+from jidomem.base.stems import Stemmer
+from jidomem.base.words import LONGEST_TEXT
+from jidomem.errors import (
+    STOPPING,
+    Busy,
+    Conflict,
+    Failed,
+    IdempotencyMismatch,
+    InvalidRequest,
+    JidomemError,
+    ModelUnavailable,
+    NotFound,
+    RevisionConflict,
+)
+from jidomem.extras.memoryos import config, storage
+from jidomem.extras.memoryos.config import Vector
+from jidomem.extras.memoryos.jobs import Job, Task
+from jidomem.extras.memoryos.personas import (
+    Diffusion,
+    Judgement,
+    diffuse,
+    judge,
+    lesson,
+    teach,
+    texts_of,
+    unjudged,
+    untaught,
+)
+from jidomem.extras.memoryos.retrieval import Round, hot, maintain
+from jidomem.extras.memoryos.segments import (
+    Arrival,
+    Description,
+    Policy,
+    Retelling,
+    Splitting,
+    before,
+    choose_segment,
+    describe,
+    known_page,
+    oversized,
+    retell,
+    segment_text,
+    split,
+    transfer,
+)
+from jidomem.extras.memoryos.storage import agent_tiers
+from jidomem.extras.memoryos.transactions import EMBEDDER, AgentMoves, filled, filled_system, lacking
+from jidomem.extras.memoryos.values import DialoguePage, KnowledgeEntry, ObjectPersona, SystemMemory, Tiers, TraitEntry
+from jidomem.index.search_documents import Document
+from jidomem.index.search_index import InMemorySearchIndex
+from jidomem.models.offline import is_private
+from jidomem.providers import Providers, execute_directive
+from jidomem.recall.candidates import PAGE
+from jidomem.records.directive import MemoryUpsert, Searchable, Step, UpsertItem
+from jidomem.records.intent import MemoryUpdateIntent
+from jidomem.records.interfaces import LanguageModel, Learned, StateStore
+from jidomem.records.recall import FIELDS
+from jidomem.runtime.agent_memory import GONE
+from jidomem.working.tiers import PromotionDecision
+from jidomem.write.canonical import is_reference
+from jidomem.write.secrets import find
+
+if TYPE_CHECKING:
+    from jidomem.runtime.root import Jidomem
+
+#: Who answers in a page, by the name that tells a machine from a person; and who asks where nobody said.
+ANSWERS, ASKS = "assistant", "user"
+
+
+class Pages:
+    """The pages of one agent, taken into texts in memory as they come and go; nothing of them is kept elsewhere."""
+
+    def __init__(
+        self, state: StateStore, project: str, agent: str, new_id: Callable[[], str], stemmer: Stemmer
+    ) -> None:
+        """Look at those that *state* keeps; raises InvalidRequest for a name of which nothing is left."""
+        self._state, self._project = state, project
+        self._kept = agent_tiers(state, project, agent, new_id)
+        self._texts = InMemorySearchIndex(stemmer)
+        self._seen: Tiers | None = None
+        self._known: dict[str, DialoguePage] = {}
+        self._lock = RLock()
+
+    def level(self) -> tuple[InMemorySearchIndex, str | None]:
+        """Return the pages there are now, and of which embedder their vectors are."""
+        with self._lock:
+            with self._state.reading() as store:
+                tiers = self._kept.read_in(store)
+                embedder = storage.note(store, self._project, EMBEDDER, self._kept.holder)
+            if tiers is not self._seen:
+                self._take_in({page.id: page for page in tiers.pages()})
+                self._seen = tiers
+            return self._texts, embedder
+
+    def _take_in(self, now: dict[str, DialoguePage]) -> None:
+        new = {name: page for name, page in now.items() if self._known.get(name) is not page}
+        gone = self._known.keys() - now.keys()
+        if new or gone:
+            self._texts.put({name: (_document(page), page.embedding) for name, page in new.items()}, gone)
+        self._known = now
+
+    def close(self) -> None:
+        """Let go of the texts."""
+        self._texts.close()
+
+
+def _document(page: DialoguePage) -> Document:
+    """Return a page as it is looked through; the pages with one and the same are a talk."""
+    at, speakers = format_timestamp(page.timestamp), (page.object_identifier or ASKS, ANSWERS)
+    texts = {"summary": page.text, "about": "\n".join(speakers), "explanation": page.meta_chain or ""}
+    return Document(
+        item=page.id,
+        types=(PAGE,),
+        recorded=at,
+        ended=None,
+        inactive=None,
+        agent=page.agent_id,
+        session="",
+        confidence="",
+        valid_from=None,
+        valid_until=None,
+        successors=(),
+        about=(),
+        texts=tuple(texts.get(name, "") for name in FIELDS),
+        text="\n\n".join(filter(None, (page.query, page.response)))[:LONGEST_TEXT],
+        speakers=speakers,
+        said_at=at,
+        talk=f"{page.object_type or ''}/{page.object_identifier or ''}",
+        place=f"{at} {page.id}",
+    )
+
+
+_OUTCOME = {"deduplicated": "known", "proposed": "proposed"}
+#: From which confidence on a fact becomes a memory of the project.
+LEAST = 0.8
+
+
+class FactPromoting:
+    """Proposes facts of an agent's personas to the project, each once; one that is undone there stays undone."""
+
+    def __init__(self, memory: Jidomem, moves: AgentMoves, session: str) -> None:
+        self._memory, self._moves, self._session = memory, moves, session
+
+    def promote(self, least: float = LEAST) -> list[PromotionDecision]:
+        """Return what became of each fact that is believed as much as *least*, not private, and not yet proposed.
+
+        Where nothing can be written now, since another writer is busy or the disk refuses, the rest is left for later.
+        """
+        if isinstance(least, bool) or not isinstance(least, int | float) or not 0 <= least <= 1 or math.isnan(least):
+            raise InvalidRequest(f"least={least!r} is no number from 0 to 1", hint=f"give {LEAST}")
+        done, found = {*self._moves.promoted()}, list[PromotionDecision]()
+        while (due := _next(tiers := self._moves.tiers(), least, done)) is not None:
+            done.add(due[1].id)
+            found.append(self._promoted(*due, tiers))
+            if (error := found[-1].error) is not None and error.code in STOPPING:
+                break
+        return found
+
+    def _promoted(self, persona: ObjectPersona, fact: KnowledgeEntry, tiers: Tiers) -> PromotionDecision:
+        """Return what became of one fact; that it was proposed is noted, whoever refused it may be asked again."""
+        key, why = f"memoryos:{self._moves.agent}:{fact.id}", f"believed with {fact.confidence:g}"
+        verdict = ("facts", key)
+        try:
+            receipt = self._memory.writer.submit_intent(self._moves.project, self._intent(persona, fact, tiers, key))
+        except IdempotencyMismatch:  # it was promoted, and more is known of it since
+            self._moves.note_promoted(fact.id, "")
+            return PromotionDecision("known", why, fact.confidence, *verdict)
+        except Conflict as conflict:
+            same = [met.iri for met in conflict.conflicts if met.kind == "duplicate"]
+            if len(same) < len(conflict.conflicts):
+                return PromotionDecision("refused", conflict.detail, fact.confidence, *verdict, error=conflict)
+            self._moves.note_promoted(fact.id, same[0])
+            return PromotionDecision("known", why, fact.confidence, *verdict, iri=same[0])
+        except JidomemError as refusal:
+            return PromotionDecision("refused", refusal.detail, fact.confidence, *verdict, error=refusal)
+        self._moves.note_promoted(fact.id, receipt.iri)
+        outcome = _OUTCOME.get(receipt.status, "promoted")
+        return PromotionDecision(outcome, why, fact.confidence, *verdict, iri=receipt.iri, receipt=receipt)
+
+    def _intent(self, persona: ObjectPersona, fact: KnowledgeEntry, tiers: Tiers, key: str) -> MemoryUpdateIntent:
+        of = f"{persona.type} {persona.identifier}"
+        return MemoryUpdateIntent(
+            type="fact",
+            summary=f"{of}: {fact.text}",
+            applies_to_project=self._moves.project,
+            asserted_by=self._moves.agent,
+            asserted_in=self._session,
+            confidence=fact.confidence,
+            evidence=[*_evidence(fact, tiers)],
+            about=[of],
+            timestamp=format_timestamp(fact.created_at),
+            idempotency_key=key,
+        )
+
+
+def _next(tiers: Tiers, least: float, done: Collection[str]) -> tuple[ObjectPersona, KnowledgeEntry] | None:
+    """Return what is to be proposed next, as it is known now: it may have been redacted, or become private, since."""
+    for persona in tiers.personas:
+        for fact in persona.knowledge:
+            if not fact.private and fact.confidence >= least and fact.id not in done and GONE not in fact.text:
+                return persona, fact
+    return None
+
+
+def _evidence(fact: KnowledgeEntry, tiers: Tiers) -> Iterator[str]:
+    """Yield what was said in the pages that a fact rests on.
+
+    One that was added under an IRI, as that of a turn, is named by that. Of one that was evicted, and of one in which
+    something private was said, the id is left.
+    """
+    entries: list[KnowledgeEntry | TraitEntry] = [*tiers.agent.traits]
+    for persona in tiers.personas:
+        entries += [*persona.knowledge, *persona.traits]
+    private = {page_id for each in entries if each.private for page_id in each.evidence}
+    for page_id in fact.evidence:
+        page = tiers.page(page_id)
+        if is_reference(page_id, prose=True):
+            yield page_id
+        elif page is None or page_id in private or is_private(page.text):
+            yield f"page {page_id}"
+        else:
+            yield f"{format_timestamp(page.timestamp)} {page.text}"
+
+
+#: How often the model is asked again because the tiers moved on, how many texts are embedded at once, and of how many
+#: pages it is asked what they teach.
+AGAIN, AT_ONCE, LESSON = 10, 64, 50
+T = TypeVar("T")
+
+
+class JobHandlers:
+    """Does the jobs of one agent; each may be done any number of times, and what was done already is not done again."""
+
+    def __init__(
+        self, moves: AgentMoves, model: LanguageModel, providers: Providers, promote: Callable[[], object] | None
+    ) -> None:
+        """Ask *model*; what is evicted goes to *providers*. *promote* is done in maintenance, where there is one."""
+        self._moves, self._model, self._providers, self._promote = moves, model, providers, promote
+
+    def do(self, job: Job) -> None:
+        """Do a job, and let go of it; raises what it fails with."""
+        kinds: dict[str, Callable[[Job], object]] = {
+            "describe": lambda job: self.describe(job.subject, job),
+            "transfer": lambda job: self.transfer(job.subject, job),
+            "retell": lambda job: self.retell(job.subject, job),
+            "teach": lambda job: self.teach(job.subject, job),
+            "maintain": self.maintain,
+            "diffuse": self.diffuse,
+            "embed": self.embed,
+            "archive": self.archive,
+            "promote": self.promote,
+        }
+        if job.kind not in kinds:
+            raise Failed(f"nothing here knows how to {job.kind!r}", hint="a newer jidomem asked for it: use that one")
+        try:
+            kinds[job.kind](job)
+        except NotFound:  # what it is about was forgotten, evicted or taught since: there is nothing left to do
+            self._moves.finish(job)
+
+    def describe(self, page_id: str, job: Job | None = None) -> None:
+        """Have a page described: whether it goes on with the one before it, its chain, keywords and vector."""
+        self._until_it_fits(partial(self._describe, page_id, job))
+
+    def transfer(self, page_id: str, job: Job | None = None) -> None:
+        """Put a page into the segment it is most like, which is summed up anew with it, or into one of its own."""
+        if not _is_described(known_page(self._moves.tiers(), page_id)):
+            self.describe(page_id)
+        self._until_it_fits(partial(self._transfer, page_id, job))
+
+    def retell(self, segment_id: str, job: Job | None = None) -> None:
+        """Sum up a segment anew."""
+        self._until_it_fits(partial(self._retell, segment_id, job))
+
+    def teach(self, segment_id: str, job: Job | None = None) -> None:
+        """Teach the personas what the model finds in those pages of a segment that nobody was taught from."""
+        while self._until_it_fits(partial(self._teach, segment_id)):
+            pass
+        self._finish(job)
+
+    def maintain(self, job: Job | None = None) -> None:
+        """Work out the heat of all segments, evict what there is no room for, and ask for hot ones to be taught."""
+        tiers, _, policy = self._moves.look()
+        at = self._moves.now()
+        for segment_id, needed in oversized(tiers, policy.config).items():
+            self._split(Splitting(segment_id, tuple(self._moves.new_id() for _ in range(needed)), at))
+        self._moves.move(
+            lambda tiers, policy: maintain(tiers, Round(at), policy), then=self._due, done=job, maintained=at
+        )
+
+    def diffuse(self, job: Job | None = None) -> None:
+        """Have the model judge how much facts matter to all, and tell those that do to system memory."""
+        facts = unjudged(self._moves.tiers())
+        if facts:
+            rated = self._model.rate_importance([fact.text for fact in facts])
+            judged = Judgement({fact.id: score for fact, score in zip(facts, rated, strict=True)})
+            self._moves.move(lambda tiers, policy: judge(tiers, judged, policy))
+        at = self._moves.now()
+
+        def tell(system: SystemMemory, tiers: Tiers, policy: Policy) -> Step[SystemMemory]:
+            held = tuple(fact for persona in tiers.personas for fact in persona.knowledge)
+            return diffuse(system, Diffusion(self._moves.agent, held, at), policy)
+
+        self._moves.move_system(tell, done=job)
+
+    def embed(self, job: Job | None = None) -> None:
+        """Make the vectors that are missing, some at a time."""
+        tiers, system, _ = self._moves.look()
+        while texts := lacking(tiers, system):
+            self._fill(texts[:AT_ONCE])
+            tiers, system, _ = self._moves.look()
+        self._finish(job)
+
+    def archive(self, job: Job | None = None) -> None:
+        """Have what was evicted kept by the providers that the settings name; what one refuses waits on."""
+        refused = []
+        for directive in self._moves.kept.asked():
+            answer = execute_directive(_as_taken(directive, self._providers), self._providers)
+            if answer.data["status"] == "ok":
+                self._moves.kept.performed(directive.request_id)
+            else:
+                refused.append((directive, answer.data["reason"]))
+        for directive, reason in refused[:1]:
+            raise Failed(f"{directive.request_id} is not performed: {reason['detail']}", hint=reason["hint"])
+        self._finish(job)
+
+    def promote(self, job: Job | None = None) -> None:
+        """Propose what personas know to the project."""
+        if self._promote is not None:
+            self._promote()
+        self._finish(job)
+
+    def _finish(self, job: Job | None) -> None:
+        if job is not None:
+            self._moves.finish(job)
+
+    def _due(self, tiers: Tiers, policy: Policy) -> list[Task]:
+        """Return what is to be done after a round: pages left over, hot segments to teach from, facts to propose."""
+        tasks = [Task("transfer", page.id) for page in tiers.leaving]
+        tasks += [Task("teach", segment.id) for segment in hot(tiers, policy)]
+        return [*tasks, Task("promote")] if self._promote is not None else tasks
+
+    def _said(self, page: DialoguePage, previous: DialoguePage | None) -> Description:
+        """Return what the model says of a page, as far as that is not known yet."""
+        if not page.text.strip():
+            return Description(page.id, meta_chain="")
+        chain, goes_on = page.meta_chain, page.continues
+        if chain is None:
+            if previous is not None and self._model.continues(previous, page):
+                goes_on = previous.id
+            pages = [previous, page] if previous is not None and goes_on else [page]
+            chain = self._model.generate_meta_chain(pages)
+        keywords = page.keywords or frozenset(self._model.extract_keywords(page.text))
+        vector = page.embedding or self._vectors([page.text])[0]
+        return Description(page.id, vector, keywords, chain, goes_on)
+
+    def _split(self, parts: Splitting) -> None:
+        anew = [Task("retell", each) for each in (parts.segment_id, *parts.new_ids)]
+        self._moves.move(lambda tiers, policy: split(tiers, parts, policy), then=lambda tiers, policy: anew)
+
+    def _fill(self, texts: Sequence[str]) -> None:
+        found = dict(zip(texts, self._vectors(texts), strict=True))
+        self._moves.move(lambda tiers, policy: filled(tiers, found, policy.config))
+        self._moves.move_system(lambda system, tiers, policy: filled_system(system, found))
+
+    def _describe(self, page_id: str, job: Job | None) -> None:
+        tiers = self._moves.tiers()
+        page, previous = known_page(tiers, page_id), before(tiers, page_id)
+        said, read = self._said(page, previous), [page] if previous is None else [page, previous]
+        self._moves.move(lambda tiers, policy: describe(_as_read(tiers, read), said, policy), done=job)
+
+    def _transfer(self, page_id: str, job: Job | None) -> None:
+        tiers, _, policy = self._moves.look()
+        going = choose_segment(tiers, page_id, policy)
+        known = None if going.segment_id is None else tiers.segment(going.segment_id)
+        summary = self._model.generate_segment_summary(going.pages)
+        text = segment_text(summary, going.keywords)
+        is_same = known is not None and segment_text(known.topic_summary, known.keywords) == text
+        vector = known.embedding if known is not None and is_same else None
+        arrival = Arrival(
+            page_id,
+            going.segment_id or self._moves.new_id(),
+            summary,
+            tuple(page.id for page in going.pages),
+            self._moves.now(),
+            vector or self._vector_of(text),
+        )
+        self._moves.move(lambda tiers, policy: transfer(_as_read(tiers, going.pages), arrival, policy), done=job)
+
+    def _retell(self, segment_id: str, job: Job | None) -> None:
+        segment = self._moves.tiers().segment(segment_id)
+        if segment is None:
+            raise NotFound(f"{self._moves.agent} holds no segment {segment_id}", hint="it may be evicted")
+        summary = self._model.generate_segment_summary(segment.pages)
+        told = Retelling(
+            segment_id,
+            summary,
+            tuple(page.id for page in segment.pages),
+            self._vector_of(segment_text(summary, segment.keywords)),
+        )
+        self._moves.move(lambda tiers, policy: retell(_as_read(tiers, segment.pages), told, policy), done=job)
+
+    def _teach(self, segment_id: str) -> bool:
+        """Teach from pages with one that the agent talked with; return whether there are others yet."""
+        segment = self._moves.tiers().segment(segment_id)
+        if segment is None or not segment.interactions:
+            raise NotFound(
+                f"there is nothing left to learn from segment {segment_id}", hint="it was taught, or is gone"
+            )
+        fresh = untaught(segment)
+        fresh = replace(fresh, pages=fresh.pages[:LESSON])
+        learned = _screened(self._model.extract_traits(fresh))
+        texts = [*dict.fromkeys(texts_of(learned))]
+        vectors = dict(zip(texts, self._vectors(texts), strict=True))
+        taught = lesson(fresh, learned, at=self._moves.now(), new_id=self._moves.new_id, vectors=vectors)
+        after = self._moves.move(lambda tiers, policy: teach(_as_read(tiers, fresh.pages), taught, policy))
+        left = after.segment(segment_id)
+        return left is not None and left.interactions > 0
+
+    def _until_it_fits(self, once: Callable[[], T]) -> T:
+        """Ask and move until nobody came between; what was asked in vain is asked again."""
+        for _ in range(AGAIN):
+            try:
+                return once()
+            except RevisionConflict as conflict:
+                met = conflict
+        raise Busy(f"others moved the same {AGAIN} times: {met.detail}", hint="ask again in a moment")
+
+    def _vector_of(self, text: str) -> Vector | None:
+        return self._vectors([text])[0] if text.strip() else None
+
+    def _vectors(self, texts: Sequence[str]) -> list[Vector]:
+        """Return the vectors of *texts*; raises ModelUnavailable unless there is one of its dimension for each."""
+        if not texts:
+            return []
+        embedder = self._model.embedder
+        found = [
+            config.vector(f"a vector of {embedder.name}", each) for each in self._model.calculate_embeddings(texts)
+        ]
+        dimensions = embedder.dimensions()
+        if len(found) != len(texts) or any(len(vector) != dimensions for vector in found):
+            raise ModelUnavailable(
+                f"{embedder.name} gave no vector of {dimensions} numbers for each of {len(texts)} texts",
+                hint="use an embedder that does",
+            )
+        return found
+
+
+def _as_read(tiers: Tiers, read: Sequence[DialoguePage]) -> Tiers:
+    """Return *tiers*; raises RevisionConflict where a page says something else than a model was shown: it is redacted.
+
+    So nothing that was made of a text comes back once that has been taken out.
+    """
+    shown = {page.id: page for page in read}
+    for page in tiers.pages():
+        was = shown.get(page.id)
+        if was is not None and (was.text, was.meta_chain) != (page.text, page.meta_chain):
+            raise RevisionConflict(
+                f"page {page.id} says something else by now", hint="ask the model about what it says"
+            )
+    return tiers
+
+
+def _screened(learned: Learned) -> Learned:
+    """Return what was learnt, what looks like a secret being private, whatever the model says of it."""
+    facts = (replace(each, private=each.private or find(each.text) is not None) for each in learned.facts)
+    traits = (replace(each, private=each.private or find(each.value) is not None) for each in learned.traits)
+    return Learned(tuple(facts), tuple(traits))
+
+
+def _is_described(page: DialoguePage) -> bool:
+    return page.meta_chain is not None and (page.embedding is not None or not page.text.strip())
+
+
+def _as_taken(directive: MemoryUpsert, providers: Providers) -> MemoryUpsert:
+    """Return the directive without vectors where its provider looks for nothing by likeness, and takes none."""
+    with providers.held(directive.provider) as registered:
+        if isinstance(registered.provider, Searchable):
+            return directive
+    items = [replace(UpsertItem.of(item), embedding=None) for item in directive.items]
+    return replace(directive, items=items)

@@ -1,0 +1,238 @@
+"""A durable queue of jobs in the working state of a root: each is kept until it is done, and tried again.
+
+Whoever does the jobs of one agent: one at a time, of all threads of all processes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from jidomem.errors import JidomemError, ModelUnavailable
+from jidomem.records.interfaces import StateStore, Store
+
+TABLES = """
+CREATE TABLE IF NOT EXISTS jobs (
+  id INTEGER PRIMARY KEY AUTOINCREMENT, queue TEXT NOT NULL, project TEXT NOT NULL, agent TEXT NOT NULL,
+  kind TEXT NOT NULL, subject TEXT NOT NULL, payload TEXT NOT NULL, asked INTEGER NOT NULL DEFAULT 1,
+  attempts INTEGER NOT NULL DEFAULT 0, due REAL NOT NULL, failed INTEGER NOT NULL DEFAULT 0, error TEXT,
+  UNIQUE (queue, project, agent, kind, subject)
+);
+CREATE INDEX IF NOT EXISTS jobs_due ON jobs (queue, project, agent, failed, due);
+"""
+#: How often a job is tried before it is given up, and the longest wait between two tries in seconds.
+MOST, LONGEST = 8, 3_600.0
+#: What stands with a job that was begun and not ended.
+CUT_OFF = "its process ended while it was being done"
+_FIELDS = "id, project, agent, kind, subject, payload, asked, attempts, due, failed, error"
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What is to be done for an agent: a kind of job, what it is about, and what else it takes, as JSON.
+
+    Of one kind and subject an agent has one job: to ask for it again is to ask for it once more after it.
+    """
+
+    kind: str
+    subject: str = ""
+    payload: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A job that waits: how often it was tried, when it is due, and why it failed last, if it did.
+
+    One that is `failed` was tried too often: it is kept, and done no more unless somebody asks for it.
+    """
+
+    id: int
+    project: str
+    agent: str
+    kind: str
+    subject: str
+    payload: Any
+    asked: int
+    attempts: int
+    due: datetime
+    failed: bool
+    error: str | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what there is to tell of it."""
+        told = ("id", "agent", "kind", "subject", "attempts", "due", "failed", "error")
+        return {name: getattr(self, name) for name in told}
+
+
+class Jobs:
+    """The jobs of one queue; the threads of a process and any number of processes may ask for them.
+
+    Whoever does the jobs of an agent has its turn (`turns.py`): nobody else takes one meanwhile.
+    """
+
+    def __init__(self, state: StateStore, queue: str, now: Callable[[], datetime], *, most: int = MOST) -> None:
+        self._state, self._queue, self.now, self._most = state, queue, now, most
+
+    def ask(self, store: Store, project: str, agent: str, *tasks: Task, due: datetime | None = None) -> None:
+        """Ask for *tasks* in a transaction of the state, so that they are there if what they arise from is."""
+        at = (due or self.now()).timestamp()
+        for task in tasks:
+            store.execute(
+                "INSERT INTO jobs (queue, project, agent, kind, subject, payload, due) VALUES (?, ?, ?, ?, ?, ?, ?)"
+                " ON CONFLICT (queue, project, agent, kind, subject) DO UPDATE SET asked = jobs.asked + 1,"
+                " payload = excluded.payload, failed = 0, error = NULL,"
+                " attempts = CASE WHEN jobs.failed = 1 THEN 0 ELSE jobs.attempts END,"
+                " due = CASE WHEN jobs.failed = 1 OR excluded.due < jobs.due THEN excluded.due ELSE jobs.due END",
+                (self._queue, project, agent, task.kind, task.subject, _json(task.payload), at),
+            )
+
+    def take(self, project: str, agent: str, began: datetime | None = None, but: Collection[str] = ()) -> Job | None:
+        """Return the oldest job of an agent that is due, and count the try; None where there is none.
+
+        Of those that were tried before none is taken that fell due since who asks *began*, and none of the kinds *but*.
+        Until it is told to be done it counts as failed, and is due again later: a process may end any time.
+        """
+        now = self.now()
+        others = f" AND kind NOT IN ({', '.join('?' * len(but))})" if but else ""
+        with self._state.changing() as store:
+            found = store.execute(
+                f"SELECT {_FIELDS} FROM jobs WHERE queue = ? AND project = ? AND agent = ? AND failed = 0 AND due <= ?"
+                f" AND (attempts = 0 OR due <= ?){others} ORDER BY id LIMIT 1",
+                (self._queue, project, agent, now.timestamp(), (began or now).timestamp(), *but),
+            ).fetchone()
+            if found is None:
+                return None
+            job = _job(found)
+            tries = job.attempts + 1
+            store.execute(
+                "UPDATE jobs SET attempts = ?, due = ?, failed = ?, error = ? WHERE id = ?",
+                (tries, _again(now, tries), int(tries >= self._most), CUT_OFF, job.id),
+            )
+            return job
+
+    def done(self, store: Store, job: Job) -> None:
+        """Let go of a job, in a transaction of the state; it is due once more if it was asked for again meanwhile."""
+        gone = store.execute("DELETE FROM jobs WHERE id = ? AND asked = ?", (job.id, job.asked)).rowcount
+        if not gone:
+            row = (self.now().timestamp(), job.id)
+            store.execute("UPDATE jobs SET attempts = 0, failed = 0, error = NULL, due = ? WHERE id = ?", row)
+
+    def failed(self, job: Job, why: str) -> None:
+        """Keep why a job failed; it is due again after a while, each time a longer one, and too many are the end."""
+        row = (why[:1_000], _again(self.now(), job.attempts + 1), job.id)
+        with self._state.changing() as store:
+            store.execute("UPDATE jobs SET error = ?, due = ? WHERE id = ?", row)
+
+    def waiting(self, project: str, agent: str | None = None) -> list[Job]:
+        """Return the jobs of a project, or of an agent, the failed ones, too, in the order they were asked for."""
+        with self._state.reading() as store:
+            if store is None:
+                return []
+            found = store.execute(
+                f"SELECT {_FIELDS} FROM jobs WHERE queue = ? AND project = ? AND agent = coalesce(?, agent)"
+                " ORDER BY id",
+                (self._queue, project, agent),
+            )
+            return [_job(row) for row in found]
+
+    def is_due(self, project: str, agent: str, began: datetime | None = None, but: Collection[str] = ()) -> bool:
+        """Return whether there is a job that `take` would give."""
+        now = self.now()
+        return any(
+            not job.failed and job.due <= (now if job.attempts == 0 else min(began or now, now)) and job.kind not in but
+            for job in self.waiting(project, agent)
+        )
+
+    def retry(self, project: str, agent: str) -> int:
+        """Return how many jobs of an agent that failed are due at once, also those that were given up."""
+        with self._state.changing() as store:
+            return store.execute(
+                "UPDATE jobs SET attempts = 0, failed = 0, due = ? WHERE queue = ? AND project = ? AND agent = ?"
+                " AND error IS NOT NULL",
+                (self.now().timestamp(), self._queue, project, agent),
+            ).rowcount
+
+    def forget(self, store: Store, project: str, agent: str) -> None:
+        """Let go of all jobs of an agent, in a transaction of the state."""
+        row = (self._queue, project, agent)
+        store.execute("DELETE FROM jobs WHERE queue = ? AND project = ? AND agent = ?", row)
+
+
+def _job(row: tuple[Any, ...]) -> Job:
+    id_, project, agent, kind, subject, payload, asked, attempts, due, failed, error = row
+    at = datetime.fromtimestamp(due, UTC)
+    return Job(id_, project, agent, kind, subject, json.loads(payload), asked, attempts, at, bool(failed), error)
+
+
+def _again(now: datetime, tries: int) -> float:
+    """Return when a job that was tried so often is due once more."""
+    return (now + timedelta(seconds=min(2.0 ** (tries - 1), LONGEST))).timestamp()
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a job: it is done where there is no error, else it is tried again later.
+
+    `is_away` tells that a model could not be asked, or gave what cannot be used.
+    """
+
+    kind: str
+    subject: str
+    error: str | None = None
+    is_away: bool = False
+
+    @property
+    def ok(self) -> bool:
+        """Return whether it is done."""
+        return self.error is None
+
+
+class JobRunner:
+    """Does the jobs of an agent that are due, by *do*, which lets go of each that it has done."""
+
+    def __init__(self, state: StateStore, project: str, agent: str, jobs: Jobs, do: Callable[[Job], None]) -> None:
+        self._state, self._of, self._jobs, self._do = state, (project, agent), jobs, do
+
+    def run(
+        self, *, wait: bool = False, hurried: bool = False, until: Callable[[], bool] = lambda: False
+    ) -> list[Outcome]:
+        """Return what became of the jobs that are due, in the order they were asked for; none is tried twice.
+
+        Somebody else may be doing them: they are left to them, or waited for. Whoever has done the last one looks once
+        more after letting go of the turn, so that what was left to them meanwhile is done. Who is *hurried* waits once
+        for a model that is away: other jobs of that kind are left for later. Once *until* says so, none is begun.
+        """
+        outcomes: list[Outcome] = []
+        began, away = self._jobs.now(), set[str]()
+        while True:
+            with self._state.turn(*self._of, wait=wait) as mine:
+                if not mine:
+                    return outcomes
+                while not until() and (job := self._jobs.take(*self._of, began, away)) is not None:
+                    outcomes.append(self._tried(job))
+                    away |= {job.kind} if hurried and outcomes[-1].is_away else set()
+            if until() or not self._jobs.is_due(*self._of, began, away):
+                return outcomes
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Wait until nobody does jobs of the agent, and keep everybody from it until the block ends."""
+        with self._state.turn(*self._of, wait=True):
+            yield
+
+    def _tried(self, job: Job) -> Outcome:
+        try:
+            self._do(job)
+        except Exception as error:  # whatever a job meets is told, and the next ones are done all the same
+            why = str(error) if isinstance(error, JidomemError) else f"{type(error).__name__}: {error}"
+            self._jobs.failed(job, why)
+            return Outcome(job.kind, job.subject, why, isinstance(error, ModelUnavailable))
+        return Outcome(job.kind, job.subject)

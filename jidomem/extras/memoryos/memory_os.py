@@ -1,0 +1,461 @@
+"""MemoryOS: the four tiers of one agent, what moves between them, and what they hold on a question.
+
+What the tiers are asked and told from outside: a question with its keywords and vector, and who it is about.
+
+Which agents' tiers are open at a root: one MemoryOS for each.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from functools import partial
+from threading import Event, RLock
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from jidomem.base.clock import PeriodicTask
+from jidomem.base.json_values import to_json_value
+from jidomem.base.stems import Stemmer
+from jidomem.errors import InvalidRequest, JidomemError, ModelUnavailable
+from jidomem.extras.memoryos import config
+from jidomem.extras.memoryos.config import Configurations, MemoryOSConfig, share
+from jidomem.extras.memoryos.job_handlers import LEAST, FactPromoting, JobHandlers
+from jidomem.extras.memoryos.jobs import Job, JobRunner, Jobs, Outcome, Task
+from jidomem.extras.memoryos.personas import Learnt, learn
+from jidomem.extras.memoryos.retrieval import Question, Retrieved, Visit, retrieve, touch_segments
+from jidomem.extras.memoryos.segments import Policy, insert, known_page
+from jidomem.extras.memoryos.transactions import AgentMoves, Forgotten
+from jidomem.extras.memoryos.values import (
+    AgentPersona,
+    DialoguePage,
+    KnowledgeEntry,
+    ObjectPersona,
+    SystemMemory,
+    Tiers,
+    TraitEntry,
+    fit,
+)
+from jidomem.models.keywords import keywords
+from jidomem.providers import Providers
+from jidomem.records.interfaces import Bounds, Embedder, LanguageModel, Prompt, StateStore
+from jidomem.runtime import settings
+from jidomem.runtime.model_choice import is_remote
+from jidomem.working.tiers import PromotionDecision
+
+if TYPE_CHECKING:
+    from jidomem.runtime.root import Jidomem
+
+#: Whom a page is about, or who asks: a type and an identifier.
+About = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question, and why a part of it is not the model's: None where all is."""
+
+    question: Question
+    error: str | None = None
+
+
+def asked(model: LanguageModel, query: str, about: About | None) -> Asked:
+    """Return the question *query*, for which a language model on another machine is not waited for.
+
+    Its keywords are found by rule then, and where the model fails. Where the embedder does it has no vector.
+    """
+    config.text("query", query)
+    error: str | None = None
+    vector: Any = None
+    try:
+        found = _by_rule(query) if is_remote(model) else frozenset(model.extract_keywords(query))
+    except ModelUnavailable as failed:
+        found, error = _by_rule(query), failed.detail
+    try:
+        vector = model.calculate_embedding(query)
+    except ModelUnavailable as failed:
+        error = failed.detail
+    return Asked(Question(query, vector, found, *named(about)), error)
+
+
+def _by_rule(query: str) -> frozenset[str]:
+    return frozenset(keywords(Stemmer(), query, Bounds().keywords))
+
+
+def refuse_other(model: object, policy: object) -> None:
+    """Raise InvalidRequest unless *model* is a language model and *policy* is one, each if it is given."""
+    if model is not None and not isinstance(model, LanguageModel):
+        raise InvalidRequest(
+            f"model={model!r:.100} is no language model", hint="give a ChatModel or an OfflineModel, or leave it out"
+        )
+    if policy is not None and not isinstance(policy, Policy):
+        raise InvalidRequest(
+            f"policy={policy!r:.100} is none", hint="give settings as policy=Policy(MemoryOSConfig(stm_capacity=7))"
+        )
+
+
+def named(about: About | None) -> tuple[str | None, str | None]:
+    """Return the type and the identifier of *about*; raises InvalidRequest for what is no pair of them."""
+    if about is None:
+        return None, None
+    if not isinstance(about, tuple | list) or len(about) != 2:
+        raise InvalidRequest(
+            f"about={about!r:.200} names nobody", hint='give a type and an identifier: ("user", "ana")'
+        )
+    return about[0], about[1]
+
+
+def lack_vectors(learnt: Learnt, embedder: Embedder) -> bool:
+    """Return whether something learnt has no vector; raise InvalidRequest for one that *embedder* cannot have made."""
+    if not isinstance(learnt, Learnt):
+        raise InvalidRequest(f"{learnt!r:.100} is nothing learnt", hint='give Learnt("user", "ana", {"name": "Ana"})')
+    size = embedder.dimensions()
+    entries: list[KnowledgeEntry | TraitEntry] = [*learnt.knowledge, *learnt.traits]
+    for each in entries:
+        if each.embedding is not None and len(each.embedding) != size:
+            raise InvalidRequest(
+                f"{each.text!r:.100} has a vector of {len(each.embedding)} numbers, and {embedder.name} makes {size}",
+                hint="leave the vector out: it is made here",
+            )
+    return any(each.embedding is None for each in entries)
+
+
+#: The queue of what MemoryOS does after a move.
+QUEUE = "memory"
+#: When the jobs are done that a move gives rise to: before it returns, when they are asked for, or in a thread.
+WORK = ("inline", "queued", "background")
+#: Seconds between two looks of the thread for jobs that are due.
+LOOK = 1.0
+
+
+class MemoryOS:
+    """The tiers of one agent in one project; any number of threads and processes may use them.
+
+    What a move gives rise to is done as jobs: at once (`work="inline"`), by `run_jobs()` (`"queued"`), or in a thread
+    that maintains the agent, too, as often as its settings say (`"background"`). A model that fails fails a job, which
+    is tried again; nothing is lost, and pages are retrieved meanwhile.
+    """
+
+    def __init__(
+        self,
+        memory: Jidomem,
+        state: StateStore,
+        project: str,
+        agent: str,
+        *,
+        model: LanguageModel | None = None,
+        policy: Policy | None = None,
+        providers: Providers | None = None,
+        promote_at: float | None = None,
+        work: str | None = None,
+    ) -> None:
+        """Open them; the model is the one its user chose, with the root's embedder, unless given.
+
+        *work* is when jobs are done: inline unless given, in the background where they wait for another machine, so
+        that nobody who adds a page does. *providers* keep what is evicted: the root's own unless given. With
+        *promote_at* each round of maintenance proposes facts that are believed as much to the project.
+
+        Raises InvalidRequest for a name of which nothing is left, and for an option that will not do.
+        """
+        if work is not None and work not in WORK:
+            raise InvalidRequest(f"work={work!r:.100} is none", hint=f"give one of {', '.join(WORK)}")
+        refuse_other(model, policy)
+        if promote_at is not None:
+            share("promote_at", promote_at)
+        self.model = model or settings.models(memory.settings, memory.embedder)[0]
+        sources = memory.sources
+        jobs = Jobs(state, QUEUE, sources.now)
+        self._moves = AgentMoves(
+            state,
+            project,
+            agent,
+            policy=policy or Policy(),
+            embedder=self.model.embedder.name,
+            jobs=jobs,
+            now=sources.now,
+            new_id=sources.new_id,
+        )
+        self.project, self.agent = project, self._moves.agent
+        self._facts = FactPromoting(memory, self._moves, memory.settings.session or f"memoryos-{self.agent}")
+        by_itself = None if promote_at is None else partial(self._facts.promote, promote_at)
+        self._work = JobHandlers(self._moves, self.model, providers or memory.providers(project=project), by_itself)
+        self._runner = JobRunner(state, project, self.agent, jobs, self._work.do)
+        waits = is_remote(self.model) or is_remote(self.model.embedder)
+        self.work = work or ("background" if waits else "inline")
+        self._jobs, self._closing = jobs, Event()
+        self._refuse = memory.writer.refuse_words
+        self._forget: Callable[[], object] = lambda: None
+        self._timer = PeriodicTask(
+            LOOK if self.work == "background" else None, self._look, f"memory of {self.agent:.40}"
+        )
+
+    def add(
+        self,
+        query: str,
+        response: str,
+        *,
+        about: About | None = None,
+        timestamp: datetime | str | None = None,
+        page_id: str | None = None,
+    ) -> DialoguePage:
+        """Return the page of one exchange once it is on disk; *about* is whom it talked with: `("user", "ana")`.
+
+        *page_id* may be the IRI of the turn that it was, which is then the evidence of what is learnt and promoted; the
+        same page added again is there once.
+        Raises TooLarge for a text that no memory holds, and IntentRefused for what looks like a secret.
+        """
+        object_type, identifier = named(about)
+        page = DialoguePage(
+            self._moves.new_id() if page_id is None else page_id,
+            self.agent,
+            query,
+            response,
+            self._moves.now() if timestamp is None else timestamp,  # type: ignore[arg-type]  # the page reads it
+            object_type=object_type,
+            object_identifier=identifier,
+        )
+        self._refuse({"query": page.query, "response": page.response})
+        self._moves.move(lambda tiers, policy: insert(tiers, page, policy))
+        self._go_on()
+        return page
+
+    def retrieve(self, query: str, *, about: About | None = None, visiting: bool = True, **given: Any) -> Retrieved:
+        """Return what each tier holds on *query*, with scores; the segments it finds are warmer then, if *visiting*.
+
+        *about* is who asks; *given* are settings for this question alone, such as `retrieved_pages=7`. Where the model
+        fails the answer's `error` says so: the words of the query are looked for, and where the embedder failed nothing
+        is compared by likeness.
+        """
+        tiers, system, policy = self._moves.look()
+        put = asked(self.model, query, about)
+        found = replace(retrieve(tiers, system, put.question, policy, **given), error=put.error)
+        if visiting and found.visited:
+            warmed = Visit(found.visited, self._moves.now())
+            self._moves.move(lambda tiers, policy: touch_segments(tiers, warmed, policy))
+        return found
+
+    def prompt(self, query: str, **given: Any) -> Prompt:
+        """Return *query* with what `retrieve` finds on it as what a language model is asked; nothing is sent."""
+        found = self.retrieve(query, **given)
+        recent = [each.what for each in (*found.leaving, *found.stm)]
+        older, told = [each.what for each in found.pages], [each.what.content for each in found.system]
+        return self.model.generate_final_prompt(query, recent, older, found.known(), told)
+
+    def answer(self, query: str, **given: Any) -> str:
+        """Return what the model answers to `prompt(query)`; raises ModelUnavailable where it writes none."""
+        return self.model.answer(self.prompt(query, **given))
+
+    def transfer_page_to_mtm(self, page_id: str) -> DialoguePage:
+        """Return the page in the segment that it was put into; raises NotFound where the agent has no such page."""
+        known_page(self._moves.tiers(), page_id)
+        with self._runner.turn():
+            self._work.transfer(page_id)
+        self._go_on()
+        return known_page(self._moves.tiers(), page_id)
+
+    def maintain(self) -> list[Outcome]:
+        """Return what became of a round of maintenance, and of all jobs that were due or that it gave rise to."""
+        self._moves.ask(Task("maintain"))
+        return self._runner.run(wait=True)
+
+    def run_jobs(self) -> list[Outcome]:
+        """Return what became of the jobs that were due; none where somebody else is doing them."""
+        return self._runner.run()
+
+    def jobs(self) -> list[Job]:
+        """Return the jobs that wait, and those that were given up."""
+        return self._jobs.waiting(self.project, self.agent)
+
+    def retry(self) -> list[Outcome]:
+        """Return what became of the jobs that failed, which are tried at once, also those that were given up."""
+        self._jobs.retry(self.project, self.agent)
+        return self._runner.run(wait=True)
+
+    def learn(self, learnt: Learnt) -> Tiers:
+        """Return the tiers once a persona was taught a profile, facts or traits that somebody else found.
+
+        What has no vector is embedded here. Raises InvalidRequest for a vector of another length than the embedder's,
+        and what `add` does for a text.
+        """
+        tasks = [Task("embed")] if lack_vectors(learnt, self.model.embedder) else []
+        told = {"profile": json.dumps(to_json_value(learnt.profile, "profile"), ensure_ascii=False)}
+        told |= {f"knowledge[{number}]": fact.text for number, fact in enumerate(learnt.knowledge)}
+        self._refuse(told | {f"traits[{number}]": trait.text for number, trait in enumerate(learnt.traits)})
+        self._moves.move(lambda tiers, policy: learn(tiers, learnt, policy), then=lambda tiers, policy: tasks)
+        self._go_on()
+        return self.tiers
+
+    def promote(self, least: float = LEAST) -> list[PromotionDecision]:
+        """Return what became of each fact of the personas that is believed as much as *least*.
+
+        It is proposed to the project, with what was said as its evidence, and judged like every other memory, and
+        can be withdrawn as such. Private facts are not, and each is proposed once.
+        """
+        return self._facts.promote(least)
+
+    @property
+    def tiers(self) -> Tiers:
+        """Return what the agent holds."""
+        return self._moves.tiers()
+
+    @property
+    def personas(self) -> tuple[ObjectPersona, ...]:
+        """Return what the agent knows of others."""
+        return self.tiers.personas
+
+    @property
+    def persona(self) -> AgentPersona:
+        """Return what the agent is."""
+        return self.tiers.agent
+
+    @property
+    def system_memory(self) -> SystemMemory:
+        """Return what all agents of the project may know."""
+        return self._moves.look()[1]
+
+    @property
+    def config(self) -> MemoryOSConfig:
+        """Return the settings that hold for the agent."""
+        return self._moves.look()[2].config
+
+    @property
+    def configurations(self) -> Configurations:
+        """Return what is set for the agents of the project and their types: `get_agent_config(agent)`."""
+        return self._moves.configurations()
+
+    def configure(self, agent_type: str | None = None, **values: Any) -> MemoryOSConfig:
+        """Return the settings of the agent once *values* are set for it, of *agent_type* if given.
+
+        They take effect at once: where there is less room, what there is none for moves on. Raises InvalidRequest.
+        """
+        self._moves.configure(lambda before: before.with_agent(self.agent, agent_type, **values))
+        return self._fitted()
+
+    def configure_type(self, agent_type: str, **values: Any) -> MemoryOSConfig:
+        """Return the settings of the agent once *values* are set for all agents of a type; raises InvalidRequest."""
+        self._moves.configure(lambda before: before.with_type(agent_type, **values))
+        return self._fitted()
+
+    def status(self) -> dict[str, Any]:
+        """Return how much each tier holds, what waits and what failed, and when the agent was last maintained."""
+        (tiers, system, _), jobs = self._moves.look(), self.jobs()
+        return {
+            "agent": self.agent,
+            "rev": tiers.rev,
+            "stm": len(tiers.stm),
+            "leaving": len(tiers.leaving),
+            "segments": len(tiers.mtm),
+            "pages": sum(1 for _ in tiers.pages()),
+            "personas": len(tiers.personas),
+            "facts": sum(len(persona.knowledge) for persona in tiers.personas),
+            "system": len(system.entries),
+            "jobs": sum(not job.failed for job in jobs),
+            "failed": [job.to_dict() for job in jobs if job.failed],
+            "error": next((job.error for job in reversed(jobs) if job.error), None),
+            "maintained": self._moves.maintained(),
+            "model": self.model.name,
+            "embedder": self.model.embedder.name,
+        }
+
+    def forget_page(self, page_id: str) -> Forgotten:
+        """Return what went with a page: it, the facts and traits that rest on it, and what all agents knew of them.
+
+        Facts that other pages show, too, are learnt again of these; chains and summaries in which it was are made anew.
+        Nothing of it is left in this root but what was promoted, which the answer names. Raises NotFound.
+        """
+        with self._runner.turn():
+            told = self._moves.forget_page(page_id)
+        self._go_on()
+        return told
+
+    def forget(self) -> bool:
+        """Return whether the agent held anything: nothing of its tiers, settings and archive is left in the root.
+
+        What it told to all agents stays.
+        """
+        with self._runner.turn():
+            return self._moves.forget()
+
+    def end(self) -> None:
+        """Have the thread, if there is one, begin no job any more."""
+        self._closing.set()
+
+    def close(self) -> None:
+        """End the thread, if there is one: the job that is being done is waited for, the next ones wait on disk."""
+        self.end()
+        self._timer.stop()
+        self._forget()
+
+    def __enter__(self) -> MemoryOS:
+        """Return the open tiers."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close them."""
+        self.close()
+
+    def _go_on(self) -> None:
+        """Do what a move gave rise to; the move is made, so what cannot be done now is no failure of it, and waits."""
+        if self.work == "inline":
+            with suppress(JidomemError):
+                self._ask_for_a_round()
+                self._runner.run(hurried=True)
+
+    def _look(self) -> None:
+        """Do what is due, in the thread."""
+        self._ask_for_a_round()
+        self._runner.run(until=self._closing.is_set)
+
+    def _ask_for_a_round(self) -> None:
+        """Ask for maintenance where the last was as long ago as the settings say."""
+        last, seconds = self._moves.maintained(), self.config.maintenance_interval
+        now = self._moves.now()
+        if last is None or now - last >= timedelta(seconds=seconds) or now < last:
+            self._moves.ask(Task("maintain"))
+
+    def _fitted(self) -> MemoryOSConfig:
+        self._moves.move(lambda tiers, policy: fit(tiers, policy.config))
+        self._go_on()
+        return self.config
+
+
+class MemoryOSRegistry:
+    """The open tiers of a root, each by its project and agent."""
+
+    def __init__(self, memory: Jidomem, state: StateStore) -> None:
+        self._memory, self._state = memory, state
+        self._open: dict[tuple[str, str], MemoryOS] = {}
+        self._lock = RLock()
+
+    def open(self, project: str, agent: str, **options: Any) -> MemoryOS:
+        """Return the tiers of an agent: until they are closed, the same ones.
+
+        Raises InvalidRequest where *options* are given for some that are open.
+        """
+        with self._lock:
+            place = (project, agent)
+            if place in self._open and options:
+                hint = "leave the options out, or close it first"
+                raise InvalidRequest(f"the tiers of {agent!r} are open already", hint=hint)
+            if place not in self._open:
+                made = MemoryOS(self._memory, self._state, project, agent, **options)
+                made._forget = lambda: self._closed(place, made)
+                self._open[place] = made
+            return self._open[place]
+
+    def close(self) -> None:
+        """Close all of them; the jobs that are being done are waited for together."""
+        opened = [*self._open.values()]
+        for each in opened:
+            each.end()
+        for each in opened:
+            each.close()
+
+    def _closed(self, place: tuple[str, str], closed: MemoryOS) -> None:
+        with self._lock:
+            if self._open.get(place) is closed:
+                del self._open[place]

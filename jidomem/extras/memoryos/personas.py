@@ -1,0 +1,380 @@
+"""How the personas of long-term memory are taught: profiles, facts and traits, in queues that let go of the oldest.
+
+What a language model learnt from a segment as the lesson that the personas are taught.
+
+How what one agent learnt becomes known to all: facts that matter enough, none of them private, each of them once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any, TypeVar, cast
+
+from jidomem.base.json_values import type_name
+from jidomem.base.words import normal_text
+from jidomem.errors import InvalidRequest, RevisionConflict
+from jidomem.extras.memoryos import config
+from jidomem.extras.memoryos.config import KINDS, MemoryOSConfig, ValidatedModel, Vector
+from jidomem.extras.memoryos.retrieval import archived, warmed
+from jidomem.extras.memoryos.segments import Policy, cosine
+from jidomem.extras.memoryos.values import (
+    DialoguePage,
+    DialogueSegment,
+    KnowledgeEntry,
+    ObjectKey,
+    ObjectPersona,
+    SystemEntry,
+    SystemMemory,
+    Tiers,
+    TraitEntry,
+    stepped,
+)
+from jidomem.records.directive import Step
+from jidomem.records.interfaces import AGENT, Fact, Learned, Trait
+
+E = TypeVar("E", KnowledgeEntry, TraitEntry)
+
+
+@dataclass(frozen=True, slots=True)
+class Learnt(ValidatedModel):
+    """What is learnt of one object, named by its type and identifier; of the agent itself where both are None.
+
+    An agent's own persona has a profile and traits: facts of it are those of an object, such as ("agent", its id).
+    """
+
+    type: str | None = None
+    identifier: str | None = None
+    profile: Mapping[str, Any] = field(default_factory=dict)
+    knowledge: tuple[KnowledgeEntry, ...] = ()
+    traits: tuple[TraitEntry, ...] = ()
+
+    def __post_init__(self) -> None:
+        self._hold(type=config.optional(config.text), identifier=config.optional(config.text), profile=config.mapping,
+                   knowledge=config.each_of(KnowledgeEntry), traits=config.each_of(TraitEntry))  # fmt: skip
+        if (self.type is None) != (self.identifier is None):
+            raise InvalidRequest("it is not said of whom this is learnt", hint='give type="user", identifier="ana"')
+        if self.type is None and self.knowledge:
+            raise InvalidRequest(
+                "facts are learnt of an object, and none is named",
+                hint='name it: type="agent", identifier=agent_id for the agent itself',
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson(ValidatedModel):
+    """What a model found in pages of a segment, at a moment; entries that name no pages rest on all of them."""
+
+    segment_id: str
+    pages: tuple[str, ...]
+    at: datetime
+    learnt: tuple[Learnt, ...] = ()
+
+    def __post_init__(self) -> None:
+        self._hold(segment_id=config.text, pages=config.texts, at=config.moment, learnt=config.each_of(Learnt))
+
+
+def untaught(segment: DialogueSegment) -> DialogueSegment:
+    """Return the segment with pages that no persona was taught from, all with the same one: what a model is shown.
+
+    So what one says of himself is not learnt of another that the agent talked with about the same.
+    """
+    fresh = [page for page in segment.pages if not page.analysed]
+    return replace(segment, pages=tuple(page for page in fresh if page.object == fresh[0].object))
+
+
+def learn(tiers: Tiers, learnt: Learnt, policy: Policy) -> Step[Tiers]:
+    """Return the step to a persona, new if there was none, with a profile, facts and traits besides its own.
+
+    Of a profile the keys are merged. A fact or trait that is known is the newest again and rests on more pages; a trait
+    of a name that the settings call single takes the place of any other. Raises InvalidRequest for a profile that its
+    type does not have.
+    """
+    return stepped(tiers, policy.config, **_learning(tiers, [learnt], policy.config))
+
+
+def teach(tiers: Tiers, lesson: Lesson, policy: Policy) -> Step[Tiers]:
+    """Return the step to personas that were taught a lesson, and its pages counting no more for the heat.
+
+    As `on_transfer` says the segment stays, or is archived and gone once all of it was taught. As before where its
+    pages were taught already, or the segment is gone. Raises RevisionConflict where some of them were, and others not.
+    """
+    segment = tiers.segment(lesson.segment_id)
+    if segment is None:
+        return stepped(tiers, policy.config)
+    fresh = {page.id for page in segment.pages if not page.analysed} & {*lesson.pages}
+    if not fresh:
+        return stepped(tiers, policy.config)
+    if fresh != {*lesson.pages}:
+        raise RevisionConflict(
+            f"some pages of segment {segment.id} were taught by now", hint="ask the model about those that were not"
+        )
+    pages = tuple(replace(page, analysed=True) if page.id in fresh else page for page in segment.pages)
+    after = warmed(replace(segment, pages=pages, visits_taught=segment.visit_count), lesson.at, policy)
+    gone = [after] if policy.config.on_transfer == "delete" and after.analysed else []
+    mtm = tuple(after if each.id == after.id else each for each in tiers.mtm)
+    learnt = [_resting(each, lesson.pages) for each in lesson.learnt]
+    return stepped(
+        tiers,
+        policy.config,
+        *archived(gone, policy.config),
+        mtm=tuple(each for each in mtm if each not in gone),
+        **_learning(tiers, learnt, policy.config),
+    )
+
+
+def _resting(learnt: Learnt, pages: tuple[str, ...]) -> Learnt:
+    """Return what was learnt with the pages it rests on."""
+
+    def with_evidence(entries: Iterable[E]) -> tuple[E, ...]:
+        return tuple(each if each.evidence else replace(each, evidence=pages) for each in entries)
+
+    return replace(learnt, knowledge=with_evidence(learnt.knowledge), traits=with_evidence(learnt.traits))
+
+
+def _learning(tiers: Tiers, learnt: Iterable[Learnt], config: MemoryOSConfig) -> dict[str, Any]:
+    """Return the personas after what was learnt: others by their keys, and the agent's own."""
+    personas, agent = {each.key: each for each in tiers.personas}, tiers.agent
+    single = frozenset(map(normalised, config.single_traits))
+
+    def inferred(trait: TraitEntry) -> str:
+        return normalised(trait.name if normalised(trait.name) in single else trait.text)
+
+    for each in learnt:
+        if each.type is None:
+            profile = {**agent.profile, **each.profile}
+            agent = replace(agent, profile=profile, traits=_queued(agent.traits, each.traits, inferred, config))
+            continue
+        key = ObjectKey(each.type, cast(str, each.identifier))
+        held = personas.get(key) or ObjectPersona(tiers.agent_id, *key)
+        _refuse_profile(key, each.profile, config)
+        personas[key] = replace(
+            held,
+            profile={**held.profile, **each.profile},
+            knowledge=_queued(held.knowledge, each.knowledge, _said, config),
+            traits=_queued(held.traits, each.traits, inferred, config),
+        )
+    return {"personas": tuple(personas.values()), "agent": agent}
+
+
+def _queued(held: tuple[E, ...], more: Iterable[E], same: Callable[[E], str], config: MemoryOSConfig) -> tuple[E, ...]:
+    """Return the queue after *more*: what is the same as one in it takes its place, as the newest."""
+    queue = {same(each): each for each in held}
+    for each in more:
+        known = queue.pop(same(each), None)
+        after = each if known is None else _again(known, each)
+        queue[same(each)] = replace(after, evidence=after.evidence[-config.evidence_capacity :])
+    return tuple(queue.values())
+
+
+def _again(known: E, newer: E) -> E:
+    """Return what is said once more: a fact as it was first said, a trait as it is now; private if either is.
+
+    A trait that is another by now is nothing that was said before.
+    """
+    if isinstance(known, TraitEntry) and normalised(known.text) != normalised(newer.text):
+        return newer
+    private, evidence = known.private or newer.private, tuple(dict.fromkeys((*known.evidence, *newer.evidence)))
+    if isinstance(known, KnowledgeEntry):
+        confidence = max(known.confidence, newer.confidence)
+        return replace(known, confidence=confidence, private=private, evidence=evidence)
+    return replace(newer, private=private, evidence=evidence)
+
+
+def _said(entry: KnowledgeEntry) -> str:
+    return normalised(entry.text)
+
+
+def normalised(text: str) -> str:
+    """Return *text* as it is compared: in whatever case, white space, and sign at its end.
+
+    >>> normalised("Ana  uses Oxigraph.") == normalised("ana uses oxigraph")
+    True
+    """
+    return normal_text(text).rstrip(" .!;,")
+
+
+def _refuse_profile(key: ObjectKey, profile: Mapping[str, Any], config: MemoryOSConfig) -> None:
+    """Raise InvalidRequest for what a profile of that type does not have; a type nobody told of may have anything."""
+    kinds = config.profiles.get(key.type)
+    for name, value in profile.items() if kinds is not None else ():
+        kind = cast(Mapping[str, str], kinds).get(name)
+        if kind is None:
+            has = ", ".join(cast(Mapping[str, str], kinds))
+            raise InvalidRequest(f"a profile of {key.type!r} has no {name!r:.100}", hint=f"it has {has}")
+        if not isinstance(value, KINDS[kind]) or (isinstance(value, bool) and kind != "truth"):
+            said = f"{name} of a profile of {key.type!r} is a {kind}, not a {type_name(value)}"
+            raise InvalidRequest(said, hint=f"give {name} as a {kind}")
+
+
+F = TypeVar("F", Fact, Trait)
+#: Whom an agent talked with where no page says.
+UNNAMED = ObjectKey("user", "unnamed")
+
+
+def texts_of(learned: Learned) -> tuple[str, ...]:
+    """Return the texts of what was learnt, which have vectors once an embedder was asked.
+
+    >>> texts_of(Learned((Fact("works as a nurse"),), (Trait("tone", "terse"),)))
+    ('works as a nurse', 'tone: terse')
+    """
+    return (*(fact.text for fact in learned.facts), *map(_text, learned.traits))
+
+
+def lesson(
+    segment: DialogueSegment,
+    learned: Learned,
+    *,
+    at: datetime,
+    new_id: Callable[[], str],
+    vectors: Mapping[str, Sequence[float]] | None = None,
+) -> Lesson:
+    """Return the lesson of what a model found in *segment*, `untaught` of one; *vectors* are those of `texts_of`.
+
+    What it found of who asks is learnt of whom the page names. Of the agent, traits are its own persona's, and facts
+    those of the object ("agent", its id). What names a page rests on it, all else on every page.
+    """
+    known = vectors or {}
+    found: dict[ObjectKey | None, tuple[list[KnowledgeEntry], list[TraitEntry]]] = {}
+    for fact in learned.facts:
+        key = ObjectKey("agent", segment.agent_id) if fact.subject == AGENT else _object(segment, fact)
+        entry = KnowledgeEntry(
+            new_id(), fact.text, at, fact.confidence, fact.private, _evidence(segment, fact), _of(known, fact.text)
+        )
+        found.setdefault(key, ([], []))[0].append(entry)
+    for trait in learned.traits:
+        own = None if trait.subject == AGENT else _object(segment, trait)
+        inferred = TraitEntry(
+            new_id(), trait.name, trait.value, at, trait.confidence, trait.private, _evidence(segment, trait),
+            _of(known, _text(trait)),
+        )  # fmt: skip
+        found.setdefault(own, ([], []))[1].append(inferred)
+    learnt = [
+        Learnt(key and key.type, key and key.identifier, {}, tuple(facts), tuple(traits))
+        for key, (facts, traits) in found.items()
+    ]
+    return Lesson(segment.id, tuple(page.id for page in segment.pages), at, tuple(learnt))
+
+
+def _object(segment: DialogueSegment, found: F) -> ObjectKey:
+    """Return whom the page names that shows what was found, else whom the first page names that names anybody."""
+    named = (page.object for page in (*_shown(segment, found), *segment.pages))
+    return next((each for each in named if each is not None), UNNAMED)
+
+
+def _evidence(segment: DialogueSegment, found: F) -> tuple[str, ...]:
+    return tuple(page.id for page in _shown(segment, found))
+
+
+def _shown(segment: DialogueSegment, found: F) -> tuple[DialoguePage, ...]:
+    """Return the page that shows what was found, none where the model did not say, or named one it was not given."""
+    return segment.pages[found.page : found.page + 1] if found.page is not None and found.page >= 0 else ()
+
+
+def _of(vectors: Mapping[str, Sequence[float]], text: str) -> Vector | None:
+    return cast("Vector | None", vectors.get(text))  # the entry holds it to its form
+
+
+def _text(trait: Trait) -> str:
+    return f"{trait.name}: {trait.value}"
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement(ValidatedModel):
+    """How much facts matter to all agents, from 0 to 1, by their ids."""
+
+    importance: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._hold(importance=config.mapping)
+        for entry_id, importance in self.importance.items():
+            config.share(f"the importance of {entry_id}", importance)
+
+
+@dataclass(frozen=True, slots=True)
+class Diffusion(ValidatedModel):
+    """Facts of one agent, at a moment: those that matter enough are told to all."""
+
+    agent_id: str
+    facts: tuple[KnowledgeEntry, ...]
+    at: datetime
+
+    def __post_init__(self) -> None:
+        self._hold(agent_id=config.text, facts=config.each_of(KnowledgeEntry), at=config.moment)
+
+
+def unjudged(tiers: Tiers) -> tuple[KnowledgeEntry, ...]:
+    """Return the facts of which nobody said how much they matter to all agents; the private ones need no judgement."""
+    return tuple(
+        fact for persona in tiers.personas for fact in persona.knowledge if fact.importance is None and not fact.private
+    )
+
+
+def judge(tiers: Tiers, judgement: Judgement, policy: Policy) -> Step[Tiers]:
+    """Return the step to facts with the importance they were judged to have; those that are gone since stay so."""
+    given = judgement.importance
+    return stepped(
+        tiers,
+        policy.config,
+        personas=tuple(
+            replace(
+                persona,
+                knowledge=tuple(
+                    replace(fact, importance=given[fact.id]) if fact.id in given else fact for fact in persona.knowledge
+                ),
+            )
+            for persona in tiers.personas
+        ),
+    )
+
+
+def critical(tiers: Tiers, policy: Policy) -> tuple[KnowledgeEntry, ...]:
+    """Return the facts of the personas that matter to all agents, in the order they were learnt."""
+    return tuple(fact for persona in tiers.personas for fact in persona.knowledge if _matters(fact, policy.config))
+
+
+def diffuse(system: SystemMemory, told: Diffusion, policy: Policy) -> Step[SystemMemory]:
+    """Return the step to system memory with the facts that matter enough and are not private, each of them once.
+
+    What says the same as an entry, or nearly so by their vectors, is that entry, which matters as much as either. A
+    fact that has become private is taken back. What there is no room for goes: that which matters least, of these the
+    oldest.
+    """
+    config, private = policy.config, {fact.id for fact in told.facts if fact.private}
+    entries = {
+        entry.id: entry for entry in system.entries if entry.id not in private or entry.source_agent_id != told.agent_id
+    }
+    said = {normalised(entry.content): entry.id for entry in reversed(entries.values())}
+    for fact in told.facts:
+        if not _matters(fact, config):
+            continue
+        importance, words = fact.importance or 0.0, normalised(fact.text)
+        same = entries.get(fact.id) or entries.get(said.get(words, "")) or _nearest(entries, fact, config)
+        if same is not None and same.importance_score < importance:
+            entries[same.id] = replace(same, importance_score=importance)
+        elif same is None:
+            said[words] = fact.id
+            entries[fact.id] = SystemEntry(
+                fact.id, fact.text, told.agent_id, importance, told.at, fact.embedding, fact.evidence
+            )
+    ranked = sorted(entries.values(), key=lambda each: (each.importance_score, each.creation_timestamp, each.id))
+    gone = {each.id for each in ranked[: max(0, len(ranked) - config.system_capacity)]}
+    left = tuple(entry for entry in entries.values() if entry.id not in gone)
+    return Step(system) if left == system.entries else Step(SystemMemory(system.rev + 1, left))
+
+
+def _matters(fact: KnowledgeEntry, config: MemoryOSConfig) -> bool:
+    threshold = config.system_importance_threshold
+    return not fact.private and fact.importance is not None and config.reaches(fact.importance, threshold)
+
+
+def _nearest(entries: Mapping[str, SystemEntry], fact: KnowledgeEntry, config: MemoryOSConfig) -> SystemEntry | None:
+    """Return the entry whose vector is nearest to that of *fact*, if it is so near that both say the same."""
+    if fact.embedding is None:
+        return None
+    near = {
+        entry.id: cosine(entry.embedding, fact.embedding, strict=config.strict_vectors) for entry in entries.values()
+    }
+    nearest = max(entries.values(), key=lambda entry: near[entry.id], default=None)
+    return nearest if nearest is not None and near[nearest.id] >= config.system_similarity else None

@@ -1,0 +1,303 @@
+"""What the tiers hold on a question: tier by tier, each thing with its score; reading it changes nothing.
+
+How segments warm up and cool down: what retrieving and maintenance do to them, and which of them leave.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields, replace
+from datetime import datetime
+from typing import Any, Generic, TypeVar
+
+from jidomem.errors import InvalidRequest
+from jidomem.extras.memoryos import config
+from jidomem.extras.memoryos.config import MemoryOSConfig, ValidatedModel, Vector
+from jidomem.extras.memoryos.segments import Policy
+from jidomem.extras.memoryos.values import (
+    DialoguePage,
+    DialogueSegment,
+    KnowledgeEntry,
+    ObjectKey,
+    ObjectPersona,
+    SystemEntry,
+    SystemMemory,
+    Tiers,
+    TraitEntry,
+    key_of,
+    stepped,
+)
+from jidomem.records.directive import MemoryUpsert, Step, UpsertItem
+from jidomem.records.interfaces import Known
+
+T = TypeVar("T", DialoguePage, DialogueSegment, KnowledgeEntry, TraitEntry, SystemEntry)
+
+
+@dataclass(frozen=True, slots=True)
+class Question(ValidatedModel):
+    """What is asked, its vector and its keywords as a model gave them, and who asks, where that is known."""
+
+    text: str
+    embedding: Vector | None = None
+    keywords: frozenset[str] = frozenset()
+    object_type: str | None = None
+    object_identifier: str | None = None
+
+    def __post_init__(self) -> None:
+        self._hold(
+            text=config.text,
+            embedding=config.optional(config.vector),
+            keywords=config.text_set,
+            object_type=config.optional(config.text),
+            object_identifier=config.optional(config.text),
+        )
+        if (self.object_type is None) != (self.object_identifier is None):
+            raise InvalidRequest(
+                "half of who asks is named", hint='give both: object_type="user", object_identifier="ana"'
+            )
+
+    @property
+    def object(self) -> ObjectKey | None:
+        """Return who asks, None where nobody said."""
+        return key_of(self.object_type, self.object_identifier)
+
+
+@dataclass(frozen=True, slots=True)
+class Found(Generic[T]):
+    """One thing that was found, and its score."""
+
+    what: T
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class FoundPersona:
+    """What is known of one object, or of the agent where *key* is None: its profile, and what matters of the rest."""
+
+    key: ObjectKey | None
+    profile: Mapping[str, Any]
+    knowledge: tuple[Found[KnowledgeEntry], ...] = ()
+    traits: tuple[Found[TraitEntry], ...] = ()
+
+    def known(self, agent_id: str, asking: ObjectKey | None = None) -> Known:
+        """Return it as it is put before a language model."""
+        of = f"{self.key.type} {self.key.identifier}" if self.key is not None else f"agent {agent_id}"
+        told = tuple(found.what.text for found in self.knowledge), tuple(found.what.text for found in self.traits)
+        return Known(of, self.profile, *told, asks=asking is not None and self.key == asking)
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieved:
+    """What each tier holds on a question, best first; short-term memory in the order it was said.
+
+    `stm` is all of short-term memory, `leaving` what has left it and is in no segment yet. `segments` are those most
+    like the question, `pages` the best of their pages. `error` is why the model could not be asked for all that the
+    question is compared by, None where it could.
+    """
+
+    question: Question
+    agent_id: str
+    stm: tuple[Found[DialoguePage], ...]
+    leaving: tuple[Found[DialoguePage], ...]
+    segments: tuple[Found[DialogueSegment], ...]
+    pages: tuple[Found[DialoguePage], ...]
+    personas: tuple[FoundPersona, ...]
+    agent: FoundPersona
+    system: tuple[Found[SystemEntry], ...]
+    error: str | None = None
+
+    @property
+    def visited(self) -> frozenset[str]:
+        """Return the ids of the segments, which this warms once `visit` is told."""
+        return frozenset(found.what.id for found in self.segments)
+
+    def known(self) -> tuple[Known, ...]:
+        """Return what long-term memory holds as it is put before a language model: who asks first, the agent last."""
+        personas, asking = self.personas, self.question.object
+        if asking is not None and all(persona.key != asking for persona in personas):
+            personas = (FoundPersona(asking, {}), *personas)
+        return tuple(persona.known(self.agent_id, asking) for persona in (*personas, self.agent))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain JSON values, without vectors; a segment says how many pages it has, and not which."""
+        return {each.name: _shown(getattr(self, each.name)) for each in fields(self)}
+
+
+def retrieve(tiers: Tiers, system: SystemMemory, question: Question, policy: Policy, **settings: Any) -> Retrieved:
+    """Return what the tiers of an agent and system memory hold on *question*.
+
+    *settings* hold for this question alone, such as `retrieved_segments=5`, `retrieved_pages=7`,
+    `retrieved_knowledge=20`, `retrieved_traits=20`, `retrieved_system=20` and the thresholds.
+    """
+    config = policy.config.changed(settings)
+
+    def like(what: DialoguePage | DialogueSegment) -> float:
+        return policy.fscore(what, question, config)
+
+    def telling(entry: KnowledgeEntry | TraitEntry | SystemEntry) -> float:
+        text = entry.content if isinstance(entry, SystemEntry) else entry.text
+        return policy.relevance(text, entry.embedding, question, config)
+
+    segments = _best(tiers.mtm, like, config.retrieved_segments, config.segment_threshold, config)
+    theirs = (page for found in segments for page in found.what.pages)
+    return Retrieved(
+        question,
+        tiers.agent_id,
+        stm=tuple(Found(page, like(page)) for page in tiers.stm),
+        leaving=tuple(Found(page, like(page)) for page in tiers.leaving),
+        segments=segments,
+        pages=_best(theirs, like, config.retrieved_pages, config.page_threshold, config),
+        personas=_personas(tiers.personas, question, telling, config),
+        agent=FoundPersona(
+            None, tiers.agent.profile, (), _best(tiers.agent.traits, telling, config.retrieved_traits, None, config)
+        ),
+        system=_best(system.entries, telling, config.retrieved_system, config.knowledge_threshold, config),
+    )
+
+
+def _best(
+    held: Iterable[T], score: Callable[[T], float], most: int, threshold: float | None, config: MemoryOSConfig
+) -> tuple[Found[T], ...]:
+    """Return the best of *held* that reach the threshold, *most* of them; of equal ones the lowest id."""
+    found = [Found(each, score(each)) for each in held]
+    ranked = sorted(found, key=lambda each: (-each.score, each.what.id))
+    return tuple([each for each in ranked if config.reaches(each.score, threshold)][:most])
+
+
+def _personas(
+    personas: Iterable[ObjectPersona],
+    question: Question,
+    telling: Callable[[Any], float],
+    config: MemoryOSConfig,
+) -> tuple[FoundPersona, ...]:
+    """Return who asks, then the others that a fact on the question is known of; those of the best facts first.
+
+    What is private to one is not among it where another asks.
+    """
+    asking = question.object
+    held = [each if asking in (None, each.key) else _without_private(each) for each in personas]
+    facts = (fact for persona in held for fact in persona.knowledge)
+    best = _best(facts, telling, config.retrieved_knowledge, config.knowledge_threshold, config)
+    place = {found.what.id: rank for rank, found in enumerate(best)}
+    ranked = []
+    for persona in held:
+        own = tuple(best[rank] for rank in sorted(place[fact.id] for fact in persona.knowledge if fact.id in place))
+        if own or persona.key == asking:
+            traits = _best(persona.traits, telling, config.retrieved_traits, None, config)
+            first = -1 if persona.key == asking else place[own[0].what.id]
+            ranked.append((first, FoundPersona(persona.key, persona.profile, own, traits)))
+    return tuple(persona for _, persona in sorted(ranked, key=lambda pair: pair[0]))
+
+
+def _without_private(persona: ObjectPersona) -> ObjectPersona:
+    knowledge = tuple(fact for fact in persona.knowledge if not fact.private)
+    return replace(persona, knowledge=knowledge, traits=tuple(each for each in persona.traits if not each.private))
+
+
+def _shown(value: Any) -> Any:
+    if isinstance(value, Found):
+        return {**_shown(value.what), "score": value.score}
+    if isinstance(value, DialogueSegment):
+        shown = {**replace(value, pages=()).to_dict(), "page_count": value.page_count}
+        return {name: each for name, each in shown.items() if name not in ("pages", "embedding")}
+    if isinstance(value, ValidatedModel):
+        return {name: each for name, each in value.to_dict().items() if name != "embedding"}
+    if isinstance(value, FoundPersona):
+        key = {"type": value.key.type, "identifier": value.key.identifier} if value.key is not None else {}
+        profile = dict(value.profile)
+        return {**key, "profile": profile, "knowledge": _shown(value.knowledge), "traits": _shown(value.traits)}
+    return [_shown(each) for each in value] if isinstance(value, tuple) else value
+
+
+#: By what the segments that leave are chosen, the least first; of equal ones the one used longest ago.
+_LEAVING: Mapping[str, Callable[[DialogueSegment], tuple[Any, ...]]] = {
+    "coldest": lambda segment: (segment.heat_score, segment.last_accessed, segment.id),
+    "least_visited": lambda segment: (segment.visit_count, segment.last_accessed, segment.id),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Visit(ValidatedModel):
+    """That segments were retrieved at a moment."""
+
+    segments: frozenset[str]
+    at: datetime
+
+    def __post_init__(self) -> None:
+        self._hold(segments=config.text_set, at=config.moment)
+
+
+@dataclass(frozen=True, slots=True)
+class Round(ValidatedModel):
+    """A round of maintenance, at a moment."""
+
+    at: datetime
+
+    def __post_init__(self) -> None:
+        self._hold(at=config.moment)
+
+
+def touch_segments(tiers: Tiers, visited: Visit, policy: Policy) -> Step[Tiers]:
+    """Return the step to segments that were retrieved once more, and are warmer; those that are gone since are not."""
+    return stepped(
+        tiers,
+        policy.config,
+        mtm=tuple(
+            warmed(
+                replace(
+                    each, visit_count=each.visit_count + 1, last_accessed=max(each.last_accessed, visited.at)
+                ),
+                visited.at,
+                policy,
+            )
+            if each.id in visited.segments
+            else each
+            for each in tiers.mtm
+        ),
+    )  # fmt: skip
+
+
+def warmed(segment: DialogueSegment, at: datetime, policy: Policy) -> DialogueSegment:
+    """Return the segment with the heat it has at a moment."""
+    score = policy.heat(segment, at, policy.config)
+    return segment if score == segment.heat_score else replace(segment, heat_score=score)
+
+
+def maintain(tiers: Tiers, news: Round, policy: Policy) -> Step[Tiers]:
+    """Return the step to segments with the heat they have now, as many as there is room for; the rest is archived.
+
+    Those leave that `evict` says. With `transfer_before_evicting` none leaves that the personas are to be taught from
+    first: there may be more of them until that is done. The directives ask for what is archived to be kept.
+    """
+    config = policy.config
+    segments = tuple(warmed(each, news.at, policy) for each in tiers.mtm)
+    spared = {each.id for each in _hot(segments, config)} if config.transfer_before_evicting else set()
+    ranked = sorted((each for each in segments if each.id not in spared), key=_LEAVING[config.evict])
+    gone = ranked[: max(0, len(segments) - config.mtm_capacity)]
+    evicted = {each.id for each in gone}
+    left = tuple(each for each in segments if each.id not in evicted)
+    return stepped(tiers, config, *archived(gone, config), mtm=left)
+
+
+def hot(tiers: Tiers, policy: Policy) -> tuple[DialogueSegment, ...]:
+    """Return the segments that the personas are to be taught from, by the heat last worked out, the hottest first."""
+    return _hot(tiers.mtm, policy.config)
+
+
+def _hot(segments: Iterable[DialogueSegment], config: MemoryOSConfig) -> tuple[DialogueSegment, ...]:
+    ready = [each for each in segments if each.interactions and config.reaches(each.heat_score, config.heat_threshold)]
+    return tuple(sorted(ready, key=lambda each: (-each.heat_score, each.id)))
+
+
+def archived(segments: Iterable[DialogueSegment], config: MemoryOSConfig) -> tuple[MemoryUpsert, ...]:
+    """Return the directives that keep *segments* where the settings say; none where they name no provider."""
+    if config.archive is None:
+        return ()
+    return tuple(
+        MemoryUpsert(
+            request_id=f"req_memoryos:{each.id}",
+            provider=config.archive,
+            items=[UpsertItem(f"memoryos:{each.agent_id}:{each.id}", each.to_dict(), each.embedding)],
+        )
+        for each in segments
+    )

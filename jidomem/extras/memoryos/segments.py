@@ -1,0 +1,434 @@
+"""The published scores of MemoryOS, how alike two things are and how hot a segment is, and the place of one's own.
+
+How pages come into short-term memory, and what a model says of them there.
+
+How a page that leaves short-term memory joins the segment of mid-term memory it is most like, or opens one.
+
+How segments are told anew, for a better summary or another embedder, and cut where they have too many pages.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import lru_cache
+from operator import mul
+from typing import Protocol
+
+from jidomem.base.words import TELL_LITTLE, words
+from jidomem.errors import InvalidRequest, NotFound, RevisionConflict
+from jidomem.extras.memoryos import config
+from jidomem.extras.memoryos.config import MemoryOSConfig, ValidatedModel, Vector, shown
+from jidomem.extras.memoryos.values import DialoguePage, DialogueSegment, Tiers, stepped
+from jidomem.records.directive import Step
+
+# Beyond it the rounding of a distance shows in the products; and the least length whose square can be told from nothing
+_RATIO, _LEAST = 16.0, 1e-150
+
+
+class Described(Protocol):
+    """What can be held against a segment: a page, another segment, a question."""
+
+    @property
+    def embedding(self) -> Vector | None:
+        """Return its vector, None while it has none."""
+
+    @property
+    def keywords(self) -> frozenset[str]:
+        """Return what it is about, in words."""
+
+
+def cosine(one: Sequence[float] | None, other: Sequence[float] | None, *, strict: bool = True) -> float:
+    """Return the cosine of the angle between two vectors, from -1 to 1; 0.0 where one is missing or all zeros.
+
+    Vectors of different length cannot be compared: raises InvalidRequest, or gives 0.0 where it is not *strict*.
+
+    >>> cosine((3.0, 4.0), (4.0, 3.0))
+    0.96
+    """
+    if one is None or other is None:
+        return 0.0
+    if len(one) != len(other):
+        if not strict:
+            return 0.0
+        raise InvalidRequest(
+            f"a vector of {len(one)} numbers is compared with one of {len(other)}",
+            hint="embed both by one model: rebuild the vectors, or set strict_vectors=False",
+        )
+    if one == other:
+        return 1.0 if any(one) else 0.0
+    length, reference = _length(one), _length(other)
+    if not (_LEAST < length < 1 / _LEAST and _LEAST < reference < 1 / _LEAST):
+        return cosine(_scaled(one), _scaled(other)) if any(one) and any(other) else 0.0
+    if 1 / _RATIO < length / reference < _RATIO:  # by the law of cosines: a distance takes a fifth of the time
+        product = (length * length + reference * reference - math.dist(one, other) ** 2) / 2
+    else:
+        product = sum(map(mul, one, other))
+    return max(-1.0, min(1.0, product / (length * reference)))
+
+
+def _length(vector: Sequence[float]) -> float:
+    return vector.length if isinstance(vector, Vector) else math.hypot(*vector)
+
+
+def _scaled(vector: Sequence[float]) -> tuple[float, ...]:
+    largest = max(map(abs, vector))
+    return tuple(number / largest for number in vector)
+
+
+def jaccard(one: Iterable[str], other: Iterable[str]) -> float:
+    """Return what share of the words of two sets is in both; 0.0 where both are empty.
+
+    >>> jaccard({"index", "store"}, {"store", "disk", "store"})
+    0.3333333333333333
+    """
+    mine, theirs = frozenset(one), frozenset(other)
+    return len(mine & theirs) / len(mine | theirs) if mine or theirs else 0.0
+
+
+def fscore(segment: Described, other: Described, config: MemoryOSConfig) -> float:
+    """Return how alike a segment and a page or a question are, from -1 to 2: cosine and Jaccard together."""
+    alike = cosine(segment.embedding, other.embedding, strict=config.strict_vectors)
+    return alike + jaccard(segment.keywords, other.keywords)
+
+
+def recency(last_accessed: datetime, now: datetime, time_constant: float) -> float:
+    """Return how recent a moment is, from 0 to 1: `exp(-seconds / time_constant)`; what is yet to come is 1.0."""
+    return math.exp(-max(0.0, (now - last_accessed).total_seconds()) / time_constant)
+
+
+def heat(segment: DialogueSegment, now: datetime, config: MemoryOSConfig) -> float:
+    """Return how hot a segment is: how often it was retrieved, how many pages it has and how recent it is, weighed.
+
+    What the personas were taught from counts no more: pages that are analysed, and visits before that.
+    """
+    return (
+        config.heat_alpha * segment.visits
+        + config.heat_beta * segment.interactions
+        + config.heat_gamma * recency(segment.last_accessed, now, config.time_constant)
+    )
+
+
+def relevance(text: str, embedding: Vector | None, question: Described, config: MemoryOSConfig) -> float:
+    """Return how much a text tells of a question, from -1 to 2: the cosine, and the share of its keywords told."""
+    asked = _told(" ".join(question.keywords))
+    share = len(asked & _told(text)) / len(asked) if asked else 0.0
+    return cosine(embedding, question.embedding, strict=config.strict_vectors) + share
+
+
+@lru_cache(8_192)  # the texts of long and system memory are the same from question to question
+def _told(text: str) -> frozenset[str]:
+    return frozenset(words(text)) - TELL_LITTLE
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What the moves of an agent go by: its settings, and the scores, each of which may be one of your own."""
+
+    config: MemoryOSConfig = field(default_factory=MemoryOSConfig)
+    fscore: Callable[[Described, Described, MemoryOSConfig], float] = fscore
+    heat: Callable[[DialogueSegment, datetime, MemoryOSConfig], float] = heat
+    relevance: Callable[[str, Vector | None, Described, MemoryOSConfig], float] = relevance
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.config, MemoryOSConfig):
+            hint = "give Policy(MemoryOSConfig(stm_capacity=7))"
+            raise InvalidRequest(f"config of a Policy is a MemoryOSConfig, not {shown(self.config)}", hint=hint)
+        for name in ("fscore", "heat", "relevance"):
+            if not callable(score := getattr(self, name)):
+                hint = f"give a function, or leave {name} out"
+                raise InvalidRequest(f"{name} of a Policy is a function, not {shown(score)}", hint=hint)
+
+
+@dataclass(frozen=True, slots=True)
+class Description(ValidatedModel):
+    """What a model said of one page: its vector and its keywords, whether it goes on with another, and its chain.
+
+    What is None is left as it is.
+    """
+
+    page_id: str
+    embedding: Vector | None = None
+    keywords: frozenset[str] | None = None
+    meta_chain: str | None = None
+    continues: str | None = None
+
+    def __post_init__(self) -> None:
+        self._hold(
+            page_id=config.text,
+            embedding=config.optional(config.vector),
+            keywords=config.optional(config.text_set),
+            meta_chain=config.optional(config.words),
+            continues=config.optional(config.text),
+        )
+
+
+def insert(tiers: Tiers, page: DialoguePage, policy: Policy) -> Step[Tiers]:
+    """Return the step to short-term memory with *page* as its newest; what it has no room for leaves it, in order.
+
+    A page that is held already is not put again. Raises InvalidRequest for another page of the same id, one of another
+    agent, and one that is in a segment.
+    """
+    if (known := tiers.page(page.id)) is not None:
+        if _as_said(known) != _as_said(page):
+            raise InvalidRequest(f"page {page.id} is held already, and says something else", hint="give it a fresh id")
+        return stepped(tiers, policy.config)
+    return stepped(tiers, policy.config, stm=(*tiers.stm, page))
+
+
+def _as_said(page: DialoguePage) -> tuple[object, ...]:
+    return page.agent_id, page.query, page.response, page.timestamp, page.object
+
+
+def before(tiers: Tiers, page_id: str) -> DialoguePage | None:
+    """Return the page before another in the talk with the same one, whose chain it may go on with.
+
+    None where there is none any more. Raises NotFound where the agent has no such page.
+    """
+    page = known_page(tiers, page_id)
+    queue = [each.id for each in (*tiers.leaving, *tiers.stm) if each.object == page.object]
+    if page.id in queue[1:]:
+        return known_page(tiers, queue[queue.index(page.id) - 1])
+    settled = (each for segment in tiers.mtm for each in segment.pages)
+    earlier = (each for each in settled if each.object == page.object and each.when < page.when)
+    return max(earlier, key=lambda each: each.when, default=None)
+
+
+def describe(tiers: Tiers, said: Description, policy: Policy) -> Step[Tiers]:
+    """Return the step to the page with what a model said of it, wherever it is; raises NotFound where it is not."""
+    page = known_page(tiers, said.page_id)
+    if said.continues == page.id:
+        raise InvalidRequest(f"page {page.id} does not go on with itself", hint="name the page before it, or none")
+    given = {name: getattr(said, name) for name in ("embedding", "keywords", "meta_chain", "continues")}
+    after = replace(page, **{name: value for name, value in given.items() if value is not None})
+    return stepped(
+        tiers,
+        policy.config,
+        stm=_instead(tiers.stm, after),
+        leaving=_instead(tiers.leaving, after),
+        mtm=tuple(
+            replace(segment, pages=_instead(segment.pages, after)) if segment.id == after.segment_id else segment
+            for segment in tiers.mtm
+        ),
+    )
+
+
+def _instead(pages: tuple[DialoguePage, ...], after: DialoguePage) -> tuple[DialoguePage, ...]:
+    return tuple(after if page.id == after.id else page for page in pages)
+
+
+def known_page(tiers: Tiers, page_id: str) -> DialoguePage:
+    """Return the page of that id; raise NotFound where the agent has none."""
+    page = tiers.page(page_id)
+    if page is None:
+        raise NotFound(f"{tiers.agent_id} holds no page {page_id}", hint="insert it first; an evicted one is archived")
+    return page
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where a page would go: the segment that it is most like, None for a new one, and how like it is to each.
+
+    `pages` are those the segment would have then, of which a model makes its summary, and `keywords` its keywords.
+    """
+
+    page_id: str
+    segment_id: str | None
+    score: float | None
+    scores: Mapping[str, float]
+    pages: tuple[DialoguePage, ...]
+    keywords: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival(ValidatedModel):
+    """A page that enters a segment at a moment: the segment, which is new if no other has that id, and what it becomes.
+
+    `pages` are the ids of those that `topic_summary` sums up, and `embedding` is the vector of `segment_text`.
+    """
+
+    page_id: str
+    segment_id: str
+    topic_summary: str
+    pages: tuple[str, ...]
+    at: datetime
+    embedding: Vector | None = None
+
+    def __post_init__(self) -> None:
+        self._hold(page_id=config.text, segment_id=config.text, topic_summary=config.words, pages=config.texts,
+                   at=config.moment, embedding=config.optional(config.vector))  # fmt: skip
+
+
+def choose_segment(tiers: Tiers, page_id: str, policy: Policy) -> Placement:
+    """Return where a page would go now: into the segment it is most like, if that is like enough and has room.
+
+    Of segments that it is as like to, the one that was used last is taken, then the one of the lowest id. Raises
+    NotFound where the agent has no such page.
+    """
+    page = known_page(tiers, page_id)
+    scores = {segment.id: policy.fscore(segment, page, policy.config) for segment in tiers.mtm}
+    open_ones = [segment for segment in tiers.mtm if has_room(segment, policy.config)]
+    open_ones.sort(key=lambda each: each.id)
+    best = max(open_ones, key=lambda each: (scores[each.id], each.last_accessed), default=None)
+    if best is not None and policy.config.reaches(scores[best.id], policy.config.mtm_fscore_threshold):
+        pages = tuple(sorted((*best.pages, page), key=lambda each: each.when))
+        found = keywords_of(pages, policy.config)
+        return Placement(page_id, best.id, scores[best.id], scores, pages, found)
+    found = keywords_of((page,), policy.config)
+    return Placement(page_id, None, None if best is None else scores[best.id], scores, (page,), found)
+
+
+def has_room(segment: DialogueSegment, config: MemoryOSConfig) -> bool:
+    """Return whether a segment takes another page."""
+    return config.segment_capacity is None or segment.page_count < config.segment_capacity
+
+
+def segment_text(topic_summary: str, keywords: Iterable[str]) -> str:
+    """Return the text of a segment that its vector is of: made anew when one of the two changes.
+
+    >>> segment_text("Ana chooses an index", {"store", "index"})
+    'Ana chooses an index (index, store)'
+    """
+    listed = ", ".join(sorted(keywords))
+    return f"{topic_summary} ({listed})" if listed else topic_summary
+
+
+def transfer(tiers: Tiers, arrival: Arrival, policy: Policy) -> Step[Tiers]:
+    """Return the step to the page in its segment, out of short-term memory; as before where it is in one already.
+
+    Raises NotFound where the agent has no such page, and RevisionConflict where the page would go elsewhere by now, or
+    the segment has other pages than those that were summed up.
+    """
+    page = known_page(tiers, arrival.page_id)
+    if page.segment_id is not None:
+        return stepped(tiers, policy.config)
+    placement = choose_segment(tiers, page.id, policy)
+    known = tiers.segment(arrival.segment_id)
+    going = None if known is None else known.id
+    if placement.segment_id != going or arrival.pages != tuple(each.id for each in placement.pages):
+        raise RevisionConflict(
+            f"page {page.id} goes to {placement.segment_id or 'a new segment'} by now, with other pages",
+            hint="ask choose_segment(...) again, and the model for a summary of its pages",
+        )
+    held = known or DialogueSegment(
+        arrival.segment_id, tiers.agent_id, arrival.topic_summary, created_at=arrival.at, last_accessed=arrival.at
+    )
+    merged = replace(
+        held,
+        topic_summary=arrival.topic_summary,
+        embedding=arrival.embedding,
+        keywords=placement.keywords,
+        last_accessed=max(held.last_accessed, arrival.at),
+        pages=tuple(each if each.id != page.id else replace(page, segment_id=held.id) for each in placement.pages),
+    )
+    merged = replace(merged, heat_score=policy.heat(merged, arrival.at, policy.config))
+    mtm = tuple(merged if each.id == merged.id else each for each in tiers.mtm)
+    return stepped(
+        tiers,
+        policy.config,
+        stm=_without(tiers.stm, page),
+        leaving=_without(tiers.leaving, page),
+        mtm=mtm if known is not None else (*mtm, merged),
+    )
+
+
+def keywords_of(pages: Iterable[DialoguePage], config: MemoryOSConfig) -> frozenset[str]:
+    """Return the keywords that most of the pages have, as many as a segment may have."""
+    counted = Counter(word for page in pages for word in page.keywords)
+    ranked = sorted(counted, key=lambda word: (-counted[word], word))
+    return frozenset(ranked[: config.segment_keywords])
+
+
+def _without(pages: tuple[DialoguePage, ...], gone: DialoguePage) -> tuple[DialoguePage, ...]:
+    return tuple(page for page in pages if page.id != gone.id)
+
+
+@dataclass(frozen=True, slots=True)
+class Retelling(ValidatedModel):
+    """What a segment is told as anew: `pages` are the ids of those that were summed up, all that it has."""
+
+    segment_id: str
+    topic_summary: str
+    pages: tuple[str, ...]
+    embedding: Vector | None = None
+
+    def __post_init__(self) -> None:
+        self._hold(
+            segment_id=config.text,
+            topic_summary=config.words,
+            pages=config.texts,
+            embedding=config.optional(config.vector),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Splitting(ValidatedModel):
+    """A segment that is to be cut into parts at a moment, and ids for the parts after the first."""
+
+    segment_id: str
+    new_ids: tuple[str, ...]
+    at: datetime
+
+    def __post_init__(self) -> None:
+        self._hold(segment_id=config.text, new_ids=config.texts, at=config.moment)
+
+
+def retell(tiers: Tiers, told: Retelling, policy: Policy) -> Step[Tiers]:
+    """Return the step to a segment with another summary and vector, and the keywords of the pages it has.
+
+    Raises NotFound where the agent has no such segment, RevisionConflict where it has other pages by now.
+    """
+    segment = tiers.segment(told.segment_id)
+    if segment is None:
+        raise NotFound(f"{tiers.agent_id} holds no segment {told.segment_id}", hint="it may be evicted: retrieve again")
+    if told.pages != tuple(page.id for page in segment.pages):
+        raise RevisionConflict(f"segment {segment.id} has other pages by now", hint="sum up the pages it has")
+    after = replace(
+        segment,
+        topic_summary=told.topic_summary,
+        embedding=told.embedding,
+        keywords=keywords_of(segment.pages, policy.config),
+    )
+    return stepped(tiers, policy.config, mtm=tuple(after if each.id == after.id else each for each in tiers.mtm))
+
+
+def oversized(tiers: Tiers, config: MemoryOSConfig) -> Mapping[str, int]:
+    """Return the segments with more pages than one may have by now, and how many ids it takes to split each."""
+    if (most := config.segment_capacity) is None:
+        return {}
+    return {each.id: (each.page_count - 1) // most for each in tiers.mtm if each.page_count > most}
+
+
+def split(tiers: Tiers, splitting: Splitting, policy: Policy) -> Step[Tiers]:
+    """Return the step to a segment in parts of as many pages as one may have, in order; as before where it has room.
+
+    Each part has the summary, the vector and the visits of the whole until it is told anew. Raises InvalidRequest
+    unless there is one id for each part after the first, which keeps its own.
+    """
+    needed = oversized(tiers, policy.config).get(splitting.segment_id, 0)
+    segment = tiers.segment(splitting.segment_id)
+    if segment is None or needed == 0:
+        return stepped(tiers, policy.config)
+    if len(splitting.new_ids) != needed:
+        raise InvalidRequest(
+            f"segment {segment.id} is split into {needed + 1} parts, and {len(splitting.new_ids)} ids are given",
+            hint=f"give {needed} ids",
+        )
+    most = policy.config.segment_capacity or segment.page_count
+    parts = [
+        _part(segment, part_id, segment.pages[place * most : (place + 1) * most], splitting.at, policy)
+        for place, part_id in enumerate((segment.id, *splitting.new_ids))
+    ]
+    place = tiers.mtm.index(segment)
+    return stepped(tiers, policy.config, mtm=(*tiers.mtm[:place], *parts, *tiers.mtm[place + 1 :]))
+
+
+def _part(
+    whole: DialogueSegment, part_id: str, pages: tuple[DialoguePage, ...], at: datetime, policy: Policy
+) -> DialogueSegment:
+    own = tuple(replace(page, segment_id=part_id) for page in pages)
+    part = replace(whole, id=part_id, pages=own, keywords=keywords_of(own, policy.config))
+    return replace(part, heat_score=policy.heat(part, at, policy.config))

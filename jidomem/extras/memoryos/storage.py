@@ -1,0 +1,447 @@
+"""The tiers of an agent as rows: each page, segment, persona and entry by itself; a move writes what it moved.
+
+The tiers of agents, kept in the working state of a root: each move is on disk, whole, before it is told of.
+
+What is kept beside the tiers of a project: the settings of its agents, and of each whose vectors it has.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Generic, NamedTuple, TypeVar, cast
+
+from jidomem.base.words import slug
+from jidomem.errors import InvalidRequest
+from jidomem.extras.memoryos.config import AgentRecord, Configurations, MemoryOSConfig, ValidatedModel, Vector
+from jidomem.extras.memoryos.values import (
+    AgentPersona,
+    DialoguePage,
+    DialogueSegment,
+    KnowledgeEntry,
+    ObjectPersona,
+    SystemEntry,
+    SystemMemory,
+    Tiers,
+    TraitEntry,
+)
+from jidomem.records.directive import MemoryUpsert, Step
+from jidomem.records.interfaces import StateStore, Store
+from jidomem.working.container import refuse_stale
+
+#: What stands in a place of its own: the queues of pages, and the traits of the agent.
+STM, LEAVING, OWN = "stm", "leaving", ""
+_KINDS: Mapping[str, type[Any]] = {
+    "page": DialoguePage, "segment": DialogueSegment, "persona": ObjectPersona, "agent": AgentPersona,
+    "fact": KnowledgeEntry, "trait": TraitEntry, "entry": SystemEntry,
+}  # fmt: skip
+#: What a row of that kind does not hold, as other rows do.
+_ELSEWHERE = ("embedding", "pages", "knowledge", "traits")
+Key = tuple[str, str]
+
+
+class Part(NamedTuple):
+    """One thing that is held: of what kind, its id, where, whether in an order of its own, and the thing."""
+
+    kind: str
+    id: str
+    place: str
+    value: Any
+
+    @property
+    def key(self) -> Key:
+        """Return what tells it from the other parts."""
+        return self.kind, self.id
+
+
+class Row(NamedTuple):
+    """A part as it is kept; `position` is its order among those of its place."""
+
+    kind: str
+    id: str
+    place: str
+    position: int
+    held: str
+    vector: bytes | None
+
+
+def parts_of(tiers: Tiers, but: Tiers | None = None) -> list[Part]:
+    """Return what *tiers* hold, part by part, each queue in its order; of segments those that *but* has not."""
+    same = {id(segment) for segment in but.mtm} if but is not None else set()
+    pages = _pages(tiers, [segment for segment in tiers.mtm if id(segment) not in same])
+    return [*pages, *_personas(tiers), Part("agent", OWN, OWN, tiers.agent), *_traits(OWN, tiers.agent.traits)]
+
+
+def _pages(tiers: Tiers, segments: Iterable[DialogueSegment]) -> Iterator[Part]:
+    for place, pages in ((LEAVING, tiers.leaving), (STM, tiers.stm)):
+        yield from (Part("page", page.id, place, page) for page in pages)
+    for segment in segments:
+        yield Part("segment", segment.id, OWN, segment)
+        yield from (Part("page", page.id, segment.id, page) for page in segment.pages)
+
+
+def _personas(tiers: Tiers) -> Iterator[Part]:
+    for persona in tiers.personas:
+        own = json.dumps(persona.key, ensure_ascii=False)
+        yield Part("persona", own, OWN, persona)
+        yield from (Part("fact", fact.id, own, fact) for fact in persona.knowledge)
+        yield from _traits(own, persona.traits)
+
+
+def _traits(place: str, traits: Iterable[TraitEntry]) -> Iterator[Part]:
+    return (Part("trait", json.dumps((place, trait.id), ensure_ascii=False), place, trait) for trait in traits)
+
+
+def system_parts(system: SystemMemory, but: SystemMemory | None = None) -> list[Part]:
+    """Return the entries of *system*, part by part; those that *but* has, too, as they stand in one order."""
+    return [Part("entry", entry.id, OWN, entry) for entry in system.entries]
+
+
+def positions_of(parts: Iterable[Part], known: Mapping[Key, int]) -> dict[Key, int]:
+    """Return a position for each part, rising in each order: the one it has where that will do, else one after all."""
+    last: dict[tuple[str, str], int] = {}
+    newest = max(known.values(), default=0)
+    found = {}
+    for part in parts:
+        order = part.kind, "" if part.kind == "page" else part.place  # pages leave a queue for another in their order
+        place = known.get(part.key, 0)
+        if place <= last.get(order, 0) and not _in_segment(part):
+            newest += 1
+            place = newest
+        found[part.key] = place
+        if not _in_segment(part):
+            last[order] = place
+    return found
+
+
+def _in_segment(part: Part) -> bool:
+    return part.kind == "segment" or (part.kind == "page" and part.value.segment_id is not None)
+
+
+def row_of(part: Part, position: int) -> Row:
+    """Return the row that keeps *part*: itself as JSON without what other rows keep, and its vector as bytes."""
+    left: dict[str, Any] = {name: () for name in ("pages", "knowledge", "traits") if hasattr(part.value, name)}
+    held = (replace(part.value, **left) if left else part.value).to_dict()
+    vector = getattr(part.value, "embedding", None)
+    text = json.dumps({name: value for name, value in held.items() if name not in _ELSEWHERE}, ensure_ascii=False)
+    return Row(part.kind, part.id, part.place, position, text, None if vector is None else _packed(vector))
+
+
+def part_of(row: Row) -> Part:
+    """Return what a row keeps, without what other rows do; raises InvalidRequest and ValueError where it is none."""
+    vector = {} if row.vector is None else {"embedding": _unpacked(row.vector)}
+    value: ValidatedModel = _KINDS[row.kind].from_dict({**json.loads(row.held), **vector})
+    return Part(row.kind, row.id, row.place, value)
+
+
+def _packed(vector: Vector) -> bytes:
+    """Return a vector as bytes: its numbers in four each where none loses anything by it, else in eight."""
+    short = array("f", vector)
+    return b"f" + short.tobytes() if tuple(short) == vector else b"d" + array("d", vector).tobytes()
+
+
+def _unpacked(kept: bytes) -> Vector:
+    """Return the vector that `_packed` put into bytes; raises ValueError where they are none."""
+    kind = chr(kept[0]) if len(kept) % 4 == 1 else ""
+    if kind not in ("f", "d") or len(kept) == 1:
+        raise ValueError(f"{len(kept)} bytes are no vector")
+    found = Vector(array(kind, kept[1:]))
+    if not math.isfinite(sum(found)):  # as it is where any of them is none: faster than to ask each
+        raise ValueError("a vector has what is no finite number")
+    return found
+
+
+def tiers_of(agent_id: str, rev: int, parts: Iterable[Part]) -> Tiers:
+    """Return the tiers that *parts* make up, given in their order."""
+    held: dict[tuple[str, str], list[Any]] = {}
+    for part in parts:
+        held.setdefault((part.kind, part.place), []).append(part.value)
+    segments = [_filled(each, pages=held.get(("page", each.id), ())) for each in held.get(("segment", OWN), ())]
+    personas = []
+    for each in held.get(("persona", OWN), ()):
+        own = json.dumps(each.key, ensure_ascii=False)
+        personas.append(_filled(each, knowledge=held.get(("fact", own), ()), traits=held.get(("trait", own), ())))
+    agent = held.get(("agent", OWN), [AgentPersona(agent_id)])[0]
+    return Tiers(
+        agent_id,
+        rev,
+        tuple(held.get(("page", STM), ())),
+        tuple(held.get(("page", LEAVING), ())),
+        tuple(segments),
+        tuple(personas),
+        _filled(agent, traits=held.get(("trait", OWN), ())),
+    )
+
+
+def system_of(holder: str, rev: int, parts: Iterable[Part]) -> SystemMemory:
+    """Return the system memory that *parts* make up, given in their order; it has no *holder* of its own."""
+    return SystemMemory(rev, tuple(part.value for part in parts))
+
+
+def _filled(value: Any, **given: Iterable[Any]) -> Any:
+    return replace(value, **{name: tuple(each) for name, each in given.items()})
+
+
+M = TypeVar("M", bound=Tiers | SystemMemory)
+#: A holder is an agent, or nobody for what all agents of a project may know. `asked` are the directives of moves that
+#: nobody performed yet.
+TIER_TABLES = """
+CREATE TABLE IF NOT EXISTS memoryos_holders (
+  project TEXT NOT NULL, holder TEXT NOT NULL, lineage TEXT NOT NULL, rev INTEGER NOT NULL,
+  PRIMARY KEY (project, holder)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS memoryos_parts (
+  project TEXT NOT NULL, holder TEXT NOT NULL, kind TEXT NOT NULL, id TEXT NOT NULL, place TEXT NOT NULL,
+  position INTEGER NOT NULL, held TEXT NOT NULL, vector BLOB, rev INTEGER NOT NULL,
+  PRIMARY KEY (project, holder, kind, id));
+CREATE INDEX IF NOT EXISTS memoryos_places ON memoryos_parts (project, holder, rev, kind, id, position);
+CREATE TABLE IF NOT EXISTS memoryos_asked (
+  project TEXT NOT NULL, holder TEXT NOT NULL, request TEXT NOT NULL, directive TEXT NOT NULL,
+  PRIMARY KEY (project, holder, request)) WITHOUT ROWID;
+"""
+_ALL = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Held(Generic[M]):
+    """What was last seen of a holder: which life of it, its memory, and where the parts of that stand."""
+
+    lineage: str
+    memory: M
+    positions: Mapping[Key, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Moved(Generic[M]):
+    """A move that was made in a transaction: what there was before, and the step."""
+
+    before: M
+    step: Step[M]
+    seen: _Held[M]
+
+
+@dataclass(frozen=True, slots=True)
+class Form(Generic[M]):
+    """How what a holder has is kept: what it is at first, and how it is taken to parts and put together again.
+
+    `parts` may leave out what is the very same in a second memory.
+    """
+
+    nothing: M
+    parts: Callable[[M, M | None], list[Part]]
+    whole: Callable[[str, int, Sequence[Part]], M]
+
+
+class TierStorage(Generic[M]):
+    """What one holder has in one project; any number of threads and processes move it, one after the other.
+
+    Every call raises what `Keeping` raises where the file cannot be read or written, and Failed for what is no memory.
+    """
+
+    def __init__(self, state: StateStore, project: str, holder: str, form: Form[M], new_id: Callable[[], str]) -> None:
+        """Keep it in *state*, in that *form*; *new_id* tells one life of a holder from another."""
+        self.project, self.holder = project, holder
+        self._state = state
+        self._form = form
+        self._new_id = new_id
+        self._seen: _Held[M] | None = None
+
+    def get(self) -> M:
+        """Return what the holder has now."""
+        with self._state.reading() as store:
+            return self.read_in(store)
+
+    def update(self, move: Callable[[M], Step[M]], *, expected_rev: int | None = None) -> Step[M]:
+        """Return the step that *move* makes of what the holder has now, once it is on disk with its directives.
+
+        Nobody else moves anything meanwhile: a model is asked before. Raises RevisionConflict if the memory is not at
+        *expected_rev*, InvalidRequest unless *move* gives a step of this holder, and what *move* raises: then nothing
+        has changed.
+        """
+        with self._state.changing() as store:
+            moved = self.move_in(store, move, expected_rev=expected_rev)
+        self.saw(moved)
+        return moved.step
+
+    def move_in(self, store: Store, move: Callable[[M], Step[M]], *, expected_rev: int | None = None) -> Moved[M]:
+        """Make a move as `update` does, in a transaction of the state that is the caller's, who then tells `saw`."""
+        before = self._read(store)
+        refuse_stale(f"the memory of {self.holder or 'all agents'}", expected_rev, before.memory.rev)
+        step = move(before.memory)
+        self._refuse_other(step, before.memory)
+        after = before if step.memory is before.memory else self._write(store, before, step.memory)
+        for directive in step.directives:
+            self._ask(store, directive)
+        return Moved(before.memory, step, after)
+
+    def read_in(self, store: Store | None) -> M:
+        """Return what the holder has now, in a transaction of the state that is the caller's."""
+        return self._form.nothing if store is None else self._read(store).memory
+
+    def saw(self, moved: Moved[M]) -> None:
+        """Go on from a move, once its transaction is over and on disk."""
+        self._seen = moved.seen
+
+    def asked(self) -> tuple[MemoryUpsert, ...]:
+        """Return the directives of moves that nobody performed yet, in the order of their ids."""
+        with self._state.reading() as store:
+            rows = () if store is None else store.execute(_ASKED, (self.project, self.holder)).fetchall()
+        return tuple(MemoryUpsert(**json.loads(text)) for (text,) in rows)
+
+    def performed(self, request_id: str) -> None:
+        """Let go of a directive that was performed; one that is gone already is no error."""
+        with self._state.changing() as store:
+            store.execute(_PERFORMED, (self.project, self.holder, request_id))
+
+    def forget(self) -> bool:
+        """Return whether the holder had anything; it has nothing now, and no byte of it is in the file."""
+        with self._state.changing() as store:
+            counts = [store.execute(gone, (self.project, self.holder)).rowcount for gone in _FORGOTTEN]
+        self._seen = None
+        if any(counts):
+            self._state.scrub()
+        return any(counts)
+
+    def _read(self, store: Store) -> _Held[M]:
+        """Return what the holder has, reading no more than what changed since it was last seen."""
+        head = store.execute(_HEAD, (self.project, self.holder)).fetchone()
+        if head is None:
+            return _Held("", self._form.nothing)
+        lineage, rev = head
+        seen = self._seen if self._seen is not None and self._seen.lineage == lineage else None
+        if seen is not None and seen.memory.rev == rev:
+            return seen
+        is_known = seen is not None and seen.memory.rev < rev
+        known = self._parts(seen.memory) if seen is not None and is_known else {}
+        after = seen.memory.rev if seen is not None and is_known else -1
+        places = {(kind, id_): at for kind, id_, at in store.execute(_PLACES, (self.project, self.holder))}
+        try:
+            fresh = [part_of(Row(*row)) for row in store.execute(_SINCE, (self.project, self.holder, after))]
+            parts = {**known, **{part.key: part for part in fresh}}
+            ordered = [parts[key] for key in sorted(places, key=lambda key: places[key])]
+            memory = self._form.whole(self.holder, rev, ordered)
+        except (ValueError, TypeError, KeyError, RecursionError, InvalidRequest) as error:
+            what = f"what is kept of {self.holder or 'all agents'} is no memory: {error}"
+            raise self._state.damaged(what) from error
+        self._seen = _Held(lineage, memory, places)
+        return self._seen
+
+    def _parts(self, memory: M, but: M | None = None) -> dict[Key, Part]:
+        return {part.key: part for part in self._form.parts(memory, but)}
+
+    def _write(self, store: Store, before: _Held[M], memory: M) -> _Held[M]:
+        """Write the parts in which *memory* is another, and return what is there then."""
+        old, new = self._parts(before.memory, memory), self._parts(memory, before.memory)
+        moved = positions_of(new.values(), before.positions)
+        gone = old.keys() - new.keys()
+        holder = self.project, self.holder
+        for key in gone:
+            store.execute(_GONE, (*holder, *key))
+        for key, part in new.items():
+            if old.get(key) != part or before.positions.get(key) != moved[key]:
+                store.execute(_PUT, (*holder, *row_of(part, moved[key]), memory.rev))
+        lineage = before.lineage or self._new_id()
+        store.execute(_MOVED, (*holder, lineage, memory.rev))
+        positions = {key: place for key, place in before.positions.items() if key not in gone} | moved
+        return _Held(lineage, memory, positions)
+
+    def _ask(self, store: Store, directive: Any) -> None:
+        items = [{"key": each.key, "value": each.value, "embedding": each.embedding} for each in directive.items]
+        fields = {"request_id": directive.request_id, "provider": directive.provider, "items": items}
+        store.execute(_TO_DO, (self.project, self.holder, directive.request_id, json.dumps(fields, ensure_ascii=False)))
+
+    def _refuse_other(self, step: object, before: M) -> None:
+        memory = step.memory if isinstance(step, Step) else None
+        same = isinstance(memory, type(before)) and getattr(memory, "agent_id", self.holder) == self.holder
+        if not same or (memory is not before and cast(M, memory).rev <= before.rev):
+            raise InvalidRequest(
+                f"a move of what {self.holder or 'all agents'} hold gives a step of that, not {step!r:.200}",
+                hint="let it return what a move returned: lambda tiers: insert(tiers, page, policy)",
+            )
+
+
+def agent_tiers(state: StateStore, project: str, agent: str, new_id: Callable[[], str]) -> TierStorage[Tiers]:
+    """Return the tiers of an agent in a project; raises InvalidRequest for a name of which nothing is left."""
+    name = slug(agent)
+    if not name:
+        raise InvalidRequest(f"agent={agent!r} is no name of an agent", hint="give it letters or digits")
+    return TierStorage(state, project, name, Form(Tiers(name), parts_of, tiers_of), new_id)
+
+
+def system_memory(state: StateStore, project: str, new_id: Callable[[], str]) -> TierStorage[SystemMemory]:
+    """Return what all agents of a project may know."""
+    return TierStorage(state, project, _ALL, Form(SystemMemory(), system_parts, system_of), new_id)
+
+
+def agents_with_tiers(state: StateStore, project: str) -> list[str]:
+    """Return the agents that have tiers in *project*, by name."""
+    with state.reading() as store:
+        return [] if store is None else [name for (name,) in store.execute(_HOLDERS, (project, _ALL))]
+
+
+_HEAD = "SELECT lineage, rev FROM memoryos_holders WHERE project = ? AND holder = ?"
+_HOLDERS = "SELECT holder FROM memoryos_holders WHERE project = ? AND holder <> ? ORDER BY holder"
+_PLACES = "SELECT kind, id, position FROM memoryos_parts INDEXED BY memoryos_places WHERE project = ? AND holder = ?"
+_SINCE = """SELECT kind, id, place, position, held, vector FROM memoryos_parts
+            WHERE project = ? AND holder = ? AND rev > ?"""
+_PUT = """INSERT INTO memoryos_parts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+          ON CONFLICT (project, holder, kind, id) DO UPDATE SET place = excluded.place, position = excluded.position,
+            held = excluded.held, vector = excluded.vector, rev = excluded.rev"""
+_GONE = "DELETE FROM memoryos_parts WHERE project = ? AND holder = ? AND kind = ? AND id = ?"
+_MOVED = """INSERT INTO memoryos_holders VALUES (?, ?, ?, ?)
+            ON CONFLICT (project, holder) DO UPDATE SET lineage = excluded.lineage, rev = excluded.rev"""
+_ASKED = "SELECT directive FROM memoryos_asked WHERE project = ? AND holder = ? ORDER BY request"
+_FORGOTTEN = [
+    f"DELETE FROM {table} WHERE project = ? AND holder = ?"
+    for table in ("memoryos_holders", "memoryos_parts", "memoryos_asked")
+]
+_TO_DO = """INSERT INTO memoryos_asked VALUES (?, ?, ?, ?)
+            ON CONFLICT (project, holder, request) DO UPDATE SET directive = excluded.directive"""
+_PERFORMED = "DELETE FROM memoryos_asked WHERE project = ? AND holder = ? AND request = ?"
+
+
+NOTE_TABLES = """
+CREATE TABLE IF NOT EXISTS memoryos_notes (
+  project TEXT NOT NULL, kind TEXT NOT NULL, name TEXT NOT NULL, held TEXT NOT NULL,
+  PRIMARY KEY (project, kind, name)) WITHOUT ROWID;
+"""
+_KEEP = """INSERT INTO memoryos_notes VALUES (?, ?, ?, ?)
+           ON CONFLICT (project, kind, name) DO UPDATE SET held = excluded.held"""
+_TYPE, _AGENT = "type", "agent"
+
+
+def note(store: Store | None, project: str, kind: str, name: str) -> Any:
+    """Return what is kept under a name, in a transaction of the state; None where nothing is."""
+    asked = "SELECT held FROM memoryos_notes WHERE project = ? AND kind = ? AND name = ?"
+    found = store.execute(asked, (project, kind, name)).fetchone() if store is not None else None
+    return None if found is None else json.loads(found[0])
+
+
+def keep(store: Store, project: str, kind: str, name: str, held: Any) -> None:
+    """Keep a JSON value under a name, in the place of what is there; None is nothing."""
+    if held is None:
+        store.execute("DELETE FROM memoryos_notes WHERE project = ? AND kind = ? AND name = ?", (project, kind, name))
+    else:
+        row = (project, kind, name, json.dumps(held, ensure_ascii=False))
+        store.execute(_KEEP, row)
+
+
+def configurations(store: Store | None, project: str, application: MemoryOSConfig) -> Configurations:
+    """Return what is set for the agents of a project and for their types, over the settings of the application."""
+    asked = "SELECT kind, name, held FROM memoryos_notes WHERE project = ? AND kind IN ('type', 'agent')"
+    rows = store.execute(asked, (project,)).fetchall() if store is not None else []
+    return Configurations(
+        application,
+        {name: json.loads(held) for kind, name, held in rows if kind == _TYPE},
+        tuple(AgentRecord.from_dict(json.loads(held)) for kind, _, held in rows if kind == _AGENT),
+    )
+
+
+def configure(store: Store, project: str, after: Configurations) -> None:
+    """Keep what is set for agents and their types."""
+    for name, values in after.types.items():
+        keep(store, project, _TYPE, name, dict(values))
+    for record in after.agents:
+        keep(store, project, _AGENT, record.agent_id, record.to_dict())

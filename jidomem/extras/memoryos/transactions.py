@@ -1,0 +1,493 @@
+"""A page that is forgotten at a root: out of the tiers, system memory, the archive and what waits to be archived.
+
+The vectors that what is held lacks: of which text each is, and how it comes to what is held.
+
+Moves of an agent's tiers: each in one transaction with the jobs that it gives rise to, and none of them lost.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, TypeVar
+
+from jidomem.base.clock import format_timestamp, parse_moment
+from jidomem.errors import Busy, InvalidRequest, NotFound
+from jidomem.extras.memoryos import storage
+from jidomem.extras.memoryos.config import Configurations, MemoryOSConfig, Vector
+from jidomem.extras.memoryos.forgetting import Forgetting, archived_without, chained, forget_page, unsay
+from jidomem.extras.memoryos.jobs import Job, Jobs, Task
+from jidomem.extras.memoryos.segments import Policy, segment_text
+from jidomem.extras.memoryos.storage import M, Moved, TierStorage, agent_tiers, system_memory
+from jidomem.extras.memoryos.values import (
+    AgentPersona,
+    DialoguePage,
+    DialogueSegment,
+    KnowledgeEntry,
+    ObjectPersona,
+    SystemEntry,
+    SystemMemory,
+    Tiers,
+    TraitEntry,
+    stepped,
+)
+from jidomem.records.directive import Step
+from jidomem.records.interfaces import StateStore, Store
+
+_SELECT_ARCHIVED = """SELECT namespace, key, value FROM key_values
+               WHERE substr(namespace, 1, length(?)) = ? AND substr(key, 1, length(?)) = ?"""
+_KEPT = "UPDATE key_values SET value = ? WHERE namespace = ? AND key = ?"
+_GONE = "DELETE FROM key_values WHERE namespace = ? AND key = ?"
+_WAITING = "SELECT request, directive FROM memoryos_asked WHERE project = ? AND holder = ?"
+_LEFT = "UPDATE memoryos_asked SET directive = ? WHERE project = ? AND holder = ? AND request = ?"
+_DONE = "DELETE FROM memoryos_asked WHERE project = ? AND holder = ? AND request = ?"
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """What went with a page: where it was (`stm`, `leaving`, `archive` or a segment's id), and what it had led to.
+
+    `facts`, `traits` and `system` are the ids of entries that rested on it. `promoted` are the memories of the project
+    that such facts became: they are in the journal, and stay there until they are withdrawn or redacted.
+    """
+
+    page: str
+    was_in: tuple[str, ...]
+    facts: tuple[str, ...] = ()
+    traits: tuple[str, ...] = ()
+    system: tuple[str, ...] = ()
+    promoted: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain JSON values."""
+        return {name: list(value) if isinstance(value := getattr(self, name), tuple) else value
+                for name in self.__slots__}  # fmt: skip
+
+
+def forgotten(
+    page_id: str,
+    tiers: tuple[Tiers, Tiers],
+    system: tuple[SystemMemory, SystemMemory],
+    archived: bool,
+    promoted: Mapping[str, str],
+) -> Forgotten:
+    """Return what went with a page, of what there was before and what is left."""
+    before, after = tiers
+    places = [name for name in ("stm", "leaving") if any(page.id == page_id for page in getattr(before, name))]
+    places += [segment.id for segment in before.mtm if any(page.id == page_id for page in segment.pages)]
+    facts = _gone(_facts(before), _facts(after))
+    entries = [[entry.id for entry in each.entries] for each in system]
+    return Forgotten(
+        page_id,
+        (*places, *(["archive"] if archived else [])),
+        facts,
+        _gone(_traits(before), _traits(after)),
+        _gone(*entries),
+        tuple(promoted[fact] for fact in facts if promoted.get(fact)),
+    )
+
+
+def following(before: Tiers, after: Tiers) -> list[Task]:
+    """Return what is to be done again: chains of pages, summaries of segments, lessons of pages that count anew."""
+    chained = {page.id for page in before.pages() if page.meta_chain is not None}
+    tasks = [Task("describe", page.id) for page in sorted(after.pages(), key=lambda page: page.when)
+             if page.meta_chain is None and page.id in chained]  # fmt: skip
+    known = {segment.id: segment for segment in before.mtm}
+    for segment in after.mtm:
+        was = known.get(segment.id, segment)
+        if was.page_count != segment.page_count:
+            tasks.append(Task("retell", segment.id))
+        taught = {page.id for page in was.pages if page.analysed}
+        if any(page.id in taught and not page.analysed for page in segment.pages):
+            tasks.append(Task("teach", segment.id))
+    return tasks
+
+
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """The archived segments of an agent that the root holds: those that are kept, and those that wait to be."""
+
+    store: Store
+    project: str
+    agent: str
+
+    def pages(self) -> Iterator[DialoguePage]:
+        """Yield the pages of all of them."""
+        waiting = (item["value"] for _, directive in self._waiting() for item in directive["items"])
+        for value in (*(value for _, _, value in self._rows()), *waiting):
+            if (segment := _segment(value)) is not None:
+                yield from segment.pages
+
+    def take_out(self, gone: Forgetting, policy: Policy) -> bool:
+        """Return whether a page was in one of them; it is in none now, nor is a chain that goes on from it."""
+        found = False
+        for namespace, key, value in self._rows():
+            left, had = _without(value, gone, policy)
+            found |= had
+            if left is None:
+                self.store.execute(_GONE, (namespace, key))
+            elif left is not value:
+                self.store.execute(_KEPT, (_json(left), namespace, key))
+        for request, directive in self._waiting():
+            items = []
+            for item in directive["items"]:
+                left, had = _without(item["value"], gone, policy)
+                found |= had
+                if left is not None:
+                    items.append(item if left is item["value"] else {**item, "value": left, "embedding": None})
+            row = self.project, self.agent, request
+            if not items:
+                self.store.execute(_DONE, row)
+            elif items != directive["items"]:
+                self.store.execute(_LEFT, (_json({**directive, "items": items}), *row))
+        return found
+
+    def _rows(self) -> list[tuple[str, str, Any]]:
+        of, own = f"{self.project}/", f"memoryos:{self.agent}:"
+        return [
+            (namespace, key, json.loads(text))
+            for namespace, key, text in self.store.execute(_SELECT_ARCHIVED, (of, of, own, own))
+        ]
+
+    def _waiting(self) -> list[tuple[str, Any]]:
+        found = self.store.execute(_WAITING, (self.project, self.agent))
+        return [(request, json.loads(text)) for request, text in found]
+
+
+def _segment(value: Any) -> DialogueSegment | None:
+    """Return the segment that a value is, None where it is none, as another may have put it there."""
+    with suppress(InvalidRequest):
+        return DialogueSegment.from_dict(value)
+    return None
+
+
+def _without(value: Any, gone: Forgetting, policy: Policy) -> tuple[Any, bool]:
+    """Return what is left of an archived value without a page, the very same where it has none, and whether it had."""
+    segment = _segment(value)
+    if segment is None:
+        return value, False
+    left = archived_without(segment, gone, policy)
+    had = any(page.id == gone.page_id for page in segment.pages)
+    return (value if left is segment else left and left.to_dict()), had
+
+
+def _facts(tiers: Tiers) -> list[str]:
+    return [fact.id for persona in tiers.personas for fact in persona.knowledge]
+
+
+def _traits(tiers: Tiers) -> list[str]:
+    theirs = (trait for persona in tiers.personas for trait in persona.traits)
+    return [trait.id for trait in (*theirs, *tiers.agent.traits)]
+
+
+def _gone(before: list[str], after: list[str]) -> tuple[str, ...]:
+    left = set(after)
+    return tuple(each for each in before if each not in left)
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+V = TypeVar("V", DialoguePage, DialogueSegment, KnowledgeEntry, TraitEntry, SystemEntry)
+W = TypeVar("W", DialoguePage, DialogueSegment, KnowledgeEntry, TraitEntry, SystemEntry, ObjectPersona, AgentPersona)
+#: What has a vector.
+Embedded = DialoguePage | DialogueSegment | KnowledgeEntry | TraitEntry | SystemEntry
+#: The vectors of texts.
+Vectors = Mapping[str, Vector]
+
+
+def text_of(held: Embedded) -> str:
+    """Return the text that the vector of a value is of, empty where it has none to have."""
+    if isinstance(held, DialogueSegment):
+        return segment_text(held.topic_summary, held.keywords)
+    return held.content if isinstance(held, SystemEntry) else held.text
+
+
+def lacking(tiers: Tiers, system: SystemMemory) -> list[str]:
+    """Return the texts of what has no vector, each once; pages that nobody described yet are not among them."""
+    held: list[Embedded] = [*system.entries, *tiers.mtm, *tiers.agent.traits]
+    for persona in tiers.personas:
+        held += [*persona.knowledge, *persona.traits]
+    held += [page for page in tiers.pages() if page.segment_id or page.meta_chain is not None]
+    return [*dict.fromkeys(text_of(each) for each in held if each.embedding is None and text_of(each).strip())]
+
+
+def filled(tiers: Tiers, vectors: Vectors, config: MemoryOSConfig) -> Step[Tiers]:
+    """Return the step to tiers in which what has no vector has that of its text, where there is one."""
+    return _each(tiers, config, lambda held: vectors.get(text_of(held)) if held.embedding is None else held.embedding)
+
+
+def bare(tiers: Tiers, config: MemoryOSConfig) -> Step[Tiers]:
+    """Return the step to tiers without a vector."""
+    return _each(tiers, config, lambda held: None)
+
+
+def filled_system(system: SystemMemory, vectors: Vectors) -> Step[SystemMemory]:
+    """Return the step to system memory in which what has no vector has that of its text, where there is one."""
+    return _each_entry(system, lambda held: vectors.get(text_of(held)) if held.embedding is None else held.embedding)
+
+
+def bare_system(system: SystemMemory) -> Step[SystemMemory]:
+    """Return the step to system memory without a vector."""
+    return _each_entry(system, lambda held: None)
+
+
+def _each(tiers: Tiers, config: MemoryOSConfig, vector: Callable[[Embedded], Vector | None]) -> Step[Tiers]:
+    return stepped(
+        tiers,
+        config,
+        stm=_with(tiers.stm, vector),
+        leaving=_with(tiers.leaving, vector),
+        mtm=_with((_kept(each, pages=_with(each.pages, vector)) for each in tiers.mtm), vector),
+        personas=tuple(
+            _kept(each, knowledge=_with(each.knowledge, vector), traits=_with(each.traits, vector))
+            for each in tiers.personas
+        ),
+        agent=_kept(tiers.agent, traits=_with(tiers.agent.traits, vector)),
+    )
+
+
+def _each_entry(system: SystemMemory, vector: Callable[[Embedded], Vector | None]) -> Step[SystemMemory]:
+    entries = _with(system.entries, vector)
+    return Step(system) if entries == system.entries else Step(SystemMemory(system.rev + 1, entries))
+
+
+def _with(held: Iterable[V], vector: Callable[[Embedded], Vector | None]) -> tuple[V, ...]:
+    return tuple(_kept(each, embedding=vector(each)) for each in held)
+
+
+def _kept(held: W, **changes: Any) -> W:
+    """Return a value with *changes*: itself, and no copy, where they change nothing."""
+    is_other = any(getattr(held, name) != value for name, value in changes.items())
+    return replace(held, **changes) if is_other else held
+
+
+#: A move as it is made on what is kept when its turn comes: quick, and without asking anybody.
+Move = Callable[[Tiers, Policy], Step[Tiers]]
+SystemMove = Callable[[SystemMemory, Tiers, Policy], Step[SystemMemory]]
+#: What else a move gives rise to, of the tiers after it.
+Then = Callable[[Tiers, Policy], Iterable[Task]]
+#: What is noted of an agent; whose vectors it has, of system memory, too, which is held by nobody.
+EMBEDDER, _MAINTAINED, _PROMOTED, _ALL = "embedder", "maintained", "promoted", ""
+_DELETE_ARCHIVED = "DELETE FROM key_values WHERE substr(namespace, 1, length(?)) = ? AND substr(key, 1, length(?)) = ?"
+
+
+class AgentMoves:
+    """The tiers of one agent, system memory and the settings of a project, as far as that agent moves them.
+
+    What a move needs of a model is asked before. The move itself is made on what is kept in its transaction, so that
+    no other process comes between; where the answer no longer fits that, it raises RevisionConflict.
+    """
+
+    def __init__(
+        self,
+        state: StateStore,
+        project: str,
+        agent: str,
+        *,
+        policy: Policy,
+        embedder: str,
+        jobs: Jobs,
+        now: Callable[[], datetime],
+        new_id: Callable[[], str],
+    ) -> None:
+        self._state, self._policy, self._embedder = state, policy, embedder
+        self.kept, self.system = agent_tiers(state, project, agent, new_id), system_memory(state, project, new_id)
+        self.project, self.agent, self.jobs, self.now, self.new_id = project, self.kept.holder, jobs, now, new_id
+
+    def look(self) -> tuple[Tiers, SystemMemory, Policy]:
+        """Return the tiers of the agent, system memory, and what its moves go by, all of one moment.
+
+        Vectors of another embedder than that of this process are let go of, and asked for anew.
+        """
+        with self._state.reading() as store:
+            if not self._others(store):
+                return self.kept.read_in(store), self.system.read_in(store), self._policy_now(store)
+        self._let_go_of_vectors()
+        return self.look()
+
+    def tiers(self) -> Tiers:
+        """Return the tiers of the agent."""
+        return self.look()[0]
+
+    def maintained(self) -> datetime | None:
+        """Return when the agent was last maintained, None where it never was."""
+        with self._state.reading() as store:
+            return parse_moment(storage.note(store, self.project, _MAINTAINED, self.agent))
+
+    def move(
+        self,
+        how: Move,
+        *,
+        then: Then = lambda tiers, policy: (),
+        done: Job | None = None,
+        maintained: datetime | None = None,
+    ) -> Tiers:
+        """Return the tiers after a move, once they and the jobs that they give rise to are on disk, all or nothing.
+
+        *done* is the job that this was. Raises what *how* raises; then nothing has changed.
+        """
+
+        def noted(store: Store, moved: Moved[Tiers], policy: Policy) -> None:
+            after = moved.step.memory
+            archive = [Task("archive")] if moved.step.directives else []
+            tasks = *arising(moved.before, after), *then(after, policy), *archive
+            self.jobs.ask(store, self.project, self.agent, *tasks)
+            if maintained is not None:
+                storage.keep(store, self.project, _MAINTAINED, self.agent, format_timestamp(maintained))
+
+        return self._moved(self.kept, lambda store, tiers, policy: how(tiers, policy), done, noted)
+
+    def move_system(self, how: SystemMove, *, done: Job | None = None) -> SystemMemory:
+        """Return system memory after a move, as `move` does the tiers; it is made on what the agent holds then."""
+        return self._moved(
+            self.system, lambda store, system, policy: how(system, self.kept.read_in(store), policy), done
+        )
+
+    def _moved(
+        self,
+        kept: TierStorage[M],
+        how: Callable[[Store, M, Policy], Step[M]],
+        done: Job | None,
+        noted: Callable[[Store, Moved[M], Policy], None] = lambda store, moved, policy: None,
+    ) -> M:
+        """Return what *kept* is after a move, with what is *noted* of it, and with its job let go of."""
+        with self._changing() as store:
+            policy = self._policy_now(store)
+            moved = kept.move_in(store, lambda before: how(store, before, policy))
+            noted(store, moved, policy)
+            if done is not None:
+                self.jobs.done(store, done)
+        kept.saw(moved)
+        return moved.step.memory
+
+    def finish(self, job: Job) -> None:
+        """Let go of a job that changed nothing."""
+        with self._state.changing() as store:
+            self.jobs.done(store, job)
+
+    def ask(self, *tasks: Task) -> None:
+        """Ask for jobs of the agent."""
+        with self._state.changing() as store:
+            self.jobs.ask(store, self.project, self.agent, *tasks)
+
+    def configurations(self) -> Configurations:
+        """Return what is set for the agents of the project and their types, over the application's settings."""
+        with self._state.reading() as store:
+            return storage.configurations(store, self.project, self._policy.config)
+
+    def configure(self, how: Callable[[Configurations], Configurations]) -> MemoryOSConfig:
+        """Return the settings of the agent once the settings of the project are what *how* makes of them."""
+        with self._state.changing() as store:
+            after = how(storage.configurations(store, self.project, self._policy.config))
+            storage.configure(store, self.project, after)
+        return after.get_agent_config(self.agent)
+
+    def promoted(self) -> Mapping[str, str]:
+        """Return the facts that were proposed to the project, by their ids, and the memory that each became."""
+        with self._state.reading() as store:
+            found: Mapping[str, str] = storage.note(store, self.project, _PROMOTED, self.agent) or {}
+            return found
+
+    def note_promoted(self, fact_id: str, iri: str) -> None:
+        """Keep that a fact was proposed, and the memory that it became, as long as the agent knows it."""
+        with self._state.changing() as store:
+            held = {fact.id for persona in self.kept.read_in(store).personas for fact in persona.knowledge}
+            before: Mapping[str, str] = storage.note(store, self.project, _PROMOTED, self.agent) or {}
+            left = {**{known: its for known, its in before.items() if known in held}, fact_id: iri}
+            storage.keep(store, self.project, _PROMOTED, self.agent, left)
+
+    def forget_page(self, page_id: str) -> Forgotten:
+        """Return what went with a page, once none of it is left in the file; raises NotFound where there is no trace.
+
+        What is to be told or learnt anew without it is asked for.
+        """
+        with self._changing() as store:
+            policy, archive = self._policy_now(store), Archive(store, self.project, self.agent)
+            pages = [*self.kept.read_in(store).pages(), *archive.pages()]
+            gone = Forgetting(page_id, self.now(), chained(pages, page_id))
+            own = self.kept.move_in(store, lambda tiers: forget_page(tiers, gone, policy))
+            shared = self.system.move_in(store, lambda system: unsay(system, page_id))
+            archived = archive.take_out(gone, policy)
+            if own.step.memory is own.before and shared.step.memory is shared.before and not archived:
+                raise NotFound(f"{self.agent} has no page {page_id}", hint="see the ids of those it has: retrieve(...)")
+            promoted: Mapping[str, str] = storage.note(store, self.project, _PROMOTED, self.agent) or {}
+            told = forgotten(
+                page_id,
+                (own.before, own.step.memory),
+                (shared.before, shared.step.memory),
+                archived,
+                promoted,
+            )
+            left = {fact: iri for fact, iri in promoted.items() if fact not in told.facts}
+            storage.keep(store, self.project, _PROMOTED, self.agent, left or None)
+            self.jobs.ask(store, self.project, self.agent, *following(own.before, own.step.memory), Task("diffuse"))
+        self.kept.saw(own)
+        self.system.saw(shared)
+        self._state.scrub()
+        return told
+
+    def forget(self) -> bool:
+        """Return whether the agent held anything; nothing of it is in the file now, what was archived there neither."""
+        with self._state.changing() as store:
+            self.jobs.forget(store, self.project, self.agent)
+            own = f"memoryos:{self.agent}:"
+            store.execute(_DELETE_ARCHIVED, (f"{self.project}/", f"{self.project}/", own, own))
+            for kind in (EMBEDDER, _MAINTAINED, _PROMOTED, "agent"):
+                storage.keep(store, self.project, kind, self.agent, None)
+        return self.kept.forget()
+
+    def _policy_now(self, store: Store | None) -> Policy:
+        settings = storage.configurations(store, self.project, self._policy.config)
+        return replace(self._policy, config=settings.get_agent_config(self.agent))
+
+    @contextmanager
+    def _changing(self) -> Iterator[Store]:
+        """Give a transaction in which what is held has the vectors of this embedder, or none."""
+        with self._state.reading() as store:
+            others = self._others(store)
+        if others:
+            self._let_go_of_vectors()
+        with self._state.changing() as store:
+            if others := self._others(store):
+                raise Busy(f"another process embeds with {others[0]!r:.100}", hint="give all of them one embedder")
+            for holder in (self.agent, _ALL):
+                if storage.note(store, self.project, EMBEDDER, holder) is None:
+                    storage.keep(store, self.project, EMBEDDER, holder, self._embedder)
+            yield store
+
+    def _others(self, store: Store | None) -> list[str]:
+        """Return the embedders that vectors are of, and that are not the one of this process."""
+        held = [storage.note(store, self.project, EMBEDDER, holder) for holder in (self.agent, _ALL)]
+        return [each for each in held if each not in (None, self._embedder)]
+
+    def _let_go_of_vectors(self) -> None:
+        """Let go of vectors of another embedder, and ask for those of this one."""
+        with self._state.changing() as store:
+            policy = self._policy_now(store)
+            own = self.kept.move_in(store, lambda tiers: bare(tiers, policy.config))
+            shared = self.system.move_in(store, bare_system)
+            for holder in (self.agent, _ALL):
+                storage.keep(store, self.project, EMBEDDER, holder, self._embedder)
+            self.jobs.ask(store, self.project, self.agent, Task("embed"))
+        self.kept.saw(own)
+        self.system.saw(shared)
+
+
+def arising(before: Tiers, after: Tiers) -> list[Task]:
+    """Return the jobs that a move gives rise to: pages to describe and to transfer, facts to tell to all."""
+    known = {page.id for page in (*before.stm, *before.leaving)}
+    waited = {page.id for page in before.leaving}
+    tasks = [Task("describe", page.id) for page in (*after.leaving, *after.stm) if page.id not in known]
+    tasks += [Task("transfer", page.id) for page in after.leaving if page.id not in waited]
+    if _told(after) - _told(before):
+        tasks.append(Task("diffuse"))
+    return tasks
+
+
+def _told(tiers: Tiers) -> set[tuple[str, bool]]:
+    return {(fact.id, fact.private) for persona in tiers.personas for fact in persona.knowledge}

@@ -1,0 +1,400 @@
+"""What the four tiers hold: pages of a dialogue, segments of them, personas, and what the whole system knows.
+
+The tiers of one agent as one value, in which each page is in one place, and what all agents know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from itertools import chain
+from typing import Any, NamedTuple, cast
+
+from jidomem.errors import InvalidRequest
+from jidomem.extras.memoryos import config
+from jidomem.extras.memoryos.config import MemoryOSConfig, ValidatedModel, Vector
+from jidomem.records.directive import Directive, Step
+
+
+class ObjectKey(NamedTuple):
+    """Who or what a persona is of: a type such as user, service or file, and what tells it from others of that type."""
+
+    type: str
+    identifier: str
+
+
+def key_of(type_: str | None, identifier: str | None) -> ObjectKey | None:
+    """Return whom a type and an identifier name, None where they are not both given."""
+    return None if type_ is None or identifier is None else ObjectKey(type_, identifier)
+
+
+@dataclass(frozen=True, slots=True)
+class DialoguePage(ValidatedModel):
+    """One exchange: what an agent was asked, what it answered, and when.
+
+    `meta_chain` sums up the talk that it goes on with, `continues` is the page before it in that talk; `segment_id` is
+    None until it is in a segment. `object_type` and `object_identifier` name whom the agent talked with. A page is
+    `analysed` once the personas were taught from it.
+    """
+
+    id: str
+    agent_id: str
+    query: str
+    response: str
+    timestamp: datetime
+    meta_chain: str | None = None
+    continues: str | None = None
+    segment_id: str | None = None
+    embedding: Vector | None = None
+    keywords: frozenset[str] = frozenset()
+    object_type: str | None = None
+    object_identifier: str | None = None
+    analysed: bool = False
+
+    def __post_init__(self) -> None:
+        self._hold(
+            id=config.text,
+            agent_id=config.text,
+            query=config.words,
+            response=config.words,
+            timestamp=config.moment,
+            meta_chain=_WORDS,
+            continues=_TEXT,
+            segment_id=_TEXT,
+            embedding=_VECTOR,
+            keywords=config.text_set,
+            object_type=_TEXT,
+            object_identifier=_TEXT,
+            analysed=config.truth,
+        )
+        if (self.object_type is None) != (self.object_identifier is None):
+            raise InvalidRequest(
+                f"page {self.id} names half of whom the agent talked with",
+                hint='give both: object_type="user", object_identifier="ana"',
+            )
+
+    @property
+    def text(self) -> str:
+        r"""Return what was said, as it is embedded and summed up.
+
+        >>> DialoguePage("p1", "a", "Which index?", "Oxigraph.", "2026-11-21").text
+        'Which index?\nOxigraph.'
+        """
+        return "\n".join(filter(None, (self.query, self.response)))
+
+    @property
+    def when(self) -> tuple[datetime, str]:
+        """Return what pages are in order by: when they were said, then their id."""
+        return self.timestamp, self.id
+
+    @property
+    def object(self) -> ObjectKey | None:
+        """Return whom the agent talked with, None where nobody said."""
+        return key_of(self.object_type, self.object_identifier)
+
+
+@dataclass(frozen=True, slots=True)
+class DialogueSegment(ValidatedModel):
+    """Pages about one topic, oldest first, with its summary, the vector of that, and how hot it is.
+
+    `visit_count` counts how often it was retrieved, `visits_taught` how many of these were before the personas were
+    last taught from it; `last_accessed` is when it was last retrieved or got a page; `heat_score` is the heat it had
+    when that was last worked out.
+    """
+
+    id: str
+    agent_id: str
+    topic_summary: str
+    created_at: datetime
+    last_accessed: datetime
+    embedding: Vector | None = None
+    keywords: frozenset[str] = frozenset()
+    heat_score: float = 0.0
+    visit_count: int = 0
+    visits_taught: int = 0
+    pages: tuple[DialoguePage, ...] = ()
+
+    def __post_init__(self) -> None:
+        self._hold(
+            id=config.text,
+            agent_id=config.text,
+            topic_summary=config.words,
+            created_at=config.moment,
+            last_accessed=config.moment,
+            embedding=_VECTOR,
+            keywords=config.text_set,
+            heat_score=config.number,
+            visit_count=config.count,
+            visits_taught=config.count,
+            pages=config.each_of(DialoguePage),
+        )
+        object.__setattr__(self, "pages", tuple(sorted(self.pages, key=lambda page: page.when)))
+        if self.visits_taught > self.visit_count:
+            raise InvalidRequest(
+                f"segment {self.id} was retrieved {self.visit_count} times, and {self.visits_taught} of these are past",
+                hint="give visits_taught up to visit_count",
+            )
+        for page in self.pages:
+            if (page.agent_id, page.segment_id) != (self.agent_id, self.id):
+                raise InvalidRequest(
+                    f"page {page.id} of {page.agent_id} is in segment {page.segment_id}, and not in {self.id}",
+                    hint="give its pages the agent_id and, as segment_id, the id of the segment",
+                )
+
+    @property
+    def page_count(self) -> int:
+        """Return how many pages it has."""
+        return len(self.pages)
+
+    @property
+    def visits(self) -> int:
+        """Return how often it was retrieved since the personas were last taught from it."""
+        return self.visit_count - self.visits_taught
+
+    @property
+    def interactions(self) -> int:
+        """Return how many of its pages were not yet taught to the personas."""
+        return sum(not page.analysed for page in self.pages)
+
+    @property
+    def analysed(self) -> bool:
+        """Return whether the personas were taught from all that it holds."""
+        return bool(self.pages) and self.interactions == 0
+
+
+@dataclass(frozen=True, slots=True)
+class KnowledgeEntry(ValidatedModel):
+    """A fact that a persona holds, and the pages it was learnt from; a `private` one never leaves the agent.
+
+    `importance` is how much it matters to all agents, from 0 to 1; None while nobody has judged it.
+    """
+
+    id: str
+    text: str
+    created_at: datetime
+    confidence: float = 1.0
+    private: bool = False
+    evidence: tuple[str, ...] = ()
+    embedding: Vector | None = None
+    importance: float | None = None
+
+    def __post_init__(self) -> None:
+        self._hold(
+            id=config.text,
+            text=config.text,
+            created_at=config.moment,
+            confidence=config.share,
+            private=config.truth,
+            evidence=config.texts,
+            embedding=_VECTOR,
+            importance=_SHARE,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class TraitEntry(ValidatedModel):
+    """A trait that was inferred: a name such as tone, what it is, and the pages it was inferred from."""
+
+    id: str
+    name: str
+    value: str
+    created_at: datetime
+    confidence: float = 1.0
+    private: bool = False
+    evidence: tuple[str, ...] = ()
+    embedding: Vector | None = None
+
+    def __post_init__(self) -> None:
+        self._hold(
+            id=config.text,
+            name=config.text,
+            value=config.text,
+            created_at=config.moment,
+            confidence=config.share,
+            private=config.truth,
+            evidence=config.texts,
+            embedding=_VECTOR,
+        )
+
+    @property
+    def text(self) -> str:
+        """Return the trait as one text.
+
+        >>> TraitEntry("t1", "tone", "terse", "2026-11-21").text
+        'tone: terse'
+        """
+        return f"{self.name}: {self.value}"
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectPersona(ValidatedModel):
+    """What an agent knows of one user, service, file or other thing: its profile, facts and traits, oldest first."""
+
+    agent_id: str
+    type: str
+    identifier: str
+    profile: Mapping[str, Any] = field(default_factory=dict)
+    knowledge: tuple[KnowledgeEntry, ...] = ()
+    traits: tuple[TraitEntry, ...] = ()
+
+    def __post_init__(self) -> None:
+        self._hold(agent_id=config.text, type=config.text, identifier=config.text, profile=config.mapping,
+                   knowledge=config.each_of(KnowledgeEntry), traits=config.each_of(TraitEntry))  # fmt: skip
+
+    @property
+    def key(self) -> ObjectKey:
+        """Return what tells it from the other personas of its agent."""
+        return ObjectKey(self.type, self.identifier)
+
+
+@dataclass(frozen=True, slots=True)
+class AgentPersona(ValidatedModel):
+    """What an agent is: its profile, and the traits it has come to, oldest first."""
+
+    agent_id: str
+    profile: Mapping[str, Any] = field(default_factory=dict)
+    traits: tuple[TraitEntry, ...] = ()
+
+    def __post_init__(self) -> None:
+        self._hold(agent_id=config.text, profile=config.mapping, traits=config.each_of(TraitEntry))
+
+
+@dataclass(frozen=True, slots=True)
+class SystemEntry(ValidatedModel):
+    """What all agents may know: a fact, the agent it came from, how much it matters, and the pages it rests on."""
+
+    id: str
+    content: str
+    source_agent_id: str
+    importance_score: float
+    creation_timestamp: datetime
+    embedding: Vector | None = None
+    evidence: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        self._hold(id=config.text, content=config.text, source_agent_id=config.text, importance_score=config.share,
+                   creation_timestamp=config.moment, embedding=_VECTOR, evidence=config.texts)  # fmt: skip
+
+
+_TEXT, _WORDS, _VECTOR, _SHARE = map(config.optional, (config.text, config.words, config.vector, config.share))
+
+
+@dataclass(frozen=True, slots=True)
+class Tiers(ValidatedModel):
+    """What one agent holds: short-term, mid-term and long-term memory; `rev` counts the moves that changed it.
+
+    `stm` is the queue of its newest pages, `leaving` those that were pushed out of it and are not yet in a segment,
+    both in the order they came; `mtm` are the segments, oldest first; `personas` are of others, `agent` is its own.
+    """
+
+    agent_id: str
+    rev: int = 0
+    stm: tuple[DialoguePage, ...] = ()
+    leaving: tuple[DialoguePage, ...] = ()
+    mtm: tuple[DialogueSegment, ...] = ()
+    personas: tuple[ObjectPersona, ...] = ()
+    agent: AgentPersona = cast(AgentPersona, None)
+
+    def __post_init__(self) -> None:
+        self._hold(
+            agent_id=config.text, rev=config.count, stm=_PAGES, leaving=_PAGES, mtm=_SEGMENTS, personas=_PERSONAS
+        )
+        if not isinstance(self.agent, AgentPersona):
+            own = AgentPersona(self.agent_id) if self.agent is None else AgentPersona.from_dict(self.agent)
+            object.__setattr__(self, "agent", own)
+        everything: list[Any] = [*self.stm, *self.leaving, *self.mtm, *self.personas, self.agent]
+        for held in everything:
+            if held.agent_id != self.agent_id:
+                raise InvalidRequest(
+                    f"what {held.agent_id} holds is not what {self.agent_id} holds: {held!r:.100}",
+                    hint=f"give it to Tiers({held.agent_id!r})",
+                )
+        if linked := next((page for page in (*self.stm, *self.leaving) if page.segment_id is not None), None):
+            raise InvalidRequest(
+                f"page {linked.id} is in segment {linked.segment_id}, and not in short-term memory",
+                hint="leave segment_id out until it is transferred",
+            )
+        object.__setattr__(self, "mtm", tuple(sorted(self.mtm, key=lambda each: (each.created_at, each.id))))
+        _once("page", [page.id for page in self.pages()])
+        _once("segment", [segment.id for segment in self.mtm])
+        _once("persona", [persona.key for persona in self.personas])
+        _once("fact", [fact.id for persona in self.personas for fact in persona.knowledge])
+        for traits in (self.agent.traits, *(persona.traits for persona in self.personas)):
+            _once("trait", [trait.id for trait in traits])
+
+    def pages(self) -> Iterator[DialoguePage]:
+        """Yield all pages: of short-term memory, those that leave it, and those of the segments."""
+        return chain(self.stm, self.leaving, *(segment.pages for segment in self.mtm))
+
+    def page(self, page_id: str) -> DialoguePage | None:
+        """Return the page of that id, None where it is not or no more."""
+        return next((page for page in self.pages() if page.id == page_id), None)
+
+    def segment(self, segment_id: str) -> DialogueSegment | None:
+        """Return the segment of that id, None where it is not or no more."""
+        return next((segment for segment in self.mtm if segment.id == segment_id), None)
+
+    def persona(self, key: ObjectKey) -> ObjectPersona | None:
+        """Return the persona of whom *key* names, None where there is none."""
+        return next((persona for persona in self.personas if persona.key == key), None)
+
+
+@dataclass(frozen=True, slots=True)
+class SystemMemory(ValidatedModel):
+    """What all agents of a project may know, in the order it came; `rev` counts the moves that changed it."""
+
+    rev: int = 0
+    entries: tuple[SystemEntry, ...] = ()
+
+    def __post_init__(self) -> None:
+        self._hold(rev=config.count, entries=config.each_of(SystemEntry))
+        _once("entry", [entry.id for entry in self.entries])
+
+
+def stepped(before: Tiers, config: MemoryOSConfig, *directives: Directive, **changes: Any) -> Step[Tiers]:
+    """Return the step to *before* with *changes*, fitted to the capacities: *before* itself where nothing changes.
+
+    Pages that short-term memory has no room for leave it, the oldest first; entries that a persona has no room for are
+    gone, the oldest first. So a change of the settings takes effect with the next move, whichever it is.
+    """
+    stm, leaving = changes.get("stm", before.stm), changes.get("leaving", before.leaving)
+    surplus = max(0, len(stm) - config.stm_capacity)
+    changes |= {
+        "stm": stm[surplus:],
+        "leaving": (*leaving, *stm[:surplus]),
+        "personas": tuple(_fitted(each, config) for each in changes.get("personas", before.personas)),
+        "agent": _own(changes.get("agent", before.agent), config),
+    }
+    if all(getattr(before, name) == value for name, value in changes.items()):
+        return Step(before, directives)
+    return Step(replace(before, **changes, rev=before.rev + 1), directives)
+
+
+def fit(tiers: Tiers, config: MemoryOSConfig) -> Step[Tiers]:
+    """Return the step to what the capacities of *config* leave room for."""
+    return stepped(tiers, config)
+
+
+def _fitted(persona: ObjectPersona, config: MemoryOSConfig) -> ObjectPersona:
+    knowledge = persona.knowledge[-config.object_kb_capacity :]
+    traits = persona.traits[-config.object_traits_capacity :]
+    if len(knowledge) == len(persona.knowledge) and len(traits) == len(persona.traits):
+        return persona
+    return replace(persona, knowledge=knowledge, traits=traits)
+
+
+def _own(agent: AgentPersona, config: MemoryOSConfig) -> AgentPersona:
+    traits = agent.traits[-config.agent_traits_capacity :]
+    return agent if len(traits) == len(agent.traits) else replace(agent, traits=traits)
+
+
+def _once(what: str, ids: list[Any]) -> None:
+    if len(set(ids)) < len(ids):
+        twice = next(each for place, each in enumerate(ids) if each in ids[:place])
+        raise InvalidRequest(f"{what} {twice} is held twice", hint="each is in one place: leave one of them out")
+
+
+_PAGES, _SEGMENTS, _PERSONAS = (
+    config.each_of(DialoguePage), config.each_of(DialogueSegment), config.each_of(ObjectPersona),
+)  # fmt: skip

@@ -1,0 +1,311 @@
+"""Addresses of shared roots: which there are, how one may be shown, what opens it, and where its copy lies here.
+
+What a shared root says of itself: its configuration, terms, rules and questions, in one file of its log.
+
+It is one file so that a change of several is one: whoever opens the root has all of them as they were at one moment.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from hashlib import blake2b
+from pathlib import Path
+from secrets import token_hex
+from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
+
+from jidomem.base.json_values import decode_json
+from jidomem.errors import Failed, InvalidRequest
+from jidomem.extras.servers.checkpoints import copying
+from jidomem.extras.servers.log import SharedLog, check_file
+from jidomem.journal.disk import LARGEST
+
+#: What begins an address -> the extra that is needed.
+_EXTRAS = {"postgresql": "postgres", "postgres": "postgres", "s3": "objects"}
+#: Where another object store than the one everybody knows is named.
+_ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
+#: What says whose copy a folder has.
+_MARK = "copy-of"
+#: What says in a query which database is meant.
+_NAMING = ("host", "hostaddr", "port", "dbname", "service", "schema", "options")
+_SECRET = re.compile(r"pass|secret|key|token|credential", re.IGNORECASE)
+
+
+def checked(address: str) -> str:
+    """Return *address*; raise InvalidRequest unless it is one of a shared root."""
+    if address.partition("://")[0] not in _EXTRAS:
+        raise InvalidRequest(
+            f"{shown(address)} is no address memory can be kept at",
+            hint="give a folder, postgresql://HOST/DATABASE or s3://BUCKET/PREFIX",
+        )
+    return address
+
+
+def shown(address: str) -> str:
+    """Return *address* without what is nobody's business.
+
+    >>> shown("postgresql://jido:secret@db:5432/team?sslmode=require&sslpassword=x")
+    'postgresql://jido@db:5432/team?sslmode=require'
+    """
+    try:
+        split = _split(address)
+        if "@" in split.path + split.query:  # a password with a / or ? in it
+            raise ValueError(split.scheme)
+        user, at, place = split.netloc.rpartition("@")
+        query = [(key, value) for key, value in parse_qsl(split.query, True) if not _SECRET.search(key)]
+        return urlunsplit(
+            (split.scheme, user.partition(":")[0] + at + place, split.path, urlencode(query, safe="/:,"), "")
+        )
+    except ValueError:
+        return f"{address.partition('://')[0]}://..."
+
+
+def _split(address: str) -> SplitResult:
+    """Return the parts of an address, in which # begins no fragment: it may stand in a password."""
+    return urlsplit(address.replace("#", "%23"))
+
+
+def home_of(address: str, environment: Mapping[str, str]) -> Path:
+    """Return the folder of this machine that has the copy of the root at *address*: `JIDOMEM_HOME`, else the user's.
+
+    Who changes a password, or how the connection is made, goes on with the same copy.
+    """
+    if chosen := environment.get("JIDOMEM_HOME"):
+        return Path(chosen).expanduser().resolve()
+    from platformdirs import user_cache_dir
+
+    digest = blake2b(_place(address, environment).encode(), digest_size=12).hexdigest()
+    return Path(user_cache_dir("jidomem", appauthor=False)).resolve() / "roots" / digest
+
+
+def claim(home: Path, address: str, environment: Mapping[str, str]) -> None:
+    """Make *home* the folder of the copy of the root at *address*, where it is not.
+
+    Raise Failed `invalid_config` where it holds something else: what is in a copy may be thrown away at any time.
+    """
+    mark, place = home / _MARK, _place(address, environment)
+    try:
+        if not mark.exists() and _is_empty(home):
+            _put(mark, place)
+        if not mark.exists():  # looked for again: others may have begun with it at the same time
+            what = "is a folder with something else in it"
+        elif (found := mark.read_text("utf-8")) == place:
+            return
+        else:
+            what = f"has the copy of {found}"
+    except OSError as error:
+        what = f"cannot be used: {error.strerror}"
+    raise Failed(
+        f"{home} {what}, and no copy of {shown(address)} can be kept there",
+        hint="name an empty folder, one for each root: export JIDOMEM_HOME=FOLDER; or unset it",
+        code="invalid_config",
+    )
+
+
+def _is_empty(home: Path) -> bool:
+    return not home.exists() or all(entry.name.startswith(f".{_MARK}") for entry in home.iterdir())
+
+
+def _put(mark: Path, place: str) -> None:
+    """Put the mark there, unless another did."""
+    mark.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    draft = mark.with_name(f".{_MARK}.{token_hex(4)}")
+    try:
+        draft.write_text(place, "utf-8")
+        with suppress(FileExistsError):
+            os.link(draft, mark)  # a rename would take the place of what is there
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _place(address: str, environment: Mapping[str, str]) -> str:
+    """Return what names the place at *address*, however it is reached."""
+    split = _split(address)
+    host = split.netloc.rpartition("@")[2].lower()
+    if split.scheme == "s3":
+        endpoint = urlsplit(next(filter(None, map(environment.get, _ENDPOINTS)), ""))
+        there = endpoint._replace(netloc=endpoint.netloc.rpartition("@")[2]).geturl()
+        return f"s3://{host}{split.path.rstrip('/')} at {there}"
+    kept = sorted([*(pair for pair in parse_qsl(split.query) if pair[0] in _NAMING), *_implied(split, environment)])
+    return f"postgresql://{host}{quote(unquote(split.path)).rstrip('/')}?{urlencode(kept)}"
+
+
+def _implied(split: SplitResult, environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield what libpq takes from elsewhere, as an address leaves it out: a database has the name of the user, then."""
+    login, _, host = split.netloc.rpartition("@")
+    pairs = dict(parse_qsl(split.query))
+    if "service" in pairs:
+        return
+    user = login.partition(":")[0] or pairs.get("user") or environment.get("PGUSER", "")
+    for name, is_said, instead in (
+        ("host", host or "hostaddr" in pairs, ""),
+        ("port", ":" in host, ""),
+        ("dbname", split.path.strip("/"), user),
+        ("service", "", ""),
+    ):
+        found = environment.get("PGDATABASE" if name == "dbname" else f"PG{name.upper()}") or instead
+        if found and not is_said and name not in pairs:
+            yield name, found
+
+
+def open_log(address: str, environment: Mapping[str, str], *, wait: float = 10.0) -> SharedLog:
+    """Return the log at *address*, in which *wait* is how many seconds an answer is waited for.
+
+    *environment* says what else an object store needs. Raises InvalidRequest for an address of another kind, Failed
+    `missing_extra` where a package is missing and what the log raises that cannot be reached.
+    """
+    kind = checked(address).partition("://")[0]
+    try:
+        if kind == "s3":
+            from jidomem.extras.servers.object_log import ObjectLog
+
+            return ObjectLog(address, environment, wait=wait)
+        from jidomem.extras.servers.postgres_log import PostgresLog
+
+        return PostgresLog(address, wait=wait)
+    except ModuleNotFoundError as error:
+        raise Failed(
+            f"{shown(address)} needs the package {error.name}",
+            hint=f'pip install "jidomem[{_EXTRAS[kind]}]"',
+            code="missing_extra",
+        ) from error
+
+
+NAME = "root.json"
+_ALONE = ("config.toml", "baseline.toml")
+_BELOW = ("ontology", "shapes", "queries")
+_ASIDE = ".ttl.aside"
+#: Which of them a copy in a home has: the tag of NAME.
+_TAG = "root.tag"
+
+Files = Mapping[str, str]
+
+
+def load(log: SharedLog) -> dict[str, str]:
+    """Return the text of each file of the root, by its path; raises Failed where they cannot be read."""
+    return _read(log)[0]
+
+
+def change(log: SharedLog, how: Callable[[Files], Files]) -> None:
+    """Keep what *how* makes of the latest files of the root; raises InvalidRequest for a path that is none of one."""
+    while True:
+        files, tag = _read(log)
+        changed = how(files)
+        for path in changed:
+            check(path)
+        data = json.dumps({"files": dict(sorted(changed.items()))}, ensure_ascii=False, indent=0).encode()
+        if changed == files or log.put(NAME, data, tag) is not None:
+            return
+
+
+def bring(log: SharedLog, home: Path) -> str:
+    """Lay the files of the root out in *home*, the copy on this machine, where they changed since; return their tag.
+
+    Raises Failed `write_failed` where they cannot be written there.
+    """
+    tag_file = home / _TAG
+    with copying(str(home), log.name):
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if _text(tag_file) == (there := _read(log)[1] or ""):
+            return there
+        with _alone(home):
+            files, tag = _read(log)
+            tag_file.unlink(missing_ok=True)
+            for path in {*_there(home)} - files.keys():
+                (home / path).unlink(missing_ok=True)
+            for path, text in files.items():
+                write(home / path, text)
+            write(tag_file, tag or "")
+            return tag or ""
+
+
+def of_folder(folder: Path) -> dict[str, str]:
+    """Return the files in *folder* that a shared root has; raises InvalidRequest for one that is no text."""
+    found = {}
+    for path in sorted(_there(folder)):
+        try:
+            if (size := (folder / path).stat().st_size) > LARGEST:
+                raise ValueError(f"it has {size:,} bytes, more than {LARGEST:,}")
+            found[path] = (folder / path).read_text("utf-8")
+        except (OSError, ValueError) as error:
+            raise InvalidRequest(f"{folder / path}: {error}", hint="a root has texts: take it out") from error
+        check(path)
+    return found
+
+
+def overlay_files(folder: Path) -> Iterator[Path]:
+    """Yield the files below the folders of an overlay of the root in *folder*, sorted; no link is followed."""
+    for name in _BELOW:
+        if not (folder / name).is_symlink():
+            yield from sorted(
+                Path(at, file)
+                for at, _, files in os.walk(folder / name)
+                for file in files
+                if not Path(at, file).is_symlink() and Path(at, file).is_file()
+            )
+
+
+def check(path: str) -> None:
+    """Raise InvalidRequest unless *path* is one of a file that a shared root has."""
+    check_file(path)
+    first, _, rest = path.partition("/")
+    is_aside = first == "projects" and path.endswith(_ASIDE) and path.count("/") == 3
+    if not (path in _ALONE or (first in _BELOW and rest) or is_aside):
+        hint = f"there is {', '.join(_ALONE)} and what is in {', '.join(f'{name}/' for name in _BELOW)}"
+        raise InvalidRequest(f"{path} is no file of a shared root", hint=hint)
+
+
+def _read(log: SharedLog) -> tuple[dict[str, str], str | None]:
+    found = log.get(NAME)
+    if found is None:
+        return {}, None
+    try:
+        files = decode_json(found.data)["files"]
+        for path, text in files.items():
+            check(path)
+            if not isinstance(text, str):
+                raise ValueError(f"{path} is no text")
+    except (ValueError, KeyError, TypeError, AttributeError, InvalidRequest) as error:
+        raise Failed(
+            f"{NAME} of {log.name} cannot be read: {error}",
+            hint="put the files there again, from a folder that has them: jidomem root push FOLDER",
+            code="invalid_config",
+        ) from error
+    return files, found.tag
+
+
+def _there(folder: Path) -> Iterator[str]:
+    """Yield the paths of the files in *folder* that a shared root has; nothing of a link, and nothing hidden."""
+    tops = [*(folder / name for name in _ALONE), *folder.glob(f"projects/*/*/*{_ASIDE}")]
+    for path in (*tops, *overlay_files(folder)):
+        inner = path.relative_to(folder)
+        if path.is_file() and not path.is_symlink() and not any(part[0] == "." for part in inner.parts):
+            yield inner.as_posix()
+
+
+def _text(path: Path) -> str | None:
+    with suppress(OSError, ValueError):
+        return path.read_text("utf-8")
+    return None
+
+
+def write(path: Path, text: str) -> None:
+    """Put a file in place in one step; raises OSError."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.new")
+    draft.write_text(text, "utf-8", newline="")
+    draft.replace(path)
+
+
+@contextmanager
+def _alone(home: Path) -> Iterator[None]:
+    descriptor = os.open(home / ".root.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,567 @@
+"""Checkpoints of a copy, with the shared root: packs and an index, so that a new server need not read every commit.
+
+    checkpoints/newest.json       what the newest one is made of: each file, in pieces by their digests
+    checkpoints/pieces/<digest>   the pieces, deflated; a file that did not change has those it had
+    checkpoints/making.json       who makes one now, and until when nobody else does
+
+A checkpoint is believed less than the log: its last commits are held against it, and every commit that is read against
+its id. It counts no more once a stream is rewritten, and goes when something is redacted.
+
+The copy of a stream in a folder of this machine: what it holds of its log, and how more of that is put there.
+
+The files of a copy and of the newest snapshot of its index, linked into a folder where nobody changes them.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from itertools import islice
+from os.path import dirname
+from pathlib import Path
+from secrets import token_hex
+from time import time
+from typing import Any
+
+from jidomem.base.json_values import decode_json
+from jidomem.errors import Failed, NotFound
+from jidomem.extras.servers.log import File, LogEntry, Reach, SharedLog
+from jidomem.index.snapshots import FORM, Clones, Snapshot
+from jidomem.journal import disk
+from jidomem.journal.commit import FormatError, advance, each_file, file_name, is_pack
+from jidomem.journal.disk import INCOMING, create_local_marker, make_folders
+from jidomem.journal.journal import FileJournal, Stream
+from jidomem.journal.packs import PackEntry, outline, prove, verified, write_pack
+from jidomem.journal.packs import PackEntry as Outline
+from jidomem.journal.rewrite import is_redacted, is_redaction_record
+from jidomem.journal.stream import LOCK, Folder
+from jidomem.records.intent import SHORT, CommitRef, Version
+
+#: How many entries are put in place at once; so many make one pack.
+CHUNK = 2_000
+#: What a document that does not say what it is has for a moment in its name.
+_NO_MOMENT = "00000000T000000.000000Z"
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """How far a copy reaches in its log, the id of the last commit in it and the version that it comes to.
+
+    *orders* are the commits in it that order a redaction of which nobody here has seen that it was carried out. It is
+    of one *life* of the log.
+    """
+
+    reach: Reach
+    last: str = ""
+    version: Version = Version()
+    orders: tuple[str, ...] = ()
+    life: str = ""
+
+    def is_level(self, reach: Reach, life: str) -> bool:
+        """Return whether a log of that *life* reaches as far, and ends with the same commit where it tells that.
+
+        One that lost its end, as a replica has it that was behind, may be as long again with another.
+        """
+        return (self.reach, self.life) == (reach, life) and reach.last in ("", self.last)
+
+    def is_behind(self, reach: Reach, life: str) -> bool:
+        """Return whether a log of that *life* reaches farther, and nothing was rewritten since."""
+        return (self.reach.rewrites, self.life) == (reach.rewrites, life) and self.reach.length < reach.length
+
+
+class LogMismatch(Exception):
+    """What a log says next does not go on from the copy: that is of another log, or of an earlier life of this one."""
+
+
+def path_of(home: str, stream: Stream) -> str:
+    """Return where it is kept how far the copy of a stream in *home* reaches: beside what it is about."""
+    return f"{home}/reach/{stream.project}.{stream.name}.json"
+
+
+def load(path: str) -> Kept | None:
+    """Return how far a copy reaches; None where that is not known, so that the copy is believed by nobody."""
+    try:
+        said = decode_json(disk.read(path))
+        heads = Version.of(CommitRef(*head) for head in said["heads"])
+        reach = Reach(said["length"], said["rewrites"])
+        return Kept(reach, said["last"], heads, tuple(said["orders"]), said["life"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def save(path: str, kept: Kept) -> None:
+    """Keep how far a copy reaches, in one step; raise OSError. A power failure may lose it, and with it the copy."""
+    heads = [(head.recorded_at, head.id, head.position) for head in kept.version.heads]
+    reach = {"length": kept.reach.length, "rewrites": kept.reach.rewrites}
+    said = {**reach, "last": kept.last, "heads": heads, "orders": kept.orders, "life": kept.life}
+    make_folders(dirname(path))
+    _write(f"{path}.new", json.dumps(said).encode())
+    disk.rename(f"{path}.new", path)
+
+
+def write_atomically(folder: str, name: str, data: bytes) -> None:
+    """Put a file into a folder in one step, not durable: it is a copy. Raise OSError."""
+    _write(f"{folder}/{INCOMING}", data)
+    disk.rename(f"{folder}/{INCOMING}", f"{folder}/{name}")
+
+
+def empty(folder: Folder, descriptor: int, path: str) -> None:
+    """Throw a copy away, the lock of its folder in hand; nobody believes it from the first moment on."""
+    with suppress(FileNotFoundError):
+        disk.unlink(path)
+    with _sharing(folder, descriptor):
+        for name in [name for name in disk.names(folder.path) if name.endswith(".ttl")]:
+            with suppress(FileNotFoundError):
+                disk.unlink(f"{folder.path}/{name}")
+        folder.forget()
+
+
+def fill(folder: Folder, descriptor: int, path: str, kept: Kept, entries: Iterable[LogEntry], *, doubted: bool) -> Kept:
+    """Put *entries* on top of what is *kept*, the lock of the folder in hand, and return how far the copy reaches then.
+
+    What is put in place is kept chunk by chunk. Raise Foreign where an entry goes on from a commit that is not here,
+    unless it was *doubted* before: then it is the log that lacks it.
+    """
+    coming = iter(entries)
+    while chunk := list(islice(coming, CHUNK)):
+        outlines = [_outline(entry) for entry in chunk]
+        known = {found.head.id for found in outlines if found is not None} | set(kept.version.ids)
+        for found in outlines:
+            if found is not None and not doubted and not _follows(folder, found, known):
+                raise LogMismatch
+        with _sharing(folder, descriptor):
+            _put(folder, chunk, outlines)
+        version = advance(kept.version, [found for found in outlines if found is not None])
+        orders = (*kept.orders, *(entry.commit for entry in chunk if is_redaction_record(entry.document)))
+        reach = replace(kept.reach, length=chunk[-1].number)
+        kept = Kept(reach, chunk[-1].commit, version, orders, kept.life)
+        save(path, kept)
+    return kept
+
+
+def outlined(entry: LogEntry) -> CommitRef | None:
+    """Return what an entry is called, None where its document does not say it is that commit."""
+    found = _outline(entry)
+    return found.head if found is not None else None
+
+
+def _outline(entry: LogEntry) -> Outline | None:
+    try:
+        found = outline(entry.document)
+    except FormatError:
+        return None
+    return found if found.head.id == entry.commit else None
+
+
+def _follows(folder: Folder, found: Outline, known: set[str]) -> bool:
+    """Return whether the parents of a commit are among those *known*, or in the folder."""
+    return all(parent in known or folder.contents.head(parent) is not None for parent in found.parents)
+
+
+def _put(folder: Folder, chunk: Sequence[LogEntry], outlines: Sequence[Outline | None]) -> None:
+    """Put the files of a chunk in place: a pack of what is sound in a whole one, else one for each commit."""
+    documents = [
+        (found, is_redacted(entry.document), entry.document) for found, entry in zip(outlines, chunk, strict=True)
+    ]
+    told = sorted(
+        ((found, redacted, data) for found, redacted, data in documents if found), key=lambda one: one[0].head
+    )
+    for entry, found in zip(chunk, outlines, strict=True):
+        if found is None:
+            write_atomically(folder.path, f"{_NO_MOMENT}-{entry.commit[:SHORT]}.ttl", entry.document)
+    is_whole = len(chunk) == CHUNK
+    sound = {one[0].head.id: one for one in told if is_whole and one[0] == verified(one[2], folder.graph)}
+    if sound:
+        name, data = write_pack(list(sound.values()))
+        _write(f"{folder.path}/{INCOMING}", data)
+        prove(f"{folder.path}/{INCOMING}", name, data)
+        disk.rename(f"{folder.path}/{INCOMING}", f"{folder.path}/{name}")
+    for found, redacted, data in told:
+        if found.head.id not in sound:
+            write_atomically(folder.path, file_name(found.head, redacted=redacted), data)
+
+
+@contextmanager
+def _sharing(folder: Folder, descriptor: int) -> Iterator[None]:
+    """Change what is in a folder, its lock in hand, and keep in the lock file what is there then."""
+    disk.overwrite(descriptor, replace(folder.sight, mtime=-1).dump())  # believed by nobody until it is true again
+    yield
+    folder.look()
+    disk.overwrite(descriptor, folder.sight.dump())
+
+
+@contextmanager
+def copying(home: str, name: str) -> Iterator[None]:
+    """Turn an error of the operating system into Failed: nothing is lost but the copy of the log *name* here."""
+    try:
+        yield
+    except OSError as error:
+        raise Failed(
+            f"{error.filename or home}: the copy of {name} on this machine could not be written: {error.strerror}",
+            hint=f"free some space there, or keep it elsewhere: export JIDOMEM_HOME=FOLDER (it is in {home} now)",
+            code="write_failed",
+        ) from error
+
+
+def _write(path: str, data: bytes) -> None:
+    descriptor = disk.create(path)
+    try:
+        disk.write(descriptor, data)
+    finally:
+        disk.close(descriptor)
+
+
+@contextmanager
+def gathered(home: Path, clones: Clones) -> Iterator[tuple[Path, Mapping[Stream, Kept]]]:
+    """Give a folder with what *home* holds of each stream, one pack of its loose files, and the newest snapshot.
+
+    Also how far each stream reaches in it: of none where there is no snapshot, or it has a stream that is not here.
+    """
+    folder = home / f"gathered-{token_hex(4)}"
+    try:
+        yield folder, _gather(home, clones, folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _gather(home: Path, clones: Clones, folder: Path) -> Mapping[Stream, Kept]:
+    snapshots = clones.snapshots()
+    if not snapshots:
+        return {}
+    snapshot = snapshots[0]
+    for name in ("snapshot.json", *(f"store/{file}" for file in snapshot.files)):
+        _link(snapshot.path / name, folder / "index" / "snapshots" / snapshot.path.name / name)
+    found = {}
+    for path in sorted((home / "reach").glob("*.json")):
+        stream = Stream(*path.stem.split("."))
+        if (kept := _stream(home, stream, folder)) is not None:
+            found[stream] = kept
+    return found if _is_of(snapshot, folder, {stream.graph: stream for stream in found}) else {}
+
+
+def _is_of(snapshot: Snapshot, folder: Path, streams: Mapping[str, Stream]) -> bool:
+    """Return whether a snapshot is of the streams in *folder*, and nothing was redacted after it: it shows that yet."""
+    journal = FileJournal(folder)
+    try:
+        return not any(
+            is_redaction_record(commit.data)
+            for graph, mark in snapshot.marks.items()
+            for commit in journal.read(streams[graph], after=mark.version)
+        )
+    except (KeyError, NotFound):
+        return False
+
+
+def _stream(home: Path, stream: Stream, folder: Path) -> Kept | None:
+    """Return how far what was linked of a stream reaches; None where that is not known.
+
+    So it is where a redaction is under way, or a loose file is not sound: no checkpoint takes that to others.
+    """
+    source, target = (
+        home / "projects" / stream.project / stream.name,
+        folder / "projects" / stream.project / stream.name,
+    )
+    with _locked(source):
+        kept = load(path_of(str(home), stream))
+        names = sorted(each_file(str(source)))
+        for name in filter(is_pack, names):
+            _link(source / name, target / name)
+        loose = [(name, (source / name).read_bytes()) for name in names if not is_pack(name)]
+    if kept is None or kept.orders or not _packed(target, stream.graph, loose):
+        return None
+    return kept
+
+
+def _packed(target: Path, graph: str, loose: Sequence[tuple[str, bytes]]) -> bool:
+    """Return whether commit files are sound, each as its name and document; then one pack of them is in *target*."""
+    sealed = list[tuple[PackEntry, bool, bytes]]()
+    for name, data in loose:
+        entry, redacted = verified(data, graph), ".redacted." in name
+        if entry is None or file_name(entry.head, redacted=redacted) != name:
+            return False
+        sealed.append((entry, redacted, data))
+    if sealed:
+        name, data = write_pack(sealed)
+        target.mkdir(parents=True, exist_ok=True)
+        (target / name).write_bytes(data)
+        prove(str(target / name), name, data)
+    return True
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Hold the lock under which the copy of a stream is changed."""
+    descriptor = disk.open_shared(str(folder / LOCK))
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        disk.close(descriptor)
+
+
+def _link(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    os.link(source, target)
+
+
+NEWEST, MAKING, PIECES = "checkpoints/newest.json", "checkpoints/making.json", "checkpoints/pieces/"
+#: What a checkpoint is, and which index it has: one of another form is not used.
+_FORM = f"2 {FORM}"
+PIECE = 16 << 20
+#: Seconds for which who makes one is waited for after its last sign, and for which a piece stays that is named no more.
+LEASE, GRACE = 120.0, 3600.0
+#: Bytes of commits that a new server may have to read beyond a checkpoint: some six seconds.
+FAR = 16 << 20
+#: How many pieces are fetched at once.
+_AT_ONCE = 4
+
+
+def is_due(log: SharedLog, home: Path) -> bool:
+    """Return whether the copy in *home* is that far beyond the newest checkpoint that a new one is worth making."""
+    size, newest = _size(home), _newest(log)
+    known = newest[0].get("size", 0) if newest is not None and _fits(log, newest[0]) else 0
+    return size - known > max(FAR, size // 32)
+
+
+def make(log: SharedLog, home: Path) -> bool:
+    """Return whether the copy in *home*, with the newest snapshot of its index, is the newest checkpoint of *log* now.
+
+    Nothing is done without a snapshot, or while somebody else makes one. What was uploaded goes again where the log is
+    rewritten meanwhile.
+    """
+    with _lease(log) as lease:
+        if lease is None:
+            return False
+        newest = _newest(log)
+        said = newest[0] if newest else {"files": {}, "going": {}}
+        pieces = {name.removeprefix(PIECES) for name in log.names(PIECES)}
+        there = _named(said) & pieces
+        if not lease.goes_on():
+            return False
+        log.remove([PIECES + digest for digest in pieces - there])  # of the dead
+        with gathered(home, Clones(home / "index")) as (folder, streams):
+            if not streams:
+                return False
+            came = list[str]()
+            files = {name: _uploaded(log, path, there, came, lease) for name, path in _files(folder)}
+        streams_said = {f"{stream.project}/{stream.name}": _said(kept) for stream, kept in streams.items()}
+        going = {digest: since for digest, since in said["going"].items() if time() - since < GRACE}
+        going |= {digest: time() for digest in _in(said["files"]) - _in(files) - going.keys()}
+        made = {"form": _FORM, "size": _size(home), "streams": streams_said, "files": files, "going": going}
+        data = (json.dumps(made, indent=1, sort_keys=True) + "\n").encode()
+        if lease.goes_on() and _fits(log, made) and log.put(NEWEST, data, newest[1] if newest else None) is not None:
+            if not _fits(log, made):  # rewritten as it was put: its files may show what was taken out
+                discard(log)
+                return False
+            if lease.goes_on():
+                log.remove([PIECES + digest for digest in there - _named(made)])
+            return True
+        if not _fits(log, made):  # else another has the turn, maybe with the same pieces, and sees to the dead
+            newest = _newest(log)
+            log.remove([PIECES + digest for digest in {*came} - (_named(newest[0]) if newest else set())])
+        return False
+
+
+def fetch(log: SharedLog, home: Path) -> bool:
+    """Return whether *home*, in which there is no copy yet, has the newest checkpoint of *log* now.
+
+    Every piece is held against its digest. Without one that may be used, or whole, nothing is changed.
+    """
+    if (home / "reach").exists():
+        return False
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with (home / "checkpoint.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # until it is closed
+        newest = _newest(log)
+        if newest is None or (home / "reach").exists() or not _fits(log, newest[0]):
+            return False
+        return _brought(log, home, newest[0])
+
+
+def _brought(log: SharedLog, home: Path, said: Mapping[str, Any]) -> bool:
+    """Return whether *home* has now the checkpoint that is *said*."""
+    draft = home / f"checkpoint-{token_hex(4)}"
+    try:
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            jobs = [pool.submit(_fetched, log, draft / _inside(n), of) for n, of in said["files"].items()]
+            is_whole = all(job.result() for job in jobs)
+        if not is_whole or not _fits(log, said):
+            return False
+        return _moved(draft, home, _streams(said))
+    except (OSError, ValueError, KeyError):  # no room, or no checkpoint: every commit is read then
+        return False
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def discard(log: SharedLog) -> None:
+    """Remove every checkpoint, and who makes one now is told by it to stop."""
+    log.remove([NEWEST, MAKING, *log.names(PIECES)])
+
+
+class _Lease:
+    """The turn of who makes a checkpoint, which ends by itself where it is not renewed."""
+
+    def __init__(self, log: SharedLog, tag: str) -> None:
+        self._log = log
+        self.tag: str | None = tag
+
+    def goes_on(self) -> bool:
+        """Return whether it is held still, and is from now on for as long again."""
+        if self.tag is not None:
+            self.tag = self._log.put(MAKING, _until(), self.tag)
+        return self.tag is not None
+
+
+@contextmanager
+def _lease(log: SharedLog) -> Iterator[_Lease | None]:
+    """Give the turn to make a checkpoint; None while another has it."""
+    there = log.get(MAKING)
+    tag = None if there is not None and _is_held(there) else log.put(MAKING, _until(), there.tag if there else None)
+    lease = _Lease(log, tag) if tag is not None else None
+    try:
+        yield lease
+    finally:
+        if lease is not None and lease.goes_on():
+            log.remove([MAKING])
+
+
+def _until() -> bytes:
+    return json.dumps({"until": time() + LEASE, "by": token_hex(8)}).encode()
+
+
+def _is_held(file: File) -> bool:
+    try:
+        return float(decode_json(file.data)["until"]) > time()
+    except (ValueError, KeyError, TypeError):
+        return False
+
+
+def _newest(log: SharedLog) -> tuple[dict[str, Any], str] | None:
+    """Return what the newest checkpoint is made of, and its tag; None where there is none that this program reads."""
+    file = log.get(NEWEST)
+    if file is None:
+        return None
+    try:
+        said = decode_json(file.data)
+        if said["form"] == _FORM:
+            _streams(said)
+            return said, file.tag
+    except (ValueError, KeyError, TypeError):
+        pass
+    return {"form": "", "streams": {}, "files": {}, "going": {}}, file.tag
+
+
+def _fits(log: SharedLog, said: Mapping[str, Any]) -> bool:
+    """Return whether the log goes on from what a checkpoint says, and nothing was redacted since."""
+    streams = _streams(said)
+    now = log.reach(list(streams))
+    return bool(streams) and all(
+        now[stream].rewrites == kept.reach.rewrites and now[stream].length >= kept.reach.length
+        for stream, kept in streams.items()
+    )
+
+
+def _streams(said: Mapping[str, Any]) -> dict[Stream, Kept]:
+    found = {}
+    for name, of in said["streams"].items():
+        heads = Version.of(CommitRef(*head) for head in of["heads"])
+        reach = Reach(of["length"], of["rewrites"])
+        found[Stream(*name.split("/"))] = Kept(reach, of["last"], heads, life=of["life"])
+    return found
+
+
+def _said(kept: Kept) -> dict[str, Any]:
+    heads = [(head.recorded_at, head.id, head.position) for head in kept.version.heads]
+    reach = {"length": kept.reach.length, "rewrites": kept.reach.rewrites, "life": kept.life}
+    return {**reach, "last": kept.last, "heads": heads}
+
+
+def _in(files: Mapping[str, list[str]]) -> set[str]:
+    return {digest for pieces in files.values() for digest in pieces}
+
+
+def _named(said: Mapping[str, Any]) -> set[str]:
+    return _in(said["files"]) | set(said["going"])
+
+
+def _size(home: Path) -> int:
+    """Return how many bytes the commits of a copy have."""
+    return sum(path.stat().st_size for path in (home / "projects").glob("*/*/*.ttl"))
+
+
+def _files(folder: Path) -> Iterator[tuple[str, Path]]:
+    for path in sorted(folder.rglob("*")):
+        if path.is_file():
+            yield path.relative_to(folder).as_posix(), path
+
+
+def _uploaded(log: SharedLog, path: Path, there: set[str], came: list[str], lease: _Lease) -> list[str]:
+    """Return the digests of the pieces of a file, all of which the log has once the lease was held throughout."""
+    digests = []
+    with path.open("rb") as file:
+        while data := file.read(PIECE):
+            digest = blake2b(data, digest_size=32).hexdigest()
+            digests.append(digest)
+            if digest not in there and digest not in came and lease.goes_on():
+                log.put(PIECES + digest, zlib.compress(data, 1), force=True)
+                came.append(digest)
+    return digests
+
+
+def _fetched(log: SharedLog, path: Path, digests: list[str]) -> bool:
+    """Return whether a file is there, every piece of it with its digest."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("xb") as file:
+        for digest in digests:
+            piece = log.get(PIECES + digest)
+            data = _inflated(piece.data) if piece is not None else None
+            if data is None or blake2b(data, digest_size=32).hexdigest() != digest:
+                return False
+            file.write(data)
+    return True
+
+
+def _inflated(data: bytes) -> bytes | None:
+    """Return what a piece holds; None where it is damaged, or more than a piece."""
+    inflating = zlib.decompressobj()
+    try:
+        found = inflating.decompress(data, PIECE + 1)
+    except zlib.error:
+        return None
+    return found if inflating.eof else None
+
+
+def _inside(name: str) -> str:
+    """Return a name of a checkpoint's file; raises ValueError for one that leads anywhere else."""
+    parts = name.split("/")
+    if parts[0] not in ("projects", "index") or not all(parts) or ".." in parts or "." in parts:
+        raise ValueError(name)
+    return name
+
+
+def _moved(draft: Path, home: Path, streams: Mapping[Stream, Kept]) -> bool:
+    """Put what was fetched in place: files first, what says how far they reach last."""
+    snapshots = home / "index" / "snapshots"
+    snapshots.mkdir(parents=True, exist_ok=True)
+    for snapshot in sorted((draft / "index" / "snapshots").iterdir()):
+        described = snapshot / "snapshot.json"
+        said = decode_json(described.read_bytes())
+        described.write_text(json.dumps({**said, "here": create_local_marker(home / "index")}, indent=1), "utf-8")
+        snapshot.rename(snapshots / snapshot.name)
+    for stream, kept in streams.items():
+        target = home / "projects" / stream.project / stream.name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if target.exists():
+            return False
+        (draft / "projects" / stream.project / stream.name).rename(target)
+        save(path_of(str(home), stream), kept)
+    return True

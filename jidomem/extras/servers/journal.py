@@ -1,0 +1,368 @@
+"""Put many commits into the folder of a stream that nobody writes to, as packs where they are many.
+
+The journal of a shared root: its log is the truth, and what is read is a copy of it in a folder of this machine.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from time import monotonic
+
+from jidomem.errors import InvalidRequest, JidomemError, JournalDamaged
+from jidomem.extras.servers import addresses, checkpoints, shared_vectors
+from jidomem.extras.servers.checkpoints import Kept, LogMismatch
+from jidomem.extras.servers.log import Reach, SharedLog, SingleFlight
+from jidomem.journal import disk
+from jidomem.journal.commit import Commit, advance, file_name
+from jidomem.journal.disk import INCOMING, flush_above, make_folders, move, prepare, writing
+from jidomem.journal.journal import NAMES, FileJournal, Stream, VersionMismatch, check_follows
+from jidomem.journal.packs import PackEntry, prepare_pack, write_pack
+from jidomem.journal.rewrite import BYTES, COMMITS, SEALING, is_redaction_record, ordered
+from jidomem.journal.stream import Folder
+from jidomem.journal.write_lock import StreamLock
+from jidomem.records.intent import CommitRef, Version
+
+
+def fill(folder: str, commits: Iterable[Commit], *, packed: bool = True) -> None:
+    """Keep *commits*, parents first, in *folder*, which is made; raises Failed where it cannot be written.
+
+    What is cut short holds the first of them. Where it may be *packed*, every full 2,000 become a pack.
+    """
+    with writing(folder):
+        make_folders(folder)
+        flush_above(folder)
+        for batch, is_full in _batches(commits):
+            if is_full and packed:
+                ordered = sorted(batch, key=lambda commit: commit.head)
+                name, data = write_pack([(PackEntry(c.head, c.parents), c.redacted, c.data) for c in ordered])
+                prepare_pack(f"{folder}/{SEALING}", name, data)
+                move(f"{folder}/{SEALING}", f"{folder}/{name}")
+            else:
+                for commit in batch:
+                    _put(folder, file_name(commit.head, redacted=commit.redacted), commit.data)
+            disk.flush(folder)
+
+
+def _batches(commits: Iterable[Commit]) -> Iterator[tuple[Sequence[Commit], bool]]:
+    """Yield *commits* some at a time, and whether that is as many as a pack takes."""
+    batch, size = list[Commit](), 0
+    for commit in commits:
+        batch.append(commit)
+        size += len(commit.data)
+        if len(batch) == COMMITS or size >= BYTES:
+            yield batch, True
+            batch, size = [], 0
+    if batch:
+        yield batch, False
+
+
+def _put(folder: str, name: str, data: bytes) -> None:
+    prepare(f"{folder}/{INCOMING}", data)
+    move(f"{folder}/{INCOMING}", f"{folder}/{name}")
+
+
+#: Held by the one process of this machine that writes to a stream; the lock of its files is for those who copy.
+_WRITERS = ".writers.lock"
+#: Files of the log: the streams of which something is being taken out.
+_REDACTING = "redacting/"
+
+
+class MirroredJournal(FileJournal):
+    """The streams of one log, copied to a folder that any number of processes of this machine have in common.
+
+    Each look asks the log how far a stream reaches and brings the copy level before it answers. The copy is nobody's
+    truth: where it is damaged, was cut short or does not go on as the log does, it is thrown away and fetched anew.
+    """
+
+    def __init__(self, log: SharedLog, home: Path, *, wait: float = 10.0) -> None:
+        """Read and write *log*, with its copy in *home*; *wait* is how many seconds a turn is waited for."""
+        super().__init__(home, wait=wait)
+        self.log = log
+        self._writers: dict[Stream, StreamLock] = {}
+        self._proved: set[Stream] = set()  # whose copy was seen to be of this log, by this process
+        self._given_up: dict[Stream, Reach] = {}  # where the log itself is damaged, and a copy as well
+        self._looks = SingleFlight(self._looked)
+        self._asked = threading.local()
+        self._life = ""
+        #: The tag that the file of the root had when the log was asked last: its configuration, terms and rules.
+        self.rules: str | None = None
+
+    @contextmanager
+    def asking(self, streams: Sequence[Stream]) -> Iterator[None]:
+        """Ask how far *streams* reach in one question, and no more of them within, in this thread."""
+        before = getattr(self._asked, "reaches", {})
+        self._asked.reaches = {**before, **self._reaches(list(streams))}
+        try:
+            yield
+        finally:
+            self._asked.reaches = before
+
+    @property
+    def is_tracked(self) -> bool:
+        """Return False: nobody tracks a copy."""
+        return False
+
+    def streams(self) -> list[Stream]:
+        """Return the streams that hold commits, sorted."""
+        return self.log.streams()
+
+    def exists(self, stream: Stream) -> bool:
+        """Return whether the stream holds a commit."""
+        return self._reach(stream).length > 0
+
+    def knows(self, project: str) -> bool:
+        """Return whether a project may hold something."""
+        return any(self._reach(Stream(project, name)).length for name in NAMES)
+
+    def moved(self, stream: Stream, version: Version, seconds: float) -> bool:
+        """Return whether a stream has another version by now, or within so many *seconds*; the log wakes who waits."""
+        kept = self._level(stream)
+        if kept.version == version and self.log.wait(stream, kept.reach, seconds) == kept.reach:
+            return False
+        return self.head(stream) != version
+
+    def head(self, stream: Stream) -> Version:
+        """Return the version of a stream now."""
+        self._level(stream)
+        return super().head(stream)
+
+    def damage(self, stream: Stream) -> tuple[JournalDamaged, ...]:
+        """Return the damage known of a stream: that of the log, as what only the copy has is fetched anew."""
+        if self._known(stream)[0].is_damaged:
+            self._level(stream)
+        return super().damage(stream)
+
+    def verify(self, stream: Stream, seen: Callable[[Commit], object] | None = None) -> tuple[JournalDamaged, ...]:
+        """Return the damage of a stream, every byte of it read again from the log, and the copy held to it."""
+        self._level(stream)
+        folder, ids = self._known(stream)[0], set[str]()
+        for entry in self.log.read(stream):
+            ids.add(entry.commit)
+            head = checkpoints.outlined(entry)
+            if head is not None and folder.data(head) != entry.document:
+                self._bring_level(stream, anew=True)
+        folder.look()
+        if any(head.id not in ids for head in folder.named("")):
+            self._bring_level(stream, anew=True)
+        return super().verify(stream, seen)
+
+    def holds(self, stream: Stream, version: Version) -> bool:
+        """Return whether the heads of *version* are here."""
+        if super().holds(stream, version):
+            return True
+        self._level(stream)
+        return super().holds(stream, version)
+
+    def document(self, stream: Stream, head: CommitRef) -> tuple[str, int, bytes] | None:
+        """Return in which file of the copy a commit stands, after how many lines, and its document."""
+        if (found := super().document(stream, head)) is None:
+            self._level(stream)
+            found = super().document(stream, head)
+        return found
+
+    def read(self, stream: Stream, after: Version | None = None, *, missed: set[str] | None = None) -> Iterator[Commit]:
+        """Return the commits neither in *after* nor before it, as `FileJournal.read` does."""
+        self._level(stream)
+        return super().read(stream, after, missed=missed)
+
+    def loose(self, stream: Stream) -> int:
+        """Return how many commits of a stream have files of their own in the copy."""
+        self._level(stream)
+        return super().loose(stream)
+
+    def seen(self, stream: Stream) -> Folder:
+        """Return what is known of the copy of a stream, once it is level."""
+        self._level(stream)
+        return super().seen(stream)
+
+    @contextmanager
+    def turn(self, stream: Stream, *, wait: float | None = None) -> Iterator[Version]:
+        """Hold the turn of those who write on this machine, and give the version; elsewhere others write meanwhile.
+
+        Raises what `FileJournal.turn` raises.
+        """
+        folder, turn, seconds = self._known(stream)[0], self._turn_of(stream), self.wait if wait is None else wait
+        with turn.taken(folder.path, f"{folder.path}/{_WRITERS}", seconds):
+            version = self._level(stream).version
+            for found in self.damage(stream):
+                raise found
+            yield version
+
+    def append(self, stream: Stream, expected: Version, commit: Commit) -> Version | VersionMismatch:
+        """Return the new version once *commit* is durable in the log, or Moved unless *expected* is the present one.
+
+        A commit that is there already is answered with the present version. Raises what `FileJournal.append` raises,
+        and what the log does: after Failed `outcome_unknown` the same append tells what became of it.
+        """
+        if self._turn_of(stream).is_mine:
+            return self._append_in_turn(stream, expected, commit)
+        with self.turn(stream):
+            return self._append_in_turn(stream, expected, commit)
+
+    def confirm(self, stream: Stream) -> None:
+        """Do nothing: what the log shows is durable, and a copy need not be."""
+
+    @contextmanager
+    def redacting(self, stream: Stream, gone: Mapping[str, frozenset[str]]) -> Iterator[Version]:
+        """Give the version, and carry out what was appended: the order to take the leaves *gone* out of the log.
+
+        The order comes first, as it names commits and leaves. Whoever takes one in sees to it before anything else is
+        read, whichever process that is: so one that is killed at any moment leaves nothing half done.
+        """
+        with self.turn(stream) as version:
+            yield version
+            self._level(stream)
+
+    def set_aside(
+        self, stream: Stream, which: str, record: Callable[[Version, str], Commit], now: datetime | None = None
+    ) -> str:
+        """Raise InvalidRequest: what is damaged in a shared log is put right where that lies."""
+        raise InvalidRequest(
+            f"{which} cannot be set aside: what is here is a copy, and nothing is taken out of {self.log.name}",
+            hint="restore that database or bucket from a backup, then: jidomem verify",
+        )
+
+    # how the copy is kept level
+
+    def _reaches(self, streams: list[Stream]) -> Mapping[Stream, Reach]:
+        self._check_open()
+        try:
+            return self._looks.of(streams)
+        except JidomemError:
+            self._proved.clear()  # what answers next may be another one
+            raise
+
+    def _looked(self, streams: list[Stream]) -> Mapping[Stream, Reach]:
+        """Ask the log, which one thread at a time does."""
+        found = self.log.look(streams, addresses.NAME)
+        self._life, self.rules = found.life, found.tag
+        return found.reaches
+
+    def _reach(self, stream: Stream) -> Reach:
+        asked: Mapping[Stream, Reach] = getattr(self._asked, "reaches", {})
+        return asked[stream] if stream in asked else self._reaches([stream])[stream]
+
+    def _kept(self, stream: Stream) -> Kept | None:
+        return checkpoints.load(checkpoints.path_of(str(self.folder), stream))
+
+    def _level(self, stream: Stream) -> Kept:
+        """Return how far the copy of a stream reaches, which is as far as the log did when this was asked."""
+        reach, kept = self._reach(stream), self._kept(stream)
+        if kept is None and not reach.length and not self._known(stream)[0].look().heads:
+            return Kept(reach)
+        is_level = kept is not None and kept.is_level(reach, self._life) and not kept.orders
+        if kept is not None and is_level and stream in self._proved and self._is_sound(stream, kept):
+            return kept
+        return self._bring_level(stream)
+
+    def _is_sound(self, stream: Stream, kept: Kept) -> bool:
+        """Return whether the files are what is kept of them, or cannot be as the log is damaged."""
+        folder = self._known(stream)[0]
+        is_whole = folder.look() == kept.version and not folder.is_damaged
+        return is_whole or self._given_up.get(stream) == kept.reach
+
+    def _bring_level(self, stream: Stream, *, anew: bool = False) -> Kept:
+        """Return how far the copy reaches once it is level; what is not the log's, or *anew* all, is fetched again."""
+        home = str(self.folder)
+        with checkpoints.copying(home, self.log.name), self._held(stream, self.wait) as (folder, turn):
+            kept = self._leveled(stream, folder, turn, None if anew else self._kept(stream))
+            while kept.orders:
+                if not self._carried_out(stream, folder, kept):
+                    kept = replace(kept, orders=())
+                    checkpoints.save(checkpoints.path_of(home, stream), kept)
+                else:
+                    kept = self._leveled(stream, folder, turn, kept)
+            return kept
+
+    def _leveled(self, stream: Stream, folder: Folder, turn: StreamLock, kept: Kept | None) -> Kept:
+        """Return how far the copy reaches once what is *kept* of it, or else all of it, is what the log has now."""
+        reach = self._reaches([stream])[stream]
+        if stream in (asked := getattr(self._asked, "reaches", {})):
+            asked[stream] = reach
+        if kept and (kept.is_level(reach, self._life) or kept.is_behind(reach, self._life)):
+            with suppress(LogMismatch):
+                kept = self._filled(stream, folder, turn, kept)
+                if self._is_sound(stream, kept):
+                    return kept
+        return self._fetched(stream, folder, turn, reach)
+
+    def _carried_out(self, stream: Stream, folder: Folder, kept: Kept) -> bool:
+        """Return whether something was taken out of the log just now, as orders that came say it is to be.
+
+        What was made of the texts goes as well; of who was killed while it did all that, too.
+        """
+        documents = ordered(folder, kept.orders)
+        mark = f"{_REDACTING}{stream.project}.{stream.name}"
+        if documents or self.log.get(mark) is not None:
+            self.log.put(mark, b"", force=True)
+            shared_vectors.discard(self.log, stream.project)
+            if documents:
+                self.log.rewrite(stream, documents)
+            checkpoints.discard(self.log)
+            shared_vectors.discard(self.log, stream.project)  # of who had not seen the order yet
+            self.log.remove([mark])
+        return bool(documents)
+
+    def _fetched(self, stream: Stream, folder: Folder, turn: StreamLock, reach: Reach) -> Kept:
+        """Return how far the copy reaches, all of it thrown away and fetched anew."""
+        path, nothing = checkpoints.path_of(str(self.folder), stream), Kept(Reach(0, reach.rewrites), life=self._life)
+        checkpoints.empty(folder, turn.descriptor, path)
+        try:
+            kept = self._filled(stream, folder, turn, nothing)
+        except LogMismatch:
+            checkpoints.empty(folder, turn.descriptor, path)
+            kept = self._filled(stream, folder, turn, nothing, doubted=True)
+        if not self._is_sound(stream, kept):
+            self._given_up[stream] = kept.reach
+        return kept
+
+    def _filled(self, stream: Stream, folder: Folder, turn: StreamLock, kept: Kept, *, doubted: bool = False) -> Kept:
+        """Return how far the copy reaches with all that the log has more; raise Foreign where that is another one."""
+        coming = self.log.read(stream, max(kept.reach.length - 1, 0))
+        if kept.reach.length:
+            last = next(coming, None)
+            if last is None or last.commit != kept.last:
+                raise LogMismatch
+        path = checkpoints.path_of(str(self.folder), stream)
+        filled = checkpoints.fill(folder, turn.descriptor, path, kept, coming, doubted=doubted)
+        self._proved.add(stream)
+        return filled
+
+    # how the log is written
+
+    def _turn_of(self, stream: Stream) -> StreamLock:
+        with self._guard:
+            return self._writers.setdefault(stream, StreamLock())
+
+    def _append_in_turn(self, stream: Stream, expected: Version, commit: Commit) -> Version | VersionMismatch:
+        kept, folder = self._kept(stream) or self._level(stream), self._known(stream)[0]
+        if folder.holds(Version.of([commit.head])):
+            return kept.version
+        if kept.version != expected:
+            return VersionMismatch(kept.version)
+        check_follows(stream.graph, expected, commit)
+        began = monotonic()
+        try:
+            if self.log.append(stream, kept.reach.length + 1, commit.id, commit.data, after=kept.last):
+                self.on_kept(monotonic() - began)
+                return self._copied(stream, kept, commit)
+        except ValueError:  # the log does not reach as far as the copy: it is another one by now
+            self._proved.discard(stream)
+        now = self._bring_level(stream).version
+        return now if folder.holds(Version.of([commit.head])) else VersionMismatch(now)
+
+    def _copied(self, stream: Stream, kept: Kept, commit: Commit) -> Version:
+        """Return the version with *commit*, which is durable, once it is in the copy; else the next look fetches it."""
+        reach = Reach(kept.reach.length + 1, kept.reach.rewrites)
+        orders = (*kept.orders, commit.id) if is_redaction_record(commit.data) else kept.orders
+        after = Kept(reach, commit.id, advance(kept.version, [commit]), orders, kept.life)
+        with suppress(JidomemError, OSError), self._held(stream, self.wait) as (folder, turn):
+            if self._kept(stream) == kept and folder.look() == kept.version:
+                self._place(stream, commit, folder, turn, checkpoints.write_atomically)
+                checkpoints.save(checkpoints.path_of(str(self.folder), stream), after)
+        return after.version

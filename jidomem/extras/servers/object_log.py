@@ -1,0 +1,667 @@
+"""A folder of an S3 bucket, asked through obstore: conditional puts whose outcome is settled, and errors by name.
+
+Rewritings of objects that are all or none: written down first, and carried out by whoever comes next.
+
+A shared log in an object store: one object a commit under its number, put only where there is none.
+
+Below the prefix lie
+
+    log/<project>.<stream>/000/000/017    `# commit <id>`, a line end, and the document of entry 17
+    rewrites                              how often each stream was rewritten, the rewriting that goes on, a life
+    files/<name>                          the files beside the streams; their ETag is the tag
+    probe                                 what is put, on opening, to see that the store keeps its conditions
+
+An append is one put with `If-None-Match: *`. It is only made for the number after one that was seen there, and nothing
+removes an entry, so there is never a gap; a reading that meets one all the same (a restored bucket, a lifecycle rule)
+says so. The end of a stream is found by asking for the next number, and by whoever has just come in three listings:
+numbers are cut in three so that no folder has more than a thousand names.
+
+A rewriting changes several objects, and is all or none: it is first written down, documents and all, in `rewrites`, by
+`If-Match`, and done from there on; whoever asks for the reach of a stream and finds one written down carries it out
+before answering. Each document is put with the ETag read before it was seen that the rewriting still goes on, so that
+one who slept meanwhile cannot bring back what a later rewriting took out. Counted and crossed out is one put.
+"""
+
+from __future__ import annotations
+
+import time
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from secrets import token_hex
+from threading import Event, Lock
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import obstore
+import orjson
+from obstore.exceptions import AlreadyExistsError, BaseError, NotModifiedError, PreconditionError
+from obstore.store import S3Store
+
+from jidomem.errors import Failed, InvalidRequest, JournalDamaged, NotFound
+from jidomem.extras.servers.log import File, LogEntry, Look, Reach, check_file
+from jidomem.journal.commit import FormatError
+from jidomem.journal.journal import Stream
+from jidomem.journal.packs import outline
+
+if TYPE_CHECKING:
+    from obstore import ListResult, ObjectMeta, PutMode
+    from obstore.store import ClientConfig, RetryConfig, S3Config
+
+#: How many seconds the store may say nothing.
+ANSWER = 10.0
+#: How large what is put may be before it is given minutes, not seconds, to arrive.
+LARGE = 1 << 20
+_MINUTES = 300.0
+_ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+_REFUSED = (AlreadyExistsError, PreconditionError, FileNotFoundError)
+_ERRORS = (BaseError, OSError)
+_FORM = "an object store is named as in: --root s3://BUCKET/PREFIX"
+
+
+@dataclass(frozen=True, slots=True)
+class _Cause:
+    """What an error speaks of, and what to do; whether it may pass, and whether the request may have been served."""
+
+    mark: str
+    hint: str
+    passing: bool = False
+    served: bool = False
+
+
+_KEY = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+_CAUSES = (
+    _Cause("NoSuchBucket", "create the bucket {bucket}, or name another: --root s3://BUCKET/PREFIX"),
+    _Cause("InvalidBucketName", "{bucket} is no name of a bucket: --root s3://BUCKET/PREFIX"),
+    _Cause("MissingAccessKeyId", _KEY),
+    _Cause("MissingSecretAccessKey", _KEY),
+    _Cause("InvalidAccessKeyId", f"the store knows no such key: {_KEY}"),
+    _Cause("SignatureDoesNotMatch", "the secret does not fit the key: set AWS_SECRET_ACCESS_KEY"),
+    _Cause("RequestTimeTooSkewed", "set the clock of this machine"),
+    _Cause("RequestTimeout", "look at the network", passing=True, served=True),
+    _Cause("status: 401", f"{_KEY} to one that may use the bucket {{bucket}}"),
+    _Cause("status: 403", "let the key list, read, write and delete below s3://{bucket}/{prefix}"),
+    _Cause("status: 301", "set AWS_REGION to the region of the bucket {bucket}"),
+    _Cause("status: 400", "look at AWS_REGION and AWS_ENDPOINT_URL: the store cannot read the request"),
+    _Cause("BadScheme", "use https in AWS_ENDPOINT_URL, or, in a network you trust: export AWS_ALLOW_HTTP=true"),
+    _Cause("latest/api/token", f"no key was found: {_KEY}"),
+    _Cause("dns error", "nobody knows the host: look at AWS_ENDPOINT_URL and AWS_REGION", passing=True),
+    _Cause("ConnectionRefused", "nothing listens there: start the store, or look at AWS_ENDPOINT_URL", passing=True),
+    _Cause("kind: Connect", "look at the network, the certificate of the store and AWS_ENDPOINT_URL", passing=True),
+    _Cause("kind: Timeout", "it does not answer in time: look at the store and at the network", True, True),
+    _Cause("kind: Interrupted", "it cut the connection: look at the store and at the network", True, True),
+    _Cause("", "look at the store and at the network", True, True),
+)
+
+
+class Bucket:
+    """The objects below one prefix. A put that was cut off is tried again until its outcome is known."""
+
+    def __init__(self, address: str, environment: Mapping[str, str], wait: float) -> None:
+        """Take the address `s3://bucket/prefix`; nothing is asked yet. *wait* is how many seconds what
+        failed for a reason that may pass is tried again.
+
+        Of *environment* the endpoint is used, and whether it may be spoken to in plain HTTP; obstore takes the keys and
+        the region from the environment of the process. Raises InvalidRequest for an address of another kind.
+        """
+        parts = urlsplit(address)
+        if parts.scheme != "s3" or not parts.netloc or parts.query or parts.fragment or "@" in parts.netloc:
+            kind = f" (there is none for {parts.scheme}:// yet)" if parts.scheme != "s3" else ""
+            shown = parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
+            raise InvalidRequest(f"{shown!r} is no address of an object store{kind}", hint=_FORM)
+        self.bucket, self.prefix, self.wait = parts.netloc, parts.path.strip("/"), wait
+        endpoint = next((environment[name] for name in _ENDPOINTS if environment.get(name)), "")
+        there = urlsplit(endpoint)
+        self.name = f"s3://{self.bucket}/{self.prefix}".rstrip("/")
+        if endpoint:
+            self.name += f" at {there._replace(netloc=there.netloc.rpartition('@')[2], query='').geturl()}"
+        plain = there.hostname in _LOOPBACK or environment.get("AWS_ALLOW_HTTP", "").lower() in ("1", "true")
+
+        def store(answer: float, retries: int) -> S3Store:
+            options: ClientConfig = {
+                "allow_http": plain,
+                "connect_timeout": timedelta(seconds=5),
+                "read_timeout": timedelta(seconds=answer),
+                "timeout": timedelta(seconds=_MINUTES),
+            }
+            again: RetryConfig = {"max_retries": retries, "retry_timeout": timedelta(seconds=wait)}
+            where: S3Config = {"endpoint": endpoint} if endpoint else {}
+            return S3Store(
+                self.bucket, prefix=self.prefix or None, config=where, client_options=options, retry_config=again
+            )
+
+        try:
+            self._once = store(ANSWER, 0)  # a put that is tried again behind our back could be taken for another's
+            self._patient = store(ANSWER, 10)
+            self._slow = store(_MINUTES, 0)
+        except BaseError as error:
+            raise self._unreachable(error) from error
+
+    def probe(self) -> None:
+        """Raise Failed unless the store can be reached, written to, and keeps the conditions of a put."""
+        wrong: PutMode = {"e_tag": '"00000000000000000000000000000000"'}
+        try:
+            ignored = [
+                *(["If-None-Match: *"] if self._takes("create") and self._takes("create") else []),
+                *(["If-Match"] if self._takes(wrong) else []),
+            ]
+        except _ERRORS as error:
+            raise self._unreachable(error) from error
+        if ignored:
+            raise Failed(
+                f"{self.name} cannot hold a memory: it ignores {' and '.join(ignored)},"
+                " so that writers would overwrite each other",
+                hint="use a store that honours conditional puts: docs/backends.md lists them",
+                code="store_unreachable",
+            )
+
+    def _takes(self, mode: PutMode) -> bool:
+        """Return whether the store puts an object, which is there after the first time, on a condition."""
+        try:
+            obstore.put(self._once, "probe", b"1", mode=mode, use_multipart=False)
+        except _REFUSED as error:
+            if "NoSuchBucket" in str(error):
+                raise
+            return False
+        return True
+
+    def get(self, key: str, unless: str | None = None) -> File | None:
+        """Return an object and its tag; None where there is none, and where its tag is *unless*.
+
+        Raises JournalDamaged where it had that tag and is gone.
+        """
+        try:
+            found = obstore.get(self._patient, key, options={"if_none_match": unless} if unless else None)
+            return File(bytes(found.bytes()), found.meta["e_tag"] or "")
+        except NotModifiedError:
+            return None
+        except FileNotFoundError as error:
+            if "NoSuchBucket" in str(error):
+                raise self._unreachable(error) from error
+            if unless is not None:
+                raise JournalDamaged(
+                    "this object is not there any more",
+                    path=f"{self.name}: {key}",
+                    hint="restore the whole prefix from a backup, or begin anew there with jidomem init",
+                ) from error
+            return None
+        except _ERRORS as error:
+            raise self._unreachable(error) from error
+
+    def exists(self, key: str) -> bool:
+        """Return whether there is such an object."""
+        return self.tag(key) is not None
+
+    def tag(self, key: str) -> str | None:
+        """Return the tag of an object, None where there is none; raises Failed `store_unreachable`."""
+        try:
+            return obstore.head(self._patient, key)["e_tag"] or ""
+        except FileNotFoundError:
+            return None
+        except _ERRORS as error:
+            raise self._unreachable(error) from error
+
+    def put(
+        self,
+        key: str,
+        data: bytes,
+        expected: str | None,
+        ours: Callable[[bytes, bool], bool],
+        what: str,
+        *,
+        force: bool = False,
+    ) -> str | None:
+        """Return the tag of what was put once it is durable, None where there is another than *expected*, or any.
+
+        *force* puts it whatever is there. *ours* is told what is there where the condition did not hold, and whether an
+        earlier try may have put it, and says whether that is what was to be put. Raises Failed `outcome_unknown`,
+        naming *what*, where none can tell.
+        """
+        store = self._slow if len(data) > LARGE else self._once
+        mode: PutMode = "overwrite" if force else "create" if expected is None else {"e_tag": expected}
+        doubt, pause, until = False, 0.05, time.monotonic() + self.wait
+        while True:
+            try:
+                return obstore.put(store, key, data, mode=mode, use_multipart=False)["e_tag"] or ""
+            except _REFUSED as error:
+                if "NoSuchBucket" in str(error):
+                    raise self._unreachable(error) from error
+                there = self._after(key, doubt, what)
+                if there is not None and ours(there.data, doubt):
+                    return there.tag
+                if (there.tag if there else None) != expected:
+                    return None  # else another request was in the way: S3 says 409
+                last: Exception = error
+            except _ERRORS as error:
+                why = _cause(error)
+                doubt = doubt or why.served
+                if not why.passing:
+                    raise self._lost(error, doubt, what) from error
+                last = error
+            if time.monotonic() + pause > until:
+                raise self._lost(last, doubt, what) from last
+            time.sleep(pause)
+            pause = min(pause * 2, 1.0)
+
+    def _after(self, key: str, doubt: bool, what: str) -> File | None:
+        """Return what is there where the condition of a put did not hold; not to know it is to know no outcome."""
+        try:
+            return self.get(key)
+        except Failed as error:
+            if not doubt:
+                raise
+            raise self._lost(error, doubt, what) from error
+
+    def folders(self, folder: str) -> list[str]:
+        """Return the names of the folders in a folder, sorted."""
+        return _inside(folder, self._listed(folder)["common_prefixes"])
+
+    def files(self, folder: str) -> list[str]:
+        """Return the names of the objects in a folder, sorted."""
+        return _inside(folder, [each["path"] for each in self._listed(folder)["objects"]])
+
+    def _listed(self, folder: str) -> ListResult[Sequence[ObjectMeta]]:
+        try:
+            return obstore.list_with_delimiter(self._patient, folder)
+        except _ERRORS as error:
+            raise self._unreachable(error) from error
+
+    def below(self, prefix: str) -> list[str]:
+        """Return the keys of all objects in a folder and in those in it, sorted; raises Failed `store_unreachable`."""
+        try:
+            found = obstore.list(self._patient, prefix, chunk_size=1000).collect()
+        except _ERRORS as error:
+            raise self._unreachable(error) from error
+        return sorted(each["path"] for each in found)
+
+    def delete(self, keys: list[str]) -> None:
+        """Remove these objects; one that is not there is removed already. Raises Failed `store_unreachable`."""
+        try:
+            obstore.delete(self._patient, keys)
+        except FileNotFoundError as error:
+            if "NoSuchBucket" in str(error):
+                raise self._unreachable(error) from error
+        except _ERRORS as error:
+            raise self._unreachable(error) from error
+
+    def _lost(self, error: Exception, doubt: bool, what: str) -> Failed:
+        """Return what to raise where a put was given up."""
+        if not doubt:
+            return self._unreachable(error)
+        return Failed(
+            f"{self.name} could not be reached again while {what} was kept: {_said(error)}; it is kept, or it is not",
+            hint=f"submit it again with the same idempotency key; {self._hint(error)}",
+            code="outcome_unknown",
+        )
+
+    def _unreachable(self, error: Exception) -> Failed:
+        """Return the error that says which store could not be used, why, and what to look at."""
+        return Failed(f"{self.name} cannot be used: {_said(error)}", hint=self._hint(error), code="store_unreachable")
+
+    def _hint(self, error: Exception) -> str:
+        return _cause(error).hint.format(bucket=self.bucket, prefix=self.prefix)
+
+
+def _inside(folder: str, paths: Sequence[str]) -> list[str]:
+    """Return the names of what is in a folder, sorted: a store may list the folder itself as one of them."""
+    return sorted(path.removeprefix(f"{folder}/") for path in paths if path.startswith(f"{folder}/"))
+
+
+def _cause(error: Exception) -> _Cause:
+    """Return the first of the causes an error speaks of."""
+    said = str(error)
+    return next(cause for cause in _CAUSES if cause.mark in said)
+
+
+def _said(error: Exception) -> str:
+    """Return what an error says in one short line; what obstore adds for its makers, and the address, left out."""
+    said = str(error).partition("\n\nDebug source")[0]
+    code, message = (said.partition(f"<{tag}>")[2].partition(f"</{tag}>")[0] for tag in ("Code", "Message"))
+    if code:
+        return f"{code}: {message}"
+    mark = _cause(error).mark
+    return (
+        mark.removeprefix("kind: ") if mark and "/" not in mark else " ".join(said.rpartition(" - ")[2].split())[:200]
+    )
+
+
+_REWRITES_KEY = "rewrites"
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrites:
+    """How often each stream was rewritten, and the rewriting under way: a stream, and new bytes for keys of it.
+
+    *life* is the log's own, given when it is made.
+    """
+
+    counts: Mapping[str, int] = field(default_factory=dict)
+    stream: str = ""
+    pending: Mapping[str, bytes] = field(default_factory=dict)
+    life: str = ""
+
+    def to_bytes(self) -> bytes:
+        """Return what is kept of it."""
+        pending = {key: b64encode(data).decode() for key, data in self.pending.items()}
+        return orjson.dumps({"counts": self.counts, "stream": self.stream, "pending": pending, "life": self.life})
+
+    @staticmethod
+    def from_bytes(data: bytes) -> Rewrites:
+        """Return what was kept.
+
+        >>> Rewrites.from_bytes(Rewrites({"p.memory": 2}, "q.memory", {"a": b"b"}).to_bytes()).pending
+        {'a': b'b'}
+        """
+        kept = orjson.loads(data)
+        pending = {key: b64decode(text) for key, text in kept["pending"].items()}
+        return Rewrites(kept["counts"], kept["stream"], pending, kept.get("life", ""))
+
+
+class Rewriter:
+    """The one object that says what is rewritten. Every look at it first carries out what it finds under way."""
+
+    def __init__(self, bucket: Bucket) -> None:
+        self._bucket = bucket
+        self._seen: tuple[Rewrites, str | None] = (Rewrites(), None)
+
+    def begin(self) -> str:
+        """Return the life of the log, which is given to one that has none."""
+        while not (now := self._settled())[0].life:
+            self._put(replace(now[0], life=token_hex(8)), now[1])
+        return now[0].life
+
+    def state(self) -> Rewrites:
+        """Return how often each stream was rewritten, and the life of the log."""
+        return self._settled()[0]
+
+    def rewrite(self, stream: str, pending: Mapping[str, bytes]) -> None:
+        """Give the objects *pending* other bytes, and count it for *stream*."""
+        while True:
+            before, tag = self._settled()
+            if self._put(replace(before, stream=stream, pending=pending), tag):
+                self._settled()
+                return
+
+    def _look(self) -> tuple[Rewrites, str | None]:
+        found = self._bucket.get(_REWRITES_KEY, unless=self._seen[1])
+        if found is not None:
+            self._seen = (Rewrites.from_bytes(found.data), found.tag)
+        return self._seen
+
+    def _settled(self) -> tuple[Rewrites, str | None]:
+        """Return what is there once nothing is under way any more."""
+        while True:
+            now, tag = self._look()
+            if not now.pending:
+                return now, tag
+            if all(self._replaced(key, data, tag) for key, data in now.pending.items()):
+                counts = {**now.counts, now.stream: now.counts.get(now.stream, 0) + 1}
+                self._put(replace(now, counts=counts, stream="", pending={}), tag)
+
+    def _replaced(self, key: str, data: bytes, tag: str | None) -> bool:
+        """Return True once the object holds *data*, False where the rewriting of that *tag* was ended by another.
+
+        The object is read before it is seen that the rewriting still goes on, and put only if it is still that one:
+        so whoever slept in between cannot undo a later rewriting.
+        """
+        while (there := self._bucket.get(key)) is not None and there.data != data:
+            if self._bucket.get(_REWRITES_KEY, unless=tag) is not None:
+                return False
+            self._bucket.put(key, data, there.tag, lambda now, _: now == data, f"the rewriting of {key}")
+        return True
+
+    def _put(self, state: Rewrites, tag: str | None) -> str | None:
+        data = state.to_bytes()
+        return self._bucket.put(_REWRITES_KEY, data, tag, lambda now, doubt: doubt and now == data, "a rewriting")
+
+
+#: How many requests a reading has under way at most.
+_AT_ONCE = 32
+#: After how many entries that came meanwhile, each found by its number, the rest is found by listing.
+_STEPS = 4
+#: How many entries are looked through at once at most, where a commit is looked for.
+_MANY = 1024
+#: For how many seconds the last entry is believed to be there: an older state may be restored in its place.
+BELIEVED = 10.0
+_FIRST_PAUSE, _LAST_PAUSE = 0.05, 1.0
+
+
+class ObjectLog:
+    """The streams and files below one prefix of a bucket."""
+
+    def __init__(self, address: str, environment: Mapping[str, str], *, wait: float = 10.0) -> None:
+        """Open `s3://bucket/prefix`; Failed `store_unreachable` where it cannot be reached, or ignores conditions.
+
+        *environment* may name the endpoint (`AWS_ENDPOINT_URL`), and allow plain HTTP to another machine
+        (`AWS_ALLOW_HTTP=true`). *wait* is how many seconds what failed is tried again.
+        """
+        self._bucket = Bucket(address, environment, wait)
+        self._bucket.probe()
+        self._rewriter = Rewriter(self._bucket)
+        self._life = self._rewriter.begin()
+        self._pool = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="jidomem-objects")
+        self._guard = Lock()
+        self._lengths: dict[Stream, int] = {}  # the largest number seen there
+        self._asked: dict[Stream, float] = {}  # when what stands under it was asked for
+        self._closed = Event()
+
+    @property
+    def name(self) -> str:
+        """Return the address as it may be shown, with the endpoint where one was set."""
+        return self._bucket.name
+
+    def streams(self) -> list[Stream]:
+        """Return the streams that hold an entry, sorted."""
+        return sorted(Stream(*name.split(".")) for name in self._bucket.folders("log"))
+
+    def reach(self, streams: list[Stream]) -> Mapping[Stream, Reach]:
+        """Return how far each of *streams* reaches now; all of them, and the rewritings, are asked for at once."""
+        return self._reaches(streams) if streams else {}
+
+    def look(self, streams: list[Stream], name: str) -> Look:
+        """Return how far each of *streams* reaches now, and the tag of the file *name*, None where there is none."""
+        tag = self._pool.submit(self._bucket.tag, f"files/{name}")
+        reaches = self._reaches(streams)
+        return Look(reaches, tag.result(), self._life)
+
+    def _reaches(self, streams: list[Stream]) -> Mapping[Stream, Reach]:
+        ends = {stream: self._pool.submit(self._end, stream) for stream in streams}
+        now = self._rewriter.state()
+        counts = {stream: now.counts.get(_name(stream), 0) for stream in streams}
+        found = {stream: Reach(end.result()[0], counts[stream], end.result()[1]) for stream, end in ends.items()}
+        if now.life == self._life:
+            return found
+        with self._guard:  # it was made anew in its place, and what was known is of the one before
+            self._lengths.clear()
+            self._life = now.life
+        return self._reaches(streams)
+
+    def read(self, stream: Stream, after: int = 0) -> Iterator[LogEntry]:
+        """Return the entries with a number above *after*, in order; what comes next is fetched while one is used."""
+        number, many = after + 1, 1
+        while True:
+            known = self._lengths.get(stream, 0) - number + 1
+            many = min(max(known + 1, many), _AT_ONCE)
+            found = list(self._pool.map(lambda each: self._entry(stream, each), range(number, number + many)))
+            entries = found[: found.index(None)] if None in found else found
+            yield from (entry for entry in entries if entry is not None)
+            self._saw(stream, number + len(entries) - 1)
+            number, many = number + len(entries), many * 2
+            if len(entries) < len(found) and not self._has(stream, number, any(found[len(entries) :])):
+                return
+
+    def _has(self, stream: Stream, number: int, later: bool) -> bool:
+        """Return whether an entry came while it was read; raise JournalDamaged where only *later* ones are there."""
+        if later and not self._bucket.exists(_key(stream, number)):
+            raise JournalDamaged(
+                "this object is not there any more, and later ones of its stream are",
+                path=f"{self.name}: {_key(stream, number)}",
+                hint="restore it from a backup or from an older version of the bucket; no lifecycle rule may expire it",
+            )
+        return later
+
+    def append(self, stream: Stream, number: int, commit: str, document: bytes, *, after: str = "") -> bool:
+        """Return True once *document* is durable under *number*, False where another commit has that number.
+
+        What stands before it is not asked for: no store takes back a put on its own.
+        """
+        known = self._lengths.get(stream, -1)
+        if number > known + 1:
+            known = self._length(stream)
+        if not 0 < number <= known + 1:
+            raise ValueError(f"{number} is not the next number of {stream}, nor one before")
+        top = _top(commit)
+        tag = self._bucket.put(
+            _key(stream, number),
+            top + document,
+            None,
+            lambda there, doubt: there.startswith(top),
+            f"the commit {commit}",
+        )
+        self._saw(stream, number)  # of whomever: it is taken
+        return tag is not None
+
+    def rewrite(self, stream: Stream, documents: Mapping[str, bytes]) -> None:
+        """Put other documents in the place of those of these commits: all of them or none, and count it."""
+        numbers = self._numbers(stream, documents)
+        pending = {_key(stream, numbers[commit]): _top(commit) + data for commit, data in documents.items()}
+        if pending:
+            self._rewriter.rewrite(_name(stream), pending)
+
+    def _numbers(self, stream: Stream, documents: Mapping[str, bytes]) -> dict[str, int]:
+        """Return the numbers of these commits; NotFound where one is not there.
+
+        A commit is looked for from the position on that its document says: it is its number, or, where branches were
+        merged, somewhat less.
+        """
+        last, starts = self._length(stream), {commit: _position(data) for commit, data in documents.items()}
+        numbers = self._found(stream, (start for start in starts.values() if start <= last))
+        for commit in sorted(starts, key=lambda each: starts[each]):
+            after, many = starts[commit], _AT_ONCE
+            while commit not in numbers:
+                if after > last:
+                    raise NotFound(f"{stream} has no commit {commit}", hint="name one that it has")
+                numbers |= self._found(stream, range(after, min(after + many, last + 1)))
+                after, many = after + many, min(2 * many, _MANY)
+        return numbers
+
+    def _found(self, stream: Stream, numbers: Iterable[int]) -> dict[str, int]:
+        """Return the numbers of the commits that stand under *numbers*."""
+        found = self._pool.map(lambda each: self._entry(stream, each), numbers)
+        return {entry.commit: entry.number for entry in found if entry is not None}
+
+    def wait(self, stream: Stream, known: Reach, seconds: float) -> Reach:
+        """Return how far *stream* reaches, asked for until that is not *known*, or *seconds* are over."""
+        until, pause = time.monotonic() + seconds, _FIRST_PAUSE
+        while (now := self.reach([stream])[stream]) == known:
+            left = until - time.monotonic()
+            if left <= 0 or self._closed.wait(min(pause, left)):
+                break
+            pause = min(pause * 1.5, _LAST_PAUSE)
+        return now
+
+    def get(self, name: str) -> File | None:
+        """Return the file *name*; None where there is none."""
+        check_file(name)
+        return self._bucket.get(f"files/{name}")
+
+    def put(self, name: str, data: bytes, expected: str | None = None, *, force: bool = False) -> str | None:
+        """Return the new tag of the file once it is durable, None where it has another tag than *expected*."""
+        check_file(name, data)
+        key, what = f"files/{name}", f"the file {name}"
+        return self._bucket.put(key, data, expected, lambda now, doubt: doubt and now == data, what, force=force)
+
+    def names(self, prefix: str = "") -> list[str]:
+        """Return the names of the files that begin with *prefix*, sorted."""
+        keys = self._bucket.below(f"files/{prefix}".rpartition("/")[0])
+        return [name for key in keys if (name := key.removeprefix("files/")).startswith(prefix)]
+
+    def remove(self, names: list[str]) -> None:
+        """Remove these files; one that is not there is removed already."""
+        if names:
+            self._bucket.delete([f"files/{name}" for name in names])
+
+    def close(self) -> None:
+        """End what waits, and let go of the connections."""
+        self._closed.set()
+        self._pool.shutdown()
+
+    def _entry(self, stream: Stream, number: int) -> LogEntry | None:
+        """Return an entry, None where there is none."""
+        found = self._bucket.get(_key(stream, number))
+        if found is None:
+            return None
+        top, _, document = found.data.partition(b"\n")
+        if not top.startswith(b"# commit "):
+            raise JournalDamaged("this object was not put by jidomem", path=f"{self.name}: {_key(stream, number)}")
+        return LogEntry(number, top.removeprefix(b"# commit ").decode(), document)
+
+    def _saw(self, stream: Stream, number: int) -> None:
+        """Remember that there is an entry under *number*."""
+        with self._guard:
+            self._lengths[stream] = max(number, self._lengths.get(stream, 0))
+
+    def _end(self, stream: Stream) -> tuple[int, str]:
+        """Return the number of the last entry, and its commit where that was asked for because it was long ago."""
+        known, now = self._lengths.get(stream), time.monotonic()
+        if not known or now - self._asked.setdefault(stream, now) < BELIEVED:
+            return self._length(stream), ""
+        entry, self._asked[stream] = self._entry(stream, known), now
+        if entry is None:
+            with self._guard:
+                self._lengths.pop(stream, None)
+        length = self._length(stream)
+        return length, entry.commit if entry is not None and length == known else ""
+
+    def _length(self, stream: Stream) -> int:
+        """Return the number of the last entry."""
+        length = self._lengths.get(stream)
+        if length is None:
+            length = self._last(f"log/{_name(stream)}", 2)
+        for _ in range(_STEPS):
+            if not self._bucket.exists(_key(stream, length + 1)):
+                break
+            length += 1
+        else:
+            length = max(length, self._last(f"log/{_name(stream)}", 2))
+        self._saw(stream, length)
+        return length
+
+    def _last(self, folder: str, levels: int) -> int:
+        """Return the largest number in a folder with *levels* of folders in it, 0 where there is none."""
+        if not levels:
+            names = self._bucket.files(folder)
+            return int("".join([*folder.split("/")[2:], names[-1]])) if names else 0
+        found = (self._last(f"{folder}/{name}", levels - 1) for name in reversed(self._bucket.folders(folder)))
+        return next(filter(None, found), 0)
+
+
+def _name(stream: Stream) -> str:
+    """Return the folder of a stream, and what its rewritings are counted under."""
+    return f"{stream.project}.{stream.name}"
+
+
+def _key(stream: Stream, number: int) -> str:
+    """Return the key of an entry.
+
+    >>> _key(Stream("p"), 12345)
+    'log/p.memory/000/012/345'
+    """
+    digits = f"{number:09}"
+    return f"log/{_name(stream)}/{digits[:-6]}/{digits[-6:-3]}/{digits[-3:]}"
+
+
+def _position(document: bytes) -> int:
+    """Return the position that a document says its commit has; 1 where it does not say."""
+    try:
+        return max(outline(document).head.position, 1)
+    except FormatError:
+        return 1
+
+
+def _top(commit: str) -> bytes:
+    """Return the first line of an entry: a comment, so that the object as a whole is Turtle too."""
+    return f"# commit {commit}\n".encode()

@@ -1,0 +1,391 @@
+"""The address of a memory root in PostgreSQL: what to connect with, and what of it may be shown.
+
+Connections to a PostgreSQL server: a few that are lent, each replaced by another where it is lost.
+
+The tables of a root in PostgreSQL: made at the first opening, brought up to date at a later one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from threading import BoundedSemaphore, Lock
+from time import monotonic, sleep
+from typing import Any, LiteralString, TypeVar
+from urllib.parse import parse_qsl, quote, urlencode
+
+import psycopg
+from psycopg import Error, InterfaceError, OperationalError, ProgrammingError, errors
+from psycopg.conninfo import conninfo_to_dict
+from psycopg.sql import SQL, Composed, Identifier
+
+from jidomem.errors import Busy, Failed, InvalidRequest, JidomemError
+
+#: The schema the tables lie in, unless the address names another.
+SCHEMA = "jidomem"
+
+_SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,40}")
+_FORM = "postgresql://USER@HOST:5432/DATABASE"
+#: What holds where the address says nothing else: nobody waits for a machine that is gone.
+_UNLESS_SAID = {
+    "fallback_application_name": "jidomem",
+    "connect_timeout": 5,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 20_000,
+    "client_encoding": "utf8",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """What to connect with, the schema, and `name`: the address as it may be shown."""
+
+    options: Mapping[str, Any] = field(repr=False)
+    schema: str
+    name: str
+
+    def clean(self, text: str) -> str:
+        """Return *text* without the password."""
+        secret = str(self.options.get("password") or "")
+        return text.replace(secret, "***") if secret else text
+
+
+def read(text: str) -> Address:
+    """Return the address that *text* is; raises InvalidRequest, which shows nothing of it, where it is none.
+
+    >>> read("postgresql://ada:secret@db1,db2/notes?schema=team").name
+    'postgresql://ada@db1,db2/notes?schema=team'
+    """
+    url, _, query = text.partition("?")
+    user, at, host = url.partition("://")[2].partition("@")
+    if at and ("/" in user or "@" in host):  # libpq takes a part of such a password for the name of a host or database
+        raise _unreadable()
+    pairs = parse_qsl(query, keep_blank_values=True)
+    named = [value for key, value in pairs if key == "schema"]
+    schema = named[-1] if named else SCHEMA
+    if not _SCHEMA.fullmatch(schema):
+        hint = "name it with lower-case letters, digits and _, at most 41: ?schema=team"
+        raise InvalidRequest(f"{schema[:60]!r} is no name of a schema", hint=hint)
+    rest = urlencode([pair for pair in pairs if pair[0] != "schema"], quote_via=quote)
+    try:
+        said = conninfo_to_dict(f"{url}?{rest}" if rest else url)
+    except ProgrammingError:  # its words may show a part of the password
+        raise _unreadable() from None
+    options = {**_UNLESS_SAID, **said}
+    if "," in str(options.get("host", "")):
+        options = {"target_session_attrs": "read-write", **options}
+    return Address(options, schema, _shown(said, schema))
+
+
+def _unreadable() -> InvalidRequest:
+    hint = f"write it so: {_FORM}; what is no letter or digit in a password as %XX"
+    return InvalidRequest("the address of the PostgreSQL database cannot be read", hint=hint)
+
+
+def _shown(said: Mapping[str, Any], schema: str) -> str:
+    """Return an address of what tells databases apart, and who asks."""
+    hosts = str(said.get("host") or said.get("hostaddr") or "").split(",")
+    ports = str(said.get("port") or "").split(",")
+    ports = ports * len(hosts) if len(ports) == 1 else ports
+    where = ",".join(quote(host, safe="") + (f":{port}" if port else "") for host, port in zip(hosts, ports))  # noqa: B905
+    user = f"{quote(str(said['user']), safe='')}@" if said.get("user") else ""
+    more = {key: said[key] for key in ("service",) if key in said} | ({"schema": schema} if schema != SCHEMA else {})
+    return f"postgresql://{user}{where}/{quote(str(said.get('dbname') or ''))}" + (
+        f"?{urlencode(more)}" if more else ""
+    )
+
+
+T = TypeVar("T")
+_PLAIN = re.compile(r"[a-z_][a-z0-9_]*|USER")
+
+#: How many seconds one statement may take.
+LONGEST = 30.0
+#: How many connections a process has to one root, each for the log and for the working state.
+SIZE = 6
+#: Where the schema or a table of it, which were made or seen at the opening, are not there.
+_GONE = ("3F000", "42P01")
+#: What holds in each session; a machine that is gone without a word lets go of what it held, as it does not answer.
+_SETTINGS = """
+SELECT set_config('statement_timeout', %s, false), set_config('tcp_keepalives_idle', '10', false),
+  set_config('tcp_keepalives_interval', '5', false), set_config('tcp_keepalives_count', '3', false)"""
+#: Where the next try may do what this one could not: deadlocks, races, a server that starts, ends or is full.
+_AGAIN = ("40001", "40P01", "25006", "53300", "57P01", "57P02", "57P03", "57P05")
+
+
+class Connection(psycopg.Connection[tuple[Any, ...]]):
+    """One connection, which is lost where no statement is answered in time; `warned` is what the server warned of."""
+
+    longest = LONGEST
+    warned = ""
+
+    def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
+        """Do what the class above does, for as long as a statement may take."""
+        return super().wait(self._bounded(gen), interval) if timeout is None else super().wait(gen, interval, timeout)
+
+    def _bounded(self, gen: Any) -> Any:
+        deadline = monotonic() + self.longest
+        try:
+            asked = next(gen)
+            while True:
+                ready = yield asked
+                if not ready and monotonic() > deadline:
+                    self.pgconn.finish()
+                    raise OperationalError(f"no answer for {self.longest:g} s")
+                asked = gen.send(ready)
+        except StopIteration as end:
+            return end.value
+
+
+class Link:
+    """The connections of one process to a root. Any thread may ask; each statement is a transaction unless it says so.
+
+    It is asked again, for up to *wait* seconds, where a connection is lost that was there before; what is raised then
+    is Failed `store_unreachable`.
+    """
+
+    def __init__(self, address: Address, wait: float, size: int = SIZE) -> None:
+        self.address, self.wait = address, wait
+        self._places = BoundedSemaphore(size)
+        self._lock = Lock()
+        self._idle: list[Connection] = []
+        self._was_there = self._closed = False
+
+    def run(self, work: Callable[[Connection], T]) -> T:
+        """Return what *work* does with a connection; it is done anew where that is lost, and may have been done."""
+        deadline, pause = monotonic() + self.wait, 0.01
+        while True:
+            try:
+                with self.lent() as connection:
+                    return work(connection)
+            except Error as error:
+                if not (self._was_there and may_pass(error)) or monotonic() > deadline:
+                    raise self.worded(error) from None
+            sleep(pause)
+            pause = min(2 * pause, 0.5)
+
+    @contextmanager
+    def lent(self) -> Iterator[Connection]:
+        """Give a connection that nobody else has; raises psycopg's errors, and Busy where all are held for long."""
+        if not self._places.acquire(timeout=self.wait):
+            raise Busy(f"every connection to {self.address.name} was held for {self.wait:g} s", hint="ask again")
+        try:
+            connection = self._taken() or self.connected()
+            try:
+                yield connection
+            except Error as error:
+                if may_pass(error):
+                    connection.close()
+                    self.drop()  # the others went to the same server
+                raise
+            finally:
+                self._put_back(connection)
+        finally:
+            self._places.release()
+
+    def connected(self) -> Connection:
+        """Return a new connection."""
+        connection = Connection.connect(**self.address.options, autocommit=True, prepare_threshold=None)
+        try:
+            _look_at(connection, self.address)
+            connection.execute(_SETTINGS, (f"{LONGEST * 1000:.0f}",))
+        except BaseException:
+            connection.close()
+            raise
+        connection.add_notice_handler(lambda said: _keep_warning(connection, said))
+        self._was_there = True
+        return connection
+
+    def drop(self) -> None:
+        """Close the connections that nobody has."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
+
+    def close(self) -> None:
+        """Close the connections, and from now on each once it was used."""
+        with self._lock:
+            self._closed = True
+        self.drop()
+
+    def worded(self, error: Error) -> JidomemError:
+        """Return what *error* says of the server, as an error of ours."""
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        said, name = self.address.clean(" ".join(line.strip() for line in lines[:6])), self.address.name
+        if error.sqlstate == "42501":
+            return Failed(f"{name}: {said}", hint=grants(self.address), code="invalid_config")
+        if error.sqlstate in _GONE:
+            hint = "restore the database from a backup; or begin anew there: jidomem init, or jidomem restore FILE"
+            return Failed(f"{name} has no memory any more: {said}", hint=hint, code="store_unreachable")
+        hint = f"look whether it runs, and lets this user in: psql '{name.partition('?')[0]}' -c 'SELECT 1'"
+        return Failed(f"{name} did not answer: {said}", hint=hint, code="store_unreachable")
+
+    def _taken(self) -> Connection | None:
+        with self._lock:
+            return self._idle.pop() if self._idle else None
+
+    def _put_back(self, connection: Connection) -> None:
+        with self._lock:
+            kept = not self._closed and connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
+            if kept:
+                self._idle.append(connection)
+        if not kept:
+            connection.close()
+
+
+def may_pass(error: Error) -> bool:
+    """Return whether the same may be done by asking again, on another connection."""
+    if error.sqlstate is None:
+        return isinstance(error, (OperationalError, InterfaceError))
+    return error.sqlstate in _AGAIN or error.sqlstate.startswith("08")
+
+
+def grants(address: Address) -> str:
+    """Return what an administrator has to run so that this user may open the root."""
+    user = str(address.options.get("user") or "USER")
+    user = user if _PLAIN.fullmatch(user) else '"{}"'.format(user.replace('"', '""'))
+    return (
+        f"an administrator makes its schema: CREATE SCHEMA {address.schema} AUTHORIZATION {user};"
+        f" or, where the tables are there: GRANT USAGE ON SCHEMA {address.schema} TO {user};"
+        f" GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {address.schema} TO {user};"
+    )
+
+
+def _look_at(connection: Connection, address: Address) -> None:
+    """Raise Failed `invalid_config` where the database cannot hold every text."""
+    encoding = connection.info.parameter_status("server_encoding") or "UTF8"
+    if encoding.upper() not in ("UTF8", "UTF-8", "UNICODE"):
+        hint = "make one that is: CREATE DATABASE memory ENCODING 'UTF8' TEMPLATE template0;"
+        raise Failed(f"{address.name}: the database is in {encoding}, not in UTF8", hint=hint, code="invalid_config")
+
+
+def _keep_warning(connection: Connection, said: psycopg.errors.Diagnostic) -> None:
+    with suppress(AttributeError):
+        if said.severity_nonlocalized == "WARNING":
+            connection.warned = said.message_primary or "a warning"
+
+
+#: What brings the tables from each layout to the next; {s} is the schema. None is changed once it was released.
+STEPS = (
+    """
+    CREATE TABLE {s}.commits (
+      stream text NOT NULL, number bigint NOT NULL, commit text NOT NULL, document bytea NOT NULL,
+      PRIMARY KEY (stream, number)
+    );
+    CREATE INDEX commits_first ON {s}.commits (stream) WHERE number = 1;
+    CREATE TABLE {s}.rewrites (stream text PRIMARY KEY, times bigint NOT NULL);
+    CREATE TABLE {s}.files (name text PRIMARY KEY, tag text NOT NULL, data bytea NOT NULL);
+    """,
+    """
+    CREATE TABLE {s}.writers (name text PRIMARY KEY, number bigint NOT NULL, token text NOT NULL);
+    INSERT INTO {s}.writers VALUES ('working', 0, ''), ('read', 0, '');
+    CREATE TABLE {s}.agents (
+      project text COLLATE "C", agent text COLLATE "C", memory text NOT NULL, PRIMARY KEY (project, agent));
+    CREATE TABLE {s}.key_values (
+      namespace text COLLATE "C", key text COLLATE "C", value text NOT NULL, PRIMARY KEY (namespace, key));
+    CREATE TABLE {s}.memoryos_holders (
+      project text COLLATE "C", holder text COLLATE "C", lineage text NOT NULL, rev bigint NOT NULL,
+      PRIMARY KEY (project, holder));
+    CREATE TABLE {s}.memoryos_parts (
+      project text COLLATE "C", holder text COLLATE "C", kind text COLLATE "C", id text COLLATE "C",
+      place text NOT NULL, position bigint NOT NULL, held text NOT NULL, vector bytea, rev bigint NOT NULL,
+      PRIMARY KEY (project, holder, kind, id));
+    CREATE INDEX memoryos_places ON {s}.memoryos_parts (project, holder, rev);
+    CREATE TABLE {s}.memoryos_asked (
+      project text COLLATE "C", holder text COLLATE "C", request text COLLATE "C", directive text NOT NULL,
+      PRIMARY KEY (project, holder, request));
+    CREATE TABLE {s}.memoryos_notes (
+      project text COLLATE "C", kind text COLLATE "C", name text COLLATE "C", held text NOT NULL,
+      PRIMARY KEY (project, kind, name));
+    CREATE TABLE {s}.jobs (
+      id bigint GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY, queue text NOT NULL, project text NOT NULL,
+      agent text NOT NULL, kind text NOT NULL, subject text NOT NULL, payload text NOT NULL,
+      asked bigint NOT NULL DEFAULT 1, attempts bigint NOT NULL DEFAULT 0, due double precision NOT NULL,
+      failed bigint NOT NULL DEFAULT 0, error text, UNIQUE (queue, project, agent, kind, subject));
+    CREATE INDEX jobs_due ON {s}.jobs (queue, project, agent, failed, due);
+    CREATE TABLE {s}.shown (
+      project text COLLATE "C" NOT NULL, item text COLLATE "C" NOT NULL, at text COLLATE "C" NOT NULL,
+      "in" text NOT NULL, agent text, rowid bigint GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY);
+    CREATE INDEX shown_item ON {s}.shown (project, item, at);
+    CREATE TABLE {s}.guarded (
+      number bigint GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY, project text COLLATE "C" NOT NULL,
+      session text COLLATE "C" NOT NULL, path text COLLATE "C" NOT NULL, item text NOT NULL, what text NOT NULL,
+      at text COLLATE "C" NOT NULL, reason text);
+    CREATE INDEX guarded_session ON {s}.guarded (project, session);
+    CREATE INDEX guarded_path ON {s}.guarded (project, path);
+    """,
+    """
+    ALTER TABLE {s}.layout ADD COLUMN life text NOT NULL DEFAULT gen_random_uuid()::text;
+    """,
+)
+#: The tables of the working state, each with what numbers its rows where that is no column of the file's.
+STATE = {
+    **dict.fromkeys(("agents", "key_values", "memoryos_holders", "memoryos_parts", "memoryos_asked", "memoryos_notes")),
+    "jobs": "id",
+    "shown": "rowid",
+    "guarded": "number",
+}
+#: What two that open a root for the first time at once may run into: one of them made it.
+_RACES = (errors.UniqueViolation, errors.DuplicateSchema, errors.DuplicateTable, errors.SerializationFailure)
+_TRIES = 10
+
+
+def prepare(link: Link) -> None:
+    """Make the tables, or bring them up to date.
+
+    Raises Failed `invalid_config` for those of a newer jidomem, and where this user may not make them, with the SQL
+    that an administrator runs.
+    """
+    if link.run(lambda connection: _version(connection, link)) < len(STEPS):
+        link.run(lambda connection: _made(connection, link))
+
+
+def _version(connection: Connection, link: Link) -> int:
+    """Return which layout the tables have, 0 where there are none; raises Failed for one of a later time."""
+    schema = link.address.schema
+    try:
+        row = connection.execute(_sql("SELECT version FROM {s}.layout", schema)).fetchone()
+    except (errors.UndefinedTable, errors.InvalidSchemaName):
+        return 0
+    version = int(row[0]) if row is not None else 0
+    if version > len(STEPS):
+        raise Failed(
+            f"{link.address.name}: its tables have layout {version}, and this jidomem knows {len(STEPS)} at most",
+            hint="use the version of jidomem that others use there: pip install --upgrade 'jidomem[postgres]'",
+            code="invalid_config",
+        )
+    return version
+
+
+def _made(connection: Connection, link: Link) -> None:
+    for _ in range(_TRIES):
+        try:
+            with connection.transaction():
+                _step_up(connection, link)
+            return
+        except _RACES:
+            if _version(connection, link) == len(STEPS):
+                return
+    raise Failed(f"{link.address.name}: its tables could not be made", hint="open it again", code="busy")
+
+
+def _step_up(connection: Connection, link: Link) -> None:
+    """Do each step that is missing, in a transaction."""
+    schema = link.address.schema
+    if connection.execute("SELECT 1 FROM pg_namespace WHERE nspname = %s", (schema,)).fetchone() is None:
+        connection.execute(_sql("CREATE SCHEMA {s}", schema))
+    connection.execute(_sql("CREATE TABLE IF NOT EXISTS {s}.layout (one integer PRIMARY KEY, version integer)", schema))
+    connection.execute(_sql("INSERT INTO {s}.layout (one, version) VALUES (1, 0) ON CONFLICT DO NOTHING", schema))
+    connection.execute(_sql("SELECT version FROM {s}.layout FOR UPDATE", schema))
+    for step in STEPS[_version(connection, link) :]:
+        connection.execute(_sql(step, schema))
+    connection.execute(_sql("UPDATE {s}.layout SET version = %s", schema), (len(STEPS),))
+
+
+def _sql(text: LiteralString, schema: str) -> Composed:
+    """Return a statement of ours, with the schema in place."""
+    return SQL(text).format(s=Identifier(schema))

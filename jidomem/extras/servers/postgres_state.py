@@ -1,0 +1,334 @@
+"""The working state of a root in PostgreSQL: the tables that a file has elsewhere, and whose turn it is.
+
+The working state of a root in PostgreSQL as the file that it is elsewhere: out of the tables, and into them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from functools import lru_cache
+from hashlib import blake2b
+from math import inf
+from pathlib import Path
+from secrets import token_hex
+from sqlite3 import connect
+from threading import local
+from time import monotonic, sleep
+from typing import Any, LiteralString
+
+from psycopg import Cursor, DataError, Error
+from psycopg.errors import LockNotAvailable, ProgramLimitExceeded, ProgrammingError
+from psycopg.pq import TransactionStatus
+from psycopg.sql import SQL, Composed, Identifier
+
+from jidomem.errors import Busy, Failed, InvalidRequest, JidomemError, MemoryClosed
+from jidomem.extras.servers import postgres_connection
+from jidomem.extras.servers.postgres_connection import STATE, Connection, Link, may_pass, prepare
+
+#: How many seconds a transaction waits for that of another process.
+WAIT = 5.0
+#: How many milliseconds who writes may ask nothing: it was stopped, and everybody waits for it.
+_IDLE = 60_000
+#: How many turns a process may have at once, each with a connection of its own.
+_TURNS = 32
+_CHANGING = f"""
+BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL search_path TO {{s}}; SET LOCAL lock_timeout TO {WAIT * 1000:.0f};
+SET LOCAL idle_in_transaction_session_timeout TO {_IDLE};
+SELECT set_config('synchronous_commit', CASE WHEN current_setting('synchronous_commit') = 'remote_apply'
+  THEN 'remote_apply' ELSE 'on' END, true)"""
+_TURN = "BEGIN; SET LOCAL idle_in_transaction_session_timeout TO 0"
+_READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL search_path TO {s}"
+#: Keeps every other writer out until the end, and tells afterwards whether the end was reached.
+_MINE = "UPDATE {s}.writers SET number = number + 1, token = %s WHERE name = %s RETURNING number"
+_LAST = "SELECT number, token FROM {s}.writers WHERE name = %s FOR UPDATE"
+_INDEXED = re.compile(r"\sINDEXED BY \w+")
+
+
+class PostgresState:
+    """The working state of a root for all servers of it, as `jidomem.records.interfaces.Keeping` has it.
+
+    Writers come one after the other, by a row that each of them locks first, as BEGIN IMMEDIATE has it; who reads sees
+    one moment, and waits for nobody. A connection that is lost when a transaction ends is settled by what that row
+    says then.
+    """
+
+    def __init__(self, address: str, name: str = "working", *, wait: float = 10.0) -> None:
+        """Keep it at *address*, which a `PostgresLog` has; *name* is `working`, or `read` for the read log.
+
+        Nothing is asked of the server before the first transaction. Raises what `PostgresLog` raises, then.
+        """
+        self.address, self._name = postgres_connection.read(address), name
+        self._link, self._turns = Link(self.address, wait), Link(self.address, wait, _TURNS)
+        self._inside, self._ready, self._is_closed = local(), False, False
+
+    @contextmanager
+    def changing(self) -> Iterator[Tables]:
+        """Give the tables in a transaction that may write, durable once the block ends; nobody else writes meanwhile.
+
+        Raises Busy where others write for `WAIT` seconds, and Failed `store_unreachable` where nothing was changed.
+        """
+        token = token_hex(12)
+        with self._once(), ExitStack() as held:
+            connection, row = self._begun(held, _CHANGING, _MINE, (token, self._name))
+            with self._worded():
+                with _undone(connection):
+                    yield Tables(connection)
+                try:
+                    ended = connection.execute("COMMIT").statusmessage
+                except Error as error:
+                    if not may_pass(error) or not self._was_kept(row[0], token, error):
+                        raise
+                    return
+            if ended != "COMMIT":
+                raise Failed(f"{self.address.name}: a statement failed, and nothing was changed", hint="try it again")
+
+    @contextmanager
+    def reading(self) -> Iterator[Tables]:
+        """Give the tables in a transaction that sees them as they are now."""
+        with self._once(), ExitStack() as held:
+            connection, _ = self._begun(held, _READING)
+            with self._worded():
+                with _undone(connection):
+                    yield Tables(connection)
+                connection.execute("COMMIT")
+
+    @contextmanager
+    def turn(self, *of: str, wait: bool = False) -> Iterator[bool]:
+        """Give whether it is the caller's turn for what *of* names, of all processes; with *wait* it always is, then.
+
+        The server takes it back from whoever is gone, and where the connection is lost: who does jobs twice then is
+        told so when the second one changes what the first one has changed.
+        """
+        name = "\0".join((self.address.schema, *of)).encode("utf-8", "surrogateescape")
+        key, pause = int.from_bytes(blake2b(name, digest_size=8).digest(), "big", signed=True), 0.02
+        with ExitStack() as held, self._worded():
+            connection, _ = self._begun(held, _TURN, on=self._turns)
+            while not (mine := _try(connection, key)) and wait:
+                sleep(pause)
+                pause = min(2 * pause, 0.5)
+            with _undone(connection):
+                yield mine
+            with suppress(Error):  # the turn is over also where the connection is
+                connection.execute("COMMIT")
+
+    def scrub(self) -> None:
+        """Write the tables anew, so that none of their bytes holds what was taken out; logs and backups still do.
+
+        Only who owns them may: for another an administrator does it.
+        """
+        self._prepared()
+
+        def work(connection: Connection) -> None:
+            connection.longest = inf
+            connection.execute(f"SET lock_timeout TO {WAIT * 1000:.0f}; SET statement_timeout TO 0")
+            for table in STATE:
+                connection.execute(SQL("VACUUM FULL {}").format(Identifier(self.address.schema, table)))
+            connection.close()  # with what was set for it
+
+        self._link.run(work)
+
+    def damaged(self, what: str) -> Failed:
+        """Return the error for *what* was kept and cannot be read."""
+        return Failed(f"{self.address.name}: {what}", hint="restore its tables from a backup: jidomem restore")
+
+    def close(self) -> None:
+        """Let go of the connections; from now on a transaction raises MemoryClosed."""
+        self._is_closed = True
+        self._link.close()
+        self._turns.close()
+
+    def _prepared(self) -> None:
+        if self._is_closed:
+            raise MemoryClosed(self.address.name)
+        if not self._ready:
+            prepare(self._link)
+            self._ready = True
+
+    def _begun(
+        self,
+        held: ExitStack,
+        begin: LiteralString,
+        mine: LiteralString | None = None,
+        values: Sequence[Any] = (),
+        *,
+        on: Link | None = None,
+    ) -> tuple[Connection, Any]:
+        """Return a connection in a transaction, and what *mine* gave: it is held until *held* ends."""
+        self._prepared()
+        link = on or self._link
+        deadline, pause = monotonic() + link.wait, 0.01
+        while True:
+            tried = ExitStack()
+            try:
+                with tried:
+                    connection = tried.enter_context(link.lent())
+                    connection.execute(self._sql(begin))
+                    row = connection.execute(self._sql(mine), values).fetchone() if mine is not None else None
+                    held.push(tried.pop_all())
+                    return connection, row
+            except Error as error:
+                if not may_pass(error) or monotonic() > deadline:
+                    raise self._said(error) from None
+            sleep(pause)
+            pause = min(2 * pause, 0.5)
+
+    def _was_kept(self, number: int, token: str, error: Error) -> bool:
+        """Return whether a transaction ended well whose answer was lost; raises Failed `outcome_unknown`."""
+        try:
+            now, last = self._link.run(lambda connection: self._last(connection))
+        except JidomemError as failure:
+            raise _unknown(self.address.name, failure.detail) from None
+        if now > number:
+            raise _unknown(self.address.name, f"the connection was lost, and others have written since: {error}")
+        return bool(now == number and last == token)
+
+    def _last(self, connection: Connection) -> tuple[int, str]:
+        row = connection.execute(self._sql(_LAST), (self._name,)).fetchone()
+        return (int(row[0]), str(row[1])) if row is not None else (0, "")
+
+    @contextmanager
+    def _once(self) -> Iterator[None]:
+        if getattr(self._inside, "now", False):
+            raise RuntimeError(f"this thread is in a transaction on {self.address.name} already")
+        self._inside.now = True
+        try:
+            yield
+        finally:
+            self._inside.now = False
+
+    @contextmanager
+    def _worded(self) -> Iterator[None]:
+        try:
+            yield
+        except Error as error:
+            if isinstance(error, ProgrammingError) and error.sqlstate != "42501":
+                raise  # what was asked makes no sense, and that is nothing about the server
+            raise self._said(error) from error
+
+    def _said(self, error: Error) -> JidomemError:
+        if isinstance(error, LockNotAvailable):
+            return Busy(f"another process has written to {self.address.name} for {WAIT:g} s", hint="ask again")
+        if isinstance(error, (DataError, ProgramLimitExceeded)):
+            hint = "leave out zero characters, and keep names short"
+            return InvalidRequest(f"PostgreSQL cannot keep that: {self.address.clean(str(error))}", hint=hint)
+        return self._link.worded(error)
+
+    def _sql(self, text: LiteralString) -> Composed:
+        return SQL(text).format(s=Identifier(self.address.schema))
+
+
+class Tables:
+    """The tables in a transaction, asked as SQLite is asked."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def execute(self, sql: str, parameters: Sequence[Any] = (), /) -> Cursor[tuple[Any, ...]]:
+        """Return what a statement gives."""
+        return self._connection.cursor(binary=True).execute(_asked(sql), parameters)
+
+    def executemany(self, sql: str, parameters: list[tuple[Any, ...]], /) -> None:
+        """Do a statement once for each of the rows of values."""
+        if parameters:
+            self._connection.cursor().executemany(_asked(sql), parameters)
+
+
+@lru_cache(maxsize=256)
+def _asked(sql: str) -> bytes:
+    """Return a statement of the form that SQLite takes in that of psycopg.
+
+    >>> _asked("SELECT x FROM t INDEXED BY i WHERE a = ? AND b LIKE '50%'")
+    b"SELECT x FROM t WHERE a = %s AND b LIKE '50%%'"
+    """
+    return _INDEXED.sub("", sql).replace("%", "%%").replace("?", "%s").encode()
+
+
+@contextmanager
+def _undone(connection: Connection) -> Iterator[None]:
+    """Undo what was done where something is raised."""
+    try:
+        yield
+    except BaseException:
+        if not connection.closed and connection.info.transaction_status != TransactionStatus.IDLE:
+            connection.rollback()
+        raise
+
+
+def _try(connection: Connection, key: int) -> bool:
+    row = connection.execute("SELECT pg_try_advisory_xact_lock(%s)", (key,)).fetchone()
+    return row is not None and bool(row[0])
+
+
+def _unknown(name: str, why: str) -> Failed:
+    hint = "look what is kept there before you do it again"
+    return Failed(f"{why}; whether the change was kept in {name} is not known", hint=hint, code="outcome_unknown")
+
+
+#: Among those who write, and count it: how often all of them had when a state was put there as a whole.
+_CAME = "came"
+#: How many rows are carried at a time.
+_ROWS = 500
+
+
+def export_state(state: PostgresState, path: Path, tables: str) -> bool:
+    """Return whether anything is kept; it lies in a new file then, all of one moment, with the *tables* of that."""
+    with state.reading() as held:
+        if not any(held.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone() for table in STATE):
+            return False
+        store = connect(path)
+        try:
+            store.executescript(tables)
+            for table, number in STATE.items():
+                names = _columns(held, table, number)
+                rows = held.execute(f"SELECT {names} FROM {table}{f' ORDER BY {number}' if number else ''}")
+                marks = ", ".join("?" * len(names.split(", ")))
+                while some := rows.fetchmany(_ROWS):
+                    store.executemany(f"INSERT INTO {table} ({names}) VALUES ({marks})", some)
+            store.commit()
+        finally:
+            store.close()
+    return True
+
+
+def import_state(state: PostgresState, path: Path) -> None:
+    """Put what the file at *path* holds into the tables, all of it or nothing, in the place of what came so before.
+
+    Raises InvalidRequest where something is kept there that did not come so, or anybody wrote there since.
+    """
+    store = connect(f"file:{path}?mode=ro", uri=True)
+    try:
+        there = {name for (name,) in store.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        with state.changing() as held:
+            if not _is_as_it_came(held):
+                hint = "restore into a root in which nothing was kept: another ?schema="
+                raise InvalidRequest(f"{state.address.name} has a working state that was used", hint=hint)
+            for table in STATE:
+                held.execute(f"DELETE FROM {table}")
+            held.execute("DELETE FROM writers WHERE name = ?", (_CAME,))
+            held.execute("INSERT INTO writers SELECT ?, sum(number), '' FROM writers", (_CAME,))
+            for table, number in STATE.items():
+                if table in there:
+                    names = _columns(held, table, number)
+                    rows = store.execute(f"SELECT {names} FROM {table}{f' ORDER BY {number}' if number else ''}")
+                    marks = ", ".join("?" * len(names.split(", ")))
+                    while some := rows.fetchmany(_ROWS):
+                        held.executemany(f"INSERT INTO {table} ({names}) VALUES ({marks})", some)
+    finally:
+        store.close()
+
+
+def _is_as_it_came(held: Tables) -> bool:
+    """Return whether nothing is kept, or what was put there as a whole, and nobody wrote since but who asks."""
+    if not any(held.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone() for table in STATE):
+        return True
+    rows = dict(held.execute("SELECT name, number FROM writers").fetchall())
+    came = rows.pop(_CAME, None)
+    return came is not None and sum(rows.values()) == came + 1
+
+
+def _columns(held: Tables, table: str, number: str | None) -> str:
+    """Return the columns that both have, but what numbers the rows: that is given anew, in the same order."""
+    names = [column.name for column in held.execute(f"SELECT * FROM {table} LIMIT 0").description or ()]
+    return ", ".join(f'"{name}"' for name in names if name != number)

@@ -1,0 +1,402 @@
+"""A store behind a SPARQL 1.1 endpoint as index: fed from the journal before each question, asked as the engine is.
+
+A query as a store behind an endpoint is asked it: with the terms in it that the engine here is given beside it.
+
+Which questions Virtuoso 7 answers as others do, and how it is asked them; all else it is fed, and not asked.
+
+Whether a store answers as the engine of this process does: a few questions about a small graph, put to both.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from threading import Lock
+from typing import Any
+
+import pyoxigraph as ox
+
+from jidomem.errors import Failed, InvalidRequest, JidomemError
+from jidomem.extras.servers.remote_sync import LINES, ROWS, Feed, RemoteGraphs, SyncThread, refusal_of
+from jidomem.index import results
+from jidomem.index.results import Answer, Bounds, Serialized, Solutions, Watermark, malformed, plain
+from jidomem.index.store import OxigraphIndex
+from jidomem.journal.journal import NAMES, FileJournal, Stream
+from jidomem.rdf import sparql
+from jidomem.rdf.sparql import Token, first_word, tokens
+from jidomem.rdf.sparql_client import TIMEOUT, Endpoint, Refused
+from jidomem.rdf.terms import Term, Triple, iri
+from jidomem.rdf.vocab import BASE, RDFS, jido
+
+
+def rewrite_query(text: str, bindings: Mapping[str, Term]) -> str:
+    r"""Return *text* with the terms of *bindings* in the place of their variables, and without FROM and FROM NAMED.
+
+    The dataset goes beside the text. Each term stands as a term does, and a variable that is selected is selected
+    still, under its name.
+
+    >>> spelled("SELECT ?s ?o FROM <urn:g> { ?s ?p ?o } ORDER BY ?s", {"s": "<urn:a>"}).partition("\n")[2]
+    'SELECT (<urn:a> AS ?s) ?o  { <urn:a> ?p ?o } ORDER BY (<urn:a>)'
+    """
+    pieces = list(_without_from(tokens(text)))
+    selects = first_word(pieces) == "SELECT"
+    return f"BASE <{BASE}>\n" + "".join(_placed(pieces, bindings, selects))
+
+
+def _placed(pieces: Sequence[Token], bindings: Mapping[str, Term], selects: bool) -> Iterator[str]:
+    """Yield the pieces, a term in place of its variable: named where it is selected, bracketed after the pattern."""
+    braces = brackets = 0
+    begun = False
+    for piece in pieces:
+        braces += (piece.text == "{") - (piece.text == "}") if piece.kind == "sign" else 0
+        brackets += (piece.text == "(") - (piece.text == ")") if piece.kind == "sign" else 0
+        begun |= braces > 0
+        name = piece.text[1:]
+        if piece.kind != "variable" or name not in bindings:
+            yield piece.text
+        elif braces or brackets:
+            yield bindings[name]
+        else:
+            yield f"({bindings[name]})" if begun or not selects else f"({bindings[name]} AS ?{name})"
+
+
+def _without_from(pieces: Iterator[Token]) -> Iterator[Token]:
+    """Yield the pieces but for FROM, NAMED and the graph that follows: nothing else has a word of that name."""
+    for piece in pieces:
+        if piece.kind != "word" or piece.text.upper() not in ("FROM", "FROMNAMED"):
+            yield piece
+            continue
+        for graph in pieces:
+            if graph.kind in ("iri", "name"):
+                break
+
+
+#: Lines of one request: of 2,000 and more its compiler gives up.
+VIRTUOSO_LINES = 1_000
+#: The shipped questions that it answers as the engine of this process does; a test asks both of every question.
+PROVEN = frozenset((
+    "active-decisions", "agent-rules", "commits", "conflicts", "conventions",
+    "dangling-supersessions", "decision-log", "decisions", "decisions-without-rationale", "disagreements",
+    "elixir-modules", "errors-of-module", "evidence-contradictions", "facts", "facts-about",
+    "items-without-confidence", "items-without-project", "lessons", "open-errors", "open-tasks", "patterns",
+    "policy-changes", "proposals", "recent-decisions", "recent-lessons", "related", "risks",
+    "severe-errors", "stale", "strict-conventions", "supersessions", "tasks-of-agent", "tasks-without-assignee",
+    "unexplained-root-causes", "verified-conventions",
+))  # fmt: skip
+#: What it answers wrongly where OPTIONAL and NOT EXISTS stand beside it: a class, or what is at or below one.
+_BELOW = re.compile(r"(?:\ba/|(\?\w+) )rdfs:subClassOf\* jido:(\w+)")
+
+
+def rewrite_for_virtuoso(text: str, below: Callable[[Term], Iterable[Term]]) -> str:
+    """Return *text*, one of the shipped questions, with each class written out as those *below* it.
+
+    >>> spelled("{ ?t a/rdfs:subClassOf* jido:Task ; ?p ?o }", lambda name: ["<urn:A>", "<urn:B>"])
+    '{ ?t a ?below1 ; ?p ?o  FILTER(?below1 IN (<urn:A>, <urn:B>)) }'
+    """
+    text = "\n".join(row for row in text.split("\n") if not row.startswith("#"))
+    count = 0
+    while found := _BELOW.search(text):
+        count += found[1] is None
+        variable, place = found[1] or f"?below{count}", "" if found[1] else f"a ?below{count}"
+        classes, end = ", ".join(sorted(below(jido(found[2])))), _end(text, found.end())
+        text = f"{text[: found.start()]}{place}{text[found.end() : end]} FILTER({variable} IN ({classes})) {text[end:]}"
+    return text
+
+
+def _end(text: str, at: int) -> int:
+    """Return where the group ends in which a place is; no text of the shipped questions has a brace."""
+    depth = 0
+    for place in range(at, len(text)):
+        depth += (text[place] == "{") - (text[place] == "}")
+        if depth < 0:
+            return place
+    return len(text)
+
+
+def speaks(query: Endpoint) -> bool:
+    """Return whether a store is Virtuoso: it alone knows a function of its own."""
+    try:
+        query.ask("SELECT (bif:sys_stat('st_dbms_ver') AS ?version) {}", "application/sparql-results+json")
+    except Refused:
+        return False
+    return True
+
+
+PROBE, ASIDE = "urn:jidomem:index:probe", "urn:jidomem:index:probe:aside"
+_DATA = r"""
+<urn:p:a> <urn:p:kind> <urn:p:K1> . <urn:p:b> <urn:p:kind> <urn:p:K2> . <urn:p:c> <urn:p:kind> <urn:p:K2> .
+<urn:p:K1> <urn:p:under> <urn:p:K> . <urn:p:K2> <urn:p:under> <urn:p:K1> .
+<urn:p:a> <urn:p:text> "Zo\u00EB \"\U0001F600\"\n\\end" . <urn:p:b> <urn:p:text> "a" . <urn:p:c> <urn:p:text> "B" .
+<urn:p:a> <urn:p:at> "2026-01-01T00:00:00.123456Z"^^<http://www.w3.org/2001/XMLSchema#dateTime> .
+<urn:p:b> <urn:p:at> "2026-01-01T00:00:00.123457Z"^^<http://www.w3.org/2001/XMLSchema#dateTime> .
+<urn:p:c> <urn:p:at> "2026-01-01T00:00:00Z"^^<http://www.w3.org/2001/XMLSchema#dateTime> .
+<urn:p:a> <urn:p:sure> "0.85"^^<http://www.w3.org/2001/XMLSchema#decimal> .
+<urn:p:a> <urn:p:true> "true"^^<http://www.w3.org/2001/XMLSchema#boolean> . <urn:p:a> <urn:p:said> "chat"@fr .
+<urn:p:a> <urn:p:count> "7"^^<http://www.w3.org/2001/XMLSchema#integer> .
+<urn:p:a> <urn:p:url> "urn:x"^^<http://www.w3.org/2001/XMLSchema#anyURI> .
+<urn:p:a> <urn:p:by> <urn:p:b> . <urn:p:b> <urn:p:by> <urn:p:c> . <urn:p:c> <urn:p:again> <urn:p:a> .
+<urn:p:b> <urn:p:state> <urn:p:Open> .
+"""
+_AT = '"2026-01-01T00:00:00.123456Z"^^<http://www.w3.org/2001/XMLSchema#dateTime>'
+#: What is asked, by what it shows. All but the first are of the forms the playbook is written in.
+PROBES: Mapping[str, str] = {
+    "terms come back as they were put in": "SELECT ?p ?o { <urn:p:a> ?p ?o } ORDER BY ?p ?o",
+    "GRAPH reaches the named graphs alone": "SELECT DISTINCT ?g { GRAPH ?g { ?s ?p ?o } } ORDER BY ?g",
+    "moments compare to the microsecond": f"SELECT ?s {{ ?s <urn:p:at> ?t FILTER(?t <= {_AT}) }} ORDER BY ?t",
+    "texts sort by their signs": "SELECT ?t { ?s <urn:p:text> ?t } ORDER BY ?t",
+    "OPTIONAL stands beside NOT EXISTS": (
+        "SELECT DISTINCT ?s ?o { ?s <urn:p:kind>/<urn:p:under>* <urn:p:K> OPTIONAL { ?s <urn:p:state> ?o } "
+        "FILTER(!BOUND(?o) || ?o != <urn:p:Done>) FILTER NOT EXISTS { ?s <urn:p:true> ?x } } ORDER BY ?s ?o"
+    ),
+    "EXISTS stands within NOT EXISTS, beside ||": (
+        "SELECT DISTINCT ?s { ?s <urn:p:kind> ?k FILTER(false || NOT EXISTS { ?s <urn:p:by>|<urn:p:again> ?e "
+        f"FILTER EXISTS {{ ?e <urn:p:at> ?t FILTER(?t <= {_AT}) }} }}) }} ORDER BY ?s"
+    ),
+    "paths of alternatives and inverses repeat": (
+        "SELECT ?o { <urn:p:b> (<urn:p:by>|^<urn:p:again>)* ?o } ORDER BY ?o"
+    ),
+    "groups are counted": (
+        "SELECT (<urn:p:K> AS ?of) ?k (COUNT(DISTINCT ?s) AS ?n) (MAX(?t) AS ?last) "
+        "{ ?s <urn:p:kind> ?k ; <urn:p:at> ?t } GROUP BY (<urn:p:K>) ?k ORDER BY ?k ?n"
+    ),
+    "VALUES, BIND and MINUS join": (
+        'SELECT ?s ?l { VALUES ?s { <urn:p:a> <urn:p:b> <urn:p:c> } ?s <urn:p:text> ?t BIND(STRLEN(?t) AS ?l) '
+        "MINUS { ?s <urn:p:state> ?x } } ORDER BY ?s"
+    ),
+    "ASK is answered": "ASK { <urn:p:a> <urn:p:true> true }",
+}  # fmt: skip
+#: What nothing can do without: the terms, and that nothing is shown but what is asked of.
+_NEEDED = ("GRAPH reaches the named graphs alone",)
+_MISFIT = "jidomem asks stores that answer as SPARQL 1.1 has it: Oxigraph, or one that docs/backends.md names"
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """How a store is fed and asked; with `proven` it is asked these questions alone."""
+
+    lines: int = LINES
+    conditional: bool = True
+    proven: frozenset[str] | None = None
+    name: str = "SPARQL 1.1"
+
+    def answers(self, question: str | None) -> bool:
+        """Return whether the store may be asked a shipped question of that name; any other where there is no name."""
+        return self.proven is None or question in self.proven
+
+    def spelled(self, text: str, below: Callable[[Term], Iterable[Term]]) -> str:
+        """Return *text* as the store understands it; *below* gives the classes at and below one."""
+        return text if self.proven is None else rewrite_for_virtuoso(text, below)
+
+
+def probe_endpoint(query: Endpoint, update: Endpoint) -> Fit:
+    """Return how a store is to be asked, after it was asked about a graph of a few triples, which it is given.
+
+    Raises Failed `store_unfit`, naming what it answers otherwise, for a store that is neither as the standard has it
+    nor one whose ways are known.
+    """
+    wrong = _wrong(query)
+    if wrong:
+        _put(update)
+        wrong = _wrong(query)
+    if not wrong:
+        return Fit()
+    name = next(iter(wrong))
+    if speaks(query) and not any(needed in wrong for needed in _NEEDED):
+        return Fit(VIRTUOSO_LINES, False, PROVEN, "Virtuoso")
+    detail = f"{query.shown} is no store to ask: {name!r} does not hold there ({wrong[name]})"
+    raise Failed(detail, hint=_MISFIT, code="store_unfit")
+
+
+def _wrong(query: Endpoint) -> dict[str, str]:
+    """Return what a store answers otherwise than the engine here: what that shows -> what it said."""
+    here = ox.Store()
+    here.load(_DATA.encode(), ox.RdfFormat.TURTLE, to_graph=ox.NamedNode(PROBE))
+    found: dict[str, str] = {}
+    for name, text in PROBES.items():
+        graphs: list[Any] = [ox.NamedNode(PROBE)]
+        wanted = plain(here.query(text, default_graph=graphs, named_graphs=graphs))
+        try:
+            data = query.ask(rewrite_query(text, {}), ROWS, [PROBE], [PROBE])
+            said: Answer | str = plain(ox.parse_query_results(data, format=ox.QueryResultsFormat.JSON))
+        except (Refused, SyntaxError, ValueError) as error:
+            said = str(error)
+        if said != wanted:
+            found[name] = f"{said!s:.200}"
+    return found
+
+
+def _put(update: Endpoint) -> None:
+    """Put the small graph in, and another beside it that no question may reach."""
+    aside = f'INSERT DATA {{ GRAPH <{ASIDE}> {{ <urn:p:a> <urn:p:text> "aside" }} }}'
+    try:
+        update.change(f"INSERT DATA {{ GRAPH <{PROBE}> {{ {_DATA} }} }} ; {aside}")
+    except Refused as refusal:
+        raise refusal_of(update, refusal) from refusal
+
+
+SCHEMES = ("sparql+http://", "sparql+https://")
+_ROWS, _TRIPLES = "application/sparql-results+json", "application/n-triples"
+_BOUNDS = Bounds()
+_UNDER = iri(RDFS + "subClassOf")
+#: What a store needs more to say a row than the answer that is made of it.
+_ROOM = 4
+
+
+class RemoteIndex:
+    """What a store behind an endpoint answers, level with the journal at every question.
+
+    `answers` says which questions it may be asked: the index of this process answers all the others.
+    """
+
+    def __init__(self, address: str, journal: FileJournal, own: OxigraphIndex, ontology: Iterable[Triple]) -> None:
+        """Ask the store at *address*, `sparql+http://...`; nothing is sent before the first question."""
+        self._query = endpoint(address)
+        path = self._query.beside()
+        self._update = replace(self._query, path=path, shown=self._query.shown.removesuffix(self._query.path) + path)
+        self._journal = journal
+        self._own = own
+        self._ontology = tuple(ontology)
+        self._feed: Feed | None = None
+        self._fit: Fit | None = None
+        self._lock = Lock()
+        self._following = SyncThread(self.level)
+
+    def put_ontology(self, ontology: Iterable[Triple]) -> None:
+        """Feed the store with *ontology* from now on; one that has another is refused until it is taken over."""
+        with self._lock:
+            self._ontology, self._feed = tuple(ontology), None
+
+    @property
+    def shown(self) -> str:
+        """Return the address of the store, without its password."""
+        return self._query.shown
+
+    def fit(self) -> Fit:
+        """Return what the store can be asked; raises Failed `store_unfit` for one that nothing can be asked of."""
+        with self._lock:
+            if self._fit is None:
+                self._fit = probe_endpoint(self._query, self._update)
+            return self._fit
+
+    def level(self, streams: Sequence[Stream]) -> None:
+        """Return once the store holds all that the journal has of *streams*; raises what `Feed.level` raises."""
+        self._fed().level(streams)
+
+    def told(self, stream: Stream) -> None:
+        """Take note that there is more in *stream*, and return at once: the store is brought level beside this."""
+        self._following.told(stream)
+
+    def rebuild(self) -> dict[Stream, Watermark]:
+        """Return how far each stream reaches in the store, after all of it was put in anew."""
+        return self._fed().rebuild(self._journal.streams())
+
+    def answers(self, question: str | None) -> bool:
+        """Return whether the store is asked a question of that name, of the shipped ones; without a name, any other."""
+        return self.fit().answers(question)
+
+    def query(
+        self,
+        sparql: str,
+        *,
+        graphs: Sequence[str],
+        named: Sequence[str] | None = None,
+        bindings: Mapping[str, Term] | None = None,
+    ) -> Answer:
+        """Return what `OxigraphIndex.query` does; raises Failed `store_unreachable` besides."""
+        found = self._asked(sparql, graphs, named, bindings)
+        if isinstance(found, list):
+            return tuple((str(each.subject), str(each.predicate), str(each.object)) for each in found)
+        return plain(found)
+
+    def serialized(
+        self,
+        sparql: str,
+        *,
+        graphs: Sequence[str],
+        named: Sequence[str] | None = None,
+        bindings: Mapping[str, Term] | None = None,
+        rows_as: str = "json",
+        graph_as: str = "turtle",
+        within: Bounds = _BOUNDS,
+        seconds: float = TIMEOUT,
+    ) -> Serialized:
+        """Return what `OxigraphIndex.serialized` does; raises Failed, and QueryTimeout after *seconds*, besides."""
+        found: Any = self._asked(sparql, graphs, named, bindings, seconds, _ROOM * within.size)
+        return results.write_result(found, rows_as, graph_as, within)
+
+    def close(self) -> None:
+        """Close the connections that were kept, once what is being fed is in; that is not waited for long."""
+        self._following.close()
+        self._query.close()
+        self._update.close()
+
+    def _below(self, name: Term, graphs: Sequence[str]) -> list[Term]:
+        """Return the classes at or below *name*, as the index of this process has them."""
+        found = self._own.query(f"SELECT DISTINCT ?k {{ ?k {_UNDER}* {name} }}", graphs=graphs)
+        assert isinstance(found, Solutions)
+        return [row[0] or "" for row in found.rows]
+
+    def _fed(self) -> Feed:
+        fit = self.fit()
+        with self._lock:
+            if self._feed is None:
+                shelf = RemoteGraphs(self._query, self._update, lines=fit.lines, conditional=fit.conditional)
+                self._feed = Feed(self._journal, shelf, self._ontology)
+            return self._feed
+
+    def _asked(
+        self,
+        text: str,
+        graphs: Sequence[str],
+        named: Sequence[str] | None,
+        bindings: Mapping[str, Term] | None,
+        seconds: float = TIMEOUT,
+        most: int | None = None,
+    ) -> Any:
+        """Return the answer as the engine of this process reads it; a set of triples is a list of them, each once."""
+        reached = {*graphs, *(named or ())}
+        projects = {stream.project for stream in self._journal.streams()}
+        streams = (Stream(project, name) for project in sorted(projects) for name in NAMES)
+        self.level([stream for stream in streams if stream.graph in reached])
+        words = sparql.first_word(tuple(sparql.tokens(text)))
+        accept = _TRIPLES if words in ("CONSTRUCT", "DESCRIBE") else _ROWS
+        try:
+            asked = self.fit().spelled(rewrite_query(text, bindings or {}), lambda name: self._below(name, graphs))
+            data = self._query.ask(
+                asked, accept, graphs, graphs if named is None else named, seconds=seconds, most=most
+            )
+        except Refused as refusal:
+            raise self._refused(refusal, text) from refusal
+        try:
+            if accept == _TRIPLES:
+                return list(dict.fromkeys(quad.triple for quad in ox.parse(data, format=ox.RdfFormat.N_TRIPLES)))
+            return ox.parse_query_results(data, format=ox.QueryResultsFormat.JSON)
+        except (SyntaxError, ValueError) as error:
+            raise self._query.unavailable(f"answered with what cannot be read: {error}") from error
+
+    def _refused(self, refusal: Refused, text: str) -> JidomemError:
+        if refusal.status == 400:
+            try:
+                ox.Store().query(text)
+            except SyntaxError as error:
+                return malformed(str(error))
+            hint = "correct the SPARQL it names"
+            return InvalidRequest(f"{self.shown} refused it: {refusal.words}", hint=hint, code="malformed_query")
+        return self._query.unavailable(f"answered {refusal.status}: {refusal.words}")
+
+
+def endpoint(address: str) -> Endpoint:
+    """Return where the store at *address* is asked; raises InvalidRequest for what is no `sparql+http(s)://...`."""
+    if not address.startswith(SCHEMES):
+        hint = 'index = "sparql+http://localhost:7878/query", or no index at all: then it is kept by this process'
+        raise InvalidRequest("the index is not a sparql+http:// or sparql+https:// address", hint=hint)
+    return Endpoint.of(address.removeprefix("sparql+"), "store_unreachable")
+
+
+def refuse(address: str) -> None:
+    """Raise Failed `invalid_config` unless *address* names a store."""
+    try:
+        endpoint(address)
+    except InvalidRequest as error:
+        raise Failed(error.detail, hint=error.hint, code="invalid_config") from None

@@ -1,0 +1,401 @@
+"""The graphs of a store behind an endpoint, each with a mark of how far it reaches: what changes them, in requests.
+
+What keeps the graphs of a store behind an endpoint level with the journal, and sees when they are not.
+
+A graph has there, in the graph of the marks, a *life* and how far it reaches in it. Whoever starts it anew empties it
+and gives it another life; who adds to it says in which life, and a mark moves only from where it was. So two that feed
+one store do each other no harm, and what the store lost, or has again from an old copy, is seen and put right.
+
+A thread that brings a store behind an endpoint level after what this process wrote, for others who ask it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from secrets import token_hex
+from threading import Lock, RLock, Thread
+
+import pyoxigraph as ox
+
+from jidomem.errors import Failed, JidomemError, NotFound
+from jidomem.index.follower import batches_until_clear, cleared_by
+from jidomem.index.results import HOLDS, MARKS, Watermark, solutions, trig
+from jidomem.journal.commit import Commit
+from jidomem.journal.journal import FileJournal, Stream
+from jidomem.journal.rewrite import is_redaction_record
+from jidomem.rdf.sparql_client import Endpoint, Refused
+from jidomem.rdf.terms import Term, Triple, literal, ntriples_line, parse_literal, plain_value
+from jidomem.rdf.vocab import JIDO, ONTOLOGY_GRAPH
+from jidomem.records.intent import CommitRef, Version
+
+ROWS = "application/sparql-results+json"
+#: Lines, and characters, of one request.
+LINES, CHARACTERS = 5_000, 1_000_000
+#: Seconds that a request which changes much may take.
+CLAIM_TIMEOUT = 120.0
+_LIFE, _NEWEST, _ORIGIN, _LACKS, _FORM = (
+    f"urn:jidomem:index:{name}" for name in ("life", "newest", "origin", "lacks", "form")
+)
+#: What is put in of a commit: with the conflict keys that it lacks. A graph of another form is fed anew.
+FORM = "2"
+_POSITION = f"<{JIDO}position>"
+_STATE = (
+    f"SELECT ?g ?p ?o ?n WHERE {{ GRAPH <{MARKS}> {{ ?g ?p ?o }} FILTER(?g IN (%s)) "
+    f"OPTIONAL {{ GRAPH ?g {{ ?o {_POSITION} ?n }} }} }}"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteWatermark:
+    """What a store says of one graph: the life it is in, and the mark of how far it reaches, or `said` otherwise.
+
+    `origin` is the commit it began with, `newest` the one put in last, of which `whole` tells whether it is there.
+    `lacks` are the files that were damaged when it was fed; `form` says how it was fed, empty up to 0.1.0.
+    """
+
+    life: str
+    said: Term
+    newest: str | None = None
+    origin: CommitRef | None = None
+    lacks: frozenset[str] = frozenset()
+    whole: bool = True
+    form: str = FORM
+
+    @property
+    def mark(self) -> Watermark:
+        """Return how far the graph reaches."""
+        return Watermark.of(self.said)
+
+    def lacking(self, paths: Iterable[str]) -> RemoteWatermark:
+        """Return the same without what is in the files *paths*, too."""
+        return replace(self, lacks=self.lacks.union(paths))
+
+    def triples(self, graph: str) -> str:
+        """Return what the graph of the marks says of it."""
+        said = [(_LIFE, literal(self.life)), (HOLDS, self.said), *((_LACKS, literal(path)) for path in self.lacks)]
+        said += [(_FORM, literal(self.form))] if self.form else []
+        said += [(_NEWEST, f"<{self.newest}>")] if self.newest else []
+        said += [(_ORIGIN, literal(_written(self.origin)))] if self.origin else []
+        return " ".join(f"<{graph}> <{name}> {value} ." for name, value in said)
+
+
+class RemoteGraphs:
+    """The graphs of one store; with *conditional* it puts in only in the life for which something was meant."""
+
+    def __init__(self, query: Endpoint, update: Endpoint, *, lines: int = LINES, conditional: bool = True) -> None:
+        """Ask *query*, and change at *update*, up to so many *lines* a request."""
+        self.conditional = conditional
+        self._query = query
+        self._update = update
+        self._lines = lines
+
+    def held(self, graphs: Sequence[str]) -> dict[str, RemoteWatermark]:
+        """Return what is held of each of *graphs* that has a mark, in one life."""
+        text = _STATE % ", ".join(f"<{graph}>" for graph in graphs)
+        try:
+            rows = solutions(self._query.ask(text, ROWS)).rows
+        except (Refused, SyntaxError, ValueError) as refusal:
+            raise self._query.unavailable(f"does not tell what it holds: {refusal}") from refusal
+        said: dict[str, dict[str, list[Term]]] = {}
+        there = {row[2] for row in rows if row[3] is not None}
+        for graph, name, value, _ in rows:
+            said.setdefault(plain_value(graph or ""), {}).setdefault(plain_value(name or ""), []).append(value or "")
+        found = ((graph, _held(known, there)) for graph, known in said.items())
+        return {graph: held for graph, held in found if held is not None}
+
+    def empty(self, graph: str, held: RemoteWatermark) -> None:
+        """Empty *graph*, which then is what *held* says."""
+        self._change(
+            f"DROP SILENT GRAPH <{graph}> ; {_forget(graph)} ; "
+            f"INSERT DATA {{ GRAPH <{MARKS}> {{ {held.triples(graph)} }} }}"
+        )
+
+    def fill(self, graph: str, lines: Sequence[str], said: Term) -> None:
+        """Make *lines* the whole content of *graph*, whose mark then is *said*."""
+        held = RemoteWatermark("", said)
+        self._change(f"DROP SILENT GRAPH <{graph}> ; {_forget(graph)}")
+        for batch in self._batches(lines):
+            self._add(f"INSERT DATA {{ GRAPH <{graph}> {{\n%s\n}} }}", batch)
+        self._change(f"INSERT DATA {{ GRAPH <{MARKS}> {{ {held.triples(graph)} }} }}")
+
+    def put(self, graph: str, held: RemoteWatermark, commits: Sequence[Commit]) -> RemoteWatermark:
+        """Return what is held once *commits*, which follow from *held*, are in; the mark moves with the last of them.
+
+        Where another has moved it meanwhile, it stays as it is.
+        """
+        after = replace(
+            held,
+            said=held.mark.after(commits).term,
+            newest=commits[-1].iri,
+            origin=held.origin or commits[0].head,
+        )
+        live = f"GRAPH <{MARKS}> {{ <{graph}> <{_LIFE}> {literal(held.life)} }}"
+        data = f"INSERT DATA {{ GRAPH <{graph}> {{\n%s\n}} }}"
+        form = f"INSERT {{ GRAPH <{graph}> {{\n%s\n}} }} WHERE {{ {live} }}" if self.conditional else data
+        *most, last = self._batches(_lines(graph, commits))
+        for batch in most:
+            self._add(form, batch)
+        self._add(f"{form} ;\n{_moved(graph, held, after)}", last)
+        return after
+
+    def unfit(self, what: str, hint: str) -> Failed:
+        """Return why the store is of no use: *what* it is or does."""
+        return Failed(f"{self._query.shown} {what}", hint=hint, code="store_unfit")
+
+    def _batches(self, lines: Sequence[str]) -> Iterator[list[str]]:
+        """Yield *lines*, at least none, as many at a time as one request takes."""
+        batch, size = list[str](), 0
+        for line in lines:
+            if batch and (len(batch) >= self._lines or size + len(line) > CHARACTERS):
+                yield batch
+                batch, size = [], 0
+            batch.append(line)
+            size += len(line)
+        yield batch
+
+    def _add(self, form: str, batch: Sequence[str]) -> None:
+        """Put *batch* in as *form* says; where that is more than the store takes at once, in halves from now on."""
+        try:
+            self._change(form % "\n".join(batch), too_much=len(batch) > 1)
+        except _TooMuch:
+            self._lines = len(batch) // 2
+            middle = self._lines
+            self._add(form.partition(" ;\n")[0], batch[:middle])
+            self._add(form, batch[middle:])
+
+    def _change(self, text: str, *, too_much: bool = False) -> None:
+        try:
+            self._update.change(text, seconds=CLAIM_TIMEOUT)
+        except Refused as refusal:
+            if too_much and refusal.status in (400, 413, 500):
+                raise _TooMuch from refusal
+            raise refusal_of(self._update, refusal) from refusal
+
+
+class _TooMuch(Exception):
+    """A request was refused that may have been too long."""
+
+
+def refusal_of(store: Endpoint, refusal: Refused) -> JidomemError:
+    """Return why a change was refused, and what lets it be done."""
+    if refusal.status in (401, 403):
+        hint = "name who may write in the address: sparql+http://user:password@host/..., or let it be written to"
+        return store.unavailable(f"lets nobody change it who comes so ({refusal})", hint)
+    return store.unavailable(f"refused a change ({refusal})")
+
+
+def _forget(graph: str) -> str:
+    """Return the update after which the graph of the marks says nothing of *graph*."""
+    return f"DELETE {{ GRAPH <{MARKS}> {{ <{graph}> ?p ?o }} }} WHERE {{ GRAPH <{MARKS}> {{ <{graph}> ?p ?o }} }}"
+
+
+def _moved(graph: str, held: RemoteWatermark, after: RemoteWatermark) -> str:
+    """Return the update that moves the mark of *graph*, unless it is not where it was."""
+    return (
+        f"DELETE {{ GRAPH <{MARKS}> {{ {held.triples(graph)} }} }} "
+        f"INSERT {{ GRAPH <{MARKS}> {{ {after.triples(graph)} }} }} "
+        f"WHERE {{ GRAPH <{MARKS}> {{ <{graph}> <{_LIFE}> {literal(held.life)} ; <{HOLDS}> {held.said} }} }}"
+    )
+
+
+def _held(said: dict[str, list[Term]], there: set[Term | None]) -> RemoteWatermark | None:
+    """Return what is held, of which this is said; None where it is in no life, or in two."""
+    lives, marks = said.get(_LIFE, []), said.get(HOLDS, [])
+    if len(lives) != 1 or not marks:
+        return None
+    newest, origins = said.get(_NEWEST, []), said.get(_ORIGIN, [])
+    return RemoteWatermark(
+        parse_literal(lives[0]).text,
+        marks[0] if len(marks) == 1 else max(marks, key=lambda mark: Watermark.of(mark).commits),
+        plain_value(newest[0]) if newest else None,
+        _head(origins[0]) if origins else None,
+        frozenset(parse_literal(path).text for path in said.get(_LACKS, ())),
+        not newest or any(each in there for each in newest),
+        parse_literal(min(said.get(_FORM, ['""']))).text,
+    )
+
+
+def _written(head: CommitRef) -> str:
+    return json.dumps([head.recorded_at, head.id, head.position])
+
+
+def _head(said: Term) -> CommitRef:
+    return CommitRef(*json.loads(parse_literal(said).text))
+
+
+def _lines(graph: str, commits: Sequence[Commit]) -> list[str]:
+    """Return the triples of *commits* as the engine of this process gives them back, a line each.
+
+    So a store that keeps literals as they were written has them in the form in which any other index answers.
+    """
+    store = ox.Store()
+    store.load(trig(graph, commits), ox.RdfFormat.TRIG, lenient=True)
+    data = store.dump(format=ox.RdfFormat.N_TRIPLES, from_graph=ox.NamedNode(graph))
+    assert data is not None
+    return data.decode().rstrip("\n").split("\n")
+
+
+#: So often a graph is fed without coming nearer to the journal before its store is given up.
+TRIES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class _Rules:
+    """The ontology as it is put into a store, and the mark that says it is there."""
+
+    lines: tuple[str, ...]
+    said: Term
+
+    @classmethod
+    def of(cls, triples: Iterable[Triple]) -> _Rules:
+        """Return them in one order."""
+        lines = tuple(sorted(set(map(ntriples_line, triples))))
+        return cls(lines, literal(blake2b("\n".join(lines).encode(), digest_size=16).hexdigest()))
+
+
+class Feed:
+    """The feeding of one store from one journal; any thread may have it brought level."""
+
+    def __init__(self, journal: FileJournal, shelf: RemoteGraphs, ontology: Iterable[Triple] = ()) -> None:
+        """Put what *journal* has into *shelf*, beside *ontology*."""
+        self._journal = journal
+        self._shelf = shelf
+        self._rules = _Rules.of(ontology)
+        self._ruled = False  # whether the store had our ontology once
+        self._lock = RLock()
+
+    def level(self, streams: Sequence[Stream]) -> None:
+        """Return once the store holds what the journal has of *streams*, and the ontology.
+
+        Raises Failed `store_unreachable`, and `store_unfit` for a store that somebody else keeps another memory in.
+        """
+        with self._lock:
+            held = self._shelf.held([ONTOLOGY_GRAPH, *(stream.graph for stream in streams)])
+            self._level_rules(held.get(ONTOLOGY_GRAPH))
+            for stream in streams:
+                self._level(stream, held.get(stream.graph))
+
+    def rebuild(self, streams: Iterable[Stream]) -> dict[Stream, Watermark]:
+        """Return how far each of *streams* reaches, after its graph, whosever it was, was emptied and fed anew."""
+        with self._lock:
+            self._shelf.fill(ONTOLOGY_GRAPH, self._rules.lines, self._rules.said)
+            self._ruled = True
+            return {stream: self._level(stream, self._anew(stream)).mark for stream in streams}
+
+    def _level_rules(self, held: RemoteWatermark | None) -> None:
+        """Put the ontology in unless it is there; raises Failed where somebody put another one in its place."""
+        if held is None or held.said != self._rules.said:
+            if self._ruled and held is not None:
+                raise self._shelf.unfit(
+                    "was given another ontology by who else feeds it",
+                    "let all that feed it have one version of jidomem and one ontology/, or give each its own store",
+                )
+            self._shelf.fill(ONTOLOGY_GRAPH, self._rules.lines, self._rules.said)
+        self._ruled = True
+
+    def _level(self, stream: Stream, held: RemoteWatermark | None) -> RemoteWatermark:
+        """Return what the store holds once that is all of *stream*."""
+        reached, tries = -1, 0
+        while tries < TRIES:
+            head = self._journal.head(stream)
+            if held is None or not held.whole or held.form != FORM or not self._continues(stream, held):
+                held = self._anew(stream)
+            if held.mark.version == head:
+                return held
+            put = self._add(stream, held)
+            held = self._shelf.held([stream.graph]).get(stream.graph)
+            if not self._shelf.conditional and (held is None or held.life != put.life):
+                held = None  # what was put in may have come after somebody emptied the graph: it is emptied again
+            now = held.mark.commits if held else -1
+            tries, reached = (0, now) if now > reached else (tries + 1, reached)
+        raise self._shelf.unfit(f"changes <{stream.graph}> as often as it is fed", "see who else writes to that graph")
+
+    def _continues(self, stream: Stream, held: RemoteWatermark) -> bool:
+        """Return whether the journal goes on from what is held; raises Failed for what is of another memory."""
+        if held.mark.version.heads and not self._journal.holds(stream, held.mark.version):
+            if held.origin is None or not self._journal.holds(stream, Version.of([held.origin])):
+                raise self._shelf.unfit(
+                    f"holds another memory in <{stream.graph}>",
+                    "give each root a store of its own; to have this one take its place there: jidomem reindex",
+                )
+            return False  # another branch was checked out, or what was here was taken back
+        damage = {found.path for found in self._journal.damage(stream)}
+        return held.lacks <= damage  # else what was left out is there again
+
+    def _anew(self, stream: Stream) -> RemoteWatermark:
+        """Return what the store holds of *stream* now: nothing."""
+        held = RemoteWatermark(token_hex(16), Watermark().term)
+        self._shelf.empty(stream.graph, held)
+        return held
+
+    def _add(self, stream: Stream, held: RemoteWatermark) -> RemoteWatermark:
+        """Return what is held once what the journal has more is in.
+
+        That is nothing where the graph may have held what was taken out of the journal.
+        """
+        began, head, ordered, missed = held.mark.version, self._journal.head(stream), False, set[str]()
+        while True:
+            clearing, after = list[Commit](), held.mark.version
+            for step in batches_until_clear(stream, self._journal.read(stream, after=after, missed=missed), clearing):
+                if any(is_redaction_record(commit.data) for commit in step):
+                    ordered = True
+                    if began.heads:
+                        return self._anew(stream)
+                held = self._shelf.put(stream.graph, held.lacking(missed), step)
+            if not clearing:
+                break
+            cleared = cleared_by(self._journal, stream, clearing[0], held.mark.cleared)
+            held = replace(held.lacking(missed), life=token_hex(16), newest=None)
+            held = replace(held, said=Watermark(held.mark.commits + 1, cleared, cleared).term)
+            self._shelf.empty(stream.graph, held)
+        return self._anew(stream) if ordered and self._orders_since(stream, head) else held
+
+    def _orders_since(self, stream: Stream, version: Version) -> bool:
+        """Return whether something was redacted after *version*, as far as that can be told."""
+        with suppress(NotFound):
+            return any(is_redaction_record(commit.data) for commit in self._journal.read(stream, after=version))
+        return True
+
+
+#: Seconds that a process which ends waits for it.
+STOP_TIMEOUT = 5.0
+
+
+class SyncThread:
+    """Brings the streams it is told of level, one batch after the other; where that fails, the next question tries."""
+
+    def __init__(self, level: Callable[[Sequence[Stream]], None]) -> None:
+        """Bring streams level by *level*."""
+        self._level = level
+        self._due: dict[Stream, None] = {}
+        self._thread: Thread | None = None
+        self._lock = Lock()
+
+    def told(self, stream: Stream) -> None:
+        """Take note that there is more in *stream*, and return at once."""
+        with self._lock:
+            self._due[stream] = None
+            if self._thread is None:
+                self._thread = Thread(target=self._run, name="jidomem remote index", daemon=True)
+                self._thread.start()
+
+    def close(self) -> None:
+        """Wait for what is being done, for some seconds."""
+        thread = self._thread
+        if thread is not None:
+            thread.join(STOP_TIMEOUT)
+
+    def _run(self) -> None:
+        while True:
+            with self._lock:
+                due = list(self._due)
+                self._due.clear()
+                if not due:
+                    self._thread = None
+                    return
+            with suppress(Exception):  # the journal has it: whoever asks next is told what is the matter
+                self._level(due)

@@ -1,0 +1,342 @@
+"""The vectors of a root that several servers share: each takes in what another made, and makes what is missing.
+
+Vectors of texts with the shared root, in segments that never change, so that no server embeds what another did.
+
+    vectors/<project>/<stream>/<model>/list.json    the segments there are, and whose turn it is to make more
+    vectors/<project>/<stream>/<model>/<digest>     a segment: how many vectors, digests of texts, their vectors
+
+A segment counts once it is listed, and the list is changed by compare-and-set alone: who was overtaken, or began before
+a redaction gave each list another state, lists nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from hashlib import blake2b
+from pathlib import Path
+from secrets import token_hex
+from time import time
+from typing import Any, ClassVar, Protocol, TypeVar
+
+from jidomem.base.json_values import decode_json
+from jidomem.extras.servers.log import File, SharedLog
+from jidomem.index.cache_file import several
+from jidomem.index.search_index import Texts, VectorFile
+from jidomem.index.search_tables import SearchIndexReader
+from jidomem.index.vectors import Step, Vectors, identity_of
+from jidomem.journal.journal import Stream
+from jidomem.records.interfaces import Embedder
+
+T = TypeVar("T")
+
+#: The digest of a text, and its vector as it is kept.
+Row = tuple[bytes, bytes]
+
+
+class Common(Protocol):
+    """Segments of vectors that servers have in common, each by its name, and whose turn it is to make more of them.
+
+    They are of a stream and of a model, which is named by a digest; one segment never changes.
+    """
+
+    def listed(self, stream: Stream, model: str) -> list[str]:
+        """Return the segments there are now."""
+
+    def rows(self, stream: Stream, model: str, name: str) -> list[Row] | None:
+        """Return what a segment has, None where it is gone or not whole."""
+
+    def turn(self, stream: Stream, model: str, who: str) -> bool:
+        """Return whether it is the turn of *who* to make more, and nothing changed since `listed` was asked."""
+
+    def put(self, stream: Stream, model: str, who: str, rows: Sequence[Row], *, goes_on: bool) -> list[str] | None:
+        """Return the segments once one has *rows*, None where it was no longer the turn of *who*.
+
+        The turn is kept where it *goes_on*, and else is anybody's.
+        """
+
+    def end(self, stream: Stream, model: str, who: str) -> None:
+        """Give the turn back, where it was taken here."""
+
+
+class PeerVectorCache(VectorFile):
+    """A vector file that has also what others made of texts that were not looked at here yet."""
+
+    FORM = 2
+    TABLES = VectorFile.TABLES + "CREATE TABLE offered (digest BLOB PRIMARY KEY, value BLOB) WITHOUT ROWID;\n"
+
+    def begun(self) -> None:
+        """Note who makes vectors here, whatever process does."""
+        self.note(who=token_hex(16))
+
+    def known(self, digests: Sequence[bytes]) -> set[bytes]:
+        """Return which of *digests* need no vector made."""
+        return {*self.numbers(digests), *self._offered(digests)}
+
+    def keep(self, digests: Sequence[bytes], made: Mapping[bytes, bytes]) -> None:
+        """Keep what was *made* and what is offered, in the order of *digests*, while the turn to write is held."""
+        offered = self._offered(digests)
+        super().keep(digests, {**offered, **made})
+        self._store.executemany("DELETE FROM offered WHERE digest = ?", ((digest,) for digest in offered))
+
+    def offer(self, segment: str, rows: Sequence[Row], listed: Sequence[str]) -> None:
+        """Take in one of the segments *listed*, while the turn to write is held."""
+        there = self.numbers([digest for digest, _ in rows])
+        fresh = [row for row in rows if row[0] not in there]
+        self._store.executemany("INSERT OR IGNORE INTO offered VALUES (?, ?)", fresh)
+        self.note(seen=[*(name for name in self.seen if name in listed), segment])
+
+    @property
+    def seen(self) -> list[str]:
+        """Return the segments that were taken in."""
+        return [str(name) for name in self.said("seen") or []]
+
+    def _offered(self, digests: Sequence[bytes]) -> dict[bytes, bytes]:
+        found: dict[bytes, bytes] = {}
+        for step in several(digests):
+            ask = f"SELECT digest, value FROM offered WHERE digest IN ({', '.join('?' * len(step))})"
+            found.update(self._store.execute(ask, step))
+        return found
+
+
+class SharedVectors(Vectors):
+    """The vectors of one root on this machine, of which none is made that another server of the root made.
+
+    What has one is as if it had been made here; where it is another server's turn, the rest waits for it.
+    """
+
+    KEPT_IN: ClassVar[type[VectorFile]] = PeerVectorCache
+
+    def __init__(self, root: Path, texts: Texts, embedder: Embedder, common: Common) -> None:
+        """Keep below *root* what *embedder* makes of what is in *texts*, here or elsewhere: *common* has it."""
+        super().__init__(root, texts, embedder)
+        self._common = common
+        self._elsewhere: set[Stream] = set()  # where it was another's turn when it was asked last
+
+    def told(self, stream: Stream) -> dict[str, Any]:
+        """Return what there is of a stream, and `elsewhere` where another server makes what is missing."""
+        found = super().told(stream)
+        return {**found, "elsewhere": True} if found["pending"] and stream in self._elsewhere else found
+
+    def _take_in(self, stream: Stream) -> bool:
+        step = self._step(stream, 0)
+        if step.last is not None:
+            super()._keep(stream, step, [])
+            return True
+        who = self._who(stream)
+        if not step.more:
+            self._common.end(stream, self._model, who)
+            return self._sweep(stream)
+        if self._brings(stream, step.identity):
+            return True
+        if not self._common.turn(stream, self._model, who):
+            self._elsewhere.add(stream)
+            return False
+        self._elsewhere.discard(stream)
+        try:
+            return super()._take_in(stream)
+        except BaseException:
+            self._common.end(stream, self._model, who)
+            raise
+
+    def _keep(self, stream: Stream, step: Step, values: Sequence[Row]) -> None:
+        listed = None
+        if values:
+            goes_on = len(step.texts) == self._batches.size(self._name(stream))
+            listed = self._common.put(stream, self._model, self._who(stream), values, goes_on=goes_on)
+        super()._keep(stream, step, values)
+        if listed is not None:
+            self._offers(stream, lambda file: file.note(seen=listed))
+
+    def _brings(self, stream: Stream, identity: str) -> bool:
+        """Return whether segments came; none is taken in once the texts were made anew."""
+        dimensions, came = self.embedder.dimensions(), False
+        listed, seen = self._common.listed(stream, self._model), self._offers(stream, lambda file: file.seen)
+        for name in listed:
+            rows = None if name in seen else self._common.rows(stream, self._model, name)
+            if rows is not None:
+                fit = [row for row in rows if len(row[1]) == dimensions]
+                self._texts.read(stream, partial(self._offer, stream, identity, (name, fit, listed)))
+                came = True
+        return came
+
+    def _offer(
+        self, stream: Stream, identity: str, given: tuple[str, list[Row], list[str]], texts: SearchIndexReader
+    ) -> None:
+        def offer(file: PeerVectorCache) -> None:
+            with file.writing():
+                file.offer(*given)
+
+        if identity_of(texts) == identity:
+            self._offers(stream, offer)
+
+    def _who(self, stream: Stream) -> str:
+        return self._offers(stream, lambda file: str(file.said("who")))
+
+    def _offers(self, stream: Stream, use: Callable[[PeerVectorCache], T]) -> T:
+        def ask(file: VectorFile) -> T:
+            assert isinstance(file, PeerVectorCache)
+            return use(file)
+
+        return self._use(stream, ask)
+
+
+FOLDER, LIST = "vectors/", "list.json"
+#: Seconds after its last sign for which who makes vectors is waited for.
+LEASE = 60.0
+#: So many vectors, or bytes, a segment has at most; smaller ones are merged.
+MANY, MUCH = 8_192, 16 << 20
+_FORM, _DIGEST = 1, 16
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """What a list says: each segment with its number of vectors, and whose turn it is until when; none where 0."""
+
+    segments: tuple[tuple[str, int], ...] = ()
+    by: str = ""
+    until: float = 0.0
+    tag: str | None = None
+    amiss: frozenset[str] = field(default=frozenset(), compare=False)
+
+    @staticmethod
+    def of(file: File | None) -> Listed:
+        """Return what *file* says; one that cannot be read says nothing."""
+        if file is None:
+            return Listed()
+        try:
+            said = decode_json(file.data)
+            if said["form"] == _FORM:
+                segments = tuple((str(name), int(count)) for name, count in said["segments"])
+                return Listed(segments, str(said["by"]), float(said["until"]), file.tag)
+        except (ValueError, KeyError, TypeError):
+            pass
+        return Listed(tag=file.tag)
+
+    @property
+    def data(self) -> bytes:
+        """Return what is kept of it, never the same bytes twice."""
+        said = {"form": _FORM, "segments": self.segments, "by": self.by, "until": self.until, "state": token_hex(8)}
+        return json.dumps(said).encode()
+
+    def is_held(self, who: str) -> bool:
+        """Return whether it is the turn of another than *who*."""
+        return self.by != who and 0.0 < self.until - time() <= 2 * LEASE  # clocks differ
+
+
+class VectorSegments:
+    """The segments in *log*, and what was last seen of each list; of one stream and model one thread asks at a time."""
+
+    def __init__(self, log: SharedLog) -> None:
+        self._log = log
+        self._seen: dict[str, Listed] = {}
+
+    def listed(self, stream: Stream, model: str) -> list[str]:
+        """Return the segments there are now."""
+        folder = _folder(stream, model)
+        self._seen[folder] = now = Listed.of(self._log.get(folder + LIST))
+        return [name for name, _ in now.segments]
+
+    def rows(self, stream: Stream, model: str, name: str) -> list[Row] | None:
+        """Return what a segment has, None where it is gone or not whole: its name is the digest of its bytes."""
+        folder = _folder(stream, model)
+        if (found := self._rows(folder, name)) is None:
+            before = self._seen[folder]
+            self._seen[folder] = replace(before, amiss=before.amiss | {name})
+        return found
+
+    def turn(self, stream: Stream, model: str, who: str) -> bool:
+        """Return whether it is the turn of *who* to make more, and nothing changed since `listed` was asked."""
+        folder = _folder(stream, model)
+        before = self._seen[folder]
+        if before.is_held(who):
+            return False
+        if before.by == who and before.until - time() > LEASE / 2:
+            return True
+        if not self._put(folder, replace(before, by=who, until=time() + LEASE)):
+            return False
+        if before.until or not before.by:  # who had the turn before did not give it back: what it left is nobody's
+            there = {folder + LIST, *(folder + name for name, _ in before.segments)}
+            self._log.remove([name for name in self._log.names(folder) if name not in there])
+        return True
+
+    def put(self, stream: Stream, model: str, who: str, rows: Sequence[Row], *, goes_on: bool) -> list[str] | None:
+        """Return the segments once one has *rows*, None where it was no longer the turn of *who*.
+
+        The last ones are put into the new one where they are no larger. The turn is kept where it *goes_on*.
+        """
+        folder = _folder(stream, model)
+        before = self._seen[folder]
+        left, merged = self._merged(folder, before, rows)
+        data = packed(merged)
+        name = blake2b(data, digest_size=32).hexdigest()
+        self._log.put(folder + name, data, force=True)
+        until = time() + LEASE if goes_on else 0.0
+        now = replace(before, segments=(*left, (name, len(merged))), by=who, until=until, amiss=frozenset())
+        if before.by != who or not self._put(folder, now):
+            self._log.remove([folder + name])
+            return None
+        self._log.remove(sorted(folder + old for old, _ in {*before.segments} - {*now.segments}))
+        return [name for name, _ in now.segments]
+
+    def end(self, stream: Stream, model: str, who: str) -> None:
+        """Give the turn back, where it was taken here and not lost since."""
+        folder = _folder(stream, model)
+        before = self._seen.get(folder, Listed())
+        if before.by == who and before.until:
+            self._put(folder, replace(before, until=0.0))
+
+    def _put(self, folder: str, now: Listed) -> bool:
+        tag = self._log.put(folder + LIST, now.data, now.tag)
+        self._seen[folder] = replace(now, tag=tag) if tag is not None else Listed()
+        return tag is not None
+
+    def _rows(self, folder: str, name: str) -> list[Row] | None:
+        file = self._log.get(folder + name) if len(name) == 64 and name.isalnum() else None
+        if file is None or blake2b(file.data, digest_size=32).hexdigest() != name:
+            return None
+        return unpacked(file.data)
+
+    def _merged(self, folder: str, before: Listed, rows: Sequence[Row]) -> tuple[list[tuple[str, int]], list[Row]]:
+        """Return the segments that stay, and what the new one has."""
+        left, merged = [each for each in before.segments if each[0] not in before.amiss], [*rows]
+        most = min(MANY, MUCH // (_DIGEST + len(rows[0][1])))
+        while left and left[-1][1] <= len(merged) and left[-1][1] + len(merged) <= most:
+            merged = [*(self._rows(folder, left.pop()[0]) or []), *merged]
+        return left, merged
+
+
+def discard(log: SharedLog, project: str) -> None:
+    """Remove every vector of *project*; who makes some now lists them no more."""
+    names = log.names(f"{FOLDER}{project}/")
+    lists = [name for name in names if name.endswith(f"/{LIST}")]
+    for name in lists:
+        log.put(name, Listed().data, force=True)
+    log.remove([name for name in names if name not in lists])
+
+
+def packed(rows: Sequence[Row]) -> bytes:
+    """Return the bytes of a segment: its vectors are of one length.
+
+    >>> unpacked(packed([(b"0123456789abcdef", b"xyz")]))
+    [(b'0123456789abcdef', b'xyz')]
+    """
+    count = len(rows).to_bytes(4, "big")
+    return count + b"".join(digest for digest, _ in rows) + b"".join(value for _, value in rows)
+
+
+def unpacked(data: bytes) -> list[Row] | None:
+    """Return what a segment has, None where these are no bytes of one."""
+    count = int.from_bytes(data[:4], "big")
+    size, rest = divmod(len(data) - 4 - count * _DIGEST, count) if count else (0, 1)
+    if rest or size <= 0:
+        return None
+    values = 4 + count * _DIGEST
+    starts = ((4 + at * _DIGEST, values + at * size) for at in range(count))
+    return [(data[one : one + _DIGEST], data[other : other + size]) for one, other in starts]
+
+
+def _folder(stream: Stream, model: str) -> str:
+    return f"{FOLDER}{stream.project}/{stream.name}/{model}/"

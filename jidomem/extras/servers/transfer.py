@@ -1,0 +1,507 @@
+"""A backup: one tar file with a root as a folder, and a manifest with the digest of every file in it.
+
+An end of a move: the streams and the files of a root, wherever it lies, to be read from or brought to.
+
+Bring all that a root holds to another place, commit by commit and byte for byte, and verify that it is there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tarfile
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from io import BytesIO
+from itertools import islice
+from pathlib import Path, PurePosixPath
+from typing import Any, BinaryIO, Protocol, runtime_checkable
+
+from jidomem.base.json_values import decode_json
+from jidomem.errors import Busy, Failed, InvalidRequest, JournalDamaged
+from jidomem.extras.servers import addresses, checkpoints, shared_vectors
+from jidomem.extras.servers.journal import fill
+from jidomem.extras.servers.log import Chain, Extent, SharedLog, digest
+from jidomem.journal.commit import ASIDE, Commit, FormatError, parse, set_aside, short_id
+from jidomem.journal.disk import LARGEST, flush, flush_above, make_folders, move, prepare, writing
+from jidomem.journal.journal import FileJournal, Stream
+from jidomem.journal.rewrite import is_redaction_record, taken_out
+
+MANIFEST = "manifest.json"
+FORM = "jidomem backup 1"
+#: A manifest is a line a file; a million memories are some hundred files.
+_LONGEST = 64 << 20
+_CHUNK = 1 << 20
+
+
+def pack(folder: Path, file: Path, said: Mapping[str, Any]) -> str:
+    """Return the digest of the manifest of *file*, made of all that is in *folder*, and of what is *said* of it.
+
+    The same folder gives the same bytes. The file is durable and whole, or not there. Raises Failed where there is one
+    of that name already, or nothing can be written.
+    """
+    draft = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as target:
+            manifest = _packed(folder, target, said)
+            target.flush()
+            os.fsync(target.fileno())
+        os.link(draft, file)  # a rename would take the place of what is there
+        flush(str(file.parent))
+    except FileExistsError as error:
+        raise Failed(f"{file} is there already", hint="name another file", code="write_failed") from error
+    except OSError as error:
+        hint = "make room there, or name another file"
+        raise Failed(f"{error.filename or file}: {error.strerror}", hint=hint, code="write_failed") from error
+    finally:
+        draft.unlink(missing_ok=True)
+    return blake2b(manifest, digest_size=32).hexdigest()
+
+
+def unpack(file: Path, folder: Path) -> Mapping[str, Any]:
+    """Return what *file* says of itself, once all that is in it lies in *folder*, an empty one, digest by digest.
+
+    Raises InvalidRequest for what is no backup, and Failed where one was changed or cut short.
+    """
+    try:
+        with file.open("rb") as source, tarfile.open(fileobj=source, mode="r:") as tar:
+            said = _manifest(tar, file)
+            left = dict(said["files"])
+            for member in tar:
+                if member.name != MANIFEST:
+                    _extract(tar, member, folder, left, file)
+    except (tarfile.TarError, EOFError) as error:
+        raise _changed(file, str(error)) from error
+    except OSError as error:
+        hint = "name a file this user may read, and make room where it is to go"
+        raise Failed(f"{error.filename or file}: {error.strerror}", hint=hint) from error
+    if left:
+        raise _changed(file, f"{min(left)} is not in it")
+    return said
+
+
+def _packed(folder: Path, target: BinaryIO, said: Mapping[str, Any]) -> bytes:
+    """Write the manifest, then each file in the order of their names, to *target*; return the manifest."""
+    paths = sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.endswith(".lock"))
+    names = {path.relative_to(folder).as_posix(): path for path in paths}
+    files = {name: (path.stat().st_size, archive_digest(path)) for name, path in names.items()}
+    manifest = (json.dumps({"form": FORM, **said, "files": files}, indent=1, sort_keys=True) + "\n").encode()
+    with tarfile.open(fileobj=target, mode="w:", format=tarfile.PAX_FORMAT) as tar:
+        tar.addfile(_member(MANIFEST, len(manifest)), BytesIO(manifest))
+        for name, path in names.items():
+            with path.open("rb") as source:
+                tar.addfile(_member(name, files[name][0]), source)
+    return manifest
+
+
+def archive_digest(path: Path) -> str:
+    """Return the BLAKE2b digest of a file."""
+    found = blake2b(digest_size=32)
+    with path.open("rb") as source:
+        for chunk in _chunks(source):
+            found.update(chunk)
+    return found.hexdigest()
+
+
+def _member(name: str, size: int) -> tarfile.TarInfo:
+    """Return the head of a file in the archive, which says nothing of when or by whom it was made."""
+    member = tarfile.TarInfo(name)
+    member.size, member.mode = size, 0o600
+    return member
+
+
+def _manifest(tar: tarfile.TarFile, file: Path) -> Mapping[str, Any]:
+    first = tar.next()
+    found = tar.extractfile(first) if first is not None and first.isreg() and first.name == MANIFEST else None
+    try:
+        said = decode_json(found.read(_LONGEST)) if found is not None else {}
+        files = {_inside(name): (int(size), str(digest)) for name, (size, digest) in said["files"].items()}
+        if said["form"] == FORM:
+            return {**said, "files": files}
+    except (ValueError, KeyError, TypeError, AttributeError):
+        pass
+    raise InvalidRequest(f"{file} is no {FORM!r}", hint="name a file that jidomem backup wrote")
+
+
+def _inside(name: str) -> str:
+    """Return the name of a file in the archive; raises ValueError for one that leads out of it."""
+    path = PurePosixPath(name)
+    if path.is_absolute() or ".." in path.parts or path.as_posix() != name or not path.parts:
+        raise ValueError(name)
+    return name
+
+
+def _extract(
+    tar: tarfile.TarFile, member: tarfile.TarInfo, folder: Path, left: dict[str, tuple[int, str]], file: Path
+) -> None:
+    """Write one file of the archive, and take it out of what is *left*; raises Failed unless it is as it was."""
+    source = tar.extractfile(member) if member.isreg() and member.name in left else None
+    if source is None:
+        raise _changed(file, f"{member.name} does not belong in it")
+    size, expected = left.pop(member.name)
+    found, target = blake2b(digest_size=32), folder / member.name
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with source, target.open("xb") as written:
+        for chunk in _chunks(source):
+            found.update(chunk)
+            written.write(chunk)
+        if (written.tell(), found.hexdigest()) != (size, expected):
+            raise _changed(file, f"{member.name} is not what it was")
+
+
+def _chunks(source: Any) -> Iterator[bytes]:
+    while chunk := source.read(_CHUNK):
+        yield chunk
+
+
+def _changed(file: Path, what: str) -> Failed:
+    return Failed(f"{file} was changed or cut short: {what}; nothing was restored", hint="use another copy of it")
+
+
+#: What a root says of itself beside its journal and its overlay.
+_OF_GIT = (".gitignore", ".gitattributes")
+FILES = ("config.toml", "baseline.toml", *_OF_GIT)
+#: How many commits are appended at once, where a log can.
+_AT_ONCE = 500
+
+
+@runtime_checkable
+class ManyLog(Protocol):
+    """A log that takes many entries in one step."""
+
+    def append_many(self, stream: Stream, number: int, entries: Sequence[tuple[str, bytes]]) -> bool:
+        """Return True once all of *entries*, ids with documents, are durable from *number* on; False where none is."""
+
+
+class TransferEndpoint(Protocol):
+    """Where a root lies. Raises what the end raises where it cannot be read or written, and JournalDamaged."""
+
+    @property
+    def name(self) -> str:
+        """Return where it is, as it may be shown."""
+
+    def streams(self) -> list[Stream]:
+        """Return the streams that hold commits, sorted."""
+
+    def mark(self, stream: Stream) -> Any:
+        """Return what is another one as soon as something is appended to a stream, or redacted."""
+
+    def is_rewritten(self, stream: Stream, mark: Any) -> bool:
+        """Return whether something was redacted since *mark*."""
+
+    def commits(self, stream: Stream) -> Iterator[Commit]:
+        """Yield the commits of a stream as they are now, verified, parents first."""
+
+    def held(self, stream: Stream) -> Chain:
+        """Return the commits of a stream, every byte of them read again and the chain verified."""
+
+    def set_aside(self, stream: Stream) -> frozenset[str]:
+        """Return the first 12 digits of the ids of the commits that were set aside."""
+
+    def add(self, stream: Stream, commits: Iterable[Commit]) -> None:
+        """Keep *commits*, none of which is there, and whose parents are, or are among those before."""
+
+    def redact(self, stream: Stream, commits: Collection[Commit]) -> None:
+        """Keep *commits*, all redacted, in the place of their other forms."""
+
+    def files(self) -> Iterator[tuple[str, bytes]]:
+        """Yield the files of the root beside its journal that are not derived, by their path below it."""
+
+    def put(self, name: str, data: bytes) -> None:
+        """Keep a file; raises InvalidRequest where another one has that name."""
+
+
+class FolderEnd:
+    """A root in a folder, which need not exist; while it is filled nobody else writes to it."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root.absolute()
+        self._journal = FileJournal(self.root)
+
+    @property
+    def name(self) -> str:
+        """Return the path of the folder."""
+        return str(self.root)
+
+    def streams(self) -> list[Stream]:
+        """Return the streams that hold commits, sorted."""
+        return self._journal.streams()
+
+    def mark(self, stream: Stream) -> Any:
+        """Return the version of a stream."""
+        return self._journal.head(stream)
+
+    def is_rewritten(self, stream: Stream, mark: Any) -> bool:
+        """Return whether a commit that came after the version *mark* says that something was redacted."""
+        if self._journal.head(stream) == mark:
+            return False
+        return any(is_redaction_record(commit.data) for commit in self._journal.read(stream, after=mark))
+
+    def commits(self, stream: Stream) -> Iterator[Commit]:
+        """Yield the commits of a stream, by moment and id; raises JournalDamaged."""
+        missed = set[str]()
+        for commit in self._journal.read(stream, missed=missed):
+            if missed:
+                break
+            yield commit
+        for damage in self._journal.damage(stream):
+            raise damage
+        if missed:
+            raise JournalDamaged("it could not be read", path=min(missed))
+
+    def held(self, stream: Stream) -> Chain:
+        """Return the commits of a stream, after its files were verified as `jidomem verify` does."""
+        self._journal = FileJournal(self.root)  # nothing is believed that was read before
+        damage = self._journal.verify(stream)
+        if damage:
+            raise damage[0]
+        chain = Chain(str(self._journal.path(stream)), self.set_aside(stream))
+        for commit in self.commits(stream):
+            chain.add(commit)
+        return chain
+
+    def set_aside(self, stream: Stream) -> frozenset[str]:
+        """Return the first digits of the ids that the names of what was set aside claim."""
+        names = set_aside(str(self._journal.path(stream)))
+        return frozenset(short_id(name.removesuffix(ASIDE)) or "" for name in names)
+
+    def add(self, stream: Stream, commits: Iterable[Commit]) -> None:
+        """Keep *commits* as packs, and what is no full one as files; as files alone where git may track them."""
+        fill(str(self._journal.path(stream)), commits, packed=not self._journal.is_tracked)
+        self._journal = FileJournal(self.root)
+
+    def redact(self, stream: Stream, commits: Collection[Commit]) -> None:
+        """Take out of every file what *commits* have lost."""
+        with self._journal.redacting(stream, {commit.id: taken_out(commit) for commit in commits}):
+            pass
+
+    def files(self) -> Iterator[tuple[str, bytes]]:
+        """Yield the configuration, the overlay and what was set aside; links are not followed."""
+        paths = [self.root / name for name in FILES]
+        paths += addresses.overlay_files(self.root)
+        for stream in self.streams():
+            folder = self._journal.path(stream)
+            paths += [folder / name for name in set_aside(str(folder))]
+        for path in sorted(paths):
+            if path.is_file() and not path.is_symlink():
+                if path.stat().st_size > LARGEST:
+                    detail = f"{path} has more than {LARGEST:,} bytes"
+                    raise Failed(detail, hint=f"take it out of the root: mv {path} /tmp", code="invalid_config")
+                yield path.relative_to(self.root).as_posix(), path.read_bytes()
+
+    def put(self, name: str, data: bytes) -> None:
+        """Keep a file, durable and whole or not at all."""
+        path = self.root / name
+        if path.exists():
+            if path.read_bytes() != data:
+                raise other(self.name, name)
+            return
+        with writing(str(path)):
+            make_folders(str(path.parent))
+            prepare(f"{path}.lock", data)
+            move(f"{path}.lock", str(path))
+            flush_above(str(path))
+
+
+class LogEnd:
+    """A root in a shared log."""
+
+    def __init__(self, log: SharedLog) -> None:
+        self._log = log
+        self._lengths: dict[Stream, int] = {}  # of what `held` saw, and what was appended since
+
+    @property
+    def name(self) -> str:
+        """Return the address without a password."""
+        return self._log.name
+
+    def streams(self) -> list[Stream]:
+        """Return the streams that hold an entry, sorted."""
+        return self._log.streams()
+
+    def mark(self, stream: Stream) -> Any:
+        """Return how far a stream reaches."""
+        return self._log.reach([stream])[stream]
+
+    def is_rewritten(self, stream: Stream, mark: Any) -> bool:
+        """Return whether a stream was rewritten more often than *mark* says."""
+        return bool(self.mark(stream).rewrites != mark.rewrites)
+
+    def commits(self, stream: Stream) -> Iterator[Commit]:
+        """Yield the commits of a stream by their numbers; raises JournalDamaged where one is not what it claims."""
+        for place, entry in enumerate(self._log.read(stream), 1):
+            where = f"{self.name} {stream.project}/{stream.name} {entry.number}"
+            try:
+                commit = parse(entry.document)
+            except FormatError as error:
+                raise JournalDamaged(str(error), path=where, line=error.line, commit=entry.commit) from error
+            if (entry.number, entry.commit, stream.graph) != (place, commit.id, commit.graph):
+                problem = f"holds the commit {commit.id} of the graph {commit.graph} as number {place}"
+                raise JournalDamaged(problem, path=where, commit=entry.commit)
+            yield commit
+
+    def held(self, stream: Stream) -> Chain:
+        """Return the commits of a stream, after every entry was read and verified."""
+        chain = Chain(f"{self.name} {stream.project}/{stream.name}", self.set_aside(stream))
+        for commit in self.commits(stream):
+            chain.add(commit)
+        self._lengths[stream] = len(chain.forms)
+        return chain
+
+    def set_aside(self, stream: Stream) -> frozenset[str]:
+        """Return the first digits of the ids that the names of what was set aside claim."""
+        place = f"projects/{stream.project}/{stream.name}/"
+        names = [name for name in addresses.load(self._log) if name.startswith(place) and name.endswith(ASIDE)]
+        return frozenset(short_id(name.removeprefix(place).removesuffix(ASIDE)) or "" for name in names)
+
+    def add(self, stream: Stream, commits: Iterable[Commit]) -> None:
+        """Append *commits*; raises InvalidRequest where somebody else appends, too."""
+        number, coming = self._lengths.get(stream, 0) + 1, iter(commits)
+        while step := [(commit.id, commit.data) for commit in islice(coming, _AT_ONCE)]:
+            if not self._appended(stream, number, step):
+                raise InvalidRequest(
+                    f"somebody else writes to {self.name}: {stream.project}/{stream.name} has other commits from its "
+                    f"number {number} on",
+                    hint="stop who writes there, and name a place that is empty",
+                )
+            number += len(step)
+            self._lengths[stream] = number - 1
+
+    def _appended(self, stream: Stream, number: int, step: Sequence[tuple[str, bytes]]) -> bool:
+        """Return whether all of *step* is there from *number* on, in one step where the log knows how."""
+        if isinstance(self._log, ManyLog):
+            return self._log.append_many(stream, number, step)
+        return all(self._log.append(stream, n, commit, data) for n, (commit, data) in enumerate(step, number))
+
+    def redact(self, stream: Stream, commits: Collection[Commit]) -> None:
+        """Put *commits* in the place of their other forms; what was made of those goes."""
+        self._log.rewrite(stream, {commit.id: commit.data for commit in commits})
+        shared_vectors.discard(self._log, stream.project)
+        checkpoints.discard(self._log)
+
+    def files(self) -> Iterator[tuple[str, bytes]]:
+        """Yield the files of the root."""
+        yield from ((name, text.encode()) for name, text in addresses.load(self._log).items())
+
+    def put(self, name: str, data: bytes) -> None:
+        """Keep a file; those that are git's mean nothing here. Raises InvalidRequest for one that is no text."""
+        if name in _OF_GIT:
+            return
+        try:
+            text = data.decode()
+        except UnicodeDecodeError as error:
+            raise InvalidRequest(
+                f"{name} is no text, and a shared root has nothing else", hint="take it out"
+            ) from error
+
+        def kept(files: addresses.Files) -> addresses.Files:
+            if files.get(name, text) != text:
+                raise other(self.name, name)
+            return {**files, name: text}
+
+        addresses.change(self._log, kept)
+
+
+def other(where: str, what: str) -> InvalidRequest:
+    """Return the refusal of an end that holds something else."""
+    return InvalidRequest(f"{where} holds something else: {what}", hint="name a place that is empty")
+
+
+#: How many commits are kept in one step, and how often a source that is redacted meanwhile is gone through again.
+STEP, TRIES = 10_000, 5
+#: Told of each commit that was brought, with its bytes.
+Progress = Callable[[int], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Brought:
+    """One stream at both ends: what it holds, as the target was read again, and how many commits came just now."""
+
+    stream: Stream
+    extent: Extent
+    came: int
+    grew: bool  # whether the source was written to meanwhile
+
+
+def bring(source: TransferEndpoint, target: TransferEndpoint, progress: Progress = id) -> list[Brought]:
+    """Return what *target* holds of each stream, once it holds all that *source* does; the source is only read.
+
+    What is there already is left, so the same call goes on after one that was cut short. Raises InvalidRequest where
+    the target holds what the source does not, JournalDamaged where either end does not verify; nothing was
+    brought then by the former. Raises Busy where the source is redacted again and again.
+    """
+    streams = source.streams()
+    for stream in target.streams():
+        if stream not in streams:
+            raise other(target.name, f"{stream.project}/{stream.name}")
+    there = {stream: _there(source, target, stream) for stream in target.streams()}
+    for name, data in source.files():
+        target.put(name, data)
+    return [_brought(source, target, stream, there.get(stream), progress) for stream in streams]
+
+
+def _there(source: TransferEndpoint, target: TransferEndpoint, stream: Stream) -> Chain:
+    """Return what the target holds of a stream; raises InvalidRequest unless the source holds all of it."""
+    chain = target.held(stream)
+    foreign = chain.forms.keys() - {bytes.fromhex(commit.id) for commit in source.commits(stream)}
+    if foreign:
+        raise other(target.name, f"commit {min(foreign).hex()} of {stream.project}/{stream.name}")
+    return chain
+
+
+def _brought(
+    source: TransferEndpoint, target: TransferEndpoint, stream: Stream, there: Chain | None, progress: Progress
+) -> Brought:
+    """Bring one stream, again where something was taken out of it meanwhile, and verify what is there then."""
+    came = 0
+    held = there or Chain(target.name)
+    for _ in range(TRIES):
+        mark = source.mark(stream)
+        read = Chain(source.name, source.set_aside(stream))
+        came += _copy(source, target, stream, held, read, progress)
+        held = target.held(stream)
+        if not source.is_rewritten(stream, mark):
+            _compare(read, held, target, stream)
+            return Brought(stream, held.extent(), came, source.mark(stream) != mark)
+    raise Busy(f"{source.name} is redacted again and again", hint="do it again once that is over")
+
+
+def _copy(
+    source: TransferEndpoint, target: TransferEndpoint, stream: Stream, held: Chain, read: Chain, progress: Progress
+) -> int:
+    """Bring what is not *held* and let *read* take in all; return how many came."""
+    commits, came = _missing(source.commits(stream), held, read), 0
+    while step := list(islice(commits, STEP)):
+        anew = [commit for commit in step if bytes.fromhex(commit.id) in held.forms]
+        if whole := next((commit for commit in anew if not commit.redacted), None):
+            raise other(target.name, f"commit {whole.id} of {stream.project}/{stream.name}, redacted")
+        if fresh := [commit for commit in step if bytes.fromhex(commit.id) not in held.forms]:
+            target.add(stream, _told(fresh, progress))
+        if anew:  # last: it is what came that orders it
+            target.redact(stream, anew)
+        came += len(step)
+    return came
+
+
+def _missing(commits: Iterator[Commit], held: Chain, read: Chain) -> Iterator[Commit]:
+    """Yield of *commits* those that are not held in the same form, after *read* took each in."""
+    for commit in commits:
+        read.add(commit)
+        if held.forms.get(bytes.fromhex(commit.id)) != blake2b(commit.data, digest_size=16).digest():
+            yield commit
+
+
+def _told(commits: Collection[Commit], progress: Progress) -> Iterator[Commit]:
+    for commit in commits:
+        yield commit
+        progress(len(commit.data))
+
+
+def _compare(read: Chain, held: Chain, target: TransferEndpoint, stream: Stream) -> None:
+    """Raise JournalDamaged unless both ends hold the same commits, each in the same form."""
+    if digest(read.forms) == digest(held.forms):
+        return
+    differing = {each for each, _ in read.forms.items() ^ held.forms.items()}
+    problem = f"{len(differing)} commits of {stream.project}/{stream.name} are not what the source holds"
+    raise JournalDamaged(problem, path=target.name, commit=min(differing).hex())

@@ -1,0 +1,1 @@
+"""The curator's pages. They import the server. Start with `pages`."""

@@ -1,0 +1,299 @@
+"""Who was refused and who asked, as pages tell it: of every server of the root on this machine, or of this one.
+
+What of the agents and clients of a server is shown to whom: all to curators, to others what is their own.
+
+The agents: who wrote how much, and on which days, and who was refused what since the server began.
+
+The check: the latest report on the memory, by rule and by item, what is waived, and what a change would fail.
+
+The health of a project: how far its index is, how much it holds in how many bytes, what is damaged, and who asks.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import jidomem
+from jidomem.base.clock import format_timestamp
+from jidomem.check.overlay import BYTES, FOLDERS, own_files
+from jidomem.check.report import RULES, SEVERITIES
+from jidomem.errors import InvalidRequest, JidomemError, NotFound
+from jidomem.extras.web import cards
+from jidomem.extras.web.cards import Asked, Screen, short
+from jidomem.index.timeline import written
+from jidomem.journal.journal import NAMES, Stream
+from jidomem.rdf.terms import iri, parse_literal
+from jidomem.rdf.vocab import BASE, graph_iri, jido, local_name
+from jidomem.records.policy import CURATORS, role_named
+from jidomem.runtime.logs import AskedAt, RefusedAt
+from jidomem.serve import wire
+from jidomem.serve.server_state import HTTP, OTHERS, standing
+
+
+def of(asked: Asked) -> tuple[list[RefusedAt], list[AskedAt]]:
+    """Return the refusals in this project and in none, and who asked this project, the latest first."""
+    ledger = asked.site.operation.ledger
+    if ledger is not None and ledger.keep():
+        try:
+            return ledger.log.read(asked.project)
+        except JidomemError:  # of a file that cannot be read: what this server knows is there
+            pass
+    return _here(asked)
+
+
+def told(asked: Asked) -> dict[str, Any]:
+    """Return since when is counted: the moment this server began, where it counts for itself alone."""
+    operation = asked.site.operation
+    return {"since": format_timestamp(operation.measures.since), "of_all": operation.ledger is not None}
+
+
+def _here(asked: Asked) -> tuple[list[RefusedAt], list[AskedAt]]:
+    measures = asked.site.operation.measures
+    with measures.lock:
+        counts, others = dict(measures.told_apart.counts), dict(measures.told_apart.others)
+        asked_here = [
+            AskedAt(*client, HTTP, format_timestamp(visits.first), format_timestamp(visits.last), visits.requests)
+            for client, visits in measures.clients.seen.items()
+        ]
+    refused = [RefusedAt(*each, HTTP, count) for each, count in counts.items()]
+    refused += [RefusedAt("", "", OTHERS, code, HTTP, count) for code, count in others.items()]
+    return refused, asked_here[::-1]
+
+
+def sees_all(asked: Asked) -> bool:
+    """Return whether what others did is there for who asks: a curator, or anybody where there are no tokens."""
+    caller = asked.site.caller
+    return caller is None or role_named(caller.role) in CURATORS
+
+
+def sees(asked: Asked, agent: str) -> bool:
+    """Return whether what *agent* did is there for who asks; the empty text is one that is not known."""
+    return sees_all(asked) or (bool(agent) and asked.site.is_theirs(agent))
+
+
+def can_view(asked: Asked, project: str) -> bool:
+    """Return whether what was asked of *project* is told here; what was of none is for who reaches every project."""
+    return project == asked.project or (not project and not asked.site.is_hidden())
+
+
+#: Agents and refusals that are listed, and days on which something was written.
+MOST_AGENTS, REFUSED, DAYS = 100, 200, 14
+
+
+def show_agents(asked: Asked) -> Mapping[str, Any]:
+    """Return what each agent wrote in all and by day, as of the moment asked for, and the refusals of this server."""
+    asked.memory.catch_up(asked.project)
+    found = asked.memory.texts.read_soon(
+        Stream(asked.project), lambda file: written(file, moment=asked.as_of, days=DAYS)
+    )
+    days = found.days[::-1]
+    listed = [*found.agents.items()][:MOST_AGENTS]
+    return {
+        "days": [*days],
+        "agents": [_agent(asked, agent, count, found.by_day.get(agent, {}), days) for agent, count in listed],
+        "more": len(found.agents) - len(listed),
+        **_refusals(asked),
+        "sees_all": sees_all(asked),
+    }
+
+
+def _agent(asked: Asked, agent: str, count: int, by_day: Mapping[str, int], days: tuple[str, ...]) -> dict[str, Any]:
+    name = cards.agent(agent)
+    link = asked.link("timeline", agent=name) if name else None
+    return {"agent": name, "count": count, "link": link, "by_day": [by_day.get(day, 0) for day in days]}
+
+
+def _refusals(asked: Asked) -> dict[str, Any]:
+    """Return the refusals that are there for who asks, the newest day first and of it those that are most."""
+    counts: Counter[tuple[str, str, str, str]] = Counter()
+    for each in of(asked)[0]:
+        if can_view(asked, each.project) and sees(asked, each.agent if each.agent != OTHERS else ""):
+            counts[each.day, cards.agent(each.agent), each.code, each.door] += each.times
+    rows = sorted(counts.items(), key=lambda one: (one[0][0], one[1], one[0][1:]), reverse=True)
+    refusals = [dict(zip(("day", "agent", "code", "door"), key, strict=True), count=count) for key, count in rows]
+    return {**told(asked), "refusals": refusals[:REFUSED], "more_refusals": len(refusals[REFUSED:])}
+
+
+AGENTS = Screen("agents", "agents.html", show_agents, menu="Agents")
+
+
+#: Findings of one rule, and items, that are listed.
+MOST_FINDINGS = 50
+
+
+def show_check(asked: Asked) -> Mapping[str, Any]:
+    """Return what the latest check found; `at` is None where none was made since the server began."""
+    asked.memory.catch_up(asked.project)
+    latest = asked.memory.checks.latest.get(asked.project)
+    told: dict[str, Any] = {
+        "at": None,
+        "done": asked.given.get("done"),
+        "may_check": asked.as_of is None,
+        "overlay": _overlay(asked),
+        "preview": _preview(asked),
+    }
+    if latest is None:
+        return told
+    report = json.loads(latest[1])
+    problems = report["problems"]
+    return {
+        **told,
+        **{name: report[name] for name in ("conforms", "judged", "counts", "unchecked", "notes", "untargeted")},
+        "at": latest[0],
+        "rules": _by_rule(asked, problems),
+        "items": _by_item(asked, problems),
+        "waivers": [_waiver(asked, each) for each in sorted(report["waivers"], key=lambda one: str(one["until"]))],
+    }
+
+
+def _overlay(asked: Asked) -> dict[str, Any]:
+    """Return the files of terms and rules of the root's own, and what the one that is asked for says."""
+    root = asked.memory.settings.root
+    files, chosen = own_files(root), asked.given.get("file", "")
+    known = chosen in files
+    if chosen and not known and chosen not in FOLDERS:
+        raise wire.unknown(f"there is no file {chosen[:100]!r} of terms or rules", chosen, (*FOLDERS, *files))
+    text = (root / chosen).read_text("utf-8", "replace") if known else ""
+    if len(text) > BYTES:
+        hint = "change it where the memory is, and look with: jidomem ontology diff --from now --to FOLDER"
+        raise InvalidRequest(f"{chosen} is larger than what is looked at here", hint=hint)
+    return {"folders": FOLDERS, "files": files, "chosen": chosen, "text": text}
+
+
+def _preview(asked: Asked) -> Mapping[str, Any] | None:
+    """Return what a look at a change found, where it is asked for; raises NotFound where it is not kept any more."""
+    name = asked.given.get("preview")
+    if not name:
+        return None
+    project, found = asked.memory.checks.previews.get(name, ("", b""))
+    if project != asked.project:
+        raise NotFound("what was found about this change is not kept any more", hint="look at the change again")
+    told: dict[str, Any] = json.loads(found)
+    return {**told, **{key: [_placed(asked, one) for one in told[key]] for key in ("problems", "failing")}}
+
+
+def _by_rule(asked: Asked, problems: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the findings of each rule, the grave rules first, then those that are broken most."""
+    found = []
+    for rule, group in groupby(sorted(problems, key=lambda one: str(one["rule"])), key=lambda one: str(one["rule"])):
+        each = [*group]
+        gravest = min((one["severity"] for one in each), key=SEVERITIES.index)
+        found.append({
+            "rule": rule,
+            "name": local_name(rule),
+            "asks": RULES.get(rule) or each[0]["message"],
+            "severity": gravest,
+            "count": len(each),
+            "problems": [_placed(asked, one) for one in each[:MOST_FINDINGS]],
+        })  # fmt: skip
+    return sorted(found, key=lambda one: (SEVERITIES.index(one["severity"]), -one["count"], one["rule"]))
+
+
+def _by_item(asked: Asked, problems: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the items with the most findings."""
+    counts: dict[str, list[str]] = {}
+    for one in problems:
+        counts.setdefault(one["item"], []).append(local_name(one["rule"]))
+    most = sorted(counts.items(), key=lambda one: (-len(one[1]), one[0]))
+    return [{"item": item, **_of_item(asked, item), "rules": sorted(rules)} for item, rules in most[:MOST_FINDINGS]]
+
+
+def _placed(asked: Asked, problem: dict[str, Any]) -> dict[str, Any]:
+    place = None if problem["path"] is None else f"{problem['path']}:{problem['line'] or 1}"
+    return {**problem, **_of_item(asked, problem["item"]), "name": local_name(problem["rule"]), "place": place}
+
+
+def _waiver(asked: Asked, waiver: dict[str, Any]) -> dict[str, Any]:
+    return {**waiver, **_of_item(asked, waiver["item"]), "name": local_name(waiver["rule"])}
+
+
+def _of_item(asked: Asked, item: str) -> dict[str, str | None]:
+    """Return where a memory is shown, and what it says in short; nothing of what is none."""
+    if not item.startswith(f"{BASE}memory/"):
+        return {"link": None, "summary": None}
+    said = asked.memory.index.triples(graph_iri(asked.project), iri(item), jido("summary"))
+    text = next((parse_literal(row[2]).text for row in said), None)
+    return {"link": asked.link("memories", item), "summary": text and short(text)}
+
+
+def act(asked: Asked, form: Mapping[str, str]) -> str:
+    """Check the memory now, or look at what a change would fail, and return the page of what was found."""
+    checks = asked.memory.checks
+    if form["act"] == "check":
+        checks.answer(asked.project, "json", wire.asker())
+        return asked.link("check", done="check")
+    if "term" in form:
+        name, text = asked.memory.term_proposals(asked.project).accepted(form["term"])
+    else:
+        name, text = form.get("file", ""), form.get("turtle", "").replace("\r\n", "\n")
+    return asked.link("check", preview=checks.preview(asked.project, name, text, wire.asker()))
+
+
+CHECK = Screen(
+    "check",
+    "check.html",
+    show_check,
+    takes=("done", "preview", "file"),
+    act=act,
+    acts=("check", "preview"),
+    fields=("file", "turtle", "term"),
+    menu="Check",
+    writes=False,
+)
+
+
+#: Clients that are listed.
+CLIENTS = 50
+
+
+def show_health(asked: Asked) -> Mapping[str, Any]:
+    """Return how the project stands now, whatever the moment asked for."""
+    memory, project = asked.memory, asked.project
+    found = standing(memory, project)
+    memory.catch_up(project)
+    return {
+        "jidomem": jidomem.__version__,
+        "ontology": memory.schema.version,
+        "standing": found.to_dict(),
+        "last_commit": found.journal.recorded_at or None,
+        "journal_bytes": sum(_bytes(memory.journal.path(Stream(project, name))) for name in NAMES),
+        "snapshots": _snapshots(asked),
+        "on_disk": memory.tail.on_disk,
+        "texts": memory.texts.told(Stream(project)),
+        "vectors": memory.embedding and memory.embedding.told(project),
+        "damage": [error.to_dict() for error in memory.damage(project)],
+        "clients": _clients(asked),
+        **told(asked),
+        "sees_all": sees_all(asked),
+    }
+
+
+def _snapshots(asked: Asked) -> list[dict[str, Any]]:
+    """Return the snapshots of the index, which has all projects: none to who does not reach all of them."""
+    kept = [] if asked.site.is_hidden() else asked.memory.tail.snapshots()
+    return [{"name": each.path.name, "bytes": each.size} for each in kept]
+
+
+def _bytes(folder: Path) -> int:
+    """Return how much is in the files of a folder; what goes meanwhile counts nothing."""
+    total = 0
+    for path in folder.rglob("*"):
+        with suppress(OSError):
+            total += path.stat().st_size if path.is_file() else 0
+    return total
+
+
+def _clients(asked: Asked) -> list[dict[str, Any]]:
+    """Return who asked this project last and is there for who asks, the latest first."""
+    clients = of(asked)[1]
+    shown = [one._asdict() for one in clients if one.project == asked.project and sees(asked, one.agent)]
+    return [{**one, "agent": cards.agent(one["agent"])} for one in shown[:CLIENTS]]
+
+
+HEALTH = Screen("health", "health.html", show_health, menu="Health")

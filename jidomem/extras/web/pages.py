@@ -1,0 +1,530 @@
+"""Pages as HTML: each screen in the one frame around all, its JSON twin, and refusals in words with what helps.
+
+What pages are made with besides their text: our own styles and scripts, and other people's that `lock.json` names.
+
+Each is served under an address that has a digest of it, so that a browser may keep it for ever.
+
+From when to when there is something to look back at.
+
+Whether a form was sent from one of our own pages: no other page in the same browser does anything here.
+
+The screens there are, in the order of the menu.
+
+CSV for people: what a spreadsheet would take for a formula is written so that it is text.
+
+Signing in with a token, for browsers: it is kept in a cookie that no script reads and no form elsewhere sends.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import sys
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping
+from functools import cache, partial
+from hashlib import sha256
+from math import ceil
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
+
+from flask import Response, g, request
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from jidomem.base.clock import format_timestamp, parse_moment
+from jidomem.errors import InvalidRequest, JidomemError, NotFound, PolicyDenied, Unauthenticated
+from jidomem.extras.web import cards, memory
+from jidomem.extras.web.cards import AS_OF, Asked, Screen, ToFillIn
+from jidomem.extras.web.memory import GRAPH, MEMORY, TIMELINE
+from jidomem.extras.web.ontology import CONSOLE, ONTOLOGY, PLAYBOOK, QUESTION, TERM
+from jidomem.extras.web.operations import AGENTS, CHECK, HEALTH
+from jidomem.extras.web.review import REVIEW
+from jidomem.rdf.vocab import graph_iri
+from jidomem.serve import memories, sparql, wire
+from jidomem.serve.server_state import RequestContext, Route
+
+_HERE = Path(__file__).parent
+#: Where assets are, in this order: ours, and what ci/vendor fetched.
+_FOLDERS = (_HERE / "assets", _HERE / "vendored")
+#: What is served -> its media type, whatever the machine would say.
+_SERVED = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+_FOR_EVER = "public, max-age=31536000, immutable"
+
+
+class Asset(NamedTuple):
+    """One file: its bytes, and what its address says of them."""
+
+    data: bytes
+    digest: str
+
+
+@cache
+def _assets() -> dict[str, Asset]:
+    found = {}
+    for folder in _FOLDERS:
+        for path in sorted(folder.iterdir()):
+            if path.suffix in _SERVED:
+                data = path.read_bytes()
+                found[path.name] = Asset(data, sha256(data).hexdigest()[:16])
+    return found
+
+
+def address(name: str) -> str:
+    """Return where the asset *name* is served; raises KeyError for one there is not."""
+    return f"/assets/{_assets()[name].digest}/{name}"
+
+
+def serve(digest: str, name: str) -> Response:
+    """Return one asset; raises NotFound for one there is not, or not any more."""
+    asset = _assets().get(name)
+    if asset is None or asset.digest != digest:
+        raise NotFound(f"there is no {name} of this version here", hint="load the page anew")
+    media = f"{_SERVED[Path(name).suffix]}; charset=utf-8"
+    return Response(asset.data, content_type=media, headers={"Cache-Control": _FOR_EVER})
+
+
+#: Each branch that was begun apart has a first commit of its own.
+_FIRST = """PREFIX jido: <https://jido.ai/ontology#>
+SELECT ?at WHERE { GRAPH <%s> { ?commit jido:position 1 ; jido:recordedAt ?at } } ORDER BY ?at"""
+
+
+class Span(NamedTuple):
+    """The first and the last moment, and the one that is shown, in whole seconds since 1970."""
+
+    first: int
+    last: int
+    at: int
+
+
+def span(asked: Asked) -> Span:
+    """Return from when to when something was recorded, as the first commits and the newest one say."""
+    newest = asked.memory.catch_up(asked.project).recorded_at
+    rows = asked.memory.reader.select(asked.project, _FIRST % graph_iri(asked.project))
+    first = min((format_timestamp(row["at"]) for row in rows), default=newest)
+    if not (first and newest):
+        return Span(0, 0, 0)
+    at = _seconds(newest) if asked.as_of is None else _seconds(asked.as_of)
+    return Span(_seconds(first), _seconds(newest), min(max(at, _seconds(first)), _seconds(newest)))
+
+
+def _seconds(moment: str) -> int:
+    at = parse_moment(moment)
+    assert at is not None
+    return ceil(at.timestamp())
+
+
+_HINT = "send the form from the page itself, in a browser that says where it comes from"
+
+
+def check(public_url: str | None) -> None:
+    """Raise PolicyDenied for a request that a page of another origin makes.
+
+    As net/http.CrossOriginProtection of Go 1.25 does it: Sec-Fetch-Site decides, else Origin, held to the host asked
+    or the *public_url*; a request with neither comes from no browser.
+    """
+    site, origin = request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin")
+    if site is not None and site not in ("same-origin", "none"):
+        raise PolicyDenied("a page of another origin sent this form", hint=_HINT)
+    if site is None and origin is not None and origin != public_url and urlsplit(origin).netloc != request.host:
+        raise PolicyDenied(f"a page of {origin[:200]} sent this form", hint=_HINT)
+
+
+SCREENS: tuple[Screen, ...] = (
+    TIMELINE,
+    MEMORY,
+    REVIEW,
+    GRAPH,
+    PLAYBOOK,
+    QUESTION,
+    CONSOLE,
+    CHECK,
+    ONTOLOGY,
+    TERM,
+    AGENTS,
+    HEALTH,
+)
+
+
+csv.field_size_limit(sys.maxsize)  # texts of memories are longer than what the library takes unasked
+#: What a spreadsheet computes with: not what an ordinary number begins with.
+_FORMULA = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20\t\r]")
+_NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+
+
+def inert(cell: str) -> str:
+    """Return the text of a cell with nothing in it that a spreadsheet computes.
+
+    >>> inert("=HYPERLINK(1)"), inert("-12.5"), inert("a = b")
+    ("'=HYPERLINK(1)", '-12.5', 'a = b')
+    """
+    return f"'{cell}" if _FORMULA.match(cell) and not _NUMBER.fullmatch(cell) else cell
+
+
+def question(site: RequestContext, project: str, name: str) -> Response:
+    """Return the rows of a named question as CSV, all of them."""
+    return _for_sheets(memories.ask(site, project, f"{name}.csv"))
+
+
+def answer_query(site: RequestContext, project: str) -> Response:
+    """Return the answer to the query in the address."""
+    return _for_sheets(sparql.get(site, project))
+
+
+def posted(site: RequestContext, project: str) -> Response:
+    """Return the answer to the query in the body."""
+    return _for_sheets(sparql.post(site, project))
+
+
+def _for_sheets(found: Response) -> Response:
+    """Return an answer that is CSV with its cells made inert, any other as it is."""
+    if found.mimetype != memories.CSV:
+        return found
+    file = io.StringIO(newline="")
+    rows = csv.reader(io.StringIO(found.get_data(as_text=True), newline=""))
+    csv.writer(file, lineterminator="\r\n").writerows([inert(cell) for cell in row] for row in rows)
+    found.set_data(file.getvalue())
+    return found
+
+
+#: How the cookie that has the token begins, and the pages it is sent to.
+COOKIE, PATH = "jidomem_token", "/ui"
+#: A link from elsewhere, as in a chat, leads to its page; what a form does is held to `origin.check`.
+_SITES = "Lax"
+SIGN_IN, SIGN_OUT = f"{PATH}/sign-in", f"{PATH}/sign-out"
+NEXT = "next"
+
+
+def cookie_name(root: Path) -> str:
+    """Return the name of the cookie for the server of *root* at the host and port asked.
+
+    Cookies know no ports: each server has a name of its own, so that none signs another one out.
+    """
+    return f"{COOKIE}_{sha256(f'{root.resolve()} {request.host.lower()}'.encode()).hexdigest()[:16]}"
+
+
+def session_token(root: Path) -> str:
+    """Return the token that the browser keeps for *root*, none where it keeps none."""
+    return request.cookies.get(cookie_name(root), "")
+
+
+def authorization(root: Path) -> str:
+    """Return the header Authorization of the request; to a page also what its cookie stands for."""
+    header = request.headers.get("Authorization", "")
+    token = session_token(root)
+    if header or not token or not request.path.startswith(f"{PATH}/"):
+        return header
+    return f"Bearer {token}"
+
+
+def further(given: Mapping[str, str]) -> str:
+    """Return the page to go on with; raises InvalidRequest for what is none of ours."""
+    page = given.get(NEXT) or PATH
+    parsed = urlsplit(page)
+    is_ours = not parsed.scheme and not parsed.netloc and (page == PATH or page.startswith(f"{PATH}/"))
+    if not is_ours or not page.isprintable() or "\\" in page:
+        raise InvalidRequest(f"{NEXT} is no page of this server", hint=f"leave {NEXT} out")
+    return page
+
+
+def lead_to(page: str) -> Response:
+    """Return what leads a browser on to *page*, which it asks for with GET."""
+    return Response(status=303, headers={"Location": page})
+
+
+def signed_in(root: Path, token: str, page: str, *, public_url: str | None) -> Response:
+    """Return what leads to *page* with the *token* kept in a cookie."""
+    found = lead_to(page)
+    safe = request.is_secure or (public_url or "").startswith("https:")
+    found.set_cookie(cookie_name(root), token, path=PATH, httponly=True, samesite=_SITES, secure=safe)
+    return found
+
+
+def signed_out(root: Path) -> Response:
+    """Return what leads to signing in again, with no token kept."""
+    found = lead_to(SIGN_IN)
+    found.delete_cookie(cookie_name(root), path=PATH, httponly=True, samesite=_SITES)
+    return found
+
+
+HTML = "text/html"
+_TYPE = f"{HTML}; charset=utf-8"
+#: Everything comes from this server, and no text in a page is taken for style or script.
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src {styles}; img-src 'self' data:; font-src 'self'; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+_OK = {200: "The page."}
+_DONE = {303: "The page to go on with."}
+PROJECT = "project"
+_HTML, _JSON = {HTML: "Text"}, {wire.JSON: "Object"}
+_TOKEN = "who runs the server gives one out with: jidomem token add NAME --role curator"
+#: Seconds after which a browser asks anew for what is not there yet.
+_AGAIN = "3"
+#: Arguments that say nothing of what is shown at another moment.
+_ONCE = ("cursor", "after", "done", "made", "ended")
+#: What an act says of itself in the address it leads to.
+_SAID = ("done", "made", "ended")
+_DEED = re.compile(r"[0-9a-f]{16}")
+_FILTERS = (cards.short, cards.day, cards.clock, cards.when, cards.exact, cards.display_name, cards.words)
+
+
+@cache
+def _environment() -> Environment:
+    """Return what makes HTML of templates: what is put in is text, and what is not there is an error."""
+    made = Environment(
+        loader=FileSystemLoader(Path(__file__).parent / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_plain,
+    )
+    made.filters |= {each.__name__: each for each in _FILTERS}
+    made.tests |= {"web": cards.is_web, "moment": cards.is_moment}
+    made.globals["asset"] = address
+    return made
+
+
+def _plain(value: Any) -> Any:
+    """Return what stands in a page for *value*: texts with nothing in them that acts."""
+    if isinstance(value, str) and not hasattr(value, "__html__"):
+        return cards.shown(value)
+    return value
+
+
+def html(template: str, status: int = 200, screen: Screen | None = None, **values: Any) -> Response:
+    """Return one template as a page, under the policy its *screen* needs."""
+    body = _environment().get_template(template).render(screen=screen, menu=_MENU, **values)
+    styles = " ".join(["'self'", *(f"'{each}'" for each in (screen.style_hashes if screen else ()))])
+    headers = {"Content-Security-Policy": _POLICY.format(styles=styles), "Cache-Control": "no-cache"}
+    return Response(body, status, headers, content_type=_TYPE)
+
+
+def _shown(
+    screen: Screen, asked: Asked, parts: Mapping[str, str], *, status: int = 200, refusal: JidomemError | None = None
+) -> Response:
+    """Return a screen in the frame; a form that was refused is there again as it was filled in."""
+    try:
+        model = screen.show(asked, **parts)
+    except ToFillIn as error:
+        g.seen.refusal, status, model = error.code, error.http_status, error.model
+    now = {name: value for name, value in asked.given.items() if name not in (AS_OF, *_ONCE)}
+    return html(
+        screen.template,
+        status,
+        screen,
+        it=model,
+        asked=asked,
+        projects=asked.site.projects(),
+        caller=asked.site.caller,
+        refusal=refusal,
+        form=defaultdict(str, request.form if refusal else {}),
+        ticked=request.form.getlist("chosen") if refusal else [],
+        span=span(asked),
+        now_link=f"{_here()}?{urlencode(now)}" if now else _here(),
+    )
+
+
+def _arguments(screen: Screen, site: RequestContext) -> dict[str, str]:
+    """Return the arguments of a request for *screen*; raises InvalidRequest for one it does not take.
+
+    What is said to be done was done: a link from elsewhere puts no words of its own there.
+    """
+    if screen.is_open:
+        return wire.once(request.args)
+    given = wire.arguments(AS_OF, *screen.takes)
+    done = given.pop("done", "")
+    if done and not _DEED.fullmatch(done):
+        raise InvalidRequest("this is nothing that is done here", hint="leave done out")
+    return {**given, **site.operation.deeds.told(request.path.removesuffix(".json"), done)}
+
+
+def _here() -> str:
+    """Return the address of the page, as a link has it."""
+    return quote(request.path, safe="/:@")
+
+
+def _page(screen: Screen, site: RequestContext, project: str, **parts: str) -> Response:
+    """Return a screen as a page."""
+    asked = Asked.of(site, project, _arguments(screen, site))
+    return _shown(screen, asked, parts)
+
+
+def _twin(screen: Screen, site: RequestContext, project: str, **parts: str) -> Response:
+    """Return what a screen shows as JSON."""
+    asked = Asked.of(site, project, _arguments(screen, site))
+    return wire.answer({"project": project, "as_of": asked.as_of, **screen.show(asked, **parts)})
+
+
+def _acted(screen: Screen, site: RequestContext, project: str, **parts: str) -> Response:
+    """Return the page to go on with after what the form asked; the same page, with why, where it was refused."""
+    form = _form(site, several=screen.several)
+    asked = Asked.of(site, project, _arguments(screen, site))
+    try:
+        _check_act(screen, asked, form)
+        return lead_to(_done(screen, asked, form, parts))
+    except JidomemError as error:
+        if error.http_status >= 500:
+            raise
+        g.seen.refusal = error.code
+        return _shown(screen, asked, parts, status=error.http_status, refusal=error)
+
+
+def _done(screen: Screen, asked: Asked, form: Mapping[str, str], parts: Mapping[str, str]) -> str:
+    """Return the page to go on with after the act of *screen*; what was done before by the same form is not refused."""
+    act = partial(_told, screen, asked, form, parts)
+    if not screen.writes:
+        return act()
+    caller = asked.site.caller
+    who = caller.digest if caller else None
+    key = (who, screen.path, asked.project, *sorted(parts.items()), *sorted(form.items()))
+    return asked.site.operation.repeats.once(key, act)
+
+
+def _told(screen: Screen, asked: Asked, form: Mapping[str, str], parts: Mapping[str, str]) -> str:
+    """Return the page that the act of *screen* leads to, which finds what was done under a name."""
+    assert screen.act is not None
+    path, _, query = screen.act(asked, form, **parts).partition("?")
+    given = dict(parse_qsl(query))
+    said = {name: given.pop(name) for name in _SAID if name in given}
+    if said:
+        given["done"] = asked.site.operation.deeds.keep(unquote(path), said)
+    return f"{path}?{urlencode(given)}" if given else path
+
+
+def _check_act(screen: Screen, asked: Asked, form: Mapping[str, str]) -> None:
+    """Raise InvalidRequest for what is to be done in the past, with a field there is not, or by no act of *screen*."""
+    if asked.as_of is not None:
+        raise InvalidRequest("the past is shown, and cannot be changed", hint="go back to now")
+    _check_fields(form, ("act", *screen.fields))
+    way = form.get("act", "")
+    if way not in screen.acts:
+        raise wire.unknown(f"nothing can be done by the name {way[:100]!r}", way, screen.acts)
+
+
+def _check_fields(form: Mapping[str, str], known: Collection[str]) -> None:
+    for name in form:
+        if name not in known:
+            raise wire.unknown(f"this form has no field {name!r}", name, known)
+
+
+def refused(error: JidomemError) -> Response:
+    """Return *error* as a page: what happened, and what to do next."""
+    g.seen.refusal = error.code
+    if error.code == "unauthenticated":
+        return _asking_for_a_token(error)
+    hidden = error.code == "unknown_project"
+    found = _said(error, error.http_status, None if hidden else (request.view_args or {}).get("project"))
+    found.headers.extend(wire.retry(error))
+    if error.code == "index_behind":
+        found.headers["Refresh"] = _AGAIN
+    return found
+
+
+def broken(told: Mapping[str, Any]) -> Response:
+    """Return as a page that something went wrong inside, as a problem document would say it."""
+    return _said(told, 500, None)
+
+
+def _said(error: JidomemError | Mapping[str, Any], status: int, project: str | None) -> Response:
+    as_of = parse_moment(request.args.get(AS_OF))
+    moment = None if as_of is None else format_timestamp(as_of)
+    return html("refused.html", status, error=error, request_id=g.seen.id, project=project, as_of=moment)
+
+
+def _asking_for_a_token(error: JidomemError) -> Response:
+    """Return what leads to where a token is given; the page itself, with what was not done, in answer to a form."""
+    if request.method == "GET":
+        return lead_to(f"{SIGN_IN}?{urlencode({NEXT: request.full_path.rstrip('?')})}")
+    error.hint = _TOKEN
+    is_sign_in = request.path == SIGN_IN
+    page = request.form.get(NEXT) if is_sign_in else request.full_path.rstrip("?")
+    return html("sign-in.html", error.http_status, page=page or PATH, refusal=error, is_over=not is_sign_in)
+
+
+def is_page() -> bool:
+    """Return whether the request is for a page, not for its twin, what a script asks, or anything else."""
+    path = request.path
+    if path.endswith("/sparql"):
+        return path.startswith(f"{PATH}/") and HTML in request.headers.get("Accept", "")
+    return path in ("/", PATH) or (path.startswith(f"{PATH}/") and not path.endswith(".json"))
+
+
+def _home(site: RequestContext) -> Response:
+    """Return where the pages of a project begin, at the moment that is asked for."""
+    given = wire.arguments(PROJECT, AS_OF)
+    return lead_to(Asked.of(site, given.get(PROJECT) or site.default(), given).link("timeline"))
+
+
+def _asset(site: RequestContext, digest: str, name: str) -> Response:
+    return serve(digest, name)
+
+
+def _sign_in_page(site: RequestContext) -> Response:
+    """Return the page on which a token is given."""
+    page = further(wire.arguments(NEXT))
+    held = session_token(site.memory.settings.root)
+    is_over = bool(held) and site.keyring is not None and site.keyring.whose(held) is None
+    return html("sign-in.html", page=page, refusal=None, is_over=is_over)
+
+
+def _sign_in(site: RequestContext) -> Response:
+    """Keep the token that was given, where it is one; else raise Unauthenticated."""
+    given = _form(site)
+    _check_fields(given, (NEXT, "token"))
+    page, token = further(given), given.get("token", "").strip()
+    if site.keyring is None or site.keyring.whose(token) is None:
+        raise Unauthenticated("this token is none, or none any more", hint=_TOKEN)
+    return signed_in(site.memory.settings.root, token, page, public_url=site.public_url)
+
+
+def _sign_out(site: RequestContext) -> Response:
+    """Keep no token any more."""
+    _form(site)
+    return signed_out(site.memory.settings.root)
+
+
+def _form(site: RequestContext, several: Collection[str] = ()) -> dict[str, str]:
+    """Return the fields of a form that one of our pages sent; raises PolicyDenied, InvalidRequest and NotServed."""
+    check(site.public_url)
+    wire.content_type("application/x-www-form-urlencoded")
+    single = request.form.copy()
+    lines = {name: "\n".join(single.poplist(name)) for name in several if name in single}
+    return {**wire.once(single), **lines}
+
+
+def _of(screen: Screen) -> Iterator[Route]:
+    """Yield the routes of one screen: the page, its twin, and what its forms do."""
+    path, takes = f"/ui/{{project}}/{screen.path}", dict.fromkeys((AS_OF, *screen.takes), "")
+    yield Route("GET", path, partial(_page, screen), f"Show the page {screen.name}", _OK, _HTML, takes)
+    yield Route("GET", f"{path}.json", partial(_twin, screen), f"Give what {screen.name} shows", _OK, _JSON, takes)
+    if screen.act is not None:
+        does = f"Do what a form of {screen.name} asks"
+        yield Route("POST", path, partial(_acted, screen), does, _DONE, _HTML, takes, writes=screen.writes)
+
+
+def _routes() -> Iterator[Route]:
+    for path in ("/", "/ui"):
+        yield Route("GET", path, _home, "Lead to the curator's pages", _DONE, _HTML, {PROJECT: "", AS_OF: ""})
+    yield Route("GET", "/assets/{digest}/{name}", _asset, "Give what pages are made with", _OK, {}, public=True)
+    yield Route("GET", SIGN_IN, _sign_in_page, "Ask for a token", _OK, _HTML, public=True)
+    yield Route("POST", SIGN_IN, _sign_in, "Keep a token", _DONE, _HTML, public=True)
+    yield Route("POST", SIGN_OUT, _sign_out, "Keep no token", _DONE, _HTML, public=True)
+    one = "/ui/{project}/memories/{id}"
+    yield Route("GET", f"{one}.ttl", memory.turtle_of, "Give a memory as Turtle", _OK, {"text/turtle": "Text"})
+    yield Route("GET", f"{one}.jsonld", memory.linked_of, "Give a memory as JSON-LD", _OK, {})
+    yield Route("GET", "/ui/{project}/playbook/{name}.csv", question, "Give all rows", _OK, {memories.CSV: "Text"})
+    path, asked = "/ui/{project}/sparql", {sparql.QUERY: "Text", sparql.FORM: "Query"}
+    yield Route("GET", path, answer_query, "Ask in SPARQL from the console", _OK, {}, is_open=True)
+    yield Route("POST", path, posted, "Ask in SPARQL from the console", _OK, {}, reads=asked, is_open=True)
+    for screen in SCREENS:
+        yield from _of(screen)
+
+
+#: Where the pages of a project are, as a refusal names them.
+PLACES: tuple[str, ...] = tuple(f"/ui/{{project}}/{screen.path}" for screen in SCREENS)
+_MENU = tuple((screen.menu, screen.path) for screen in SCREENS if screen.menu)
+#: The routes of all pages; /openapi.json says nothing of them.
+PAGES: tuple[Route, ...] = tuple(_routes())

@@ -1,0 +1,326 @@
+"""What waits for a curator: what disagrees, side by side, proposals and what is due, settled one by one or together.
+
+Two that disagree, kept both or made one: what each form begins with, and which fields of an intent it means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import partial
+from typing import Any
+
+from jidomem.curation.review_queue import Queue, Waiting, queued
+from jidomem.errors import Conflict, InvalidRequest, JidomemError
+from jidomem.extras.web import cards
+from jidomem.extras.web.cards import Asked, Screen, compared
+from jidomem.rdf.vocab import JIDO, SCOPE
+from jidomem.records.active import ACTIVE
+from jidomem.records.intent import Receipt
+from jidomem.write.corrections import Settlement
+
+#: Fields of the form that say where the left one applies, and where the other one does.
+_LEFT, _RIGHT = ("about", "scope"), ("other_about", "other_scope")
+#: Field of the form of a merger -> of an intent.
+_MERGED: Mapping[str, str] = {
+    "text": "summary",
+    "topic": "topic",
+    "merged_about": "about",
+    "rationale": "rationale",
+    "explanation": "detailed_explanation",
+    "confidence": "confidence",
+}
+FIELDS = (*_LEFT, *_RIGHT, *_MERGED)
+#: What one side says and the other does not is said by what both become.
+_SINGLE = ("expires_on", "valid_from", "valid_until", "tracked_by", "convention_name")
+_LEVELS = ("low", "medium", "high")
+
+Said = Mapping[str, Any]
+
+
+def where(said: Said) -> dict[str, Any]:
+    """Return where a memory applies, as the form has it; `scope` is None where its kind has none."""
+    scope = said.get("convention_scope")
+    return {"about": "\n".join(said.get("about", ())), "scope": scope and f"{JIDO}{scope}"}
+
+
+def apart(left: Said, right: Said, form: Said) -> tuple[bool, dict[str, Any]]:
+    """Return whether the left one says where it applies, or else the right one, and the fields by which it does.
+
+    Raises InvalidRequest where neither does, or both say it otherwise than they did.
+    """
+    ours, theirs = _otherwise(left, form, _LEFT), _otherwise(right, form, _RIGHT)
+    if ours and theirs:
+        raise InvalidRequest("both are said to apply elsewhere", hint="change it for one of them; the other one stays")
+    if not (ours or theirs or left.get("about") or right.get("about")):
+        hint = "name the files the left one is about, or the right one"
+        raise InvalidRequest("both are kept where each says where it applies", hint=hint)
+    is_left = bool(ours) or (not theirs and bool(left.get("about")))
+    return is_left, ours or theirs
+
+
+def _otherwise(said: Said, form: Said, names: tuple[str, str]) -> dict[str, Any]:
+    about, scope = (form.get(name) for name in names)
+    found: dict[str, Any] = {}
+    if about is not None and (places := _lines(about)) != list(said.get("about", ())):
+        found["about"] = places
+    if scope is not None and scope != where(said)["scope"]:
+        name = scope.removeprefix(JIDO)
+        if name not in SCOPE or "convention_scope" not in said:
+            raise InvalidRequest(f"{scope[:100]!r} is no scope of it", hint=f"one of: {', '.join(SCOPE)}")
+        found["convention_scope"] = name
+    return found
+
+
+def merged(left: Said, right: Said, start: str | None = None) -> dict[str, Any]:
+    """Return the first content of the form of a merger: the texts of the side *start*, places and evidence of both.
+
+    A text in which the sides differ is empty until a side is chosen: two sentences that contradict each other, one
+    after the other, say nothing.
+    """
+    chosen = {"left": left, "right": right}.get(
+        start or "", {name: left[name] for name in left if left[name] == right.get(name)}
+    )
+    if start not in (None, "left", "right"):
+        raise InvalidRequest(f"start={start:.40} names no side", hint="start=left or start=right")
+    levels = [each for each in (left.get("confidence"), right.get("confidence")) if each in _LEVELS]
+    return {
+        "text": chosen.get("summary", ""),
+        "topic": left.get("topic") or right.get("topic") or "",
+        "merged_about": "\n".join(_united(left, right, "about")),
+        "rationale": chosen.get("rationale", ""),
+        "explanation": chosen.get("detailed_explanation", ""),
+        "confidence": min(levels, key=_LEVELS.index, default=""),
+        "evidence": _united(left, right, "evidence"),
+    }
+
+
+def together(left: Said, right: Said, form: Said) -> dict[str, Any]:
+    """Return the fields by which the left one says what both become; raises InvalidRequest without a text."""
+    begun = merged(left, right)
+    given = {name: form.get(name, begun[name]).strip() for name in _MERGED}
+    if not given["text"]:
+        hint = "start from the left or the right one, or write the text that holds"
+        raise InvalidRequest("the merged memory has no text", hint=hint)
+    fields: dict[str, Any] = {field: given[name] or None for name, field in _MERGED.items()}
+    fields["about"] = _lines(given["merged_about"])
+    fields["evidence"] = begun["evidence"]
+    fields["confidence"] = fields["confidence"] or left.get("confidence")
+    if left.get("type") == right.get("type"):
+        fields["alternatives"] = _united(left, right, "alternatives")
+        fields |= {name: right[name] for name in _SINGLE if name in right and name not in left}
+    return fields
+
+
+def _united(left: Said, right: Said, name: str) -> list[str]:
+    return [*dict.fromkeys([*left.get(name, ()), *right.get(name, ())])]
+
+
+def _lines(text: str) -> list[str]:
+    lines: Iterable[str] = (line.strip() for line in text.splitlines())
+    return [*dict.fromkeys(line for line in lines if line)]
+
+
+#: So many are listed on one page.
+COUNT = 50
+#: What is done with two that disagree: name -> the key that does it, and what it does.
+OF_TWO: Mapping[str, tuple[str, str]] = {
+    "left": ("l", "Keep the left"),
+    "right": ("r", "Keep the right"),
+    "both": ("b", "Keep both"),
+    "merge": ("m", "Merge into a new one"),
+}
+#: What is done with one that is proposed, or due.
+OF_ONE: Mapping[str, tuple[str, str]] = {"accept": ("a", "Accept"), "reject": ("x", "Reject")}
+#: What the writer calls what is done with both.
+_OF_BOTH = {"both": "keep-both", "merge": "supersede"}
+#: What a curator compares by; what the machinery says of a memory is left out.
+_COMPARED = (
+    "summary", "topic", "about", "rationale", "detailedExplanation", "hasConfidence", "assertedBy", "hasTimestamp",
+    "expiresOn", "validFrom", "validUntil", "conventionName", "hasConventionScope",
+    "hasEnforcementLevel", "derivedFrom",
+)  # fmt: skip
+
+
+def show(asked: Asked) -> Mapping[str, Any]:
+    """Return what waits, the most pressing first, and the one that is looked at with all that it says."""
+    asked.memory.catch_up(asked.project)
+    if asked.as_of is not None:  # what waits is settled now
+        return {
+            "total": None,
+            "waiting": [],
+            "next": None,
+            "looked_at": None,
+            "done": None,
+            "made": None,
+            "ended": [],
+            "why_not": None,
+        }
+    cursor = asked.given.get("cursor") or None
+    found = queued(asked.memory.reader, asked.project, asked.memory.sources.now(), limit=COUNT, cursor=cursor)
+    chosen = _chosen(asked, found)
+    return {
+        "total": found.total,
+        "waiting": [
+            {**one.to_dict(), "link": _link(asked, one), "is_looked_at": one is chosen} for one in found.waiting
+        ],
+        "next": asked.link("review", cursor=found.cursor) if found.cursor else None,
+        "looked_at": None if chosen is None else _looked_at(asked, chosen),
+        "done": asked.given.get("done"),
+        "made": cards.row(asked, asked.given["made"]) if asked.given.get("made") else None,
+        "ended": [cards.row(asked, item) for item in asked.given.get("ended", "").split()[:2]],
+        "why_not": cards.why_not_write(asked),
+    }
+
+
+def _chosen(asked: Asked, found: Queue) -> Waiting | None:
+    """Return the one that is asked for, the first where it waits no more or none is."""
+    named = (asked.given.get("item"), asked.given.get("other") or None)
+    return next((one for one in found.waiting if (one.item, one.other) == named), next(iter(found.waiting), None))
+
+
+def _link(asked: Asked, one: Waiting) -> str:
+    return asked.link("review", item=one.item, other=one.other, cursor=asked.given.get("cursor"))
+
+
+def _looked_at(asked: Asked, one: Waiting) -> dict[str, Any]:
+    reader, writer = asked.memory.reader, asked.memory.writer
+    replaced = _replaced(asked, one) if one.other is None else None
+    sides = [reader.get_memory(asked.project, item) for item in (one.item, one.other or replaced) if item]
+    said = [{name: each["properties"][name] for name in _COMPARED if name in each["properties"]} for each in sides]
+    fields = [writer.restated(asked.project, each["iri"]) for each in sides]
+    why_not = cards.why_not_correct(asked, *filter(None, (one.item, one.other)), asserted=True)
+    offered: Mapping[str, tuple[str, str]] = {} if why_not else OF_TWO if one.other else OF_ONE
+    return {
+        **one.to_dict(),
+        "sides": [cards.memory_row(asked, each) for each in sides],
+        "rows": [*compared(said[0], said[-1])],
+        "ways": {
+            name: {"key": key, "text": text}
+            for name, (key, text) in offered.items()
+            if _action(name, sides[0]["status"]) in one.actions
+        },
+        "why_not": why_not,
+        "beside": [where(each) for each in fields],
+        "scopes": [f"{JIDO}{name}" for name in SCOPE],
+        "merged": merged(fields[0], fields[1], asked.given.get("start")) if one.other else None,
+        "starts": {side: f"{_link(asked, one)}&start={side}" for side in ("left", "right") if one.other},
+    }
+
+
+def _replaced(asked: Asked, one: Waiting) -> str | None:
+    """Return the memory whose text a proposal changes: the only active one that it takes the place of."""
+    memories = (asked.memory.reader.get_memory(asked.project, item) for item in one.replaces)
+    active = [each["iri"] for each in memories if each["status"] == ACTIVE]
+    return active[0] if len(active) == 1 else None
+
+
+def _action(way: str, status: str) -> str:
+    """Return what the writer calls a way to settle; to keep a proposal is to assert it in the place of the other."""
+    if way in OF_ONE:
+        return way
+    return {"left": "supersede" if status == "proposed" else "accept", "right": "reject"}.get(
+        way, _OF_BOTH.get(way, "")
+    )
+
+
+def act(asked: Asked, form: Mapping[str, str]) -> str:
+    """Settle one that waits, or all that were chosen, as *form* says, and return the page of what waits then."""
+    way, reason = form["act"], form.get("reason", "").strip() or None
+    if "chosen" in form:
+        return asked.link("review", done=_together(asked, way, form["chosen"].split("\n"), reason))
+    item, other = form.get("item", ""), form.get("other") or None
+    if not item:
+        raise InvalidRequest("nothing is ticked", hint="tick what is to be settled together")
+    try:
+        made = _settled(asked, way, item, other, reason, form)
+    except JidomemError as error:
+        raise cards.explained(asked, error, item, other) from error
+    return asked.link("review", done=way, made=made, ended=" ".join(_ended(way, item, other)))
+
+
+def _together(asked: Asked, way: str, chosen: list[str], reason: str | None) -> str:
+    """Return the message of one commit that settles those *chosen*; raises Refused, with a row for each refusal."""
+    if way not in OF_ONE:
+        raise InvalidRequest(f"several are accepted or rejected together, not {way!r}", hint="settle each by itself")
+    digest = asked.site.caller.digest if asked.site.caller else None
+    lines, by = [*dict.fromkeys(chosen)], (digest, asked.project, way, reason)
+    # A form that is sent again waits for the first one, and then finds each line done.
+    return asked.site.operation.repeats.once((*by, *lines), partial(_settled_together, asked, way, lines, reason, by))
+
+
+def _settled_together(asked: Asked, way: str, lines: list[str], reason: str | None, by: tuple[str | None, ...]) -> str:
+    settlements, rows = [], []
+    for line in lines:
+        item, _, other = line.partition(" ")
+        status = asked.memory.reader.get_memory(asked.project, item)["status"]
+        rival = None if status == "proposed" else other or None  # a proposal names all that it disagrees with itself
+        settlements.append(Settlement(item, _action(way, status), other=rival, reason=reason))
+    outcomes = asked.site.writer.settle_many(asked.project, settlements)
+    for line, settlement, outcome in zip(lines, settlements, outcomes, strict=True):
+        try:
+            asked.site.operation.repeats.once((*by, line), partial(_iri, outcome))
+        except JidomemError as error:
+            if error.http_status in (401, 403) or error.http_status >= 500:
+                raise  # the others met the same
+            rows.append(cards.refused_row(asked, settlement.item, error))
+    if rows:
+        done = len(lines) - len(rows)
+        raise cards.Refused(
+            f"{len(rows)} of {len(lines)} could not be settled; done: {way}, {done} together",
+            hint="settle these one by one",
+            rows=rows,
+        )
+    return f"{way}, {len(lines)} together"
+
+
+def _iri(outcome: Receipt | JidomemError) -> str:
+    if isinstance(outcome, JidomemError):
+        raise outcome
+    return outcome.iri
+
+
+def _settled(asked: Asked, way: str, item: str, other: str | None, reason: str | None, form: Mapping[str, str]) -> str:
+    """Settle one that waits, and return the IRI of what settled it."""
+    writer, project = asked.site.writer, asked.project
+    status = asked.memory.reader.get_memory(project, item)["status"]
+    changes: Mapping[str, Any] | None = None
+    if way not in OF_ONE and other is None:
+        raise InvalidRequest(f"{way} is done with two, and there is one", hint="accept or reject it")
+    if way == "merge" and other is not None:
+        changes = together(writer.restated(project, item), writer.restated(project, other), form)
+    elif way == "both" and other is not None:
+        is_left, changes = apart(writer.restated(project, item), writer.restated(project, other), form)
+        if not is_left and status == "proposed":
+            raise InvalidRequest(
+                "the left one is proposed, and asserted by this", hint="say where the left one applies"
+            )
+        item, other = (item, other) if is_left else (other, item)
+    rival = None if status == "proposed" else other  # a proposal names all that it disagrees with itself
+    try:
+        receipt = writer.settle(project, item, _action(way, status), other=rival, reason=reason, changes=changes)
+    except Conflict as error:
+        if way == "both":
+            error.hint = (
+                "say of one of them where it applies, and the other one does not: other files, or another scope"
+            )
+        raise
+    return receipt.iri
+
+
+def _ended(way: str, item: str, other: str | None) -> list[str]:
+    """Return what is in force no more once two that disagreed are settled so, and can be brought back."""
+    ended = {"left": (other,), "right": (item,), "merge": (item, other)}.get(way, ())
+    return [each for each in ended if each]
+
+
+REVIEW = Screen(
+    "review",
+    "review.html",
+    show,
+    takes=("item", "other", "start", "cursor", "done"),
+    act=act,
+    acts=(*OF_TWO, *OF_ONE),
+    fields=("item", "other", "reason", "chosen", *FIELDS),
+    several=("chosen",),
+    menu="Review",
+)

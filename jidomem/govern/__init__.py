@@ -1,1 +1,0 @@
-"""How memory is checked."""

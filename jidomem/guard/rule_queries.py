@@ -1,0 +1,139 @@
+"""Find in an open root all memories that govern files, and the texts by which each names them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from jidomem.base.clock import format_timestamp
+from jidomem.guard.rules import FORCES, Check, Rule, RuleInputs, Rules
+from jidomem.rdf.terms import plain_value
+from jidomem.rdf.vocab import BASE, TYPE_OF_CLASS, graph_iri, jido, local_name
+from jidomem.recall.governing import earlier_names
+from jidomem.recall.nearness import is_note
+from jidomem.records import active
+from jidomem.records.intent import Version
+from jidomem.runtime.root import Jidomem
+from jidomem.write.canonical import plain_path
+
+_PREFIX = "PREFIX jido: <https://jido.ai/ontology#>\n"
+_FAMILIES = ("Convention", "Decision", "Error", "RootCause", "LessonLearned")
+_ITEMS = (
+    """SELECT ?item ?kind ?summary ?recorded ?agent ?level ?state ?from ?until ?scope ?word WHERE {
+  VALUES ?kind { %s }
+  ?item a ?kind ; jido:appliesToProject <%s> ; jido:summary ?summary ; jido:recordedAt ?recorded ;
+    jido:assertedBy ?agent .
+"""
+    + active.now_of_all()
+    + """
+  OPTIONAL { ?item jido:hasEnforcementLevel ?level }
+  OPTIONAL { ?item jido:hasErrorStatus ?state }
+  OPTIONAL { ?item jido:validFrom ?from }
+  OPTIONAL { ?item jido:validUntil ?until }
+  OPTIONAL { ?item jido:hasConventionScope ?scope }
+  OPTIONAL { ?item jido:confirmedBy ?word }
+} ORDER BY DESC(?recorded) DESC(?item) ?kind ?agent"""
+)
+_PAIRS = {
+    "about": "SELECT ?item ?value (isIRI(?value) AS ?is) WHERE { ?item jido:about|jido:appliesToModule ?value }",
+    "module": "SELECT ?item ?value WHERE { ?item jido:affectedModule ?value }",
+    "domain": "SELECT ?item ?value WHERE { ?item jido:appliesToDomain ?value }",
+    "file": "SELECT ?item ?value WHERE { { ?item jido:filePath ?value } "
+    "UNION { ?item jido:definedInFile ?file . ?file jido:filePath ?value } }",
+    "forbids": "SELECT ?item ?value WHERE { ?item jido:forbidsPattern ?value } ORDER BY ?value",
+    "requires": "SELECT ?item ?value WHERE { ?item jido:requiresPattern ?value } ORDER BY ?value",
+    "command": "SELECT ?item ?value WHERE { ?item jido:checkCommand ?value } ORDER BY ?value",
+}
+#: What stands beside memories in their commits and governs nothing.
+_BESIDE = ("Agent", "Project", "WorkSession", "SessionEvent", "Evidence", "Submission", "Commit")
+_ACTIVITY = "<http://www.w3.org/ns/prov#Activity>"
+_LABELS = {"strict": "strict convention", "lesson": "lesson"}
+
+
+def gather_rules(memory: Jidomem, project: str) -> Rules:
+    """Return the rules of *project*; raises what the catch-up raises."""
+    memory.catch_up(project)
+    said = _Said(memory, project)
+    found: dict[str, tuple[Rule, tuple[str, ...]]] = {}
+    for row in said.rows:
+        if row["item"] in found or (rule := said.rule(row)) is None:
+            continue
+        named = tuple(dict.fromkeys(plain_path(text) for text in said.named(row)))
+        if named:
+            found[row["item"]] = replace(rule, about=named), named
+    return Rules(tuple(found.values()), earlier_names(memory.reader, memory.tree, project))
+
+
+def basis(memory: Jidomem, project: str) -> RuleInputs:
+    """Return what the rules of *project* are made of, in a memory that is level."""
+    known = memory.schema.subclasses
+    governing = {kind for name in _FAMILIES for kind in known(jido(name))}
+    kinds = known(jido("MemoryItem")) - governing | set(map(jido, _BESIDE)) | {_ACTIVITY}
+    version = Version() if memory.damage(project) else memory.index.mark(graph_iri(project)).version
+    return RuleInputs(version, frozenset(kinds))
+
+
+class _Said:
+    """What the index says of the memories that may govern something."""
+
+    def __init__(self, memory: Jidomem, project: str) -> None:
+        def select(text: str) -> list[dict[str, Any]]:
+            return memory.reader.select(project, _PREFIX + text)
+
+        known = memory.schema.subclasses
+        self._family = {plain_value(kind): name for name in _FAMILIES for kind in {jido(name), *known(jido(name))}}
+        kinds = " ".join(f"<{kind}>" for kind in self._family)
+        self.rows = select(_ITEMS % (kinds, f"{BASE}projects/{project}"))
+        self._by: dict[str, Mapping[str, list[dict[str, Any]]]] = {}
+        for name, text in _PAIRS.items():
+            pairs: dict[str, list[dict[str, Any]]] = defaultdict(list)
+            for row in select(text):
+                pairs[row["item"]].append(row)
+            self._by[name] = pairs
+        self._curators = memory.writer.authority(project).curators
+
+    def rule(self, row: Mapping[str, Any]) -> Rule | None:
+        """Return what is said of one memory; None for what is not put before anybody."""
+        family, level = self._family[row["kind"]], local_name(row["level"] or "")
+        force = _force(family, level, local_name(row["state"] or ""))
+        if force is None:
+            return None
+        checks = tuple(
+            Check(kind, each["value"])
+            for kind in ("forbids", "requires", "command")
+            for each in self._by[kind].get(row["item"], ())
+            if force == "strict"
+        )
+        accepted = not self._curators or bool(row["word"]) or row["agent"] in self._curators
+        kind = local_name(row["kind"])
+        label = _LABELS.get(force) or (force if family == "Error" else TYPE_OF_CLASS.get(kind, kind).replace("_", " "))
+        return Rule(row["item"], force, label, row["summary"], _moment(row["recorded"]), local_name(row["agent"]),
+                    _moment(row["from"]), _moment(row["until"]), checks if accepted else (),
+                    bool(checks) and not accepted)  # fmt: skip
+
+    def named(self, row: Mapping[str, Any]) -> list[str]:
+        """Return the texts by which a memory names what it governs."""
+        found = []
+        for each in self._by["about"].get(row["item"], ()):
+            files = self._by["file"].get(each["value"], ()) if each["is"] else ()
+            found += [file["value"] for file in files] if each["is"] else [each["value"]]
+        found += [each["value"] for each in self._by["module"].get(row["item"], ())]
+        found = [text for text in found if not is_note(text, row["level"])]
+        is_bound = row["item"] in self._by["about"] or row["item"] in self._by["domain"]
+        of_all = row["level"] and not is_bound and local_name(row["scope"] or "") != "AgentScope"
+        return [*found, ""] if of_all else found
+
+
+def _force(family: str, level: str, state: str) -> str | None:
+    if level:
+        return "strict" if level == "Strict" else None
+    if family == "Error":
+        return "past error" if state in ("Resolved", "Deferred") else "open error"
+    force = {"Decision": "decision", "RootCause": "lesson", "LessonLearned": "lesson"}.get(family)
+    return force if force in FORCES else None
+
+
+def _moment(value: Any) -> str:
+    return "" if value is None else format_timestamp(value)

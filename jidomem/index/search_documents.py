@@ -1,0 +1,381 @@
+"""A memory as it is looked through: its texts by field, and what it is narrowed down by, read from the index.
+
+An entry as it is looked through: its text and who said it, read from the index, as memories are by `documents`.
+
+A turn of a conversation as it is looked through: who said what, and what was done for it, read from the index.
+
+What the history of a project holds, as it is looked through: entries of agents, and turns of conversations.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from jidomem.base.clock import format_timestamp, parse_moment
+from jidomem.base.words import LONGEST_TEXT, is_remark
+from jidomem.index.results import Solutions
+from jidomem.index.store import OxigraphIndex
+from jidomem.rdf.terms import Term, is_iri, parse_literal, plain_value
+from jidomem.rdf.vocab import JIDO, LABEL, TYPE, XSD, conv, jido, local_name
+from jidomem.records.active import is_accepted
+from jidomem.records.recall import FIELDS, NAMESPACE
+
+#: field -> the properties that say it, of the memory itself.
+_MEMORY_FIELDS = {
+    "summary": ("summary", "conventionName"),
+    "topic": ("topic",),
+    "about": ("about",),
+    "rationale": ("rationale",),
+    "explanation": ("detailedExplanation", "revisionReason"),
+}
+#: field -> the property that leads to what says it, and by which property.
+_LEADS = {"evidence": (jido("derivedFrom"), LABEL), "alternatives": (jido("hasAlternative"), jido("summary"))}
+_RECORDED, _STATUS, _ALTERNATIVE = jido("recordedAt"), jido("hasAssertionStatus"), jido("hasAlternative")
+_ENDS = (jido("supersededBy"), jido("invalidatedBy"))
+_MEMORIES = f"SELECT ?item ?at WHERE {{ ?item {_STATUS} ?any ; {_RECORDED} ?at ; {jido('summary')} ?text }}"
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One memory: `texts` are in the order of FIELDS, `about` names what it is about; moments are in one form.
+
+    `ended` is when something that holds first superseded or withdrew it, `successors` superseded it; `inactive` says
+    why it is not active otherwise: proposed, rejected or deprecated. `text` is what it
+    says, word for word, up to a length. What was said in a talk has who said it, when, in which talk, and its `place`:
+    what is sorted by it stands in the order in which it was said.
+    """
+
+    item: str
+    types: tuple[str, ...]
+    recorded: str
+    ended: str | None
+    inactive: str | None
+    agent: str
+    session: str
+    confidence: str
+    valid_from: str | None
+    valid_until: str | None
+    successors: tuple[str, ...]
+    about: tuple[str, ...]
+    texts: tuple[str, ...]
+    text: str = ""
+    speakers: tuple[str, ...] = ()
+    said_at: str = ""
+    talk: str = ""
+    place: str = ""
+
+
+def memory_items(index: OxigraphIndex, graph: str) -> list[tuple[Term, Term]]:
+    """Return every memory of *graph* that has a summary, oldest first, each after the moment it was recorded."""
+    found = index.query(_MEMORIES, graphs=[graph])
+    assert isinstance(found, Solutions)
+    known: dict[Term, str] = {}
+    for item, at in ((row[0] or "", row[1] or "") for row in found.rows):
+        known[item] = min(at, known.get(item, at))
+    return sorted((at, item) for item, at in known.items())
+
+
+def touched_memories(index: OxigraphIndex, graph: str, nodes: Iterable[Term]) -> list[Term]:
+    """Return the memories that may have to be looked at again once something new was said of *nodes*, sorted."""
+    found = set(nodes)
+    for node in [*found]:
+        for link in (*_ENDS, *(link for link, _ in _LEADS.values())):
+            found.update(item for item, _, _ in index.triples(graph, None, link, node))
+    return sorted(found)
+
+
+def memory_document(index: OxigraphIndex, graph: str, item: Term) -> Document | None:
+    """Return *item* as it is looked through; None for what is no memory, has no summary or is part of a decision."""
+    said: dict[Term, list[Term]] = {}
+    for _, predicate, term in sorted(index.triples(graph, item)):
+        said.setdefault(predicate, []).append(term)
+    moments = sorted(filter(None, map(_moment, said.get(_RECORDED, ()))))
+    if not moments or jido("summary") not in said or _STATUS not in said:
+        return None
+    if jido("Alternative") in said.get(TYPE, ()) and any(index.triples(graph, None, _ALTERNATIVE, item)):
+        return None
+    ends = {end: at for link in _ENDS for end in said.get(link, ()) if (at := _held(index, graph, end))}
+    texts = {
+        name: [_text(term) for by in names for term in said.get(jido(by), ())] for name, names in _MEMORY_FIELDS.items()
+    }
+    for name, (link, by) in _LEADS.items():
+        texts[name] = [_text(t) for node in said.get(link, ()) for _, _, t in sorted(index.triples(graph, node, by))]
+    texts["explanation"] += _other(said)
+    texts = {name: [text for text in values if not is_remark(text)] for name, values in texts.items()}
+
+    def one(name: str) -> str:
+        return plain_value(said.get(jido(name), ('""',))[0])
+
+    return Document(
+        item=plain_value(item),
+        types=tuple(map(plain_value, said.get(TYPE, ()))),
+        recorded=moments[0],
+        ended=min(ends.values(), default=None),
+        inactive=_inactive(said),
+        agent=one("assertedBy"),
+        session=one("assertedIn"),
+        confidence=local_name(one("hasConfidence")),
+        valid_from=_bound(said, "validFrom", max),
+        valid_until=_bound(said, "validUntil", min),
+        successors=tuple(plain_value(end) for end in said.get(_ENDS[0], ()) if end in ends),
+        about=tuple(map(plain_value, said.get(jido("about"), ()))),
+        texts=tuple("\n".join(texts[name]) for name in FIELDS),
+        text="\n".join(text for name in FIELDS for text in texts[name] if name != "about")[:LONGEST_TEXT],
+        said_at=moments[0],
+    )
+
+
+def _inactive(said: dict[Term, list[Term]]) -> str | None:
+    """Return why a memory that nothing ended is not active: proposed, or its decision status; None where it is."""
+    if jido("Proposed") in said[_STATUS]:
+        return "proposed"
+    stated = next((parse_literal(term).text for term in said.get(jido("decisionStatus"), ())), None)
+    return None if is_accepted(stated) else stated
+
+
+def _held(index: OxigraphIndex, graph: str, end: Term) -> str | None:
+    """Return when what ended a memory was recorded; None for what is merely proposed."""
+    if not any(index.triples(graph, end, _STATUS, jido("Asserted"))):
+        return None
+    return min(filter(None, (_moment(at) for _, _, at in index.triples(graph, end, _RECORDED))), default=None)
+
+
+def _other(said: dict[Term, list[Term]]) -> Iterator[str]:
+    """Yield the texts that a project's own properties say."""
+    for predicate, terms in said.items():
+        if not predicate.startswith(f"<{JIDO}"):
+            yield from (parse_literal(term).text for term in terms if not is_iri(term) and _is_words(term))
+
+
+def _is_words(term: Term) -> bool:
+    said = parse_literal(term)
+    return bool(said.language) or said.datatype == XSD + "string"
+
+
+def _text(term: Term) -> str:
+    """Return the text of a literal; of an IRI the last part, by which people name it."""
+    return local_name(term) if is_iri(term) else parse_literal(term).text
+
+
+def _moment(term: Term) -> str | None:
+    """Return a moment in its one written form, in which two are compared as texts."""
+    found = parse_moment(plain_value(term))
+    return None if found is None else format_timestamp(found)
+
+
+def _bound(said: dict[Term, list[Term]], name: str, choose: Callable[[list[str]], str]) -> str | None:
+    found = [at for term in said.get(jido(name), ()) if (at := _moment(term))]
+    return choose(found) if found else None
+
+
+ENTRY = jido("Entry")
+_ID, _TEXT, _RECORDED, _REPLACES = jido("entryId"), jido("entryText"), jido("recordedAt"), jido("replaces")
+#: The fields of a memory that an entry has: its text stands where a summary does.
+_ENTRY_FIELDS = {"summary": _TEXT, "about": jido("speaker")}
+#: What of the metadata tells the session an entry was said in where it has none of its own, and its place in there.
+_SESSION, _POSITION, _LAST = "session", "position", 10**12
+_ENTRIES = f"SELECT ?entry ?at WHERE {{ ?entry {_TEXT} ?text ; a {ENTRY} ; {_RECORDED} ?at }}"
+
+
+def entry_items(index: OxigraphIndex, graph: str) -> list[tuple[Term, Term]]:
+    """Return every entry of *graph*, oldest first, each after the moment it was recorded."""
+    found = index.query(_ENTRIES, graphs=[graph])
+    assert isinstance(found, Solutions)
+    return sorted((row[1] or "", row[0] or "") for row in found.rows)
+
+
+def touched_entries(index: OxigraphIndex, graph: str, nodes: Iterable[Term]) -> list[Term]:
+    """Return the entries that may have to be looked at again once something new was said of *nodes*, sorted."""
+    found = set(nodes)
+    for node in [*found]:
+        found.update(before for _, _, before in index.triples(graph, node, _REPLACES))
+        found.update(_beside(index, graph, node))
+    return sorted(found)
+
+
+def namespace(given: Any) -> str:
+    """Return how a namespace, or None for none, is looked for."""
+    return json.dumps(given, sort_keys=True, default=repr)
+
+
+def entry_document(index: OxigraphIndex, graph: str, node: Term) -> Document | None:
+    """Return the entry *node* as it is looked through; None for what is none, or was redacted."""
+    said: dict[Term, list[Term]] = {}
+    for _, predicate, term in index.triples(graph, node):
+        said.setdefault(predicate, []).append(term)
+    if ENTRY not in said.get(TYPE, ()) or _TEXT not in said:
+        return None
+    recorded = _first(said.get(_RECORDED, ()))
+    if recorded is None:
+        return None
+
+    def one(name: str) -> str:
+        return plain_value(said.get(jido(name), ('""',))[0])
+
+    newer = _newer(index, graph, node, recorded)
+    metadata = json.loads(one("entryMetadata") or "{}")
+    within = namespace(metadata.get(NAMESPACE))
+    return Document(
+        item=plain_value(node),
+        types=tuple(map(plain_value, said[TYPE])),
+        recorded=recorded,
+        ended=min(filter(None, newer.values()), default=None),
+        inactive=None,
+        agent=one("agentId"),
+        session=one("sessionId"),
+        confidence="",
+        valid_from=None,
+        valid_until=None,
+        successors=tuple(map(plain_value, newer)),
+        about=(within,),
+        texts=tuple(
+            plain_value(said[_ENTRY_FIELDS[name]][0]) if _ENTRY_FIELDS.get(name) in said else "" for name in FIELDS
+        ),
+        text=plain_value(said[_TEXT][0])[:LONGEST_TEXT],
+        speakers=tuple(map(plain_value, said.get(_ENTRY_FIELDS["about"], ()))),
+        said_at=_first(said.get(conv("timestamp"), ())) or recorded,
+        talk=_talk(one("agentId"), within, one("sessionId") or metadata.get(_SESSION)),
+        place=f"{_entry_place(metadata.get(_POSITION))}{recorded} {plain_value(node)}",
+    )
+
+
+def _talk(agent: str, within: str, session: Any) -> str:
+    """Return what is the same for all that an agent kept of one session in one namespace, nothing outside of any."""
+    if isinstance(session, bool) or not isinstance(session, (str, int)) or session == "":
+        return ""
+    return json.dumps([agent, within, session])
+
+
+def _entry_place(position: Any) -> str:
+    """Return what sorts entries that have a position by it, before those that have none."""
+    is_one = isinstance(position, int) and not isinstance(position, bool) and 0 <= position < _LAST
+    return f"{position:012d} " if is_one else ""
+
+
+def _newer(index: OxigraphIndex, graph: str, node: Term, recorded: str) -> dict[Term, str | None]:
+    """Return what replaced *node*, also a newer entry of its id that another branch brought, each with its moment."""
+    newer = {found: _recorded(index, graph, found) for found, _, _ in index.triples(graph, None, _REPLACES, node)}
+    if newer:
+        return newer
+    beside = ((found, _recorded(index, graph, found)) for found in _beside(index, graph, node))
+    return {found: at for found, at in beside if at is not None and (at, found) > (recorded, node)}
+
+
+def _beside(index: OxigraphIndex, graph: str, node: Term) -> Iterator[Term]:
+    """Yield the other entries of the same id that nothing replaces: there are some where branches were merged."""
+    for _, _, key in index.triples(graph, node, _ID):
+        for found, _, _ in index.triples(graph, None, _ID, key):
+            if found != node and next(index.triples(graph, None, _REPLACES, found), None) is None:
+                yield found
+
+
+def _recorded(index: OxigraphIndex, graph: str, node: Term) -> str | None:
+    return _first(at for _, _, at in index.triples(graph, node, _RECORDED))
+
+
+def _first(moments: Iterable[Term]) -> str | None:
+    """Return the earliest of *moments*, in its one written form."""
+    return min(
+        (format_timestamp(at) for at in map(parse_moment, map(plain_value, moments)) if at is not None), default=None
+    )
+
+
+TURN = conv("ConversationTurn")
+#: So many calls of tools in a turn are looked through, and so many signs of what each was given and gave back.
+CALLS, TOLD = 20, 1_000
+_RECORDED, _BY, _CALL = jido("recordedAt"), jido("saidBy"), conv("involvesToolInvocation")
+_TEXTS = conv("promptText"), conv("answerText")
+_TURNS = f"SELECT ?turn ?at WHERE {{ ?turn a {TURN} ; {_RECORDED} ?at }}"
+
+
+def turn_items(index: OxigraphIndex, graph: str) -> list[tuple[Term, Term]]:
+    """Return every turn of *graph*, oldest first, each after the moment it was recorded."""
+    found = index.query(_TURNS, graphs=[graph])
+    assert isinstance(found, Solutions)
+    return sorted((row[1] or "", row[0] or "") for row in found.rows)
+
+
+def turn_document(index: OxigraphIndex, graph: str, node: Term) -> Document | None:
+    """Return the turn *node* as it is looked through; None for what is none."""
+    said = _said(index, graph, node)
+    recorded = min(filter(None, map(_turn_time, said.get(_RECORDED, ()))), default=None)
+    if TURN not in said.get(TYPE, ()) or recorded is None:
+        return None
+    parts = [_said(index, graph, part) for name in ("Prompt", "Answer") for part in said.get(conv(f"has{name}"), ())]
+    spoken = [plain_value(text) for part in parts for name in _TEXTS for text in part.get(name, ())]
+    agents = [plain_value(agent) for part in parts for agent in part.get(_BY, ())]
+    names = tuple(dict.fromkeys(map(local_name, agents)))
+    talk = next(iter(said.get(conv("partOfConversation"), ())), "")
+    done = _used(index, graph, said.get(_CALL, []))
+    texts = {"summary": "\n".join(spoken), "about": "\n".join(names), "evidence": "\n".join(done)}
+    return Document(
+        item=plain_value(node),
+        types=tuple(map(plain_value, said[TYPE])),
+        recorded=recorded,
+        ended=None,
+        inactive=None,
+        agent=agents[-1] if agents else "",
+        session=_session(index, graph, talk),
+        confidence="",
+        valid_from=None,
+        valid_until=None,
+        successors=(),
+        about=(),
+        texts=tuple(texts.get(name, "") for name in FIELDS),
+        text="\n\n".join(spoken)[:LONGEST_TEXT],
+        speakers=names,
+        said_at=min(filter(None, map(_turn_time, said.get(conv("timestamp"), ()))), default=recorded),
+        talk=plain_value(talk) if talk else "",
+        place=f"{_turn_place(said)}{recorded} {plain_value(node)}",
+    )
+
+
+def _used(index: OxigraphIndex, graph: str, calls: list[Term]) -> Iterator[str]:
+    """Yield the name of each tool that was called, and the beginning of what it was given and gave back."""
+    for call in sorted(calls)[:CALLS]:
+        said = _said(index, graph, call)
+        results = [_said(index, graph, result) for result in said.get(conv("hasResult"), ())]
+        yield from map(plain_value, said.get(conv("toolName"), ()))
+        yield from (plain_value(given)[:TOLD] for given in said.get(conv("invocationParameters"), ()))
+        yield from (plain_value(got)[:TOLD] for result in results for got in result.get(conv("resultData"), ()))
+
+
+def _session(index: OxigraphIndex, graph: str, talk: Term) -> str:
+    """Return the work session that a conversation is of, nothing where none is said."""
+    rows = index.triples(graph, talk, conv("associatedWithSession")) if talk else ()
+    return next((plain_value(session) for _, _, session in rows), "")
+
+
+def _turn_place(said: dict[Term, list[Term]]) -> str:
+    number = next(iter(map(plain_value, said.get(conv("turnIndex"), ()))), "")
+    return f"{int(number):012d} " if number.isdecimal() else ""
+
+
+def _turn_time(term: Term) -> str | None:
+    found = parse_moment(plain_value(term))
+    return None if found is None else format_timestamp(found)
+
+
+def _said(index: OxigraphIndex, graph: str, node: Term) -> dict[Term, list[Term]]:
+    said: dict[Term, list[Term]] = {}
+    for _, predicate, term in index.triples(graph, node):
+        said.setdefault(predicate, []).append(term)
+    return said
+
+
+def old_turn_items(index: OxigraphIndex, graph: str) -> list[tuple[Term, Term]]:
+    """Return every entry and turn of *graph*, oldest first, each after the moment it was recorded."""
+    return sorted([*entry_items(index, graph), *turn_items(index, graph)])
+
+
+def touched_old_turns(index: OxigraphIndex, graph: str, nodes: Iterable[Term]) -> list[Term]:
+    """Return what may have to be looked at again once something new was said of *nodes*, sorted."""
+    return touched_entries(index, graph, nodes)
+
+
+def old_turn_document(index: OxigraphIndex, graph: str, node: Term) -> Document | None:
+    """Return the entry or turn *node* as it is looked through; None for what is neither, or was redacted."""
+    return entry_document(index, graph, node) or turn_document(index, graph, node)

@@ -1,0 +1,459 @@
+"""How many texts an embedder is given at a time: fewer after it failed, so that one it never takes is found.
+
+Texts with their vectors in memory alone, by which is recalled what no journal keeps.
+
+One SQLite file with the vectors of pieces of text, each under the digest of its text, as one model made them.
+
+The texts of memories, entries and turns, kept below `cache/` for full text search, level with the index.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from bisect import bisect_right
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock, RLock, Thread, current_thread
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from jidomem.base.stems import Stemmer
+from jidomem.base.words import chunk_text, digest
+from jidomem.errors import Busy, Failed, JidomemError
+from jidomem.index import search_documents
+from jidomem.index.cache_file import CacheDatabase, CacheFolder, CacheInvalid, several
+from jidomem.index.follower import steps
+from jidomem.index.results import Watermark
+from jidomem.index.search_documents import Document
+from jidomem.index.search_tables import SearchIndexReader
+from jidomem.index.store import OxigraphIndex
+from jidomem.journal.journal import FileJournal, Stream
+from jidomem.journal.rewrite import is_redaction_record
+from jidomem.rdf.terms import Term, iri, plain_value
+from jidomem.rdf.vocab import jido
+from jidomem.records.intent import Version
+from jidomem.records.interfaces import Vector
+
+if TYPE_CHECKING:
+    from jidomem.index.vector_search import Likeness
+
+MOST = 64
+#: So often one text by itself is tried.
+TRIES = 3
+
+
+class BatchSizer:
+    """The sizes of the batches of each stream, by name, and which text fails by itself.
+
+    >>> batches = Batches()
+    >>> [batches.failed("p", range(size)) for size in (64, 32, 16, 8, 4, 2, 1, 1, 1)][-2:]
+    [False, True]
+    """
+
+    def __init__(self) -> None:
+        self._sizes: dict[str, int] = {}
+        self._alone: dict[str, int] = {}
+
+    def size(self, name: str) -> int:
+        """Return how many texts are given next."""
+        return self._sizes.get(name, MOST)
+
+    def done(self, name: str) -> None:
+        """Take note of a batch that was taken: the next one may be twice as large."""
+        self._sizes[name] = min(MOST, 2 * self.size(name))
+        self._alone.pop(name, None)
+
+    def failed(self, name: str, batch: Collection[object]) -> bool:
+        """Return whether *batch*, which failed, is one text that failed by itself often enough to be passed by."""
+        if len(batch) > 1:
+            self._sizes[name] = max(1, len(batch) // 2)
+            return False
+        self._sizes[name] = 1
+        self._alone[name] = self._alone.get(name, 0) + 1
+        return self._alone[name] >= TRIES
+
+
+T = TypeVar("T")
+
+
+class Readable(Protocol):
+    """Texts that may be looked through, stream by stream."""
+
+    def read(self, stream: Stream, use: Callable[[SearchIndexReader], T]) -> T:
+        """Return what *use* makes of the texts of *stream*, while nobody changes them."""
+
+
+class VectorIndex(Protocol):
+    """Vectors of pieces of texts, stream by stream, each under the digest of its piece."""
+
+    def nearest(self, stream: Stream, to: Vector, limit: int) -> list[tuple[bytes, float]]:
+        """Return the *limit* most alike to a vector, with their cosines."""
+
+    def cosines(self, stream: Stream, to: Vector, digests: Sequence[bytes]) -> Mapping[bytes, float]:
+        """Return how alike each of *digests* is, as far as there is a vector of it."""
+
+
+class InMemorySearchIndex:
+    """Documents, each with a vector or none: they stand for any stream. Any thread may ask."""
+
+    def __init__(self, stemmer: Stemmer) -> None:
+        """Begin with none; *stemmer* is that of what is asked."""
+        self._file = SearchIndexReader(":memory:", stemmer, 0.0)
+        self._file.fits()
+        self._vectors: dict[str, tuple[list[bytes], Vector]] = {}
+        self._likeness: tuple[list[bytes], dict[bytes, int], Likeness] | None = None
+        self._lock = RLock()
+
+    def put(self, documents: Mapping[str, tuple[Document, Vector | None]], gone: Iterable[str] = ()) -> None:
+        """Take in documents by their items, each with the vector of its text, and let go of those that are *gone*."""
+        with self._lock, self._file.writing():
+            for item in gone:
+                self._vectors.pop(item, None)
+            self._file.remove(gone)
+            self._file.put(document for document, _ in documents.values())
+            for item, (document, vector) in documents.items():
+                self._vectors.pop(item, None)
+                if vector is not None:
+                    self._vectors[item] = [*map(digest, chunk_text(document.text))], vector
+            self._likeness = None
+
+    def read(self, stream: Stream, use: Callable[[SearchIndexReader], T]) -> T:
+        """Return what *use* makes of the texts, whatever the stream."""
+        with self._lock, self._file.reading():
+            return use(self._file)
+
+    def nearest(self, stream: Stream, to: Vector, limit: int) -> list[tuple[bytes, float]]:
+        """Return the digests of the *limit* pieces whose texts are most alike to a vector, with their cosines."""
+        with self._lock:
+            known, _, likeness = self._compared(len(to))
+            return [(known[number], cosine) for number, cosine in likeness.nearest(to, limit)]
+
+    def cosines(self, stream: Stream, to: Vector, digests: Sequence[bytes]) -> Mapping[bytes, float]:
+        """Return how alike to a vector each of *digests* is, as far as there is a vector of its text."""
+        with self._lock:
+            known, numbers, likeness = self._compared(len(to))
+            asked = [numbers[each] for each in digests if each in numbers]
+            return {known[number]: cosine for number, cosine in likeness.cosines(to, asked).items()}
+
+    def close(self) -> None:
+        """Let go of all."""
+        self._file.close()
+
+    def _compared(self, dimensions: int) -> tuple[list[bytes], dict[bytes, int], Likeness]:
+        """Return the digests by number, the numbers by digest, and the vectors of so many numbers under these."""
+        if self._likeness is None or self._likeness[2].dimensions != dimensions:
+            from jidomem.index.vector_search import Likeness, written
+
+            vectors = {each: vector for pieces, vector in self._vectors.values() for each in pieces}
+            known = [each for each, vector in vectors.items() if len(vector) == dimensions]
+            likeness = Likeness(dimensions)
+            if known:
+                likeness.add(range(len(known)), [written(vectors[each]) for each in known])
+            self._likeness = known, {each: number for number, each in enumerate(known)}, likeness
+        return self._likeness
+
+
+#: Where the vectors are, below the root.
+VECTOR_FOLDER = Path("cache", "vectors")
+
+
+class VectorFile(CacheDatabase):
+    """The file at *path*.
+
+    A vector is written as a number of 8 bits for each of its own, the largest of them as 127.
+    """
+
+    FORM = 1
+    TABLES = """
+CREATE TABLE said (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
+CREATE TABLE vector (number INTEGER PRIMARY KEY AUTOINCREMENT, digest BLOB UNIQUE, value BLOB);
+"""
+
+    def __init__(self, path: str, wait: float, here: int = 0) -> None:
+        super().__init__(path, wait, here)
+        self._store.execute("PRAGMA secure_delete=ON")
+
+    @property
+    def reached(self) -> tuple[str, int]:
+        """Return the identity of the text file that was followed, and the id of the last piece of it that was seen."""
+        identity, last = self.said("reached") or ("", 0)
+        return str(identity), int(last)
+
+    def numbers(self, digests: Sequence[bytes]) -> dict[bytes, int]:
+        """Return the number of the vector of each of *digests* of which there is one.
+
+        It is higher than that of any that was there before.
+        """
+        found: dict[bytes, int] = {}
+        for step in several(digests):
+            ask = f"SELECT digest, number FROM vector WHERE digest IN ({', '.join('?' * len(step))})"
+            found.update(self._store.execute(ask, step))
+        return found
+
+    def known(self, digests: Sequence[bytes]) -> set[bytes]:
+        """Return which of *digests* need no vector made."""
+        return {*self.numbers(digests)}
+
+    def keep(self, digests: Sequence[bytes], made: Mapping[bytes, bytes]) -> None:
+        """Keep the vectors that were *made*, in the order of *digests*, while the turn to write is held."""
+        self.put((digest, made[digest]) for digest in digests if digest in made)
+
+    def put(self, vectors: Iterable[tuple[bytes, bytes]]) -> None:
+        """Keep vectors, each under the digest of its text, while the turn to write is held."""
+        self._store.executemany("INSERT OR IGNORE INTO vector (digest, value) VALUES (?, ?)", vectors)
+
+    def after(self, number: int, limit: int) -> list[tuple[int, bytes, bytes]]:
+        """Return the next *limit* vectors after the one of that number: number, digest and value."""
+        ask = "SELECT number, digest, value FROM vector WHERE number > ? ORDER BY number LIMIT ?"
+        return self._store.execute(ask, (number, limit)).fetchall()
+
+    def digests(self, numbers: Sequence[int]) -> dict[int, bytes]:
+        """Return the digest of each of *numbers* that is not gone."""
+        ask = "SELECT number, digest FROM vector WHERE number IN (SELECT value FROM json_each(?))"
+        return dict(self._store.execute(ask, (json.dumps(numbers),)))
+
+    def remove(self, numbers: Iterable[int]) -> None:
+        """Forget vectors, while the turn to write is held."""
+        self._store.executemany("DELETE FROM vector WHERE number = ?", ((number,) for number in numbers))
+        self.note(swept=(self.said("swept") or 0) + 1)
+
+    def write_out(self) -> None:
+        """Leave nothing of what was removed in what is beside the file, as far as nobody reads it now."""
+        self._store.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def count(self) -> int:
+        """Return how many vectors there are."""
+        return int(self._store.execute("SELECT COUNT(*) FROM vector").fetchone()[0])
+
+
+def forget(root: Path, project: str = "") -> None:
+    """Throw away the vectors below *root*, those of one *project* where it is named; raises Failed where some stay."""
+    CacheFolder(root / VECTOR_FOLDER, "vectors", VectorFile).forget_all(f"{project}." if project else "")
+
+
+#: Where the texts are, below the root.
+TEXT_FOLDER = Path("cache", "text")
+#: So many memories are taken in at a time where all are.
+AT_ONCE = 2_000
+#: More than so many are not waited for by who reads soon.
+FEW = 5_000
+_SUMMARY = jido("summary")
+
+
+class _NotYet(Exception):
+    """A file is to be made, and who asks does not wait for that."""
+
+
+@dataclass(frozen=True)
+class _DocumentReader:
+    """The functions that read the searchable documents of a graph from the index."""
+
+    items: Callable[[OxigraphIndex, str], list[tuple[Term, Term]]]  # all, oldest first, each after its time
+    touched: Callable[[OxigraphIndex, str, Iterable[Term]], list[Term]]  # those that new triples of nodes change
+    document: Callable[[OxigraphIndex, str, Term], Document | None]
+
+
+#: The streams with searchable documents, each in a file of its own.
+_KINDS: Mapping[str, _DocumentReader] = {
+    "memory": _DocumentReader(
+        search_documents.memory_items, search_documents.touched_memories, search_documents.memory_document
+    ),
+    "history": _DocumentReader(
+        search_documents.old_turn_items, search_documents.touched_old_turns, search_documents.old_turn_document
+    ),
+}
+
+
+class Texts:
+    """The text files of one root: one a stream, shared by all processes, thrown away where anything is amiss.
+
+    Any thread may ask; of one stream one at a time is answered.
+    """
+
+    def __init__(
+        self, root: Path, journal: FileJournal, index: OxigraphIndex, catch_up: Callable[[str], Version]
+    ) -> None:
+        """Keep them below *root*; *catch_up* brings *index* up to a project's journal, or raises for none there is."""
+        self._root = root
+        self._journal = journal
+        self._index = index
+        self._catch_up = catch_up
+        self._stemmer = Stemmer()
+        self.files = CacheFolder(root / TEXT_FOLDER, "texts", self._made)
+        self._makers: dict[str, Thread] = {}  # those that make a file nobody waits for
+        self._taken: dict[str, tuple[int, int]] = {}  # how many are in a file that is being made, and of how many
+        self._starting, self._closed = Lock(), False
+
+    @property
+    def stemmer(self) -> Stemmer:
+        """Return what finds the stems of words, the same for what is kept and what is asked."""
+        return self._stemmer
+
+    def read_soon(self, stream: Stream, use: Callable[[SearchIndexReader], T]) -> T:
+        """Return what `read` does; raise Busy `index_behind` where many are to be taken in first, which is begun."""
+        name = name_of(stream)
+        if not self._is_made(name):
+            try:
+                return self.read(stream, use, waits=False)
+            except _NotYet:
+                self._go_on(stream)
+        taken, many = self._taken.get(name, (0, 0))
+        raise Busy(
+            f"the memories of {stream.project} are being taken in for lists and searches"
+            + (f": {taken:,} of {many:,} are" if many else ""),
+            hint="come back in a moment; what needs no list of all is there meanwhile",
+            code="index_behind",
+        )
+
+    def read(self, stream: Stream, use: Callable[[SearchIndexReader], T], *, waits: bool = True) -> T:
+        """Return what *use* makes of the text file of *stream*, level with the journal; nobody changes it meanwhile.
+
+        One that is damaged, of another form or of another branch is made anew; where nothing can be written it is kept
+        in memory. Raises Busy where another process does not come to an end, and what the catch-up raises.
+        """
+        name = name_of(stream)
+        with self.files.turn(name):
+            if not self.files.is_open(name):
+                self._catch_up(stream.project)  # nothing is made for a project there is not
+
+            def level(file: SearchIndexReader, because: str) -> T:
+                self._catch_up(stream.project)  # not before: what is put into a file that was thrown away is gone
+                self._level(file, stream, because, waits=waits)
+                with file.reading():
+                    return use(file)
+
+            return self.files.use(name, level)
+
+    def are_there(self, stream: Stream) -> bool:
+        """Return whether a text file is there, or was made in memory, in whatever state."""
+        name = name_of(stream)
+        return self.files.is_open(name) or self.files.path(name).exists()
+
+    def told(self, stream: Stream) -> dict[str, Any] | None:
+        """Return what is known of a text file that is there: memories, bytes, version, and why it was last made.
+
+        `amiss` says why it is to be made anew, or that it is being made; None where it is not.
+        """
+        name = name_of(stream)
+        if not self.files.path(name).exists():
+            return None
+        told: dict[str, Any] = {"memories": 0, "version": None, "made_because": None, "amiss": None}
+        with suppress(OSError):
+            told["bytes"] = self.files.size(name)
+        if not self.files.turn(name).acquire(blocking=not self._is_made(name)):
+            return told | {"memories": self._taken.get(name, (0, 0))[0], "amiss": "they are being taken in"}
+        try:
+            file = self.files.opened(name)
+            mark = file.mark
+            told |= {"memories": file.said("memories") or 0, "made_because": file.said("because")}
+            told["version"] = str(mark.version) if mark else None
+        except (CacheInvalid, sqlite3.Error, UnicodeDecodeError) as error:
+            told["amiss"] = str(error)
+            self.files.let_go(name)
+        except OSError:
+            pass
+        finally:
+            self.files.turn(name).release()
+        return told
+
+    def close(self) -> None:
+        """Let go of all files; one that is being made is left as it is then."""
+        self._closed = True
+        self.files.close()
+
+    def _made(self, path: str, wait: float, here: int) -> SearchIndexReader:
+        return SearchIndexReader(path, self._stemmer, wait, here)
+
+    def _go_on(self, stream: Stream) -> None:
+        """Have a thread make the file of *stream*, unless one is at it."""
+        name = name_of(stream)
+        with self._starting:
+            if name not in self._makers or not self._makers[name].is_alive():
+                maker = Thread(target=self._made_apart, args=(stream,), name=f"jidomem-texts-{name}", daemon=True)
+                self._makers[name] = maker
+                maker.start()
+
+    def _is_made(self, name: str) -> bool:
+        """Return whether a file is being made that takes long."""
+        maker = self._makers.get(name)
+        return (maker is not None and maker.is_alive()) or self._taken.get(name, (0, 0))[1] > FEW
+
+    def _made_apart(self, stream: Stream) -> None:
+        with suppress(JidomemError, OSError, RuntimeError, sqlite3.Error):  # then who asks next begins again
+            self.read(stream, lambda file: None)
+
+    def _level(self, file: SearchIndexReader, stream: Stream, because: str, *, waits: bool) -> None:
+        """Take in what is new; raises Amiss where the file is to be made anew, _NotYet where that takes long."""
+        now = self._index.mark(stream.graph)
+        if file.mark is None:
+            if not waits and sum(1 for _ in self._index.triples(stream.graph, None, _SUMMARY, most=FEW + 1)) > FEW:
+                raise _NotYet
+            try:
+                self._make(file, stream, now, because)
+            finally:
+                self._taken.pop(name_of(stream), None)
+        if file.mark != now:
+            with file.writing():
+                then = file.mark or Watermark()
+                if then != now and self._takes(file, stream, then, now):
+                    file.note(mark=now.term)
+
+    def _make(self, file: SearchIndexReader, stream: Stream, now: Watermark, because: str) -> None:
+        """Take in all there is, in steps, between which other processes may take one, or go on after this one's end.
+
+        What is new since the first step began is taken in afterwards.
+        """
+        left = _KINDS[stream.name].items(self._index, stream.graph)
+        while True:
+            with file.writing():
+                if file.mark is not None:
+                    return
+                if file.said("began") is None:
+                    file.note(began=now.term, reached=["", ""], because=because)
+                start = bisect_right(left, tuple(file.said("reached")))
+                self._taken[name_of(stream)] = start, len(left)
+                if self._closed and current_thread() is self._makers.get(name_of(stream)):
+                    raise Failed("the memory was closed", hint="open it again")
+                step = left[start : start + AT_ONCE]
+                file.put(self._documents(stream, (item for _, item in step)))
+                if not step:
+                    file.tidy()
+                    file.note(mark=file.said("began"))
+                    return
+                file.note(reached=step[-1])
+
+    def _takes(self, file: SearchIndexReader, stream: Stream, then: Watermark, now: Watermark) -> bool:
+        """Look again at every memory that something was said of since *then*; return whether *now* is later.
+
+        Raises Amiss where it is no later state of what *then* was one of.
+        """
+        if not self._journal.holds(stream, then.version):
+            raise CacheInvalid("another branch was checked out")
+        if then.cleared != now.cleared:
+            raise CacheInvalid("the graph was cleared")
+        found = set[str]()
+        for step in steps(self._journal.read(stream, after=then.version)):
+            found |= {commit.id for commit in step}
+            if any(is_redaction_record(commit.data) for commit in step):
+                forget(self._root, stream.project)
+                raise CacheInvalid("something was taken out of the journal")
+            nodes = {subject for commit in step for subject, _, _ in commit.triples if subject != iri(commit.iri)}
+            again = _KINDS[stream.name].touched(self._index, stream.graph, nodes)
+            known = list(self._documents(stream, again))
+            file.remove({plain_value(node) for node in again} - {document.item for document in known})
+            file.put(known)
+        later = {commit.id for commit in self._journal.read(stream, after=now.version)}  # more than were found by now
+        if len(found - later) != now.commits - then.commits:
+            raise CacheInvalid("what was damaged is there again")
+        return now.commits > then.commits
+
+    def _documents(self, stream: Stream, nodes: Iterable[Term]) -> Iterator[Document]:
+        read = _KINDS[stream.name].document
+        return filter(None, (read(self._index, stream.graph, node) for node in nodes))
+
+
+def name_of(stream: Stream) -> str:
+    """Return what the files of a stream are called."""
+    return stream.project + ("" if stream.name == "memory" else f".{stream.name}")

@@ -1,0 +1,546 @@
+"""What memories, entries and turns say, word for word, kept beside their words: who said what, when, after what.
+
+One SQLite file with the texts of memories, or of entries and turns, as they are taken in: some at a time, whole.
+
+One SQLite file with the texts of memories, or of entries and turns, for full text search, and what narrows them.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from heapq import merge
+from itertools import count, islice
+from typing import Any, NamedTuple
+
+from jidomem.base.clock import nonce
+from jidomem.base.stems import TOKENS, Stemmer
+from jidomem.base.words import chunk_text, digest
+from jidomem.index.cache_file import CacheDatabase, several
+from jidomem.index.results import Watermark
+from jidomem.index.search_documents import Document
+from jidomem.records.recall import FIELDS, CorpusStats, Match
+
+TABLES = """
+CREATE TABLE passage (number INTEGER PRIMARY KEY, content TEXT, speakers TEXT, said_at TEXT, talk TEXT, place TEXT);
+CREATE INDEX passage_talk ON passage (talk, place);
+CREATE TABLE piece (id INTEGER PRIMARY KEY AUTOINCREMENT, digest BLOB, number INTEGER, part INTEGER);
+CREATE INDEX piece_digest ON piece (digest);
+CREATE INDEX piece_number ON piece (number);
+CREATE TABLE speaker (name TEXT PRIMARY KEY, since TEXT) WITHOUT ROWID;
+"""
+_SPOKE = """INSERT INTO speaker VALUES (?, ?)
+ON CONFLICT (name) DO UPDATE SET since = MIN(since, excluded.since)"""
+#: What of a talk is known at a moment, and holds then.
+_KNOWN = """SELECT p.number FROM passage p JOIN memory m USING (number) WHERE p.talk = ?1 AND p.place %s ?2
+AND m.recorded <= COALESCE(?3, m.recorded) AND (m.ended IS NULL OR m.ended > COALESCE(?3, m.ended))
+ORDER BY p.place %s LIMIT ?4"""
+_BEFORE, _AFTER = _KNOWN % ("<", "DESC"), _KNOWN % (">", "ASC")
+
+
+class Passage(NamedTuple):
+    """What is kept of one: `talk` is where it was said, nothing where it was said in none; `place` sorts it there."""
+
+    number: int
+    text: str
+    speakers: tuple[str, ...]
+    said_at: str
+    talk: str
+    place: str
+
+
+class Piece(NamedTuple):
+    """What one vector is made of: `id` is higher than that of any piece that was there before."""
+
+    id: int
+    digest: bytes
+    number: int
+    part: int
+
+
+class Passages:
+    """The passages in the file that *store* has open."""
+
+    def __init__(self, store: sqlite3.Connection) -> None:
+        self._store = store
+
+    def keep(self, documents: Mapping[int, Document]) -> int:
+        """Keep what memories say, by their numbers; return of how many of them pieces of what they said are gone."""
+        rows = ((number, one.text, "\n".join(one.speakers), one.said_at, one.talk, one.place)
+                for number, one in documents.items())  # fmt: skip
+        self._store.executemany("INSERT OR REPLACE INTO passage VALUES (?, ?, ?, ?, ?, ?)", rows)
+        speakers = {(name, one.recorded) for one in documents.values() for name in one.speakers}
+        self._store.executemany(_SPOKE, speakers)
+        given = {number: [*map(digest, chunk_text(one.text))] for number, one in documents.items()}
+        known = self.digests(documents)
+        new = {number: found for number, found in given.items() if found != known.get(number, [])}
+        gone = self._forget_pieces(number for number in new if number in known)
+        every = ((piece, number, part) for number, found in new.items() for part, piece in enumerate(found))
+        self._store.executemany("INSERT INTO piece (digest, number, part) VALUES (?, ?, ?)", every)
+        return gone
+
+    def forget(self, numbers: Iterable[int]) -> int:
+        """Forget what memories say; return of how many pieces are gone."""
+        every = [*numbers]
+        self._store.executemany("DELETE FROM passage WHERE number = ?", ((number,) for number in every))
+        return self._forget_pieces(every)
+
+    def _forget_pieces(self, numbers: Iterable[int]) -> int:
+        forget = "DELETE FROM piece WHERE number = ?"
+        return sum(self._store.execute(forget, (number,)).rowcount > 0 for number in numbers)
+
+    def of(self, numbers: Iterable[int]) -> dict[int, Passage]:
+        """Return what each of *numbers* says, as far as it is there."""
+        ask = "SELECT * FROM passage WHERE number IN (SELECT value FROM json_each(?))"
+        rows = self._store.execute(ask, (json.dumps([*numbers]),))
+        return {row[0]: Passage(row[0], row[1], tuple(row[2].splitlines()), *row[3:]) for row in rows}
+
+    def around(self, one: Passage, before: int, after: int, moment: str | None = None) -> tuple[list[int], list[int]]:
+        """Return the numbers of so many as were said before and after *one* in its talk, the nearest first.
+
+        Only what was known at *moment* counts, and held then.
+        """
+        if not one.talk:
+            return [], []
+        asked = ((_BEFORE, before), (_AFTER, after))
+        found = [self._store.execute(ask, (one.talk, one.place, moment, many)) for ask, many in asked]
+        return [row[0] for row in found[0]], [row[0] for row in found[1]]
+
+    def speakers(self, moment: str | None = None) -> set[str]:
+        """Return everybody who ever said something that was taken in, and recorded by *moment* where one is given."""
+        ask = "SELECT name FROM speaker WHERE since <= COALESCE(?, since)"
+        return {name for (name,) in self._store.execute(ask, (moment,))}
+
+    def pieces(self, after: int, limit: int) -> list[Piece]:
+        """Return the next *limit* pieces after the one with the id *after*, in the order they were taken in."""
+        ask = "SELECT id, digest, number, part FROM piece WHERE id > ? ORDER BY id LIMIT ?"
+        return [Piece(*row) for row in self._store.execute(ask, (after, limit))]
+
+    def texts(self, some: Sequence[Piece]) -> list[str]:
+        """Return what each of *some* pieces, which are there, is."""
+        texts = {number: chunk_text(one.text) for number, one in self.of({each.number for each in some}).items()}
+        return [texts[each.number][each.part] for each in some]
+
+    def last(self) -> int:
+        """Return the id of the piece taken in last, 0 where there is none."""
+        return int(self._store.execute("SELECT COALESCE(MAX(id), 0) FROM piece").fetchone()[0])
+
+    def waiting(self, after: int) -> int:
+        """Return how many pieces there are after the one with the id *after*."""
+        return int(self._store.execute("SELECT COUNT(*) FROM piece WHERE id > ?", (after,)).fetchone()[0])
+
+    def digests(self, numbers: Iterable[int]) -> dict[int, list[bytes]]:
+        """Return the pieces of each of *numbers*."""
+        ask = "SELECT number, digest FROM piece WHERE number IN (SELECT value FROM json_each(?)) ORDER BY part"
+        found: dict[int, list[bytes]] = {}
+        for number, known in self._store.execute(ask, (json.dumps([*numbers]),)):
+            found.setdefault(number, []).append(known)
+        return found
+
+    def saying(self, digests: Iterable[bytes]) -> dict[bytes, list[int]]:
+        """Return the numbers of the memories of which each of *digests* is a piece, none where none is."""
+        found: dict[bytes, list[int]] = {known: [] for known in digests}
+        for step in several([*found]):
+            ask = f"SELECT digest, number FROM piece WHERE digest IN ({', '.join('?' * len(step))}) ORDER BY id"
+            for known, number in self._store.execute(ask, step):
+                found[known].append(number)
+        return found
+
+
+#: Memories taken in at a time.
+STEP = 500
+_WRITTEN_FIELDS = ", ".join(FIELDS)
+_TABLES = f"""
+CREATE TABLE said (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
+CREATE TABLE kind (number INTEGER PRIMARY KEY, types TEXT UNIQUE);
+CREATE TABLE memory (number INTEGER PRIMARY KEY, item TEXT UNIQUE, kind INTEGER, recorded TEXT, ended TEXT,
+  inactive TEXT, agent TEXT, session TEXT, confidence TEXT, valid_from TEXT, valid_until TEXT, successors TEXT,
+  length INTEGER);
+CREATE INDEX memory_recorded ON memory (recorded, length);
+CREATE INDEX memory_facets ON memory (session, kind, agent, recorded, ended, inactive, valid_from, valid_until);
+CREATE INDEX memory_from ON memory (valid_from) WHERE valid_from IS NOT NULL;
+CREATE INDEX memory_until ON memory (valid_until) WHERE valid_until IS NOT NULL;
+CREATE TABLE about (place TEXT, number INTEGER, PRIMARY KEY (place, number)) WITHOUT ROWID;
+CREATE INDEX about_number ON about (number);
+CREATE TABLE holding (stem TEXT PRIMARY KEY, memories INTEGER) WITHOUT ROWID;
+CREATE VIRTUAL TABLE text USING fts5({_WRITTEN_FIELDS}, tokenize="{TOKENS}");
+{TABLES}"""
+_KEEP = (
+    "INSERT INTO memory (number, item, kind, recorded, ended, inactive, agent, session, confidence, valid_from, "
+    "valid_until, successors, length) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+_SAY = f"INSERT INTO text(rowid, {_WRITTEN_FIELDS}) VALUES (?{', ?' * len(FIELDS)})"
+_OLD = f"""SELECT m.item, m.number, m.length, {_WRITTEN_FIELDS} FROM memory m JOIN text ON text.rowid = m.number
+WHERE m.item IN (SELECT value FROM json_each(?))"""
+
+
+class _Old(NamedTuple):
+    """What was taken in of a memory: `texts` are its stems by field."""
+
+    number: int
+    length: int
+    texts: tuple[str, ...]
+
+
+class SearchIndexWriter(CacheDatabase):
+    """The file at *path* as it is written: memories with their words, and `passages`, what they say word for word."""
+
+    FORM = 10
+    TABLES = _TABLES
+
+    def __init__(self, path: str, stemmer: Stemmer, wait: float, here: int = 0) -> None:
+        super().__init__(path, wait, here)
+        self._stemmer = stemmer
+        self.passages = Passages(self._store)
+
+    def begun(self) -> None:
+        """Give a file that was just made an identity, which no other has."""
+        self.note(identity=nonce().hex())
+
+    @property
+    def mark(self) -> Watermark | None:
+        """Return how far the file reaches; None where nothing was written yet."""
+        said = self.said("mark")
+        return None if said is None else Watermark.of(said)
+
+    def put(self, documents: Iterable[Document]) -> None:
+        """Take in memories, each in the place of what was known of it, while the turn to write is held."""
+        left = iter(documents)
+        while step := [*islice(left, STEP)]:
+            self._put(step)
+
+    def remove(self, items: Iterable[str]) -> None:
+        """Forget memories that were taken in; of others nothing is known anyway."""
+        old = [*self._known(items).values()]
+        self._forget_rows(old)
+        self._note_gone(self.passages.forget(one.number for one in old))
+        self._count(self._forget_texts(old), -len(old), -sum(one.length for one in old))
+
+    def tidy(self) -> None:
+        """Put in order what was taken in piece by piece, so that a search has fewer places to look into."""
+        self._store.execute("INSERT INTO text(text) VALUES ('optimize')")
+
+    def _put(self, documents: Iterable[Document]) -> None:
+        """Take in some at once: each statement is given all of them."""
+        given = {document.item: document for document in documents}
+        known, new = self._known(given), count(self._last() + 1)
+        numbers = {item: known[item].number if item in known else next(new) for item in given}
+        texts = self._stemmed({numbers[item]: document.texts for item, document in given.items()})
+        lengths = {number: sum(len(text.split()) for text in each) for number, each in texts.items()}
+        self._forget_rows(known.values())
+        self._store.executemany(_KEEP, (self._row(numbers[item], one, lengths) for item, one in given.items()))
+        places = ((place, numbers[item]) for item, one in given.items() for place in one.about)
+        self._store.executemany("INSERT OR IGNORE INTO about VALUES (?, ?)", places)
+        self._note_gone(self.passages.keep({numbers[item]: one for item, one in given.items()}))
+        same = {old.number for old in known.values() if old.texts == texts[old.number]}
+        holding = self._forget_texts(old for old in known.values() if old.number not in same)
+        said = {number: each for number, each in texts.items() if number not in same}
+        self._store.executemany(_SAY, ((number, *each) for number, each in said.items()))
+        for each in said.values():
+            holding.update({stem for text in each for stem in text.split()})
+        longer = sum(lengths.values()) - sum(old.length for old in known.values())
+        self._count(holding, len(given) - len(known), longer)
+
+    def _stemmed(self, texts: Mapping[int, Sequence[str]]) -> dict[int, tuple[str, ...]]:
+        """Return the stems of *texts*, each between spaces."""
+        found = iter(self._stemmer.every([text for each in texts.values() for text in each]))
+        return {
+            number: tuple(" ".join([stem for _, stem in next(found)]) for _ in each) for number, each in texts.items()
+        }
+
+    def _note_gone(self, memories: int) -> None:
+        """Note of how many more memories pieces are gone, so that nobody keeps vectors of them."""
+        if memories:
+            self.note(gone=(self.said("gone") or 0) + memories)
+
+    def _last(self) -> int:
+        """Return the highest number of a memory, 0 where there is none."""
+        return int(self._store.execute("SELECT COALESCE(MAX(number), 0) FROM memory").fetchone()[0])
+
+    def _known(self, items: Iterable[str]) -> dict[str, _Old]:
+        """Return what is known of those of *items* that were taken in."""
+        rows = self._store.execute(_OLD, (json.dumps([*items]),))
+        return {item: _Old(number, length, tuple(texts)) for item, number, length, *texts in rows}
+
+    def _forget_rows(self, old: Iterable[_Old]) -> None:
+        """Forget what memories are narrowed down by."""
+        numbers = [(one.number,) for one in old]
+        for table in ("memory", "about"):
+            self._store.executemany(f"DELETE FROM {table} WHERE number = ?", numbers)
+
+    def _forget_texts(self, old: Iterable[_Old]) -> Counter[str]:
+        """Forget the words of memories; return for each how many fewer hold it, below nothing."""
+        fewer: Counter[str] = Counter()
+        for one in old:
+            self._store.execute("DELETE FROM text WHERE rowid = ?", (one.number,))
+            fewer.subtract({stem for text in one.texts for stem in text.split()})
+        return fewer
+
+    def _count(self, holding: Mapping[str, int], memories: int, length: int) -> None:
+        """Change by so much how many memories hold each word, how many there are, and how many words."""
+        self._store.executemany(
+            "INSERT INTO holding VALUES (?, ?) ON CONFLICT DO UPDATE SET memories = memories + excluded.memories",
+            sorted(holding.items()),
+        )
+        self.note(memories=(self.said("memories") or 0) + memories, words=(self.said("words") or 0) + length)
+
+    def _row(self, number: int, document: Document, lengths: Mapping[int, int]) -> Sequence[Any]:
+        """Return what a memory is narrowed down by."""
+        return (
+            number, document.item, self._kind(" ".join(document.types)), document.recorded, document.ended,
+            document.inactive, document.agent, document.session, document.confidence, document.valid_from,
+            document.valid_until, "\n".join(document.successors), lengths[number],
+        )  # fmt: skip
+
+    def _kind(self, types: str) -> int:
+        """Return the number of a combination of types, a new one where it was not met before."""
+        row = self._store.execute("SELECT number FROM kind WHERE types = ?", (types,)).fetchone()
+        if row is None:
+            self._store.execute("INSERT INTO kind (types) VALUES (?)", (types,))
+            return self._kind(types)
+        return int(row[0])
+
+
+_FIELDS = ", ".join(FIELDS)
+_ROW = f"""SELECT m.number, m.item, m.recorded, m.confidence, m.length, m.successors, {_FIELDS}
+FROM text JOIN memory m ON m.number = text.rowid WHERE """
+_ROWS = f"""SELECT m.number, m.item, k.types, m.recorded, m.ended, m.confidence, m.agent, m.session, m.length,
+m.successors, {_FIELDS} FROM memory m JOIN kind k ON k.number = m.kind JOIN text ON text.rowid = m.number WHERE"""
+#: What matches is scored by its words alone: whether it is looked through is asked of the best of them, some at a time.
+#: To look at each of thousands takes as long as to score it, and to read its texts ten times as long.
+_BEST = f"""SELECT rowid, -bm25(text, {", ".join(map(str, FIELDS.values()))}) AS reach FROM text
+WHERE text MATCH ? %s ORDER BY reach DESC, rowid DESC"""
+#: The plus keeps SQLite from searching for each of them anew.
+_ONLY = "AND +rowid IN (SELECT value FROM json_each(?))"
+_BEYOND = f"SELECT COUNT(*) FROM text WHERE text MATCH ? AND rowid > ? {_ONLY}"
+#: So many of the best are looked at first, and each time twice as many.
+AT_FIRST = 128
+
+
+@dataclass(frozen=True, slots=True)
+class OwnerFilter:
+    """What is somebody's own: of these `kinds` only what is of `agent` is looked through, and of one of `sessions`.
+
+    The empty session stands for none, None for all of them; `place` is that of a namespace.
+    """
+
+    kinds: frozenset[str]
+    agent: str
+    sessions: frozenset[str] | None = None
+    place: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SearchFilter:
+    """What is looked through: what was known by `moment`, and of that what the rest lets pass; moments in one form."""
+
+    moment: str | None = None
+    inactive: bool = False
+    kinds: frozenset[str] | None = None
+    but: frozenset[str] = frozenset()
+    since: str | None = None
+    until: str | None = None
+    valid_at: str | None = None
+    agents: frozenset[str] | None = None
+    sessions: frozenset[str] | None = None
+    own: OwnerFilter | None = None
+
+
+class Found(NamedTuple):
+    """A memory that holds some of the words; `reach` is what SQLite scores it with, among all that is there now."""
+
+    number: int
+    recorded: str
+    confidence: str
+    reach: float
+
+
+class Row(NamedTuple):
+    """What is known of a memory, an entry or a turn: `fields` has its stems in the order of FIELDS."""
+
+    number: int
+    item: str
+    types: tuple[str, ...]
+    recorded: str
+    ended: str | None
+    confidence: str
+    agent: str
+    session: str
+    length: int
+    successors: tuple[str, ...]
+    fields: tuple[str, ...]
+
+
+class SearchIndexReader(SearchIndexWriter):
+    """The file at *path*: memories with their words, and `passages`, what they say word for word."""
+
+    def counts(self, stems: Iterable[str], moment: str | None = None) -> CorpusStats:
+        """Return how many memories hold each of *stems*: of those there are, or of those known at *moment*."""
+        if moment is None:
+            ask = "SELECT COALESCE(MAX(memories), 0) FROM holding WHERE stem = ?"
+            holding = {stem: self._store.execute(ask, (stem,)).fetchone()[0] for stem in stems}
+            newest = self._store.execute("SELECT MAX(recorded) FROM memory").fetchone()[0]
+            return CorpusStats(self.said("memories") or 0, self.said("words") or 0, holding, newest or "")
+        known = "SELECT COUNT(*), COALESCE(SUM(length), 0), MAX(recorded) FROM memory WHERE recorded <= ?"
+        memories, length, newest = self._store.execute(known, (moment,)).fetchone()
+        return CorpusStats(memories, length, self._holding(stems, moment), newest or "")
+
+    def _holding(self, stems: Iterable[str], moment: str) -> dict[str, int]:
+        """Return how many of the memories known at *moment* hold each of *stems*.
+
+        Memories are numbered as they are taken in, nearly as they were recorded: all are counted below the first that
+        came later, and beyond it those few that came before. It takes a fifth of looking up when
+        each was recorded.
+        """
+        first = self._store.execute("SELECT MIN(number) FROM memory WHERE recorded > ?", (moment,)).fetchone()[0]
+        if first is None:
+            return dict(self.counts(stems).holding)
+        late = self._store.execute("SELECT number FROM memory WHERE number > ? AND recorded <= ?", (first, moment))
+        only = json.dumps([row[0] for row in late])
+        ask = f"SELECT COUNT(*) FROM text WHERE text MATCH ? AND rowid < ? UNION ALL {_BEYOND}"
+        found = {}
+        for stem in stems:
+            words = matching([stem])
+            found[stem] = sum(row[0] for row in self._store.execute(ask, (words, first, words, first, only)))
+        return found
+
+    def best(
+        self,
+        stems: Iterable[str],
+        within: SearchFilter,
+        only: Iterable[int] | None = None,
+        beside: Iterable[str] = (),
+        but: Iterable[str] = (),
+    ) -> Iterator[Found]:
+        """Yield the memories that hold one of *stems*, and of *only* where that is given, by what they reach.
+
+        That counts the words *beside* too, which nothing need hold. What holds one of *but* is left out.
+        """
+        one, other, left = matching(stems), matching(beside), matching(but)
+        asked = [f"({one}) NOT ({left})" if left else one]
+        if other:
+            asked = [f"({asked[0]}) AND ({other})", f"({asked[0]}) NOT ({other})"]
+        text, values = (_BEST % "", []) if only is None else (_BEST % _ONLY, [json.dumps([*only])])
+        ways = [self._store.execute(text, (each, *values)) for each in asked]
+        reached = merge(*ways, key=lambda row: (row[1], row[0]), reverse=True)
+        many = AT_FIRST
+        while step := dict(islice(reached, many)):
+            rows = self._narrow("m.number, m.recorded, m.confidence", step, within)
+            found = {number: Found(number, recorded, confidence, step[number]) for number, recorded, confidence in rows}
+            yield from (found[number] for number in step if number in found)
+            many *= 2
+
+    def newest(self, within: SearchFilter, limit: int) -> list[str]:
+        """Return the IRIs of the *limit* recorded last, the newest first, whatever they say."""
+        clause, values = self._clause(within)
+        ask = f"SELECT m.item FROM memory m WHERE {clause} ORDER BY m.recorded DESC, m.item DESC LIMIT ?"
+        return [row[0] for row in self._store.execute(ask, (*values, limit))]
+
+    def match(self, which: int | str, moment: str | None) -> Match | None:
+        """Return one memory, by its number or IRI, as a match, if it was known at *moment*."""
+        by = "number" if isinstance(which, int) else "item"
+        text = f"{_ROW} m.{by} = ? AND m.recorded <= COALESCE(?, m.recorded)"
+        row = self._store.execute(text, (which, moment)).fetchone()
+        return None if row is None else _match(row)
+
+    def rows(self, numbers: Iterable[int], within: SearchFilter) -> list[Row]:
+        """Return what is known of each of *numbers* that is *within*."""
+        clause, values = self._clause(within)
+        ask = f"{_ROWS} m.number IN (SELECT value FROM json_each(?)) AND {clause}"
+        found = self._store.execute(ask, (json.dumps([*numbers]), *values))
+        return [_row(row) for row in found]
+
+    def within(self, numbers: Iterable[int], within: SearchFilter) -> frozenset[int]:
+        """Return those of *numbers* that are *within*."""
+        return frozenset(row[0] for row in self._narrow("m.number", numbers, within))
+
+    def _narrow(self, columns: str, numbers: Iterable[int], within: SearchFilter) -> list[Any]:
+        clause, values = self._clause(within)
+        ask = f"SELECT {columns} FROM memory m WHERE m.number IN (SELECT value FROM json_each(?)) AND {clause}"
+        return self._store.execute(ask, (json.dumps([*numbers]), *values)).fetchall()
+
+    def numbers(self, items: Iterable[str]) -> list[int]:
+        """Return the numbers of *items*, as far as they are there."""
+        ask = "SELECT number FROM memory WHERE item IN (SELECT value FROM json_each(?))"
+        return [row[0] for row in self._store.execute(ask, (json.dumps([*items]),))]
+
+    def digests(self, within: SearchFilter, limit: int) -> list[bytes]:
+        """Return the digests of up to *limit* pieces of what is *within*, of what was recorded last first."""
+        clause, values = self._clause(within)
+        ask = (
+            f"SELECT p.digest FROM memory m JOIN piece p USING (number) WHERE {clause} ORDER BY m.recorded DESC LIMIT ?"
+        )
+        return list(dict.fromkeys(row[0] for row in self._store.execute(ask, (*values, limit))))
+
+    def places(self) -> Iterator[str]:
+        """Yield everything that some memory is about."""
+        return (row[0] for row in self._store.execute("SELECT DISTINCT place FROM about"))
+
+    def about(self, places: Iterable[str]) -> frozenset[int]:
+        """Return the numbers of the memories that are about one of *places*."""
+        ask = "SELECT number FROM about WHERE place IN (SELECT value FROM json_each(?))"
+        return frozenset(row[0] for row in self._store.execute(ask, (json.dumps([*places]),)))
+
+    def _clause(self, within: SearchFilter) -> tuple[str, list[Any]]:
+        """Return what lets pass what is *within*, and the values in it."""
+        agents, sessions = (
+            None if names is None else json.dumps(sorted(names)) for names in (within.agents, within.sessions)
+        )
+        asked: Mapping[str, Any] = {
+            "m.recorded <= ?": within.moment,
+            "m.recorded >= ?": within.since,
+            "m.recorded < ?": within.until,
+            "(m.valid_from IS NULL OR m.valid_from <= ?)": within.valid_at,
+            "(m.valid_until IS NULL OR m.valid_until > ?)": within.valid_at,
+            "m.agent IN (SELECT value FROM json_each(?))": agents,
+            "m.session IN (SELECT value FROM json_each(?))": sessions,
+        }
+        clauses = [clause for clause, value in asked.items() if value is not None]
+        values = [value for value in asked.values() if value is not None]
+        if not within.inactive:
+            clauses.append("m.inactive IS NULL AND (m.ended IS NULL OR m.ended > COALESCE(?, m.ended))")
+            values.append(within.moment)
+        if within.kinds is not None:
+            clauses.append(f"m.kind IN ({self._of(within.kinds)})")
+        if within.but:
+            clauses.append(f"m.kind NOT IN ({self._of(within.but)})")
+        if within.own is not None:
+            clause, more = self._own(within.own)
+            clauses.append(clause)
+            values += more
+        return " AND ".join(clauses) or "TRUE", values
+
+    def _own(self, own: OwnerFilter) -> tuple[str, list[Any]]:
+        """Return what lets pass what is nobody's own, and what is of this one."""
+        clauses, values = ["m.agent = ?"], [own.agent]
+        if own.sessions is not None:
+            clauses.append("m.session IN (SELECT value FROM json_each(?))")
+            values.append(json.dumps(sorted(own.sessions)))
+        if own.place is not None:
+            clauses.append("m.number IN (SELECT number FROM about WHERE place = ?)")
+            values.append(own.place)
+        return f"(m.kind NOT IN ({self._of(own.kinds)}) OR ({' AND '.join(clauses)}))", values
+
+    def _of(self, classes: frozenset[str]) -> str:
+        """Return the numbers of the kinds that are of one of *classes*."""
+        kinds = self._store.execute("SELECT number, types FROM kind")
+        return ", ".join(str(number) for number, types in kinds if not classes.isdisjoint(types.split()))
+
+
+def matching(stems: Iterable[str]) -> str:
+    """Return the expression that finds what holds one of *stems*, whatever they consist of."""
+    return " OR ".join(f'"{stem}"' for stem in stems)
+
+
+def _row(row: Sequence[Any]) -> Row:
+    number, item, types, recorded, ended, confidence, agent, session, length, successors, *fields = row
+    return Row(number, item, tuple(types.split()), recorded, ended, confidence, agent, session, length,
+               tuple(successors.split()), tuple(fields))  # fmt: skip
+
+
+def _match(row: Sequence[Any]) -> Match:
+    number, item, recorded, confidence, length, successors, *fields = row
+    return Match(number, item, recorded, confidence, length, tuple(fields), tuple(successors.split()))

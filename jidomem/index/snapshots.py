@@ -1,0 +1,243 @@
+"""What the C library may keep of the memory that a store on disk has freed.
+
+The folder `index/` of a root: snapshots of an index on disk, and the clone of one that each process works on.
+
+    index/here                          what tells those made here from those that came with a clone
+    index/snapshots/<made>-<random>/    snapshot.json and store/, never changed; the newest two are kept
+    index/live/<random>/                store/ of one process, which holds the lock of index/live/<random>.lock
+
+Only one process can open a store on disk, so none is shared: what is big in it is linked, not copied.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import json
+import os
+import shutil
+import weakref
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from secrets import token_hex
+from time import time_ns
+from typing import Any
+
+import pyoxigraph as ox
+
+from jidomem.base.files import create_file, inherit_at, make_folder, make_folders, write_file
+from jidomem.base.json_values import decode_json
+from jidomem.index.results import Watermark
+from jidomem.index.store import OxigraphIndex
+from jidomem.journal.disk import create_local_marker, flush, local_marker
+
+_LIBRARY: Any = ctypes.CDLL(None)
+_TRIM_THRESHOLD = -1  # M_TRIM_THRESHOLD of glibc's malloc.h
+CACHED_BYTES = 1_000_000
+
+
+def limit_malloc_cache() -> None:
+    """Let glibc give free memory back from KEPT bytes on: it else learns from large pieces to keep 64 MB a thread."""
+    if hasattr(_LIBRARY, "mallopt"):
+        _LIBRARY.mallopt(_TRIM_THRESHOLD, CACHED_BYTES)
+
+
+#: What is in a store, and how it is written: a snapshot of another form is not read.
+FORM = f"3 pyoxigraph {ox.__version__}"
+CACHED_CLONES = 2
+_LONGEST = 16 * 1024 * 1024
+#: What a store raises when its files are damaged, or cannot be read or written.
+STORE_ERRORS = (OSError, RuntimeError, ValueError)
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A snapshot on disk: the size of each file of its store, and how far each graph reaches."""
+
+    path: Path
+    files: Mapping[str, int]
+    marks: Mapping[str, Watermark]
+
+    @property
+    def size(self) -> int:
+        """Return the bytes of its files."""
+        return sum(self.files.values())
+
+
+class PrivateClone:
+    """The store of this process: `store`, in the folder `path`; its lock tells others that it is in use."""
+
+    def __init__(self, path: Path, lock: int) -> None:
+        self.path = path
+        self.of: Path | None = None  # the snapshot it is a clone of
+        self.store: Any = None
+        self.close = weakref.finalize(self, _discard, path, lock)
+        self.close.atexit = False  # a store whose folder has gone takes a second to end: the next process sweeps it
+
+
+class Clones:
+    """The snapshots and clones below one folder, which is made when it is needed."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._snapshots = folder / "snapshots"
+        self._live = folder / "live"
+
+    def snapshots(self) -> list[Snapshot]:
+        """Return the snapshots this program can read, and wrote here, newest first."""
+        try:
+            names = sorted(os.listdir(self._snapshots), reverse=True)
+        except OSError:
+            return []
+        here = local_marker(self._folder)
+        return [found for name in names if (found := _described(self._snapshots / name, here)) is not None]
+
+    def new(self) -> PrivateClone | None:
+        """Return an empty store on disk; None where nothing can be written, locked or linked."""
+        try:
+            live = self._new()
+            live.store = _opened(live.path / "store")
+        except STORE_ERRORS:
+            return None
+        return live
+
+    def each(self) -> Iterator[PrivateClone]:
+        """Yield a clone of each snapshot, newest first; one whose files are not what they were is thrown away."""
+        for snapshot in self.snapshots():
+            try:
+                live = self._new()
+            except OSError:
+                return
+            try:
+                _link(snapshot, live.path / "store")
+                live.store, live.of = _opened(live.path / "store"), snapshot.path
+            except (FileNotFoundError, RuntimeError, ValueError):
+                live.close()
+                shutil.rmtree(snapshot.path, ignore_errors=True)
+            except OSError:  # of the disk, not of the snapshot
+                live.close()
+            else:
+                yield live
+
+    def publish(self, index: OxigraphIndex, live: PrivateClone) -> None:
+        """Keep what *index*, which works on *live*, holds as the newest snapshot, durable and whole or not at all."""
+        draft = live.path / token_hex(4)
+        make_folder(draft)
+        marks = index.backup(str(draft / "store"))
+        files = {path.name: path.stat().st_size for path in sorted((draft / "store").iterdir())}
+        here = create_local_marker(self._folder)
+        said = {"form": FORM, "here": here, "files": files, "marks": {g: mark.term for g, mark in marks.items()}}
+        write_file(draft / "snapshot.json", json.dumps(said, indent=1).encode())
+        for path in (draft / "store", *(draft / "store" / name for name in files)):
+            inherit_at(path)  # Oxigraph made it; who may not write a file may not link it either
+        for path in (*(draft / "store" / name for name in files), draft / "snapshot.json", draft / "store", draft):
+            flush(str(path))
+        make_folder(self._snapshots)
+        draft.rename(self._snapshots / f"{time_ns():020d}-{draft.name}")
+        flush(str(self._snapshots))
+        kept = {snapshot.path.name for snapshot in self.snapshots()[:CACHED_CLONES]}
+        for old in set(os.listdir(self._snapshots)) - kept:
+            shutil.rmtree(self._snapshots / old, ignore_errors=True)
+
+    def in_use(self) -> int:
+        """Return how many clones are in use, by this process or others."""
+        with suppress(OSError):
+            locks = [_unheld(self._live / name) for name in os.listdir(self._live) if name.endswith(".lock")]
+            for lock in filter(None, locks):
+                os.close(lock)
+            return locks.count(None)
+        return 0
+
+    def discard_snapshots(self) -> None:
+        """Throw every snapshot away, also those this program cannot read, and the clones of the dead."""
+        shutil.rmtree(self._snapshots, ignore_errors=True)
+        with suppress(OSError):
+            self._sweep()
+
+    def _new(self) -> PrivateClone:
+        """Return a new clone's folder, locked; raise OSError where there can be none."""
+        make_folders(self._live)
+        self._sweep()
+        while True:
+            path = self._live / token_hex(8)
+            lock = create_file(f"{path}.lock", os.O_RDWR)
+            live = PrivateClone(path, lock)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                os.link(f"{path}.lock", f"{path}.link.lock")
+                os.unlink(f"{path}.link.lock")
+                make_folder(path)
+                return live
+            except (BlockingIOError, FileNotFoundError):  # a sweeper took the file for one of the dead
+                live.close()
+            except OSError:
+                live.close()
+                raise
+
+    def _sweep(self) -> None:
+        """Remove the folders of processes that ended without a word."""
+        for name in os.listdir(self._live):
+            if name.endswith(".lock"):
+                with suppress(OSError):
+                    if lock := _unheld(self._live / name):
+                        _discard(self._live / name.removesuffix(".lock"), lock)
+            elif not os.path.exists(self._live / f"{name}.lock"):  # its store was still writing as it was removed
+                shutil.rmtree(self._live / name, ignore_errors=True)
+
+
+def _discard(path: Path, lock: int) -> None:
+    """Remove a clone's folder, then its lock, which was there first: so a folder without one belongs to nobody."""
+    shutil.rmtree(path, ignore_errors=True)
+    with suppress(OSError):
+        os.unlink(f"{path}.lock")
+    os.close(lock)
+
+
+def _unheld(path: Path) -> int | None:
+    """Return a lock that nobody held, taken, or 0 where it has gone meanwhile; None where somebody holds it."""
+    try:
+        lock = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError:
+        return 0
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(lock)
+        return None
+    return lock
+
+
+def _opened(store: Path) -> Any:
+    limit_malloc_cache()
+    return ox.Store(store)
+
+
+def _described(path: Path, here: str) -> Snapshot | None:
+    """Return what a snapshot says of itself, None where it does not say it in our form, or came from elsewhere."""
+    try:
+        with open(path / "snapshot.json", "rb") as file:
+            said = decode_json(file.read(_LONGEST))
+        if said["form"] != FORM:
+            return None
+        marks = {graph: Watermark.of(term) for graph, term in said["marks"].items()}
+        return Snapshot(path, dict(said["files"]), marks) if here and said["here"] == here else None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def _link(snapshot: Snapshot, store: Path) -> None:
+    """Make *store* of a snapshot's files: the tables, which never change, as links; the few small ones as copies.
+
+    Raise ValueError where a file has another size than it had.
+    """
+    make_folder(store)
+    for name, size in snapshot.files.items():
+        source = snapshot.path / "store" / name
+        if source.stat().st_size != size:
+            raise ValueError(f"{source} had {size} bytes")
+        if name.endswith(".sst"):
+            os.link(source, store / name)
+        else:
+            shutil.copyfile(source, store / name)

@@ -1,0 +1,214 @@
+"""Memories in the order in which they were recorded, and how many there are of each kind, agent, session and state."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from json import dumps
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+from jidomem.index.search_tables import SearchIndexReader
+from jidomem.rdf.vocab import type_and_class
+from jidomem.records.active import ACTIVE, UNACCEPTED
+
+#: What memories are counted by.
+FACETS = ("kind", "agent", "session", "state")
+#: The states of `jidomem.records.active`, where superseded and invalidated are one.
+STATES = (ACTIVE, *UNACCEPTED, "expired", "scheduled", "ended")
+_STATE = """CASE WHEN m.ended <= :moment THEN 'ended' WHEN m.inactive IS NOT NULL THEN m.inactive
+WHEN m.valid_until <= :valid_at THEN 'expired' WHEN m.valid_from > :valid_at THEN 'scheduled' ELSE 'active' END"""
+#: In the order of an index, so that nothing is sorted.
+_GROUPS = f"""SELECT m.session, m.kind, m.agent, COUNT(*),
+{", ".join(f"SUM({_STATE} = '{state}')" for state in STATES[1:])}
+FROM memory m WHERE m.recorded <= :moment %s GROUP BY m.session, m.kind, m.agent"""
+_SOME = "AND m.item IN (SELECT value FROM json_each(:items))"
+_FITTING = f"SELECT m.item FROM memory m WHERE m.recorded <= :moment {_SOME} %s"
+_NEWEST = """SELECT m.item, m.recorded FROM memory m WHERE m.recorded <= :moment AND (m.recorded, m.item) < (:at, :item)
+%s ORDER BY m.recorded DESC, m.item DESC LIMIT :count"""
+_IS = {
+    "kind": "AND m.kind IN (SELECT value FROM json_each(:kinds))",
+    "agent": "AND m.agent = :agent",
+    "session": "AND m.session = :session",
+    "state": f"AND {_STATE} = :state",
+}
+#: The newest date from or until which a memory holds, of each sort: nothing changes between two of them.
+_BOUND = """SELECT MAX(valid_from) FROM memory WHERE valid_from <= :valid_at
+UNION ALL SELECT MAX(valid_until) FROM memory WHERE valid_until <= :valid_at"""
+_DAYS = """SELECT substr(m.recorded, 1, 10) AS day, COUNT(*) FROM memory m WHERE m.recorded <= :moment
+AND m.recorded >= :since %s GROUP BY day"""
+_BY_AGENT = """SELECT m.agent, substr(m.recorded, 1, 10) AS day, COUNT(*) FROM memory m WHERE m.recorded <= :moment
+GROUP BY m.agent, day"""
+_LATEST = "9999"  # after every moment
+#: Session, kind and agent of memories that are alike in these, how many there are in all, and in each of STATES[1:].
+Groups = list[tuple[Any, ...]]
+#: facet -> value -> how many.
+Facets = Mapping[str, Mapping[str, int]]
+_KEPT = 8
+
+
+class Told(NamedTuple):
+    """One memory, and when it was recorded."""
+
+    item: str
+    recorded: str
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """Some of the memories that fit, the newest first, `more` where others follow; `days` counts those of their days.
+
+    `facets` counts, for each of FACETS, what fits all the others: value -> how many.
+    """
+
+    told: tuple[Told, ...]
+    more: bool
+    days: Mapping[str, int]
+    facets: Facets
+
+
+def overview(
+    file: SearchIndexReader,
+    chosen: Mapping[str, str],
+    *,
+    moment: str | None,
+    valid_at: str,
+    after: Told | None,
+    count: int,
+) -> Overview:
+    """Return *count* memories known at *moment* that fit all of *chosen*, facet -> value, and follow *after*.
+
+    Whether one is active is judged at *valid_at*.
+    """
+    classes, values = _asked(file, chosen, moment, valid_at)
+    values["count"] = count + 1
+    start = after or Told("", _LATEST)
+    where = " ".join(_IS[name] for name in chosen)
+    asked = {**values, "at": start.recorded, "item": start.item}
+    told = [Told(*row) for row in file.ask(_NEWEST % where, asked)]
+    shown = tuple(told[:count])
+    since = shown[-1].recorded[:10] if shown else _LATEST
+    days = dict(file.ask(_DAYS % where, {**values, "since": since}))
+    return Overview(
+        shown, len(told) > count, days, _facets(file, classes, chosen, values["moment"], values["valid_at"])
+    )
+
+
+def among(
+    file: SearchIndexReader, items: Sequence[str], chosen: Mapping[str, str], *, moment: str | None, valid_at: str
+) -> tuple[list[str], Facets]:
+    """Return those of *items*, in their order, that are known at *moment* and fit all of *chosen*; and their facets."""
+    classes, values = _asked(file, chosen, moment, valid_at)
+    values["items"] = dumps([*items])
+    fitting = {item for (item,) in file.ask(_FITTING % " ".join(_IS[name] for name in chosen), values)}
+    groups = [*file.ask(_GROUPS % _SOME, values)]
+    return [item for item in items if item in fitting], _counted(groups, classes, chosen)
+
+
+def _asked(
+    file: SearchIndexReader, chosen: Mapping[str, str], moment: str | None, valid_at: str
+) -> tuple[dict[int, str], dict[str, Any]]:
+    """Return the classes there are by number, and the values in what is asked."""
+    classes = {number: type_and_class(types.split())[1] for number, types in file.ask("SELECT number, types FROM kind")}
+    kinds = dumps([number for number, name in classes.items() if name == chosen.get("kind")])
+    bounds = file.ask(_BOUND, {"valid_at": valid_at})
+    valid_at = max((bound for (bound,) in bounds if bound is not None), default="")  # the same until another one comes
+    return classes, {"moment": moment or _LATEST, "valid_at": valid_at, **chosen, "kinds": kinds}
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """How many memories `agents` wrote in all, those with the most first, and on each of `days`: agent -> day -> count.
+
+    An agent is the empty text where none is known.
+    """
+
+    agents: Mapping[str, int]
+    days: tuple[str, ...]
+    by_day: Mapping[str, Mapping[str, int]]
+
+
+def written(file: SearchIndexReader, *, moment: str | None, days: int) -> Written:
+    """Return who wrote what was known at *moment*, and on the last *days* of those on which anything was written."""
+    known, key = _known(file).written, (moment or _LATEST, days)
+    if key not in known:
+        _make_room(known)
+        known[key] = _written([*file.ask(_BY_AGENT, {"moment": key[0]})], days)
+    return known[key]
+
+
+def _written(rows: list[tuple[str, str, int]], days: int) -> Written:
+    last = tuple(sorted({day for _, day, _ in rows})[-days:])
+    agents: Counter[str] = Counter()
+    by_day: dict[str, dict[str, int]] = {}
+    for agent, day, count in rows:
+        agents[agent or ""] += count
+        if day in last:
+            by_day.setdefault(agent or "", {})[day] = count
+    return Written(dict(agents.most_common()), last, by_day)
+
+
+class _Counts:
+    """What was counted of one state of a file: the groups at some moments, and the facets of some choices."""
+
+    def __init__(self, mark: Any) -> None:
+        self.mark = mark
+        self.groups: dict[tuple[str, str], Groups] = {}
+        self.facets: dict[tuple[str, str, frozenset[tuple[str, str]]], Facets] = {}
+        self.written: dict[tuple[str, int], Written] = {}
+
+
+#: What was counted of the newest state of each file.
+_COUNTED: WeakKeyDictionary[SearchIndexReader, _Counts] = WeakKeyDictionary()
+
+
+def _facets(
+    file: SearchIndexReader, classes: Mapping[int, str], chosen: Mapping[str, str], moment: str, valid_at: str
+) -> Facets:
+    """Return the facets of a choice at *moment*; counted once for each state of the file."""
+    known = _known(file)
+    at, key = (moment, valid_at), (moment, valid_at, frozenset(chosen.items()))
+    if key not in known.facets:
+        if at not in known.groups:
+            _make_room(known.groups)
+            known.groups[at] = [*file.ask(_GROUPS % "", {"moment": moment, "valid_at": valid_at})]
+        _make_room(known.facets)
+        known.facets[key] = _counted(known.groups[at], classes, chosen)
+    return known.facets[key]
+
+
+def _known(file: SearchIndexReader) -> _Counts:
+    """Return what was counted of the file as it is now."""
+    mark = file.said("mark")
+    known = _COUNTED.get(file)
+    if known is None or known.mark != mark:
+        known = _COUNTED[file] = _Counts(mark)
+    return known
+
+
+def _make_room(kept: dict[Any, Any]) -> None:
+    if len(kept) >= _KEPT:
+        kept.pop(next(iter(kept)))
+
+
+def _counted(groups: Groups, classes: Mapping[int, str], chosen: Mapping[str, str]) -> Facets:
+    found: dict[str, Counter[str]] = {name: Counter() for name in FACETS}
+    kinds, agents, sessions, states = (found[name] for name in FACETS)
+    kind, agent, session, state = (chosen.get(name) for name in FACETS)
+    for of_session, number, of_agent, every, *others in groups:
+        of_kind = classes[number]
+        counts = {ACTIVE: every - sum(others), **dict(zip(STATES[1:], others, strict=True))}
+        fit = every if state is None else counts.get(state, 0)
+        is_kind, is_agent = kind in (None, of_kind), agent in (None, of_agent)
+        is_session = session in (None, of_session)
+        if fit:
+            if is_agent and is_session:
+                kinds[of_kind] += fit
+            if is_kind and is_session:
+                agents[of_agent] += fit
+            if is_kind and is_agent:
+                sessions[of_session] += fit
+        if is_kind and is_agent and is_session:
+            states.update({name: count for name, count in counts.items() if count})
+    return {name: dict(counted.most_common()) for name, counted in found.items()}

@@ -1,0 +1,367 @@
+"""Harm to files of a journal, by git or by hand, and the commands that put it right, from the repository's root.
+
+What is in the files of one folder: commits, verified as they are read, and where each is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from shlex import quote
+from time import time_ns
+
+from jidomem.errors import JournalDamaged
+from jidomem.journal import disk
+from jidomem.journal.commit import (
+    ASIDE,
+    EDITED,
+    Commit,
+    FormatError,
+    UnknownFormat,
+    each_file,
+    file_name,
+    is_pack,
+    parse,
+    set_aside,
+    short_id,
+    stem,
+)
+from jidomem.journal.packs import Pack, PackEntry, PackSet, Row
+from jidomem.journal.write_lock import Marks
+from jidomem.records.intent import SHORT, CommitRef
+
+FROM_ROOT = "from the root of the repository"
+_LOOK = 1 << 20
+_ITEM = re.compile(rb"^<https://jido\.ai/memory/[0-9a-f-]{28}([0-9a-f]{8})>$", re.MULTILINE)
+_MARKS = re.compile(rb"^(?:<<<<<<< |=======|>>>>>>> |\|{7} )", re.MULTILINE)
+
+
+def beginning(path: str) -> bytes:
+    """Return the first part of a damaged file, nothing where it cannot be read."""
+    try:
+        return disk.read_part(path, 0, _LOOK)
+    except OSError:
+        return b""
+
+
+def find_damage(path: str, data: bytes) -> tuple[str, str] | None:
+    """Return what git did to a file that begins with *data*, and the command for it; None if it was not git."""
+    mark = _MARKS.search(data)
+    marked = data.count(b"\n", 0, mark.start()) + 1 if mark else None
+    folder, name = path.rpartition("/")[::2]
+    place = in_repository(folder)
+    enter = f"{FROM_ROOT}: cd {quote(place)}" if place != folder else f"cd {quote(folder)}"
+    if marked is not None and ".redacted." in name:
+        return (
+            f"git left the marks of a conflict in line {marked}: both branches redacted this commit, each otherwise",
+            f"{enter} && git checkout --ours -- {name} && git add {name}"
+            "   (then jidomem redact --again takes out what the other branch did)",
+        )
+    if marked is not None:
+        return (
+            f"git left the marks of a conflict in line {marked}: it took this file for another one, renamed, as it may"
+            " where both branches were packed",
+            f"{enter} && other=$(git rev-parse MERGE_HEAD) && git merge --abort"
+            ' && git merge --no-edit -X find-renames=100% "$other"'
+            "   (where that was committed: git checkout BRANCH -- the file, from the branch that wrote it)",
+        )
+    if b"\r\n" in data:
+        return (
+            "its line ends were rewritten: git did so where it was checked out (core.autocrlf)",
+            f"{enter} && echo '* -text' >> .gitattributes && git ls-files -z '*.ttl' | xargs -0 rm --"
+            " && git checkout -- .   (jidomem init writes a .gitattributes that keeps git from it)",
+        )
+    return None
+
+
+def restoring(path: str, data: bytes) -> str:
+    """Return the commands that restore a damaged file as it was written, and the one that changes a memory in it.
+
+    The file begins with *data*. A commit file is written once, so git first had it as it was, also where the damage
+    was committed since. A pack or a redacted commit may be written anew.
+    """
+    items = {*_ITEM.findall(data)}
+    item = items.pop().decode() if len(items) == 1 else "ID"
+    change = f"   (then change the memory with: jidomem revise {item} --set FIELD=VALUE --reason TEXT)"
+    file = in_repository(path)
+    if file == path:
+        return f"restore the file from a backup, then run: jidomem verify{change}"
+    name = path.rpartition("/")[2]
+    if is_pack(name) or ".redacted." in name:
+        return f"{FROM_ROOT}: git checkout HEAD -- {quote(file)} && jidomem verify{change}"
+    first = 'git checkout "$(git log --diff-filter=A --format=%h -1 -- "$f")" -- "$f"'
+    return f"{FROM_ROOT}: f={quote(file)}; {first} && jidomem verify{change}"
+
+
+def in_repository(path: str) -> str:
+    """Return *path* as seen from the root of the repository it lies in; itself where it lies in none."""
+    folder = path
+    while folder := folder.rpartition("/")[0]:
+        if disk.exists(f"{folder}/.git"):
+            return path[len(folder) + 1 :]
+    return path
+
+
+#: How many bytes of parsed commits are kept for the read that follows the look that parsed them.
+AT_HAND = 4_000_000
+
+
+class Contents:
+    """What was read of a folder: `shelf` its packs, `places` its commit files, `broken` what does not verify."""
+
+    def __init__(self, path: str, graph: str, seen: Callable[[Commit], object] | None = None) -> None:
+        self.path = path
+        self.graph = graph
+        self._seen = seen  # told of every commit that is read and sound
+        self.shelf = PackSet(path)
+        self.places: dict[str, set[str]] = {}  # id prefix -> names of commit files
+        self.entries: dict[str, PackEntry] = {}  # by the name of a commit file
+        self.broken: dict[str, JournalDamaged] = {}  # by the name of a file, or pack#stem
+        self._marks = Marks(path)
+        self._asides: frozenset[str] | None = None  # first digits of the ids of what was set aside
+        self._at_hand: dict[str, Commit] = {}
+        self._in_hand = 0
+
+    def commit(self, key: str) -> Commit | None:
+        """Return the commit of a stem, None where its file is damaged (see `damage`) or has gone."""
+        for _ in range(2):
+            redacted, whole = f"{key}.redacted.ttl", f"{key}.ttl"
+            if (commit := self._taken(redacted)) is not None or redacted in self.broken:
+                return commit
+            packed = self.shelf.at(key)
+            if packed and packed[0][1].redacted:
+                return self.packed(*packed[0])
+            if (commit := self._taken(whole)) is not None:
+                return commit
+            for pack, row in packed:
+                if (commit := self.packed(pack, row)) is not None:
+                    return commit
+            if packed or whole in self.broken:
+                return None
+            self.hold_packs()  # it may have been sealed since it was listed
+        return None
+
+    def document(self, key: str) -> tuple[str, int, bytes] | None:
+        """Return in which file the commit of a stem stands, after how many lines, and its document."""
+        place = self._place(key)
+        if isinstance(place, tuple):
+            pack, row = place
+            return pack.path, pack.lines_before(row), pack.document(row)
+        return (place, 0, disk.read(place)) if place else None
+
+    def data(self, key: str) -> bytes | None:
+        """Return the document of the commit of a stem, unverified; None where it is not here."""
+        place = self._place(key)
+        if isinstance(place, tuple):
+            return place[0].document(place[1])
+        return disk.read(place) if place else None
+
+    def _place(self, key: str) -> tuple[Pack, Row] | str | None:
+        """Return where the commit of a stem stands: in a pack, or in a file of its own."""
+        names = (f"{key}.redacted.ttl", f"{key}.ttl")
+        packed = self.shelf.at(key)
+        loose = next((name for name in names if disk.exists(f"{self.path}/{name}")), None)
+        if packed and (loose is None or (packed[0][1].redacted and loose == names[1])):
+            return packed[0]
+        return f"{self.path}/{loose}" if loose else None
+
+    def find(self, identity: str) -> PackEntry | None:
+        """Return what is known of the commit *identity*, None where it is not here or does not verify."""
+        return self._loose(identity) or self.shelf.find(identity)
+
+    def has(self, identity: str) -> bool:
+        """Return whether a commit of this id, or of these first 12 digits of it, is here and sound."""
+        return any(head.id.startswith(identity) for head in self._beginning(identity[:SHORT], self.files()))
+
+    def named(self, prefix: str) -> list[CommitRef]:
+        """Return the commits here, and sound, whose ids begin with *prefix*."""
+        short = prefix[:SHORT]
+        names = self.places.get(short, ()) if len(short) == SHORT else self.files()
+        return sorted(head for head in self._beginning(short, names) if head.id.startswith(prefix))
+
+    def _beginning(self, short: str, names: Iterable[str]) -> set[CommitRef]:
+        """Return the commits in the files *names* whose ids begin with *short*, and those of packs that have such."""
+        near = [name for name in names if (short_id(name) or "").startswith(short)]
+        found = {entry.head for name in near if (entry := self.entry(name))}
+        for pack in self.shelf.packs():
+            with suppress(FileNotFoundError):
+                if self.shelf.mentions(pack, short):
+                    found.update(row.head for row in self.shelf.rows(pack).values())
+        return found
+
+    def files(self) -> set[str]:
+        """Return the names of the commit files that are there now."""
+        return {name for name in each_file(self.path) if not is_pack(name)}
+
+    def hold_packs(self) -> None:
+        """Know of the packs that are there now."""
+        self.shelf.hold(filter(is_pack, each_file(self.path)))
+
+    def head(self, identity: str) -> CommitRef | None:
+        """Return the commit *identity* as a head, None where it is not here or does not verify."""
+        entry = self._loose(identity)
+        return entry.head if entry is not None else self.shelf.head(identity)
+
+    def explains(self, identity: str) -> bool:
+        """Return whether damage of a file, or that it was set aside, is why the commit *identity* is not found."""
+        if self.shelf.broken or self.places.get(identity[:SHORT], set()) & self.broken.keys():
+            return True
+        if self._asides is None:
+            self._asides = frozenset(short_id(name.removesuffix(ASIDE)) or "" for name in set_aside(self.path))
+        return identity[:SHORT] in self._asides
+
+    def list_anew(self) -> None:
+        """Look at what was set aside again when it is next asked for."""
+        self._asides = None
+
+    def unread(self) -> set[str]:
+        """Return the paths of the files that could not be read."""
+        return {f"{self.path}/{name.partition('#')[0]}" for name in (*self.broken, *self.shelf.broken)}
+
+    def lacking(self, key: str) -> set[str]:
+        """Return the paths of the damaged files with the commit of a stem, which was not found; else its own path."""
+        names = (f"{key}.redacted.ttl", f"{key}.ttl", *(f"{pack.name}#{key}" for pack, _ in self.shelf.at(key)))
+        found = {f"{self.path}/{name.partition('#')[0]}" for name in names if name in self.broken}
+        return found or {f"{self.path}/{key}.ttl"}  # it has gone
+
+    def is_as_read(self) -> bool:
+        """Return whether everything that is broken is certain to be broken still, and in the same way."""
+        return all(map(self._marks.holds, self.broken)) and self.shelf.is_as_read()
+
+    def mend(self) -> None:
+        """Forget the damage of all files but those that are as they were when they were read.
+
+        Of a commit in a pack it is forgotten: a file that came beside may stand for it.
+        """
+        keeps = {name for name in self.broken if "#" not in name and self._marks.holds(name)}
+        self.broken = {name: damage for name, damage in self.broken.items() if name in keeps}
+
+    def place(self, names: Iterable[str]) -> None:
+        """Take note that these commit files are there."""
+        for name in names:
+            self.places.setdefault(name.partition("-")[2][:SHORT], set()).add(name)
+
+    def remove(self, names: Iterable[str]) -> None:
+        """Take note that these commit files are not there."""
+        for name in names:
+            self.places.get(name.partition("-")[2][:SHORT], set()).discard(name)
+            self.entries.pop(name, None)
+            self._from_hand(name)
+
+    def entry(self, name: str) -> PackEntry | None:
+        """Return what is known of the commit in a file, None where it is damaged or gone."""
+        if name not in self.entries:
+            commit = self.read(name)
+            if commit is not None:
+                self._keep_at_hand(name, commit)
+        return self.entries.get(name)
+
+    def _loose(self, identity: str) -> PackEntry | None:
+        """Return what is known of a commit that has a file of its own."""
+        for name in sorted(self.places.get(identity[:SHORT], ())):
+            entry = self.entry(name)
+            if entry is not None and entry.head.id == identity:
+                return entry
+        return None
+
+    def _taken(self, name: str) -> Commit | None:
+        """Return the commit in a file, from hand or from disk."""
+        commit = self._from_hand(name)
+        return self.read(name) if commit is None else commit
+
+    def read(self, name: str) -> Commit | None:
+        """Return the commit in a file as it is on disk now, verified; note the damage, or that the file has gone."""
+        self.entries.pop(name, None)
+        if name in self.broken and self._marks.holds(name):
+            return None
+        now = time_ns()
+        try:
+            commit = parse(disk.read(f"{self.path}/{name}"))
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            self.broken[name] = self.damaged(name, f"cannot be read: {error.strerror}")
+            self._marks.drop(name)
+            return None  # without a mark: that it can be read again shows in no state of the file
+        except FormatError as error:
+            self.broken[name] = self.damaged(name, _worded(error), line=error.line)
+            self._marks.note(name, now)
+            return None
+        fitting = file_name(commit.head, redacted=commit.redacted)
+        if name != fitting or commit.graph != self.graph:
+            problem = f"holds a commit to be named {fitting}, of the graph {commit.graph}: it was moved"
+            self.broken[name] = self.damaged(name, problem, line=1, identity=commit.id)
+            return None
+        self.entries[name] = PackEntry(commit.head, commit.parents)
+        if self._seen is not None:
+            self._seen(commit)
+        return commit
+
+    def packed(self, pack: Pack, row: Row) -> Commit | None:
+        """Return a commit of a pack, verified; note the damage, or that the pack has gone."""
+        name, line, now, is_settled = f"{pack.name}#{stem(row.head)}", None, time_ns(), True
+        try:
+            commit = parse(pack.document(row))
+            if (PackEntry(commit.head, commit.parents), commit.redacted, commit.graph) == (
+                row.entry,
+                row.redacted,
+                self.graph,
+            ):
+                if self._seen is not None:
+                    self._seen(commit)
+                return commit
+            problem = f"holds the commit {commit.id} of the graph {commit.graph}, not what its table says"
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            problem, is_settled = f"cannot be read: {error.strerror}", False
+        except FormatError as error:
+            problem = _worded(error)
+            with suppress(OSError):
+                line = pack.lines_before(row) + (error.line or 1)
+        self.broken[name] = self.damaged(name, problem, line=line, identity=row.head.id)
+        if is_settled:
+            self._marks.note(name, now)
+        else:
+            self._marks.drop(name)
+        return None
+
+    def stands_beside(self, row: Row) -> bool:
+        """Return whether a sound file of its own stands for a commit of a pack; a whole one for no redacted one."""
+        own = [file_name(row.head, redacted=True), *([] if row.redacted else [file_name(row.head)])]
+        return any(self.entry(name) is not None for name in own)
+
+    def line_of(self, name: str, identity: str | None) -> int | None:
+        """Return the number of the line of a file in which *identity* first stands; None where it does not."""
+        with suppress(OSError):
+            before, found, _ = disk.read(f"{self.path}/{name}").partition((identity or "\n").encode())
+            return before.count(b"\n") + 1 if found and identity else None
+        return None
+
+    def damaged(
+        self, name: str, problem: str, *, line: int | None = None, identity: str = "", hint: str = ""
+    ) -> JournalDamaged:
+        """Return the damage of a file, or of a commit in a pack."""
+        path = f"{self.path}/{name.partition('#')[0]}"
+        data = beginning(path)
+        what, hint = find_damage(path, data) or (problem, hint or restoring(path, data))
+        return JournalDamaged(what, path=path, line=line, commit=identity or short_id(name), hint=hint)
+
+    def _keep_at_hand(self, name: str, commit: Commit) -> None:
+        self._from_hand(name)
+        self._at_hand[name] = commit
+        self._in_hand += len(commit.data)
+        while self._in_hand > AT_HAND:
+            self._from_hand(next(iter(self._at_hand)))
+
+    def _from_hand(self, name: str) -> Commit | None:
+        commit = self._at_hand.pop(name, None)
+        self._in_hand -= 0 if commit is None else len(commit.data)
+        return commit
+
+
+def _worded(error: FormatError) -> str:
+    """Return the words for a document that is no sound commit: it was one, under the name it has."""
+    said = str(error)
+    return said if isinstance(error, UnknownFormat) or said.startswith(EDITED) else f"{EDITED}: {said}"

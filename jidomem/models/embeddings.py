@@ -1,0 +1,206 @@
+"""What an embedder is asked: texts, and none of them anything else.
+
+What is read of the pages of a dialogue.
+
+Vectors from an endpoint that speaks as OpenAI's does: some texts a request, and no vector that could mislead.
+
+Vectors of texts from the hashes of their stems: what is compared by where there is no embedding model.
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from itertools import chain
+from typing import Any
+
+from jidomem.base.json_values import is_unicode
+from jidomem.base.stems import Stemmer
+from jidomem.errors import InvalidRequest, JidomemError, ModelUnavailable
+from jidomem.models.endpoint import Endpoint
+from jidomem.models.keywords import telling
+from jidomem.records.interfaces import Page, Vector
+
+
+def texts_of(texts: Sequence[str]) -> list[str]:
+    """Return *texts* as they are; raises InvalidRequest for one text alone, and for what is no Unicode text."""
+    if isinstance(texts, str):
+        raise InvalidRequest("one text was given where several are asked for", hint="give a list: [text]")
+    for place, text in enumerate(texts):
+        if not isinstance(text, str) or not is_unicode(text):
+            raise InvalidRequest(f"text {place} is no Unicode text: {text!r:.40}", hint="give texts alone")
+    return list(texts)
+
+
+def said(pages: Sequence[Page]) -> list[str]:
+    """Return what was asked and answered in *pages*, in order, without what is empty."""
+    return [text for text in chain.from_iterable((page.query, page.response) for page in pages) if text.strip()]
+
+
+def at_least_one(pages: Sequence[Page]) -> Sequence[Page]:
+    """Return *pages*; raise InvalidRequest where there is none."""
+    if not pages:
+        raise InvalidRequest("there is no page to read", hint="give at least one page")
+    return pages
+
+
+def so_far(pages: Sequence[Page]) -> tuple[str | None, Sequence[Page]]:
+    """Return the chain of the talk before the last of *pages*, None where it has none, and the pages said since."""
+    for place in range(len(at_least_one(pages)) - 2, -1, -1):
+        if found := pages[place].meta_chain:
+            return found, pages[place + 1 :]
+    return None, pages
+
+
+#: The example of the models there are, and how many numbers each of its vectors has.
+MODEL, DIMENSIONS = "text-embedding-3-large", 3072
+#: Bytes of one text that are sent; the rest of a longer one has no part in its vector.
+LONGEST = 16_000
+#: Seconds for a single text, as a question is one: who asks waits for it.
+AT_ONCE = 5.0
+_TEXTS, _BYTES = 128, 256 * 1024
+_LARGEST = 3e38  # what a number of 32 bits can be
+_PATH = "/embeddings"
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointEmbedder:
+    """Asks *model* at *endpoint* for vectors of *size* numbers; whatever has another number of them is refused.
+
+    A blank text is not sent: it has the zero vector, which is like no other.
+    """
+
+    endpoint: Endpoint
+    model: str = MODEL
+    size: int = DIMENSIONS
+
+    @property
+    def is_remote(self) -> bool:
+        """Return that whoever asks it waits for another machine."""
+        return True
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.model, str) or not self.model.strip():
+            raise InvalidRequest(f"model={self.model!r} is no name", hint=f'give the one it knows: "{MODEL}"')
+        if isinstance(self.size, bool) or not isinstance(self.size, int) or self.size < 1:
+            raise InvalidRequest(f"size={self.size!r} is no number of dimensions", hint=f"{MODEL} has {DIMENSIONS}")
+
+    @property
+    def name(self) -> str:
+        """Return the model, where it is, and its dimension."""
+        return f"{self.model} at {self.endpoint.address} ({self.size})"
+
+    def dimensions(self) -> int:
+        """Return how many numbers each of its vectors has."""
+        return self.size
+
+    def generate(self, texts: Sequence[str]) -> list[Vector]:
+        """Return one vector for each of *texts*, in their order; raises ModelUnavailable, and then there is none."""
+        asked = [_sent(text) for text in texts_of(texts)]
+        within = AT_ONCE if len(asked) == 1 else None
+        found: dict[str, Vector] = {"": [0.0] * self.size}
+        for batch in _batches([text for text in dict.fromkeys(asked) if text]):
+            answer = self.endpoint.post(_PATH, {"model": self.model, "input": batch}, within)
+            found.update(zip(batch, self._vectors(answer, len(batch)), strict=True))
+        return [found[text] for text in asked]
+
+    def _vectors(self, answer: Mapping[str, Any], count: int) -> list[Vector]:
+        """Return the vectors of an answer in the order of what was asked; raises ModelUnavailable for others."""
+        data = answer.get("data")
+        if not isinstance(data, list) or len(data) != count or not all(isinstance(each, dict) for each in data):
+            given = f"{len(data)} of them" if isinstance(data, list) else "none"
+            raise self._unusable(f"was to give {count} vectors, and gave {given}")
+        placed = {each["index"]: each.get("embedding") for each in data if type(each.get("index")) is int}
+        if sorted(placed) != [*range(count)]:
+            raise self._unusable("did not say which vector is of which text")
+        return [self._vector(placed[place]) for place in range(count)]
+
+    def _vector(self, said: Any) -> Vector:
+        if not isinstance(said, list) or not set(map(type, said)) <= {float, int}:
+            raise self._unusable("gave what is no list of numbers")
+        if len(said) != self.size:
+            hint = "one store has vectors of one dimension: set dimensions to those of the model, and all are made anew"
+            raise self._unusable(f"gave a vector of {len(said)} numbers, not {self.size}", hint)
+        if not 0 < max(map(abs, said)) <= _LARGEST:
+            raise self._unusable("gave a vector that points nowhere: it has no length, or one beyond all bounds")
+        return array("f", said).tolist()  # more digits tell nothing, and cost twice the room
+
+    def _unusable(self, what: str, hint: str = "see that the model is one that embeds texts") -> ModelUnavailable:
+        return ModelUnavailable(f"{self.model} at {self.endpoint.address} {what}", hint=hint)
+
+
+@dataclass(frozen=True, slots=True)
+class Unavailable:
+    """An embedder that cannot be asked for now: whoever asks it is told *why*."""
+
+    name: str
+    size: int
+    why: JidomemError
+
+    def dimensions(self) -> int:
+        """Return how many numbers each of its vectors would have."""
+        return self.size
+
+    def generate(self, texts: Sequence[str]) -> list[Vector]:
+        """Raise ModelUnavailable."""
+        raise ModelUnavailable(self.why.detail, hint=self.why.hint)
+
+
+def _sent(text: str) -> str:
+    """Return the part of *text* that is sent: nothing where that is blank."""
+    cut = text.encode()[:LONGEST].decode("utf-8", "ignore") if len(text) * 4 > LONGEST else text
+    return cut if cut.strip() else ""
+
+
+def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
+    """Yield *texts* in lists that are neither long nor large."""
+    batch, size = list[str](), 0
+    for text in texts:
+        length = len(text.encode())
+        if batch and (len(batch) == _TEXTS or size + length > _BYTES):
+            yield batch
+            batch, size = [], 0
+        batch.append(text)
+        size += length
+    if batch:
+        yield batch
+
+
+class HashedStems:
+    """An embedder with nothing to learn: texts are alike as far as they share stems, whatever these mean.
+
+    Each stem adds its weight to one place of the vector, or takes it away, as its hash says. A text without a telling
+    word has the zero vector, which is like no other.
+    """
+
+    def __init__(self, dimensions: int = 512) -> None:
+        if isinstance(dimensions, bool) or not isinstance(dimensions, int) or dimensions < 1:
+            raise InvalidRequest(
+                f"dimensions={dimensions!r} is no whole number from 1", hint="give dimensions=512, or leave it out"
+            )
+        self._dimensions = dimensions
+        self._stemmer = Stemmer()
+
+    @property
+    def name(self) -> str:
+        """Return what tells its vectors from those of any other."""
+        return f"hashed-stems-1-{self._dimensions}"
+
+    def dimensions(self) -> int:
+        """Return how many numbers each of its vectors has."""
+        return self._dimensions
+
+    def generate(self, texts: Sequence[str]) -> Sequence[Vector]:
+        """Return one vector of length 1 for each of *texts*, in their order."""
+        return [self._vector(text) for text in texts]
+
+    def _vector(self, text: str) -> Vector:
+        numbers = [0.0] * self._dimensions
+        for word in telling(self._stemmer, text):
+            place = int.from_bytes(blake2b(word.stem.encode("utf-8", "replace"), digest_size=8).digest(), "big")
+            numbers[place % self._dimensions] += word.weight if place >> 63 else -word.weight
+        length = math.sqrt(math.fsum(number * number for number in numbers))
+        return tuple(array("f", [number / length for number in numbers]) if length else numbers)

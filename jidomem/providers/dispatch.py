@@ -1,0 +1,197 @@
+"""Providers by name, each with its present state.
+
+Perform a directive with the provider it names, and tell how it went.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from operator import attrgetter
+from threading import Lock
+from typing import Any, TypeVar
+
+from jidomem.base import clock
+from jidomem.errors import Failed, InvalidRequest, JidomemError, NotFound
+from jidomem.providers.stores import InlineProvider
+from jidomem.records.directive import (
+    DEFAULT_PROVIDER,
+    RESULT_SIGNAL,
+    Answer,
+    Directive,
+    Done,
+    Found,
+    MemoryDelete,
+    MemoryQuery,
+    MemoryUpsert,
+    Missing,
+    Provider,
+    Scored,
+    Searchable,
+    Signal,
+    State,
+    UpsertItem,
+    only,
+)
+
+_CALLS = ("init", "get", "put", "delete")
+
+
+@dataclass(slots=True)
+class Registered:
+    """A provider and the state its last call gave."""
+
+    name: str
+    provider: Provider
+    state: State
+    lock: Lock = field(default_factory=Lock)
+
+
+class Providers:
+    """The providers that directives may name: `inline` from the start, others as they are registered."""
+
+    def __init__(self) -> None:
+        self._registered: dict[str, Registered] = {}
+        self.register(DEFAULT_PROVIDER, InlineProvider())
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the names directives may use, in the order they were registered."""
+        return tuple(self._registered)
+
+    def register(self, name: str, provider: Provider, opts: Mapping[str, Any] | None = None) -> None:
+        """Take in *provider* under *name*, opened with *opts*; one of that name, and what it held, is let go of.
+
+        Raises InvalidRequest for what lacks a call of the contract, and what the provider's `init` raises; then the
+        one of that name stays.
+        """
+        if not isinstance(name, str) or not name.strip():
+            raise InvalidRequest(f"{name!r} is no name", hint='register("notes", provider)')
+        lacking = [call for call in _CALLS if not callable(getattr(provider, call, None))]
+        if lacking or isinstance(provider, type):
+            what = f"lacks {', '.join(lacking)}" if lacking else "is a class"
+            raise InvalidRequest(f"the provider {name!r} {what}", hint="give an object with init, get, put and delete")
+        self._registered[name] = Registered(name, provider, provider.init(dict(opts or {})))
+
+    @contextmanager
+    def held(self, name: str) -> Iterator[Registered]:
+        """Give the provider of that *name* to one at a time; raises NotFound with the nearest name."""
+        found = self._registered.get(name)
+        if found is None:
+            near = get_close_matches(name, self.names, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"there is {', '.join(self.names)}; register it first"
+            raise NotFound(f"no provider {name!r}", hint=hint)
+        with found.lock:
+            yield found
+
+
+T = TypeVar("T")
+_Outcome = tuple[Any, Exception | None]
+
+
+def execute_directive(
+    directive: Directive, providers: Providers, *, monotonic: Callable[[], float] = clock.monotonic_time
+) -> Signal:
+    """Return the signal that answers *directive*: its result, or with the status error the reason; nothing is raised.
+
+    A query gives `{key, score, value}`, the best first. An upsert and a delete give the `count` of items and, for each,
+    what the provider told; the first that fails ends it, and what was done before it stays and is counted.
+    """
+    began = monotonic()
+    result, error = _performed(directive, providers)
+    latency = round((monotonic() - began) * 1000, 3)
+    name = getattr(directive, "provider", None)
+    data = {
+        "request_id": getattr(directive, "request_id", None),
+        "status": "ok" if error is None else "error",
+        "result": result,
+        "meta": {"provider": name, "latency_ms": latency, "directive": type(directive).__name__},
+    }
+    if error is not None:
+        data["reason"] = _reason(error, name)
+    return Signal(getattr(directive, "reply_signal_type", RESULT_SIGNAL), data)
+
+
+def _performed(directive: Directive, providers: Providers) -> _Outcome:
+    """Return the result, as far as it came, and what ended it."""
+    try:
+        if not isinstance(directive, Directive):
+            raise InvalidRequest(
+                f"{type(directive).__name__} is no directive", hint="give a MemoryQuery, MemoryUpsert or MemoryDelete"
+            )
+        with providers.held(directive.provider) as held:
+            if isinstance(directive, MemoryQuery):
+                return _queried(directive, held), None
+            return _upserted(directive, held) if isinstance(directive, MemoryUpsert) else _deleted(directive, held)
+    except Exception as error:  # whatever a provider meets, the agent goes on
+        return None, error
+
+
+def _queried(directive: MemoryQuery, held: Registered) -> list[dict[str, Any]]:
+    """Return what was found; a query for a `key` alone asks for the one value there."""
+    query = directive.query
+    if "key" in query:
+        only(query, ("key", "top_k"), "a query for a key")
+        found = _checked(held, "get", held.provider.get(held.state, query["key"], directive.opts), Found, Missing)
+        rows: Sequence[Scored] = [Scored(query["key"], 1.0, found.value)] if isinstance(found, Found) else []
+    elif isinstance(held.provider, Searchable):
+        rows = _checked(held, "query", held.provider.query(held.state, query, directive.opts), Answer).rows
+    else:
+        raise InvalidRequest(
+            f"the provider {held.name!r} answers no queries",
+            hint='ask for one value with {"key": "..."}, or name a provider that searches',
+            code="unsupported",
+        )
+    best = sorted(rows, key=attrgetter("score"), reverse=True)[: query.get("top_k")]
+    return [{"key": row.key, "score": row.score, "value": row.value} for row in best]
+
+
+def _upserted(directive: MemoryUpsert, held: Registered) -> _Outcome:
+    done: list[dict[str, Any]] = []
+    for item in map(UpsertItem.of, directive.items):
+        opts = directive.opts if item.embedding is None else {**directive.opts, "embedding": item.embedding}
+        try:
+            kept = _checked(held, "put", held.provider.put(held.state, item.key, item.value, opts), Done)
+            done.append({"key": item.key, **kept.told})
+        except Exception as error:
+            return _counted(done), error
+    return _counted(done), None
+
+
+def _deleted(directive: MemoryDelete, held: Registered) -> _Outcome:
+    done: list[dict[str, Any]] = []
+    missing: list[str] = []
+    for key in directive.keys:
+        try:
+            gone = _checked(held, "delete", held.provider.delete(held.state, key, directive.opts), Done, Missing)
+            if isinstance(gone, Done):
+                done.append({"key": key, **gone.told})
+            else:
+                missing.append(key)
+        except Exception as error:
+            return {**_counted(done), "missing": missing}, error
+    return {**_counted(done), "missing": missing}, None
+
+
+def _counted(done: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    return {"count": len(done), "items": list(done)}
+
+
+def _checked(held: Registered, call: str, outcome: T, *forms: type) -> T:
+    """Return the outcome of a call, its state now the present one; raises Failed for what the contract has not."""
+    if not isinstance(outcome, forms):
+        names = " or ".join(form.__name__ for form in forms)
+        detail = f"the provider {held.name!r} answered {call} with {type(outcome).__name__}, not {names}"
+        raise Failed(detail, hint="prove it with jidomem.providers.conformance", code="provider_failed")
+    held.state = outcome.state  # type: ignore[attr-defined]  # every form has one
+    return outcome
+
+
+def _reason(error: Exception, provider: object) -> dict[str, Any]:
+    """Return why it was not done, as plain values."""
+    if not isinstance(error, JidomemError):
+        detail = f"the provider {provider!r} failed: {type(error).__name__}: {error}"
+        error = Failed(detail, hint="what was held before the call is held still", code="provider_failed")
+    return error.to_dict()

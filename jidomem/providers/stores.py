@@ -1,0 +1,397 @@
+"""Values in a plain mapping inside the state: pure, and gone with it.
+
+Values under keys: in memory for as long as the process lives, or kept in a file beside the journal.
+
+Values found by a vector, the most alike by cosine first, or by a text, by the engine of all recall.
+"""
+
+from __future__ import annotations
+
+import json
+from array import array
+from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field
+from heapq import nsmallest
+from math import hypot
+from operator import mul
+from threading import Lock
+from typing import Any, Protocol
+
+from jidomem.base.json_values import to_json_value
+from jidomem.base.stems import Stemmer
+from jidomem.base.words import digest
+from jidomem.errors import InvalidRequest
+from jidomem.index.search_documents import Document
+from jidomem.index.search_index import InMemorySearchIndex
+from jidomem.index.search_tables import SearchFilter
+from jidomem.journal.journal import Stream
+from jidomem.recall.bm25 import asked_for
+from jidomem.recall.candidates import Asked, VectorQuery
+from jidomem.recall.ranking import Source, rank_sources
+from jidomem.records.directive import TOP_K, Answer, Done, Found, Missing, Opts, Scored, only, vector_of
+from jidomem.records.interfaces import StateStore
+from jidomem.records.recall import FIELDS
+
+
+class InlineProvider:
+    """Keeps any Python values in memory; each call gives a new mapping and leaves the one it was given as it was.
+
+    A put copies the mapping: right for what an agent has in hand. For many thousands of keys there is `KeyValue`.
+    """
+
+    def init(self, opts: Opts) -> Mapping[str, Any]:
+        """Return a copy of the values that `data` gives, none unless it is given."""
+        only(opts, ("data",), "the inline provider")
+        return deepcopy(dict(opts.get("data", {})))
+
+    def get(self, state: Mapping[str, Any], key: str, opts: Opts) -> Found | Missing:
+        """Return a copy of the value under *key*, or that there is none."""
+        only(opts, (), "inline get")
+        return Found(state, deepcopy(state[key])) if key in state else Missing(state)
+
+    def put(self, state: Mapping[str, Any], key: str, value: Any, opts: Opts) -> Done:
+        """Keep a copy of *value* under *key*."""
+        only(opts, (), "inline put")
+        return Done({**state, key: deepcopy(value)})
+
+    def delete(self, state: Mapping[str, Any], key: str, opts: Opts) -> Done | Missing:
+        """Let go of the value under *key*, or say that there is none."""
+        only(opts, (), "inline delete")
+        if key not in state:
+            return Missing(state)
+        return Done({name: value for name, value in state.items() if name != key})
+
+
+#: What the file of a `KeptProvider` must have.
+TABLES = """
+CREATE TABLE IF NOT EXISTS key_values (
+    namespace TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (namespace, key)
+) WITHOUT ROWID;
+"""
+_KEEP = """INSERT INTO key_values VALUES (?, ?, ?)
+           ON CONFLICT (namespace, key) DO UPDATE SET value = excluded.value"""
+
+
+@dataclass(slots=True)
+class _Table:
+    """Values in memory, and whose turn it is."""
+
+    values: dict[str, Any] = field(default_factory=dict)
+    lock: Lock = field(default_factory=Lock)
+
+
+class KeyValueProvider:
+    """Keeps any Python values in memory; threads take turns, and nothing outlives the process."""
+
+    def init(self, opts: Opts) -> _Table:
+        """Return an empty table."""
+        only(opts, (), "the key-value provider")
+        return _Table()
+
+    def get(self, state: _Table, key: str, opts: Opts) -> Found | Missing:
+        """Return a copy of the value under *key*, or that there is none."""
+        only(opts, (), "key-value get")
+        with state.lock:
+            return Found(state, deepcopy(state.values[key])) if key in state.values else Missing(state)
+
+    def put(self, state: _Table, key: str, value: Any, opts: Opts) -> Done:
+        """Keep a copy of *value* under *key*."""
+        only(opts, (), "key-value put")
+        kept = deepcopy(value)
+        with state.lock:
+            state.values[key] = kept
+        return Done(state)
+
+    def delete(self, state: _Table, key: str, opts: Opts) -> Done | Missing:
+        """Let go of the value under *key*, or say that there is none."""
+        only(opts, (), "key-value delete")
+        with state.lock:
+            if key not in state.values:
+                return Missing(state)
+            del state.values[key]
+        return Done(state)
+
+
+@dataclass(frozen=True, slots=True)
+class _Namespace:
+    """The keys of one name in a file."""
+
+    file: StateStore
+    name: str
+
+
+class KeptProvider:
+    """Keeps values that have a form in JSON in a file; what was put is there after a crash.
+
+    Options: `state`, the file; `namespace`, whose keys these are (the same key under another is another).
+    """
+
+    def init(self, opts: Opts) -> _Namespace:
+        """Return the namespace; nothing is opened before the first call. Raises InvalidRequest where there is none."""
+        only(opts, ("namespace", "state"), "the kept key-value provider")
+        file, name = opts.get("state"), opts.get("namespace")
+        if file is None or not isinstance(name, str):
+            hint = "memory.providers() of an open memory has one, named 'kept'"
+            raise InvalidRequest("a kept provider needs a state and a namespace", hint=hint)
+        return _Namespace(file, _text("namespace", name))
+
+    def get(self, state: _Namespace, key: str, opts: Opts) -> Found | Missing:
+        """Return the value under *key*, or that there is none."""
+        only(opts, (), "kept get")
+        asked = "SELECT value FROM key_values WHERE namespace = ? AND key = ?"
+        with state.file.reading() as store:
+            row = store.execute(asked, (state.name, _text("key", key))).fetchone() if store else None
+        return Missing(state) if row is None else Found(state, json.loads(row[0]))
+
+    def put(self, state: _Namespace, key: str, value: Any, opts: Opts) -> Done:
+        """Keep *value* under *key*; raises InvalidRequest, which names the place, for what JSON has no form for."""
+        only(opts, (), "kept put")
+        row = (state.name, _text("key", key), _written(value))
+        with state.file.changing() as store:
+            store.execute(_KEEP, row)
+        return Done(state)
+
+    def delete(self, state: _Namespace, key: str, opts: Opts) -> Done | Missing:
+        """Let go of the value under *key*, or say that there is none."""
+        only(opts, (), "kept delete")
+        gone = "DELETE FROM key_values WHERE namespace = ? AND key = ?"
+        with state.file.reading() as store:
+            if store is None:
+                return Missing(state)
+        with state.file.changing() as store:
+            count = store.execute(gone, (state.name, _text("key", key))).rowcount
+        return Done(state) if count else Missing(state)
+
+
+def _text(name: str, given: str) -> str:
+    text: str = to_json_value(given, name)
+    return text
+
+
+def _written(value: Any) -> str:
+    return json.dumps(to_json_value(value, "value"), ensure_ascii=False, separators=(",", ":"))
+
+
+#: All values are of one moment: none is better for being kept late.
+_STREAM, _MOMENT = Stream("vectors"), "1970-01-01T00:00:00.000000Z"
+Embed = Callable[[str], Sequence[float]]
+
+
+class VectorBackend(Protocol):
+    """Keeps vectors of length 1 and finds those nearest to another; a provider calls it from one thread at a time."""
+
+    def add(self, key: str, vector: Sequence[float]) -> None:
+        """Keep *vector* under *key*, in the place of what was there."""
+        ...
+
+    def remove(self, key: str) -> None:
+        """Let go of the vector under *key*, which is there."""
+        ...
+
+    def nearest(self, vector: Sequence[float], top_k: int) -> Sequence[tuple[str, float]]:
+        """Return up to *top_k* keys with the cosine of each, the most alike first."""
+        ...
+
+
+class Scan:
+    """Compares what is asked for with every vector; of two that are alike, the one that was kept first comes first."""
+
+    def __init__(self) -> None:
+        self._vectors: dict[str, array[float]] = {}
+
+    def add(self, key: str, vector: Sequence[float]) -> None:
+        """Keep *vector* under *key*, in 4 bytes a number."""
+        self._vectors[key] = array("f", vector)
+
+    def remove(self, key: str) -> None:
+        """Let go of the vector under *key*."""
+        del self._vectors[key]
+
+    def nearest(self, vector: Sequence[float], top_k: int) -> list[tuple[str, float]]:
+        """Return up to *top_k* keys with the cosine of each, the most alike first."""
+        alike = ((key, sum(map(mul, vector, kept))) for key, kept in self._vectors.items())
+        found = nsmallest(top_k, ((-cosine, at, key) for at, (key, cosine) in enumerate(alike)))
+        return [(key, max(-1.0, min(1.0, -negative))) for negative, _, key in found]
+
+
+@dataclass(slots=True)
+class _Kept:
+    """What one provider holds; the dimension is that of the first vector unless it was given.
+
+    For recall each value is an item, named by the place in which it was first kept.
+    """
+
+    backend: VectorBackend
+    embed: Embed | None
+    dimension: int | None
+    values: dict[str, Any] = field(default_factory=dict)
+    vectors: dict[str, array[float]] = field(default_factory=dict)
+    items: dict[str, str] = field(default_factory=dict)
+    keys: dict[bytes, str] = field(default_factory=dict)
+    kept: int = 0
+    stemmer: Stemmer = field(default_factory=Stemmer)
+    texts: InMemorySearchIndex = field(init=False)
+    lock: Lock = field(default_factory=Lock)
+
+    def __post_init__(self) -> None:
+        self.texts = InMemorySearchIndex(self.stemmer)
+
+    def item(self, key: str) -> str:
+        """Return the item of the value under *key*, a new one where there is none yet."""
+        if key not in self.items:
+            self.kept += 1
+            self.items[key] = f"{self.kept:012}"
+            self.keys[digest(self.items[key])] = key
+        return self.items[key]
+
+    def nearest(self, stream: Stream, to: Sequence[float], limit: int) -> list[tuple[bytes, float]]:
+        """Return what is most alike as recall asks for it: by the digests of the items."""
+        found = self.backend.nearest(to, limit)
+        return [(digest(self.items[key]), cosine) for key, cosine in found]
+
+    def cosines(self, stream: Stream, to: Sequence[float], digests: Sequence[bytes]) -> Mapping[bytes, float]:
+        """Return how alike each of *digests* is, which are those of items."""
+        return {each: sum(map(mul, to, self.vectors[self.keys[each]])) for each in digests if each in self.keys}
+
+
+class VectorProvider:
+    """Keeps values with their vectors in memory, and answers a `vector` with the most alike.
+
+    A `text` is answered as by recall: with what holds its words or is alike to it, scored by both.
+
+    Options: `dimension`, how many numbers a vector has; `embed`, what makes a vector of a text where none is given;
+    `backend`, what makes the `VectorBackend` that finds the nearest (a scan of all unless given).
+    """
+
+    def init(self, opts: Opts) -> _Kept:
+        """Return an empty store of vectors; raises InvalidRequest for an option of another form."""
+        only(opts, ("backend", "dimension", "embed"), "the vector provider")
+        embed, dimension = opts.get("embed"), opts.get("dimension")
+        if embed is not None and not callable(embed):
+            raise InvalidRequest(f"embed={embed!r} cannot be called", hint="give a function from a text to its vector")
+        if dimension is not None and (type(dimension) is not int or dimension < 1):
+            raise InvalidRequest(f"dimension={dimension!r} is no count", hint="give dimension=384, or leave it out")
+        return _Kept(opts.get("backend", Scan)(), embed, dimension)
+
+    def get(self, state: _Kept, key: str, opts: Opts) -> Found | Missing:
+        """Return a copy of the value under *key*, or that there is none."""
+        only(opts, (), "vector get")
+        with state.lock:
+            return Found(state, deepcopy(state.values[key])) if key in state.values else Missing(state)
+
+    def put(self, state: _Kept, key: str, value: Any, opts: Opts) -> Done:
+        """Keep *value* by its `embedding`, else by that of its text; raises InvalidRequest where it has neither."""
+        only(opts, ("embedding",), "vector put")
+        given = opts.get("embedding")
+        vector = _embedded(state, _text_of(key, value, state)) if given is None else vector_of(given, "embedding")
+        kept = deepcopy(value)
+        with state.lock:
+            unit = _unit(vector, state)
+            state.backend.add(key, unit)
+            state.values[key], state.vectors[key] = kept, array("f", unit)
+            state.dimension = len(unit)
+            item = state.item(key)
+            state.texts.put({item: (_document(item, _said(value)), None)})
+        return Done(state)
+
+    def delete(self, state: _Kept, key: str, opts: Opts) -> Done | Missing:
+        """Let go of the value under *key*, or say that there is none."""
+        only(opts, (), "vector delete")
+        with state.lock:
+            if key not in state.values:
+                return Missing(state)
+            state.backend.remove(key)
+            item = state.items.pop(key)
+            state.texts.put({}, [item])
+            del state.values[key], state.vectors[key], state.keys[digest(item)]
+        return Done(state)
+
+    def query(self, state: _Kept, query: Mapping[str, Any], opts: Opts) -> Answer:
+        """Return up to `top_k` values: those most like the `vector` of *query*, or the best answers to its `text`.
+
+        Raises InvalidRequest for both, for neither and for a vector of another length than those kept.
+        """
+        only(opts, (), "vector query")
+        only(query, ("text", "vector", "top_k"), "a query for vectors")
+        if ("text" in query) == ("vector" in query):
+            raise InvalidRequest("a query is for a text or for a vector", hint='give {"text": "..."}')
+        vector = vector_of(query["vector"], "vector") if "vector" in query else _embedded(state, query["text"])
+        top_k = query.get("top_k", TOP_K)
+        with state.lock:
+            unit = _unit(vector, state)
+            if not state.values:
+                return Answer(state, ())
+            is_text = "text" in query
+            found = _recalled(state, query["text"], unit, top_k) if is_text else state.backend.nearest(unit, top_k)
+            rows = [Scored(key, score, deepcopy(state.values[key])) for key, score in found]
+        return Answer(state, rows)
+
+
+def _recalled(state: _Kept, text: str, vector: Sequence[float], top_k: int) -> list[tuple[str, float]]:
+    """Return the keys of what answers *text*, of which *vector* is, each with its score."""
+    asked = Asked(text, asked_for(state.stemmer, text), limit=top_k)
+    found = rank_sources([Source(state.texts, _STREAM, SearchFilter(), VectorQuery(state, vector))], asked).found
+    return [(state.keys[digest(one.candidate.passage.item)], one.score) for one in found[:top_k]]
+
+
+def _document(item: str, text: str) -> Document:
+    """Return a value as it is looked through by the words of its *text*; its vector is under the digest of *item*."""
+    return Document(
+        item=item,
+        types=(),
+        recorded=_MOMENT,
+        ended=None,
+        inactive=None,
+        agent="",
+        session="",
+        confidence="",
+        valid_from=None,
+        valid_until=None,
+        successors=(),
+        about=(),
+        texts=tuple(text if name == "summary" else "" for name in FIELDS),
+        text=item,
+        said_at=_MOMENT,
+    )
+
+
+def _said(value: Any) -> str:
+    """Return the text that a value is or has, nothing where there is none."""
+    text = value.get("text") if isinstance(value, Mapping) else value
+    return text if isinstance(text, str) else ""
+
+
+def _text_of(key: str, value: Any, state: _Kept) -> str:
+    """Return the text that stands for a value: itself, or its `text`; raises InvalidRequest where there is none."""
+    text = value.get("text") if isinstance(value, Mapping) else value
+    if state.embed is None or not isinstance(text, str):
+        why = "there is nothing that embeds a text" if state.embed is None else "its value has no text"
+        hint = 'give the item an "embedding"; or a value with a "text", and the provider embed=...'
+        raise InvalidRequest(f"{key!r} has no embedding, and {why}", hint=hint)
+    return text
+
+
+def _embedded(state: _Kept, text: object) -> tuple[float, ...]:
+    """Return the vector of *text*."""
+    if not isinstance(text, str) or not text.strip():
+        raise InvalidRequest(f"text={text!r} is no text", hint="give a text that is not empty")
+    if state.embed is None:
+        hint = 'ask with {"vector": [...]}, or register the provider with embed=...'
+        raise InvalidRequest("there is nothing that embeds a text", hint=hint)
+    return vector_of(state.embed(text), "what embed gave")
+
+
+def _unit(vector: Sequence[float], state: _Kept) -> tuple[float, ...]:
+    """Return *vector* at length 1; raises InvalidRequest for another dimension than is kept, and for no direction."""
+    if state.dimension not in (None, len(vector)):
+        raise InvalidRequest(
+            f"a vector of {len(vector)} numbers among vectors of {state.dimension}",
+            hint="embed everything with the same model; another model needs a provider of its own",
+        )
+    largest = max(map(abs, vector))
+    if largest == 0:
+        raise InvalidRequest("a vector of zeros has no direction", hint="leave out what has no text")
+    scaled = [number / largest for number in vector]  # so that neither squares nor their root leave the range of floats
+    length = hypot(*scaled)
+    return tuple([number / length for number in scaled])

@@ -1,0 +1,274 @@
+"""HTTP Digest (RFC 7616), as who asks answers it: a login that no request carries in clear.
+
+The address of a SPARQL 1.1 endpoint: what is sent to it, over connections that are kept, and what comes back.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from secrets import token_hex
+from threading import Lock
+from urllib.parse import unquote, urlencode, urlsplit
+
+from jidomem.errors import Failed, InvalidRequest, QueryTimeout, TooLarge
+
+_FIELD = re.compile(r'(\w+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,]+))')
+_HASHES = {"MD5": "md5", "SHA-256": "sha256"}
+
+
+class Digest:
+    """What a server asked for, answered for each request with a count of its own; any thread may."""
+
+    def __init__(self, said: Mapping[str, str], user: str, password: str) -> None:
+        """Answer what the fields *said* ask for, as *user*."""
+        self._said, self._user, self._password = said, user, password
+        self._count = 0
+        self._lock = Lock()
+
+    @classmethod
+    def of(cls, challenges: Iterable[str], user: str, password: str) -> Digest | None:
+        """Return the answer to the first of *challenges* that can be answered, None where there is none."""
+        for challenge in challenges:
+            _, scheme, rest = challenge.partition("Digest ")
+            said = {name.lower(): quoted or plain for name, quoted, plain in _FIELD.findall(rest)}
+            modes = re.split(r"[\s,]+", said.get("qop", ""))
+            if scheme and "nonce" in said and said.get("algorithm", "MD5") in _HASHES and modes != ["auth-int"]:
+                return cls({**said, "qop": "auth" if "auth" in modes else ""}, user, password)
+        return None
+
+    def header(self, method: str, target: str, once: str | None = None) -> str:
+        """Return what stands in Authorization of a request; *once* is a text that is used for no other."""
+        with self._lock:
+            self._count += 1
+            count, once = f"{self._count:08x}", once or token_hex(16)
+        said, mode = self._said, self._said["qop"]
+        realm, nonce = said.get("realm", ""), said["nonce"]
+        who, what = self._hash(f"{self._user}:{realm}:{self._password}"), self._hash(f"{method}:{target}")
+        middle = f"{nonce}:{count}:{once}:{mode}" if mode else nonce
+        quoted = {"username": self._user, "realm": realm, "nonce": nonce, "uri": target}
+        quoted |= {"response": self._hash(f"{who}:{middle}:{what}")}
+        quoted |= {"opaque": said["opaque"]} if "opaque" in said else {}
+        plain = {"algorithm": said["algorithm"]} if "algorithm" in said else {}
+        if mode:
+            quoted["cnonce"] = once
+            plain |= {"qop": mode, "nc": count}
+        fields = [f'{name}="{value}"' for name, value in quoted.items()]
+        return "Digest " + ", ".join([*fields, *(f"{name}={value}" for name, value in plain.items())])
+
+    def _hash(self, text: str) -> str:
+        kind = _HASHES[self._said.get("algorithm", "MD5")]
+        return hashlib.new(kind, text.encode(), usedforsecurity=False).hexdigest()
+
+
+TIMEOUT = 30.0
+#: How a query is sent: as a field of a form, since Virtuoso 7 waits without end for one that comes as it is. An update
+#: comes as it is: it may be long, and a form would make it twice as long.
+_FORM, _UPDATE = "application/x-www-form-urlencoded", "application/sparql-update"
+#: What finds out how a store is told who asks, and the statuses of one that is not there to say.
+_ASKS_NOTHING, _TRUTH = urlencode({"query": "ASK {}"}).encode(), "application/sparql-results+json"
+_CHANGES_NOTHING = b"INSERT DATA {}"
+_AWAY = (502, 503, 504)
+#: Connections kept open while nobody asks.
+_KEPT = 8
+#: How a store that answers `query` is told where updates go: the end of one address, and that of the other.
+_BESIDE = ((re.compile(r"/query$"), "/update"), (re.compile(r"(/repositories/[^/]+)$"), r"\1/statements"))
+
+
+class Refused(Exception):
+    """The store answered, and not with what was asked: its status, and its words."""
+
+    def __init__(self, status: int, words: str) -> None:
+        super().__init__(f"{status}: {words}")
+        self.status = status
+        self.words = words
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where requests go; `shown` leaves out the password that the address may carry."""
+
+    secure: bool
+    host: str
+    port: int | None
+    path: str
+    query: str
+    login: str | None = field(repr=False)
+    shown: str
+    code: str = "store_unavailable"
+    _idle: list[HTTPConnection] = field(default_factory=list, repr=False, compare=False)
+    #: How the store is told who asks: as Digest has it, or as Basic has it (None); empty before that is known.
+    _ways: list[Digest | None] = field(default_factory=list, repr=False, compare=False)
+    _lock: Lock = field(default_factory=Lock, repr=False, compare=False)
+
+    @classmethod
+    def of(cls, url: str, code: str = "store_unavailable") -> Endpoint:
+        """Return the parts of *url*; raises InvalidRequest for what is no http or https address.
+
+        A store that does not answer is Failed with *code*.
+        """
+        try:
+            split = urlsplit(url)
+            port = split.port
+        except (ValueError, AttributeError):
+            split, port = urlsplit(""), None
+        if split.scheme not in ("http", "https") or not split.hostname or not re.fullmatch(r"[!-~]+", url):
+            hint = 'give the address of its SPARQL endpoint, such as endpoint="http://localhost:7878/query"'
+            raise InvalidRequest("the endpoint is not an http or https address", hint=hint)
+        named = None if split.username is None else f"{unquote(split.username)}:{unquote(split.password or '')}"
+        login = None if named is None else base64.b64encode(named.encode()).decode()
+        shown = f"{split.scheme}://{split.hostname}{f':{port}' if port else ''}{split.path}"
+        return cls(split.scheme == "https", split.hostname, port, split.path or "/", split.query, login, shown, code)
+
+    def ask(
+        self,
+        text: str,
+        accept: str,
+        default: Sequence[str] = (),
+        named: Sequence[str] = (),
+        *,
+        seconds: float = TIMEOUT,
+        most: int | None = None,
+    ) -> bytes:
+        """Return the answer, in the form *accept*, over the union of *default*; GRAPH reaches *named*.
+
+        Without either it is asked of what the store asks then. Raises Refused for an answer that is none, Failed where
+        there is none, QueryTimeout after *seconds*, and TooLarge `result_too_large` for one of more than *most* bytes.
+        """
+        fields = {"query": text, "default-graph-uri": default, "named-graph-uri": named}
+        return self._post(urlencode(fields, doseq=True).encode(), _FORM, accept, seconds, most)
+
+    def change(self, text: str, *, seconds: float = TIMEOUT) -> None:
+        """Have an update done; raises as `ask` does. Where a connection had been closed, it may be done twice."""
+        self._post(text.encode(), _UPDATE, "*/*", seconds, None)
+
+    def _post(self, body: bytes, kind: str, accept: str, seconds: float, most: int | None) -> bytes:
+        met = 0  # how often this request was refused for want of a login
+        while True:
+            login = self._login(kind, accept, seconds)
+            connection, answer, data = self._sent(body, kind, accept, login, seconds, most)
+            if answer.status == 401 and self.login and met < 3:
+                met += 1
+                if self._learnt(answer) or not answer.headers["WWW-Authenticate"]:  # some ask only who says nothing
+                    self._keep(connection, answer)
+                    continue
+            return self._answered(connection, answer, data, most)
+
+    def _sent(
+        self, body: bytes, kind: str, accept: str, login: str, seconds: float, most: int | None
+    ) -> tuple[HTTPConnection, HTTPResponse, bytes]:
+        """Return what came back, of its bytes at most one more than *most*, and the connection it came by."""
+        headers = {"Content-Type": kind, "Accept": accept, **({"Authorization": login} if login else {})}
+        while True:
+            kept = self._kept()
+            connection = kept or self._new()
+            try:
+                if connection.sock is None:
+                    connection.timeout = min(seconds, TIMEOUT)
+                    connection.connect()
+            except (OSError, HTTPException) as error:
+                raise self._silent(error) from error
+            try:
+                connection.sock.settimeout(seconds)
+                connection.request("POST", self._target, body, headers)
+                answer = connection.getresponse()
+                return connection, answer, answer.read() if most is None else answer.read(most + 1)
+            except TimeoutError as error:
+                connection.close()
+                raise _late(self.shown, seconds) from error
+            except (OSError, HTTPException) as error:
+                connection.close()
+                if kept is None:
+                    raise self._silent(error) from error
+
+    @property
+    def _target(self) -> str:
+        return f"{self.path}?{self.query}" if self.query else self.path
+
+    def _login(self, kind: str, accept: str, seconds: float) -> str:
+        """Return what says who asks, in the way the store asks for.
+
+        A request that says nothing and does nothing finds that out: whoever listens learns no password from a store
+        that asks for Digest. One that lets everybody ask is told all the same, as Basic has it: it may let who is named
+        do more.
+        """
+        if not self.login:
+            return ""
+        with self._lock:
+            ways = tuple(self._ways)
+        if not ways:
+            body, accept = (_ASKS_NOTHING, _TRUTH) if kind == _FORM else (_CHANGES_NOTHING, accept)
+            connection, answer, data = self._sent(body, kind, accept, "", seconds, None)
+            if answer.status in _AWAY:
+                self._answered(connection, answer, data, None)
+            self._learnt(answer, basic=True)
+            self._keep(connection, answer)
+            return self._login(kind, accept, seconds)
+        return ways[-1].header("POST", self._target) if ways[-1] else f"Basic {self.login}"
+
+    def _learnt(self, answer: HTTPResponse, *, basic: bool = False) -> bool:
+        """Return whether the store asks for a login by Digest; if not, it is told in *basic*, or has to be asked again.
+
+        It is answered in that way from then on.
+        """
+        user, _, password = base64.b64decode(self.login or "").decode().partition(":")
+        digest = Digest.of(answer.headers.get_all("WWW-Authenticate") or [], user, password)
+        with self._lock:
+            self._ways[:] = [digest] if digest or basic else []
+        return digest is not None
+
+    def _answered(self, connection: HTTPConnection, answer: HTTPResponse, data: bytes, most: int | None) -> bytes:
+        if most is not None and len(data) > most:
+            connection.close()
+            hint = "ask for less: add LIMIT, or a FILTER"
+            raise TooLarge(f"the answer has more than {most:,} bytes", hint=hint, code="result_too_large")
+        self._keep(connection, answer)
+        if not 200 <= answer.status < 300:
+            raise Refused(answer.status, " ".join(data[:1000].decode("utf-8", "replace").split())[:300])
+        return data
+
+    def beside(self) -> str:
+        """Return the path of updates beside this one of queries: the same, unless stores of that kind have another."""
+        for ending, other in _BESIDE:
+            if ending.search(self.path):
+                return ending.sub(other, self.path)
+        return self.path
+
+    def close(self) -> None:
+        """Close the connections that were kept."""
+        with self._lock:
+            for connection in self._idle:
+                connection.close()
+            self._idle.clear()
+
+    def unavailable(self, what: str, hint: str | None = None) -> Failed:
+        """Return why the store is of no use: *what* it did."""
+        usual = "see that it runs and takes this request, then try again: what is there already is not put in twice"
+        return Failed(f"{self.shown} {what}", hint=hint or usual, code=self.code)
+
+    def _silent(self, error: Exception) -> Failed:
+        return self.unavailable(f"did not answer: {error or type(error).__name__}")
+
+    def _new(self) -> HTTPConnection:
+        return (HTTPSConnection if self.secure else HTTPConnection)(self.host, self.port)
+
+    def _kept(self) -> HTTPConnection | None:
+        with self._lock:
+            return self._idle.pop() if self._idle else None
+
+    def _keep(self, connection: HTTPConnection, answer: HTTPResponse) -> None:
+        with self._lock:
+            if not answer.will_close and answer.isclosed() and len(self._idle) < _KEPT:
+                self._idle.append(connection)
+                return
+        connection.close()
+
+
+def _late(shown: str, seconds: float) -> QueryTimeout:
+    return QueryTimeout(
+        f"{shown} did not answer in {seconds:g} seconds", hint="ask for less: add LIMIT or a FILTER, or try again"
+    )

@@ -1,0 +1,172 @@
+"""Statements as callers write them, (subject, predicate, object), and the one rule that makes triples of them.
+
+A text is an IRI where it is, in whole, an absolute http, https or urn IRI, any absolute IRI in angle brackets, or a
+prefixed name (`jido: rdf: rdfs: xsd: prov:`); every other text is a string, kept to the letter. bool, int, float,
+Decimal, datetime and date become the literals of XSD (a moment without an
+offset is UTC). `(text, datatype)`, or a `Literal` with a language, says a
+literal outright, also one whose text is an IRI.
+
+RDF terms as plain Python values: the one rule by which every reading door shows them.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any
+
+from pyoxigraph import NamedNode
+
+from jidomem.base.clock import format_timestamp, parse_moment
+from jidomem.base.json_values import is_unicode
+from jidomem.errors import InvalidRequest
+from jidomem.rdf.terms import (
+    Literal,
+    Term,
+    Triple,
+    boolean,
+    date_time,
+    integer,
+    iri,
+    literal,
+    parse_literal,
+    plain_value,
+)
+from jidomem.rdf.vocab import PREFIXES, RDF, XSD
+
+#: What a caller writes for an object.
+StatementValue = str | bool | int | float | Decimal | datetime | date | tuple[str, str] | Literal
+Statement = tuple[str, str, StatementValue]
+
+_PLAIN = re.compile(r"(?:https?://|urn:)\S+", re.IGNORECASE)
+_CURIE = re.compile(r"([a-z]+):([A-Za-z_][\w-]*)")
+_LANGUAGE = re.compile(r"[A-Za-z]{1,8}(-[A-Za-z0-9]{1,8})*")
+_PARTS = ("subject", "predicate", "object")
+
+
+def to_triples(statements: Iterable[Any]) -> list[Triple]:
+    """Return the triples of *statements*, each once, in order; raise InvalidRequest for what is no statement.
+
+    >>> to_triples([("urn:a", "jido:topic", "index"), ("urn:a", "urn:size", 5)])[1]
+    ('<urn:a>', '<urn:size>', '"5"^^<http://www.w3.org/2001/XMLSchema#integer>')
+    """
+    if isinstance(statements, (str, bytes)) or not isinstance(statements, Iterable):
+        raise _refused(f"{statements!r:.80} is no list of statements")
+    return list(dict.fromkeys(_triple(number, given) for number, given in enumerate(statements, start=1)))
+
+
+def as_statement(triple: Triple) -> tuple[Term, Term, Term | Literal]:
+    """Return *triple* in a form that `to_triples` reads back as the same."""
+    return (triple[0], triple[1], parse_literal(triple[2]) if triple[2].startswith('"') else triple[2])
+
+
+def to_iri(text: str) -> Term | None:
+    """Return the IRI that *text* names by the rule of this module, None where it names none."""
+    curie = _CURIE.fullmatch(text)
+    if curie and curie[1] in PREFIXES:
+        return iri(PREFIXES[curie[1]] + curie[2])
+    bare = text[1:-1] if text.startswith("<") and text.endswith(">") else text if _PLAIN.fullmatch(text) else ""
+    try:
+        return str(NamedNode(bare)) if bare else None
+    except ValueError:
+        return None
+
+
+def _triple(number: int, given: Any) -> Triple:
+    if not isinstance(given, (list, tuple)) or len(given) != 3:
+        raise _refused(f"statement {number}: {given!r:.80} is not (subject, predicate, object)")
+    found = [to_iri(part) if isinstance(part, str) else None for part in given[:2]]
+    found.append(_object(given[2]))
+    for part, term, name in zip(given, found, _PARTS, strict=True):
+        if term is None:
+            wanted = "an IRI" if name != "object" else "text, a number, a boolean, a moment or (text, datatype)"
+            raise _refused(f"statement {number}: the {name} is {wanted}, not {part!r:.80}")
+    subject, predicate, value = (term for term in found if term)
+    return subject, predicate, value
+
+
+def _object(value: Any) -> Term | None:
+    if isinstance(value, str):
+        return to_iri(value) or _text(value)
+    if isinstance(value, bool):
+        return boolean(value)
+    if isinstance(value, int):
+        return integer(value)
+    if isinstance(value, float):
+        return literal(repr(value), XSD + "double") if math.isfinite(value) else None
+    if isinstance(value, Decimal):
+        return literal(f"{value:f}", XSD + "decimal") if value.is_finite() else None
+    if isinstance(value, datetime):
+        moment = parse_moment(value)
+        return date_time(format_timestamp(moment)) if moment else None
+    if isinstance(value, date):
+        return literal(value.isoformat(), XSD + "date")
+    return _said_outright(value) if isinstance(value, tuple) else None
+
+
+def _said_outright(value: tuple[Any, ...]) -> Term | None:
+    """Return the literal of (text, datatype) or (text, datatype, language), None where it is none."""
+    if len(value) not in (2, 3) or not all(isinstance(part, str) for part in value):
+        return None
+    text, datatype, language = (*value, "")[:3]
+    if language:
+        return _text(text, language=language) if _LANGUAGE.fullmatch(language) else None
+    named = plain_value(to_iri(datatype) or "<>")
+    return _text(text, named) if named not in ("", RDF + "langString") else None
+
+
+def _text(text: str, datatype: str = XSD + "string", language: str = "") -> Term | None:
+    """Return the literal, None for what is no Unicode text: a lone surrogate is half a character."""
+    if not is_unicode(text):
+        return None
+    return literal(text, datatype, language)
+
+
+def _refused(detail: str) -> InvalidRequest:
+    hint = 'write ("urn:example:a", "jido:topic", "some text"), or ("2.0", "xsd:double") for an object of another type'
+    return InvalidRequest(detail, hint=hint)
+
+
+Value = str | int | float | bool | datetime | None
+
+_INTEGERS = (
+    "integer", "int", "long", "short", "byte", "nonNegativeInteger", "positiveInteger", "nonPositiveInteger",
+    "negativeInteger", "unsignedInt", "unsignedLong", "unsignedShort", "unsignedByte",
+)  # fmt: skip
+
+
+def to_value(term: Term | None) -> Value:
+    """Return the Python value of a term: IRIs and texts are str, moments are aware UTC datetimes, unbound is None.
+
+    A literal that its datatype does not allow is shown as its text.
+
+    >>> to_value('"0.85"^^<http://www.w3.org/2001/XMLSchema#decimal>')
+    0.85
+    """
+    if term is None:
+        return None
+    if not term.startswith('"'):
+        return term if term.startswith("_:") else plain_value(term)
+    text, datatype, _ = parse_literal(term)
+    try:
+        return _READERS.get(datatype, str)(text)
+    except (ValueError, OverflowError, KeyError):
+        return text
+
+
+def _moment(text: str) -> datetime:
+    moment = datetime.fromisoformat(text)
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+_READERS: dict[str, Callable[[str], Value]] = {
+    **{XSD + name: int for name in _INTEGERS},
+    XSD + "decimal": float,
+    XSD + "double": float,
+    XSD + "float": float,
+    XSD + "boolean": lambda text: {"true": True, "1": True, "false": False, "0": False}[text],
+    XSD + "dateTime": _moment,
+}

@@ -1,0 +1,122 @@
+"""RDF terms as strings in canonical N-Triples form, and triples as tuples of three of them.
+
+`<https://jido.ai/ontology#Fact>` is an IRI, `"text"` a string, `"2"^^<http://www.w3.org/2001/XMLSchema#integer>` a
+typed literal. The form is that of https://www.w3.org/TR/rdf12-n-triples/#canonical-ntriples and is the same, to the
+letter, as `str()` of a pyoxigraph term, so digests, comparisons and look-ups need no term objects.
+"""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from typing import NamedTuple
+
+Term = str
+Triple = tuple[Term, Term, Term]
+
+XSD = "http://www.w3.org/2001/XMLSchema#"
+
+_ESCAPES = {0x08: "\\b", 0x09: "\\t", 0x0A: "\\n", 0x0C: "\\f", 0x0D: "\\r", 0x22: '\\"', 0x5C: "\\\\", 0x7F: "\\u007F"}
+_ESCAPES |= {code: f"\\u{code:04X}" for code in (*range(0x20), 0xFFFE, 0xFFFF) if code not in _ESCAPES}
+_UNESCAPE = re.compile(r"\\(?:([tbnrf\"'\\])|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8}))")
+#: How long what a parser says may be: it quotes what it met, which may be all of a document.
+_LONGEST_FAULT = 200
+_PLAIN = {"t": "\t", "b": "\b", "n": "\n", "r": "\r", "f": "\f", '"': '"', "'": "'", "\\": "\\"}
+_LITERAL = re.compile(r'"([^"\\]*+(?:\\.[^"\\]*+)*+)"(?:@([A-Za-z0-9-]+)|\^\^<([^>]*)>)?', re.DOTALL)
+
+
+class Literal(NamedTuple):
+    """The three parts of a literal; `datatype` is a bare IRI, `language` is empty for all but language-tagged text."""
+
+    text: str
+    datatype: str
+    language: str = ""
+
+
+def iri(value: str) -> Term:
+    """Return the term of the bare IRI *value*.
+
+    >>> iri("urn:a")
+    '<urn:a>'
+    """
+    return f"<{value}>"
+
+
+def literal(text: str, datatype: str = XSD + "string", language: str = "") -> Term:
+    r"""Return the term of a literal.
+
+    >>> literal('say "hi"\n')
+    '"say \\"hi\\"\\n"'
+    """
+    plain = text.isprintable() and '"' not in text and "\\" not in text
+    quoted = f'"{text if plain else text.translate(_ESCAPES)}"'
+    if language:
+        return f"{quoted}@{language.lower()}"
+    return quoted if datatype == XSD + "string" else f"{quoted}^^<{datatype}>"
+
+
+def integer(value: int) -> Term:
+    """Return the term of an xsd:integer."""
+    return literal(str(value), XSD + "integer")
+
+
+def boolean(value: bool) -> Term:
+    """Return the term of an xsd:boolean."""
+    return literal("true" if value else "false", XSD + "boolean")
+
+
+def decimal(value: float) -> Term:
+    """Return the xsd:decimal with the shortest digits that read back as *value*, never in exponent form."""
+    return literal(f"{Decimal(repr(value)):f}", XSD + "decimal")
+
+
+def date_time(text: str) -> Term:
+    """Return the term of an xsd:dateTime."""
+    return literal(text, XSD + "dateTime")
+
+
+def is_iri(term: Term) -> bool:
+    """Return whether *term* is an IRI."""
+    return term.startswith("<")
+
+
+def plain_value(term: Term) -> str:
+    """Return the IRI without its angle brackets, or the text of a literal."""
+    if term.startswith("<") or (term[:1] == term[-1:] == '"' and "\\" not in term and term.count('"') == 2):
+        return term[1:-1]
+    return parse_literal(term).text
+
+
+def parse_literal(term: Term) -> Literal:
+    """Return text, datatype and language of a literal term.
+
+    Raises ValueError when *term* is no literal.
+    """
+    match = _LITERAL.fullmatch(term)
+    if match is None:
+        raise ValueError(f"not a literal: {term}")
+    text, language, datatype = match.groups()
+    if language:
+        return Literal(_unescape(text), "http://www.w3.org/1999/02/22-rdf-syntax-ns#langString", language)
+    return Literal(_unescape(text), datatype or XSD + "string")
+
+
+def ntriples_line(triple: Triple) -> str:
+    """Return the canonical N-Triples line of *triple*, without a line end."""
+    return f"{triple[0]} {triple[1]} {triple[2]} ."
+
+
+def _unescape(text: str) -> str:
+    if "\\" not in text:
+        return text
+    return _UNESCAPE.sub(lambda m: _PLAIN[m[1]] if m[1] else chr(int(m[2] or m[3], 16)), text)
+
+
+def short_parse_error(error: SyntaxError) -> str:
+    """Return what a parser says is wrong, with no more of the document than tells what is meant.
+
+    >>> fault(SyntaxError("no prefix: " + 400 * "x"))[:14], len(fault(SyntaxError("no prefix: " + 400 * "x")))
+    ('no prefix: xxx', 200)
+    """
+    said = str(error.msg)
+    return said if len(said) <= _LONGEST_FAULT else f"{said[: _LONGEST_FAULT - 1]}…"

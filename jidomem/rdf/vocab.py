@@ -1,0 +1,163 @@
+"""The terms of the ontology that Python needs by name; a test proves each of them against `ontology/`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from jidomem.rdf.terms import Term, iri
+
+JIDO = "https://jido.ai/ontology#"
+#: Where what is said of conversations is named.
+CONVERSATION = "https://jido.ai/ontology/conversation-history#"
+SHAPE = "https://jido.ai/shapes#"
+RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+RDFS = "http://www.w3.org/2000/01/rdf-schema#"
+XSD = "http://www.w3.org/2001/XMLSchema#"
+PROV = "http://www.w3.org/ns/prov#"
+BASE = "https://jido.ai/"
+#: Says of a memory that nobody knows when it was asserted.
+UNDATED = JIDO + "isUndated"
+PREFIXES: Mapping[str, str] = {"jido": JIDO, "rdf": RDF, "rdfs": RDFS, "xsd": XSD, "prov": PROV}
+
+TYPE = iri(RDF + "type")
+LABEL = iri(RDFS + "label")
+THIS = "<urn:jido:this>"
+
+
+def jido(name: str) -> Term:
+    """Return the term of `jido:name`.
+
+    >>> jido("Fact")
+    '<https://jido.ai/ontology#Fact>'
+    """
+    return f"<{JIDO}{name}>"
+
+
+def conv(name: str) -> Term:
+    """Return the term of `conv:name`, of conversation history.
+
+    >>> conv("Prompt")
+    '<https://jido.ai/ontology/conversation-history#Prompt>'
+    """
+    return f"<{CONVERSATION}{name}>"
+
+
+def local_name(term_or_iri: str) -> str:
+    """Return the part after the last `#` or `/`, without angle brackets."""
+    return term_or_iri.strip("<>").rstrip("/").rsplit("#", 1)[-1].rsplit("/", 1)[-1]
+
+
+#: The twelve types of the intent format, the reader's guide's `unknown`, and the classes below them.
+CLASS_OF_TYPE: Mapping[str, str] = {
+    "fact": "Fact",
+    "assumption": "Assumption",
+    "hypothesis": "Hypothesis",
+    "discovery": "Discovery",
+    "risk": "Risk",
+    "unknown": "Unknown",
+    "decision": "Decision",
+    "architectural_decision": "ArchitecturalDecision",
+    "implementation_decision": "ImplementationDecision",
+    "convention": "Convention",
+    "task": "Task",
+    "error": "Error",
+    "lesson_learned": "LessonLearned",
+    "alternative": "Alternative",
+    "trade_off": "TradeOff",
+    "coding_standard": "CodingStandard",
+    "architectural_convention": "ArchitecturalConvention",
+    "agent_rule": "AgentRule",
+    "process_convention": "ProcessConvention",
+    "bug": "Bug",
+    "failure": "Failure",
+    "incident": "Incident",
+    "root_cause": "RootCause",
+    "milestone": "Milestone",
+    "plan": "Plan",
+    "deleted_marker": "DeletedMarker",
+}
+TYPE_OF_CLASS: Mapping[str, str] = {name: key for key, name in CLASS_OF_TYPE.items()}
+
+
+def type_of(cls: str) -> str | None:
+    """Return the type of the memories of a shipped class, a term or an IRI; None for any other class.
+
+    >>> type_of("<https://jido.ai/ontology#Fact>"), type_of("https://example.org/kitchen#Fact")
+    ('fact', None)
+    """
+    return TYPE_OF_CLASS.get(cls.strip("<>").removeprefix(JIDO))
+
+
+def type_and_class(classes: Iterable[str]) -> tuple[str | None, str]:
+    """Return the type, if any, and the class that a memory of some classes is told as: the first that intents know.
+
+    >>> told_as(["<https://example.org/kitchen#Recipe>", "<https://jido.ai/ontology#Fact>"]), told_as([])
+    (('fact', 'Fact'), (None, 'MemoryItem'))
+    """
+    known = [*classes]
+    kind = next(filter(None, map(type_of, known)), None)
+    return kind, CLASS_OF_TYPE[kind] if kind else local_name(known[0]) if known else "MemoryItem"
+
+
+TYPE_ALIASES: Mapping[str, str] = {"lesson": "lesson_learned"}
+#: The twelve types agents of the writer protocol use, and the eleven of the memory guide.
+WRITER_TYPES: tuple[str, ...] = (
+    "fact", "assumption", "hypothesis", "discovery", "risk", "decision", "architectural_decision",
+    "implementation_decision", "convention", "task", "error", "lesson",
+)  # fmt: skip
+GUIDE_TYPES: tuple[str, ...] = (
+    "fact", "assumption", "hypothesis", "discovery", "risk", "unknown", "decision", "task", "convention", "error",
+    "lesson_learned",
+)  # fmt: skip
+
+#: Stands in lists and messages for the summary of a memory that lost it by a redaction.
+REDACTED = "(redacted)"
+
+CONFIDENCE = {"high": "High", "medium": "Medium", "low": "Low"}
+TASK_STATUS = ("Planned", "InProgress", "Blocked", "Completed", "Abandoned")
+ERROR_STATUS = ("Reported", "Investigating", "Resolved", "Deferred")
+DECISION_STATUS = ("proposed", "accepted", "deprecated", "rejected")
+SEVERITY = ("low", "medium", "high", "critical")
+ENFORCEMENT = ("Advisory", "Required", "Strict")
+SCOPE = ("GlobalScope", "ProjectScope", "AgentScope")
+SOURCE_TYPE = ("UserSource", "AgentSource", "ToolSource", "ExternalDocumentSource")
+#: How far each kind of source is trusted; what names none is ordinary.
+TRUST_OF_SOURCE: Mapping[str, str] = {
+    "UserSource": "trusted", "AgentSource": "ordinary", "ToolSource": "ordinary", "ExternalDocumentSource": "untrusted",
+}  # fmt: skip
+TRUST = ("untrusted", "ordinary", "trusted")
+SESSION_STATUS = ("Active", "Paused", "Closed", "Abandoned")
+SESSION_PHASE = ("PlanningPhase", "ImplementationPhase", "DebuggingPhase", "ReviewPhase")
+AGENT_ROLE = (
+    "Planner", "Architect", "Implementer", "Reviewer", "Debugger", "MemoryWriter", "MemoryReader", "Curator",
+    "Administrator",
+)  # fmt: skip
+CAPABILITY = ("CanPlan", "CanWriteCode", "CanReviewCode", "CanDebug", "CanWriteMemory", "CanQueryMemory")
+
+#: The four graphs of a project: short name -> the last part of its IRI.
+GRAPHS: Mapping[str, str] = {
+    "context": "long-term-context",
+    "codebase": "elixir-codebase",
+    "history": "conversation-history",
+    "system": "system-knowledge",
+}
+ONTOLOGY_GRAPH = BASE + "graphs/ontology"
+
+
+def graph_iri(project: str, graph: str = "context") -> str:
+    """Return the IRI of one graph of *project*; short and long names are both accepted.
+
+    >>> graph_iri("demo")
+    'https://jido.ai/projects/demo/graphs/long-term-context'
+    """
+    return f"{BASE}projects/{project}/graphs/{GRAPHS.get(graph, graph)}"
+
+
+def graphs_of(project: str) -> list[str]:
+    """Return the IRIs of all that is asked of *project*: its graphs, and the ontology's."""
+    return [*(graph_iri(project, name) for name in GRAPHS), ONTOLOGY_GRAPH]
+
+
+def type_uri(kind: str) -> str:
+    """Return the class IRI of a memory type; `MemoryItem` for a type nobody declared."""
+    return JIDO + CLASS_OF_TYPE.get(TYPE_ALIASES.get(kind, kind), "MemoryItem")

@@ -1,0 +1,300 @@
+"""The entries that are kept under ids of one beginning now, at hand in memory and level with the index.
+
+A conversation as it is read back: its turns in their order.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from heapq import merge
+from threading import Lock
+from typing import Any, TypeVar
+
+from jidomem.base.clock import format_timestamp, parse_moment
+from jidomem.index import OxigraphIndex, Solutions
+from jidomem.index.search_documents import ENTRY
+from jidomem.journal.journal import Stream
+from jidomem.rdf.terms import Term, Triple, literal, plain_value
+from jidomem.rdf.vocab import TYPE, conv, jido
+from jidomem.records.entry import ToolUse, Turn
+
+T = TypeVar("T")
+
+_ID, _TEXT, _METADATA = jido("entryId"), jido("entryText"), jido("entryMetadata")
+_RECORDED, _REPLACES = jido("recordedAt"), jido("replaces")
+#: So many commits are not taken in one by one: all is read again.
+WAITING = 1_000
+#: To find the place of one among others takes so many times as long as to see that it is of another group.
+MERGED = 4
+_NONE = literal("{}")
+_NOW = """
+PREFIX jido: <https://jido.ai/ontology#>
+SELECT ?entry ?id ?text ?metadata ?at WHERE {
+  ?entry jido:entryId ?id ; jido:entryText ?text ; jido:recordedAt ?at .
+  FILTER STRSTARTS(?id, %s)
+  OPTIONAL { ?entry jido:entryMetadata ?metadata }
+  FILTER NOT EXISTS { ?newer jido:replaces ?entry }
+}
+"""
+_FIRST = """
+PREFIX jido: <https://jido.ai/ontology#>
+SELECT ?entry (MIN(?at) AS ?since) WHERE {
+  { SELECT ?entry WHERE {
+      ?entry jido:entryId ?id ; jido:replaces ?any .
+      FILTER STRSTARTS(?id, %s)
+      FILTER NOT EXISTS { ?newer jido:replaces ?entry } } }
+  ?entry jido:replaces+/jido:recordedAt ?at
+} GROUP BY ?entry
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Keyed:
+    """An entry: its IRI, its id, what it says, when it was recorded, and when its id was first written to since it was
+    last taken back.
+    """
+
+    node: Term
+    id: str
+    content: str
+    recorded: str
+    since: str
+    said: str = field(repr=False)
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """Return the metadata, made anew at each look."""
+        found: dict[str, Any] = json.loads(self.said)
+        return found
+
+
+class Held:
+    """Entries by their ids, those recorded last at the end, and the same in groups, of which none is empty."""
+
+    def __init__(self, group: Callable[[str], str]) -> None:
+        """Hold nothing; *group* names the group of an id."""
+        self.by_id: dict[str, Keyed] = {}
+        self.groups: dict[str, dict[str, Keyed]] = {}
+        self._group = group
+        self._ids: dict[Term, str] = {}
+
+    def __contains__(self, node: Term) -> bool:
+        return node in self._ids
+
+    def newest(self, groups: Iterable[str]) -> Iterator[Keyed]:
+        """Return what is in *groups*, what was recorded last first."""
+        wanted = {name: self.groups[name] for name in groups}
+        if len(wanted) == len(self.groups):
+            return reversed(self.by_id.values())
+        if len(wanted) > 1 and MERGED * sum(map(len, wanted.values())) > len(self.by_id):
+            return (one for one in reversed(self.by_id.values()) if self._group(one.id) in wanted)
+        return merge(*(reversed(group.values()) for group in wanted.values()), key=_place, reverse=True)
+
+    def hold(self, one: Keyed) -> None:
+        """Hold *one*, which was recorded last."""
+        self.by_id[one.id] = self.groups.setdefault(self._group(one.id), {})[one.id] = one
+        self._ids[one.node] = one.id
+
+    def forget(self, node: Term) -> str | None:
+        """Hold an entry no longer; return since when its id was written to, None where it was not held."""
+        name = self._ids.pop(node, None)
+        if name is None:
+            return None
+        group = self.groups[self._group(name)]
+        del group[name]
+        if not group:
+            del self.groups[self._group(name)]
+        return self.by_id.pop(name).since
+
+
+class EntryCache:
+    """The entries of one graph whose ids begin with one text; any thread may ask.
+
+    They are read from the index once, and then follow what is applied to it. What was redacted is not among them.
+    """
+
+    def __init__(
+        self,
+        index: OxigraphIndex,
+        graph: str,
+        beginning: str,
+        level: Callable[[], object],
+        group: Callable[[str], str] = str,
+    ) -> None:
+        """Follow *index*, which *level* brings level with the journal; nothing is read before somebody asks.
+
+        *group* names the group of an id.
+        """
+        self._index = index
+        self._level = level
+        self._graph = graph
+        self._beginning = beginning
+        self._lock = Lock()
+        self._news: deque[Collection[Triple] | None] = deque([None])  # None: other content than before
+        self._group = group
+        self._held = Held(group)
+        index.observers.append(self)
+
+    def applied(self, graph: str, triples: Collection[Triple]) -> None:
+        """Take in, when somebody asks next, what was added to the graph."""
+        if graph == self._graph:
+            if len(self._news) < WAITING:
+                self._news.append(triples)
+            elif self._news[-1] is not None:  # nobody has asked for long
+                self._news = deque([None])
+
+    def reset(self, graph: str) -> None:
+        """Read everything anew when somebody asks next."""
+        if graph == self._graph:
+            self._news.append(None)
+
+    def read(self, use: Callable[[Held], T]) -> T:
+        """Return what *use* makes of the entries there are now; they are not changed meanwhile, and *use* does not."""
+        self._level()
+        self._index.settle()
+        with self._lock:
+            while self._news:
+                news = self._news.popleft()
+                if news is None or not self._take(news):
+                    self._news.clear()  # what comes from now on may be among what is read, and is taken in again
+                    self._read_all()
+            return use(self._held)
+
+    def _take(self, triples: Collection[Triple]) -> bool:
+        """Take in what a commit brought; return False where all is to be read again: branches were merged."""
+        said: dict[Term, dict[Term, Term]] = {}
+        ended: dict[Term, list[Term]] = {}
+        for subject, predicate, value in triples:
+            if predicate == _REPLACES:
+                ended.setdefault(subject, []).append(value)
+            elif predicate != TYPE or value == ENTRY:
+                said.setdefault(subject, {})[predicate] = value
+        since: dict[Term, str] = {}
+        for node in sorted(said):  # as they were minted, one after the other
+            one = self._keyed(node, said[node]) if said[node].get(TYPE) == ENTRY else None
+            before = [self._held.forget(old) or since.get(old) for old in ended.get(node, ())]
+            if one is None:
+                continue
+            since[node] = min(filter(None, before), default=one.since)
+            if node in self._held or self._is_replaced(node):
+                continue
+            newest = next(reversed(self._held.by_id.values()), one)
+            if one.id in self._held.by_id or newest.recorded > one.recorded:
+                return False
+            self._held.hold(replace(one, since=since[node]))
+        return True
+
+    def _is_replaced(self, node: Term) -> bool:
+        return next(self._index.triples(self._graph, None, _REPLACES, node, most=1), None) is not None
+
+    def _keyed(self, node: Term, fields: Mapping[Term, Term]) -> Keyed | None:
+        if _ID not in fields or _TEXT not in fields or _RECORDED not in fields:
+            return None
+        name = plain_value(fields[_ID])
+        if not name.startswith(self._beginning):
+            return None
+        at = _entry_time(fields[_RECORDED])
+        return Keyed(node, name, plain_value(fields[_TEXT]), at, at, plain_value(fields.get(_METADATA, _NONE)))
+
+    def _read_all(self) -> None:
+        """Hold all there are now; of two that branches kept under one id the newer one."""
+        begins = literal(self._beginning)
+        first, now = (self._index.query(text % begins, graphs=[self._graph]) for text in (_FIRST, _NOW))
+        assert isinstance(first, Solutions)
+        assert isinstance(now, Solutions)
+        since = {entry: _entry_time(at) for entry, at in first.rows if at is not None}
+        found = []
+        for entry, name, text, metadata, at in now.rows:
+            fields = {_ID: name or "", _TEXT: text or "", _RECORDED: at or "", _METADATA: metadata or _NONE}
+            one = self._keyed(entry or "", fields)
+            assert one is not None
+            found.append(replace(one, since=since.get(one.node, one.since)))
+        self._held = Held(self._group)
+        newest = {one.id: one for one in sorted(found, key=_place)}
+        for one in sorted(newest.values(), key=_place):
+            self._held.hold(one)
+
+
+def _place(one: Keyed) -> tuple[str, Term]:
+    """Return what sorts entries as they were recorded."""
+    return one.recorded, one.node
+
+
+def _entry_time(at: Term) -> str:
+    """Return a moment in its one written form."""
+    found = parse_moment(plain_value(at))
+    return "" if found is None else format_timestamp(found)
+
+
+Said = Mapping[Term, Sequence[Term]]
+
+
+def turns(index: OxigraphIndex, project: str, conversation: Term, moment: str | None = None) -> list[Turn]:
+    """Return the turns of a conversation, in their order; with a *moment* those that were recorded by then."""
+    graph = Stream(project, "history").graph
+    nodes = [node for node, _, _ in index.triples(graph, None, conv("partOfConversation"), conversation)]
+    found = [turn(index, project, node) for node in nodes]
+    known = [one for one in found if moment is None or one.recorded_at <= moment]
+    return sorted(known, key=lambda one: (one.index, one.recorded_at, one.iri))
+
+
+def turn(index: OxigraphIndex, project: str, node: Term) -> Turn:
+    """Return one turn; what of it was redacted is None."""
+    graph = Stream(project, "history").graph
+    said = _said(index, graph, node)
+    prompt, answer = (_part(index, graph, said, conv(name)) for name in ("hasPrompt", "hasAnswer"))
+    return Turn(
+        iri=plain_value(node),
+        index=int(_one(said, conv("turnIndex")) or 0),
+        prompt=_one(prompt, conv("promptText")),
+        answer=_one(answer, conv("answerText")),
+        asked_by=_one(prompt, jido("saidBy")),
+        answered_by=_one(answer, jido("saidBy")),
+        tools=tuple(
+            _use(index, graph, call) for call in sorted(said.get(conv("involvesToolInvocation"), ()), key=_number)
+        ),
+        timestamp=_turn_time(said, conv("timestamp")),
+        recorded_at=_turn_time(said, jido("recordedAt")),
+    )
+
+
+def _use(index: OxigraphIndex, graph: str, call: Term) -> ToolUse:
+    said = _said(index, graph, call)
+    result = _part(index, graph, said, conv("hasResult"))
+    given, got = _one(said, conv("invocationParameters")), _one(result, conv("resultData"))
+    return ToolUse(_one(said, conv("toolName")) or "", given and json.loads(given), got and json.loads(got))
+
+
+def _number(call: Term) -> tuple[int, Term]:
+    """Return what sorts the calls of a turn: the number at the end of the name, where it has one."""
+    number = plain_value(call).rpartition("/")[2]
+    return int(number) if number.isdecimal() else 0, call
+
+
+def _part(index: OxigraphIndex, graph: str, said: Said, link: Term) -> Said:
+    """Return what is said of the one thing *link* leads to, nothing where it leads nowhere."""
+    nodes = said.get(link)
+    return _said(index, graph, nodes[0]) if nodes else {}
+
+
+def _said(index: OxigraphIndex, graph: str, node: Term) -> Said:
+    said: dict[Term, list[Term]] = {}
+    for _, predicate, value in index.triples(graph, node):
+        said.setdefault(predicate, []).append(value)
+    return said
+
+
+def _one(said: Said, predicate: Term) -> str | None:
+    values = said.get(predicate)
+    return plain_value(values[0]) if values else None
+
+
+def _turn_time(said: Said, predicate: Term) -> str:
+    """Return the earliest moment that is said, in the one written form."""
+    found = [
+        format_timestamp(at) for at in map(parse_moment, map(plain_value, said.get(predicate, ()))) if at is not None
+    ]
+    return min(found, default="")

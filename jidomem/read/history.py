@@ -1,0 +1,543 @@
+"""A rewording: the sentences in which a proposal differs from the memory whose place it is to take.
+
+The change feed: what each commit of a project's memory added, superseded and invalidated, in the journal's order.
+
+The revisions of a memory: which fields each version changed, and why.
+
+What the journal tells: the log of commits, what changed between two moments, and what became of one memory.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import abstractmethod
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from jidomem.base.clock import format_timestamp
+from jidomem.base.words import answer, beginning, sentences
+from jidomem.errors import InvalidRequest, NotFound
+from jidomem.index.store import OxigraphIndex
+from jidomem.journal.commit import Commit, advance
+from jidomem.journal.journal import FileJournal, Stream
+from jidomem.rdf.terms import Term, iri, parse_literal, plain_value
+from jidomem.rdf.vocab import BASE, GRAPHS, JIDO, LABEL, TYPE, conv, graph_iri, jido, local_name
+from jidomem.read import memory_detail
+from jidomem.read.lists import Page
+from jidomem.read.playbook import Functions, Rows
+from jidomem.records import intent
+from jidomem.records.active import ACTIVE, is_accepted
+from jidomem.records.intent import CommitRef, Version, read
+from jidomem.records.named_query import FOREVER, to_term
+
+if TYPE_CHECKING:
+    from jidomem.read.reader import MemoryReader
+
+#: The properties that say what a memory says, less the reason of its revision.
+_TEXTS = ("summary", "rationale", "detailedExplanation")
+#: How much of a long sentence is shown before the words that differ.
+_CHANGED_BEFORE = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Rewording:
+    """The sentences that only the replaced memory has, and those that only the proposal has; either may be empty."""
+
+    was: str
+    now: str
+
+    @property
+    def is_empty(self) -> bool:
+        """Return whether both say the same."""
+        return not self.was and not self.now
+
+    def lines(self) -> list[str]:
+        """Return a line for each side that has words."""
+        return [f"{name}: {text}" for name, text in (("was", self.was), ("now", self.now)) if text]
+
+    def shortened(self, longest: int) -> Rewording:
+        """Return it with at most about *longest* characters a side, beginning shortly before what differs."""
+        if max(len(self.was), len(self.now)) <= longest:
+            return self
+        pairs = enumerate(zip(self.was, self.now, strict=False))
+        same = next((at for at, (ours, theirs) in pairs if ours != theirs), min(len(self.was), len(self.now)))
+        start = max(same - _CHANGED_BEFORE, 0)
+        return Rewording(_shown(self.was, start, longest), _shown(self.now, start, longest))
+
+
+def rewording(old: Mapping[str, Sequence[object]], new: Mapping[str, Sequence[object]]) -> Rewording:
+    """Return how a memory with the properties *new* rewords one with the properties *old*.
+
+    >>> rewording({"summary": ["Use a queue. Never block."]}, {"summary": ["Use a queue. Block in tests only."]})
+    Rewording(was='Never block.', now='Block in tests only.')
+    """
+    ours, theirs = _sentences(old), _sentences(new)
+    return Rewording(_missing(ours, theirs), _missing(theirs, ours))
+
+
+def rewordings(reader: MemoryReader, project: str, item: str, replaced: Sequence[str]) -> list[Rewording]:
+    """Return how the memory *item* rewords each of *replaced*, less those that say the same or are not here."""
+    try:
+        new = reader.get_memory(project, item)["properties"]
+        found = [rewording(reader.get_memory(project, each)["properties"], new) for each in replaced]
+    except NotFound:
+        return []
+    return [each for each in found if not each.is_empty]
+
+
+def _sentences(said: Mapping[str, Sequence[Any]]) -> list[str]:
+    """Return the sentences of a memory, those of its summary first, without the marks of cuts."""
+    texts = (str(next(iter(said.get("summary", ())), "")), answer({name: said.get(name, ()) for name in _TEXTS}))
+    return [*filter(None, (each.removeprefix("- ").strip("… ") for text in texts for each in sentences(text)))]
+
+
+def _missing(ours: Sequence[str], theirs: Sequence[str]) -> str:
+    """Return the sentences of *ours* that *theirs* has nowhere; of one that stands in another only the longer."""
+    whole = "\n".join(theirs)
+    only = [each for each in dict.fromkeys(ours) if each not in whole]
+    return " … ".join(each for each in only if not any(each != other and each in other for other in only))
+
+
+def _shown(text: str, start: int, longest: int) -> str:
+    head = "… " if start else ""
+    text = text[start:].partition(" ")[2] if start else text
+    return head + text if len(text) <= longest else f"{head}{beginning(text, longest)} …"
+
+
+_DECIDED = jido("decisionStatus")
+_ENDS = {jido("supersededBy"): "superseded", jido("invalidatedBy"): "invalidated"}
+_MARK, _PROPOSED = jido("hasAssertionStatus"), jido("Proposed")
+_RECORDED, _SUMMARY = jido("recordedIn"), jido("summary")
+Said = Mapping[Term, Mapping[Term, list[Term]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One commit: `version` stands for it and all that was told before it, and is where the feed goes on after it.
+
+    Each of `added`, `superseded` and `invalidated` has iri, kind, summary, status and whether it is redacted, and the
+    latter two `by`, the memory that ended it.
+    """
+
+    version: Version
+    commit: str
+    recorded_at: str
+    redacted: bool
+    added: tuple[dict[str, Any], ...]
+    superseded: tuple[dict[str, Any], ...]
+    invalidated: tuple[dict[str, Any], ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the entry as plain JSON values."""
+        told = {name: getattr(self, name) for name in self.__slots__}
+        return {**told, "version": str(self.version)}
+
+
+def version_of(journal: FileJournal, stream: Stream, text: str) -> Version:
+    """Return the version that *text* shows; raises InvalidRequest for none, NotFound for one that is not here."""
+    if text == "0":
+        return Version()
+    said = read(text)
+    if said is None:
+        raise InvalidRequest(f"{text!r} is no version", hint="give the version of a line of the feed: 12-0a1b2c3d4e5f")
+    folder = journal.seen(stream)
+    found = [folder.named(identity) for identity in said[1]]
+    if not all(len(heads) == 1 for heads in found):
+        raise NotFound(
+            f"{stream.project} has no version {text}: it is another project's, or its branch is not checked out",
+            hint="read from the beginning: leave it out",
+        )
+    return Version.of(heads[0] for heads in found)
+
+
+def entries(journal: FileJournal, index: OxigraphIndex, stream: Stream, after: Version) -> Iterator[Entry]:
+    """Yield each commit that is neither in *after* nor before it, once; *index* is level with the journal.
+
+    So none is left out or told twice where branches were merged. Ends before damage, and raises JournalDamaged where
+    that comes first; raises NotFound where *after* is not here any more.
+    """
+    missed, version = set[str](), after
+    for commit in journal.read(stream, after, missed=missed):
+        if missed:
+            break
+        version = advance(version, [commit])
+        yield _feed_entry(commit, version, index)
+    if missed and version == after:
+        for damage in journal.damage(stream):
+            raise damage
+
+
+def _feed_entry(commit: Commit, version: Version, index: OxigraphIndex) -> Entry:
+    said: dict[Term, dict[Term, list[Term]]] = defaultdict(lambda: defaultdict(list))
+    for subject, predicate, value in sorted(commit.triples):
+        said[subject][predicate].append(value)
+    own = iri(commit.iri)
+    added = [
+        _told(item, of, _status(of), commit.redacted) for item, of in said.items() if own in of[_RECORDED] and of[_MARK]
+    ]
+    ended: dict[str, list[dict[str, Any]]] = {"superseded": [], "invalidated": []}
+    for item, of in said.items():
+        for predicate, status in _ENDS.items():
+            for by in of[predicate]:
+                held = {each: [t[2] for t in index.triples(commit.graph, item, each)] for each in (TYPE, _SUMMARY)}
+                ended[status].append({**_told(item, held, status, True), "by": plain_value(by)})
+    lists = {name: tuple(found) for name, found in ended.items()}
+    return Entry(version, commit.id, commit.recorded_at, commit.redacted, tuple(added), **lists)
+
+
+def _status(of: Mapping[Term, list[Term]]) -> str:
+    if _PROPOSED in of[_MARK]:
+        return "proposed"
+    stated = parse_literal(of[_DECIDED][0]).text if of[_DECIDED] else None
+    return stated if stated is not None and not is_accepted(stated) else ACTIVE
+
+
+def _told(item: Term, of: Mapping[Term, list[Term]], status: str, may_lack: bool) -> dict[str, Any]:
+    """Return a memory as the feed tells it; where it *may_lack* what every memory has, that was redacted."""
+    kinds, texts = of.get(TYPE, []), of.get(_SUMMARY, [])
+    return {
+        "iri": plain_value(item),
+        "kind": local_name(plain_value(min(kinds))) if kinds else None,
+        "summary": parse_literal(texts[0]).text if texts else None,
+        "status": status,
+        "redacted": may_lack and not texts,
+    }
+
+
+#: property -> the field of an intent that sets it, in the order in which changes are listed.
+_FIELDS: Mapping[str, str] = {
+    "class": "type", "summary": "summary", "decisionStatus": "status", "hasTaskStatus": "status",
+    "hasErrorStatus": "status", "rationale": "rationale", "detailedExplanation": "detailed_explanation",
+    "topic": "topic", "about": "about", "derivedFrom": "evidence", "hasAlternative": "alternatives",
+    "confidenceValue": "confidence", "hasConfidence": "confidence", "severityLevel": "severity",
+    "assignedTo": "assigned_to", "trackedBy": "tracked_by", "conventionName": "convention_name",
+    "hasConventionScope": "convention_scope", "hasEnforcementLevel": "enforcement_level",
+    "hasSourceType": "source_type", "validFrom": "valid_from", "validUntil": "valid_until", "expiresOn": "expires_on",
+}  # fmt: skip
+_LISTS = ("about", "evidence", "alternatives")
+#: Who recorded a version, when, why, in whose place and from which source: no part of what a memory says.
+_NO_CONTENT = frozenset((
+    "recordedAt", "recordedIn", "hasAssertionStatus", "conflictKey", "conflictsWith", "requestDigest", "receipt",
+    "idempotencyKey", "aboutBlob", "confirmedBy", "quarantined", "proposedBecause", "hasTimestamp", "assertedBy",
+    "assertedIn", "appliesToProject", "supersedes", "invalidates", "revives", "coexistsWith", "revisionReason",
+    "localId", "sourceBlob", "sourceLine", "sourceDigest", "sourceState", "previousImport",
+))  # fmt: skip
+#: What says in words what a memory rests on: evidence given as text, turns of a conversation, entries of an agent.
+_WORDED = tuple(f"{BASE}{folder}/" for folder in ("evidence", "turns", "entries"))
+_ALTERNATIVE = "/alternatives/"
+_EVIDENCE_TEXTS = f"""SELECT ?node ?text ?prompt ?answer {{ VALUES ?node {{ %s }}
+  OPTIONAL {{ ?node {LABEL}|{jido("entryText")}|{jido("summary")} ?text }}
+  OPTIONAL {{ ?node {conv("hasPrompt")}/{conv("promptText")} ?prompt }}
+  OPTIONAL {{ ?node {conv("hasAnswer")}/{conv("answerText")} ?answer }} }}"""
+_MARKER = "DeletedMarker"
+#: How many nodes are asked about at once.
+_BATCH = 1_000
+
+Memory = Mapping[str, Any]
+
+
+class _Reader(Protocol):
+    """What answers about single memories, and SPARQL."""
+
+    def get_memory(self, project: str, iri: str, *, as_of: object = None) -> dict[str, Any]:
+        """Return one memory; raises NotFound."""
+
+    def select(self, project: str, sparql: str) -> Rows:
+        """Return the rows of a SELECT."""
+
+
+class Revisions:
+    """The revisions of memories of one project, as they were known at one moment."""
+
+    def __init__(self, reader: _Reader, project: str, as_of: object = None) -> None:
+        self._reader, self._project, self._as_of = reader, project, as_of
+
+    def of(self, item: str) -> dict[str, Any]:
+        """Return the `event` by which a version came, its `reason`, and its `changes`: field, before and after.
+
+        They are those against the newest memory that it replaced; the first version has none. A field that is not set
+        is None. The event is asserted, revised, confirmed, revived or withdrawn, or of a proposal proposed, accepted or
+        rejected; None where there is no such memory.
+        """
+        found = self._memory(item)
+        if found is None:
+            return {"event": None, "reason": None, "changes": []}
+        superseded, withdrawn, revived = (
+            self._memories(found, name) for name in ("supersedes", "invalidates", "revives")
+        )
+        versions = [each for each in (*superseded, *revived) if each["class"] != _MARKER]
+        before = max(versions, key=lambda memory: memory["recorded_at"], default=None)
+        changes = [] if before is None else self._changes(before, found)
+        return {
+            "event": _event(found, superseded, withdrawn, changes),
+            "reason": reason(found, [*superseded, *withdrawn, *revived]),
+            "changes": changes,
+        }
+
+    def _memories(self, memory: Memory, name: str) -> list[Memory]:
+        return [each for each in map(self._memory, _values(memory, name)) if each is not None]
+
+    def _memory(self, item: str) -> Memory | None:
+        try:
+            return self._reader.get_memory(self._project, item, as_of=self._as_of)
+        except NotFound:
+            return None
+
+    def _changes(self, before: Memory, after: Memory) -> Rows:
+        sides = (before, after)
+        nodes = [node for each in sides for name in ("derivedFrom", "hasAlternative") for node in _values(each, name)]
+        texts = node_texts(self._reader, self._project, nodes)
+        old, new = (_content(each, texts) for each in sides)
+        names = [*dict.fromkeys((*_FIELDS.values(), *sorted({*old, *new} - {*_FIELDS.values()})))]
+        return [
+            {"field": name, "before": old.get(name), "after": new.get(name)}
+            for name in names
+            if old.get(name) != new.get(name)
+        ]
+
+
+def _event(memory: Memory, superseded: Sequence[Memory], withdrawn: Sequence[Memory], changes: Rows) -> str:
+    """Return the event by which *memory* came."""
+    said = memory["properties"]
+    if _is_proposed(memory):
+        return "proposed"
+    if said.get("revives"):
+        return "revived"
+    if superseded:
+        if any(map(_is_proposed, superseded)):
+            return "accepted"
+        is_same = said.get("confirmedBy") or all(change["field"] == "verified" for change in changes)
+        return "confirmed" if is_same else "revised"
+    if withdrawn and memory["class"] == _MARKER:
+        return "rejected" if all(map(_is_proposed, withdrawn)) else "withdrawn"
+    return "asserted"
+
+
+def _is_proposed(memory: Memory) -> bool:
+    return jido("Proposed") in map(iri, _values(memory, "hasAssertionStatus"))
+
+
+def reason(memory: Memory, replaced: Sequence[Memory] = ()) -> str | None:
+    """Return why a memory replaced others: its reason, else its rationale unless that was carried over; None for none.
+
+    The rationale of a memory that replaced nothing says why it is so, not why anything changed.
+    """
+    said = memory["properties"]
+    if given := next(iter(said.get("revisionReason", ())), None):
+        return str(given)
+    own = next(iter(said.get("rationale", ())), None)
+    is_own = bool(replaced) and not any(own in each["properties"].get("rationale", ()) for each in replaced)
+    return str(own) if own is not None and is_own else None
+
+
+def node_texts(reader: _Reader, project: str, nodes: Iterable[str]) -> dict[str, str]:
+    """Return the text of each of *nodes* that is worded: a turn, an entry of an agent, evidence, an alternative."""
+    worded = [iri(each) for each in dict.fromkeys(nodes) if each.startswith(_WORDED) or _ALTERNATIVE in each]
+    texts: dict[str, str] = {}
+    for at in range(0, len(worded), _BATCH):
+        for row in reader.select(project, _EVIDENCE_TEXTS % " ".join(worded[at : at + _BATCH])):
+            if text := "\n".join(filter(None, (row["text"], row["prompt"], row["answer"]))):
+                texts[row["node"]] = text
+    return texts
+
+
+def _content(memory: Memory, texts: Mapping[str, str]) -> dict[str, Any]:
+    """Return what a memory says by fields: lists of those that hold several values, else one value."""
+    properties = {**memory["properties"], "class": [memory["class"]]}
+    content: dict[str, Any] = {}
+    for name in sorted(properties.keys() - _NO_CONTENT, key=lambda name: ([*_FIELDS, name].index(name), name)):
+        values = [_plain(texts.get(str(value), value)) for value in properties[name]]
+        field = _FIELDS.get(name, name)
+        content.setdefault(field, sorted(values, key=str) if field in _LISTS or len(values) > 1 else values[0])
+    return content
+
+
+def _plain(value: Any) -> Any:
+    """Return a term of the ontology by its local name, any other value as it is."""
+    return local_name(value) if isinstance(value, str) and value.startswith(JIDO) else value
+
+
+def _values(memory: Memory, name: str) -> list[str]:
+    return [str(value) for value in memory["properties"].get(name, ())]
+
+
+_COMMIT = "urn:jido:commit:"
+_START = "0001-01-01T00:00:00.000000Z"
+#: The number of a version: a date without hyphens has eight digits.
+_NUMBER = re.compile("[0-9]{1,7}")
+#: How many commits are asked about at once.
+_SOME = 200
+_BROUGHT = f"""SELECT ?commit ?kind ?node ?agent ?session WHERE {{ VALUES ?commit {{ %s }}
+?node {jido("recordedIn")} ?commit ; a ?kind .
+OPTIONAL {{ ?node {jido("assertedBy")}|{jido("causedBy")}|{jido("setBy")} ?agent }}
+OPTIONAL {{ ?node {jido("assertedIn")}|{jido("ofSession")} ?session }} }}"""
+_ORDERED = f"SELECT ?commit ?agent WHERE {{ VALUES ?commit {{ %s }} ?commit {jido('orderedBy')} ?agent }}"
+_RECORDED_BY = f"""SELECT ?item ?recorded ?agent ?reason ?replaced ?proposed WHERE {{ VALUES ?item {{ %s }}
+?item {jido("recordedAt")} ?recorded .
+OPTIONAL {{ ?item {jido("assertedBy")} ?agent }}
+OPTIONAL {{ ?item {jido("revisionReason")} ?reason }}
+OPTIONAL {{ ?item {jido("hasAssertionStatus")} ?proposed FILTER(?proposed = {jido("Proposed")}) }}
+OPTIONAL {{ ?item {jido("supersedes")}|{jido("invalidates")}|{jido("revives")} ?replaced }} }}
+ORDER BY ?item ?agent ?replaced"""
+_HEADS = f"""SELECT ?commit ?position ?recorded WHERE {{
+?commit {jido("inStream")} %(graph)s ; {jido("position")} ?position ; {jido("recordedAt")} ?recorded
+FILTER(?recorded <= %(moment)s)
+FILTER NOT EXISTS {{ ?child {jido("parent")} ?commit
+  FILTER EXISTS {{ ?child {jido("recordedAt")} ?then FILTER(?then <= %(moment)s) }} }} }}"""
+_AT_POSITION = f"""SELECT ?commit ?recorded WHERE {{
+?commit {jido("inStream")} %s ; {jido("position")} %d ; {jido("recordedAt")} ?recorded }} ORDER BY DESC(?recorded)"""
+
+
+class Records(Functions):
+    """What happened to a project's memory, and when; moments and options are those of `ask`."""
+
+    @abstractmethod
+    def ask_page(self, name: str, *, project: str, **options: Any) -> Page:
+        """Return a page of the rows of one named query."""
+
+    @abstractmethod
+    def select(self, project: str, sparql: str) -> Rows:
+        """Return the rows of a SELECT over the project's graphs."""
+
+    def log(self, project: str, **options: Any) -> Page:
+        """Return the commits of a project, newest first, and the cursor of the next ones.
+
+        Each has version, recorded_at, commit, graph, committer and ontology; the agents and sessions of what it
+        brought, and the agents that ordered it, as a redaction; and `brought`, how many of each class.
+        """
+        page = self.ask_page("commits", project=project, **options)
+        commits = [row["commit"] for row in page.rows]
+        brought: dict[str, Rows] = {commit: [] for commit in commits}
+        ordered: dict[str, list[str]] = {commit: [] for commit in commits}
+        for at in range(0, len(commits), _SOME):
+            some = " ".join(map(iri, commits[at : at + _SOME]))
+            for row in self.select(project, _BROUGHT % some):
+                brought[row["commit"]].append(row)
+            for row in self.select(project, _ORDERED % some):
+                ordered[row["commit"]].append(row["agent"])
+        entries = [_history_entry(row, brought[row["commit"]], ordered[row["commit"]]) for row in page.rows]
+        return Page(entries, page.cursor)
+
+    @abstractmethod
+    def get_memory(self, project: str, iri: str, *, as_of: object = None, valid_at: object = None) -> dict[str, Any]:
+        """Return one memory."""
+
+    @abstractmethod
+    def resolve(self, project: str, short: str, *, as_of: object = None) -> str:
+        """Return the IRI that *short* names, among the memories that were known at *as_of*."""
+
+    def whole_id(self, project: str, name: str) -> str:
+        """Return the IRI of a memory from its IRI, which is not looked up here, or from another name of it."""
+        return name if ":" in name and not memory_detail.is_place(name) else self.resolve(project, name)
+
+    def history(self, project: str, memory_id: str, *, as_of: object = None, valid_at: object = None) -> Rows:
+        """Return what went before one memory and what replaced, withdrew or revived it, oldest first.
+
+        Each has recorded, entry, kind, summary, status, agent, and what `Revisions` tells of it: the `event` (asserted,
+        revised, confirmed, revived, withdrawn, proposed, accepted or rejected), its `reason`, and its `changes`: field,
+        before and after. The id is one that `resolve` takes. Raises NotFound where there was no such memory by then.
+        """
+        item = self.resolve(project, memory_id, as_of=as_of)
+        self.get_memory(project, item, as_of=as_of)
+        rows = self.ask("history", project=project, item=item, as_of=as_of, valid_at=valid_at)
+        revisions = Revisions(self, project, as_of)
+        return [{**row, **revisions.of(row["entry"])} for row in rows]
+
+    def diff(self, project: str, since: object, until: object = None, *, valid_at: object = None) -> Rows:
+        """Return each memory that was added, superseded or invalidated after *since* and by *until*, now if left out.
+
+        Both are moments or versions. Each row has change, item, kind, summary, the status before (None for one that
+        is new) and after, and `by`, what ended it meanwhile. One that was added has `recorded`, when, `agents`, by
+        whom, and the `event`, `reason` and `changes` that `history` gives. Raises InvalidRequest where *since* is the
+        later one, and what `moment` raises.
+        """
+        first, last = self.moment(project, since), self.moment(project, until or FOREVER)
+        if first > last:
+            raise InvalidRequest(f"{since} is after {until}", hint="give the earlier moment first")
+        rows = self.ask("changes", project=project, since=first, as_of=last, valid_at=valid_at)
+        added = self._revised(project, [row["item"] for row in rows if not row["before"]], last)
+        none: dict[str, Any] = {"recorded": None, "agents": [], "event": None, "reason": None, "changes": []}
+        return [
+            {"change": row["after"] if row["before"] else "added", **row, **added.get(row["item"], none)}
+            for row in rows
+        ]
+
+    def _revised(self, project: str, items: list[str], as_of: str) -> dict[str, dict[str, Any]]:
+        """Return of each of *items* when and by whom it was recorded, and why and how it revised others."""
+        found: dict[str, dict[str, Any]] = {}
+        revisions = Revisions(self, project, as_of)
+        for at in range(0, len(items), _SOME):
+            for row in self.select(project, _RECORDED_BY % " ".join(map(iri, items[at : at + _SOME]))):
+                own = found.setdefault(row["item"], {"recorded": row["recorded"], "agents": []})
+                own["agents"] = _each((*own["agents"], row["agent"]))
+                if "changes" not in own:
+                    is_revision = row["replaced"] is not None
+                    first = {"event": "asserted", "reason": row["reason"], "changes": []}
+                    own |= revisions.of(row["item"]) if is_revision or row["proposed"] else first
+        return found
+
+    def moment(self, project: str, given: object) -> str:
+        """Return the moment *given* is, or of the newest commit of the version it is; raises InvalidRequest, NotFound.
+
+        A version stands for all that was recorded by then, on whichever branch; its number alone stands for it where
+        no other branch has a commit of that number.
+        """
+        if given == "0":
+            return _START
+        if isinstance(given, str) and _NUMBER.fullmatch(given):
+            return self._numbered(project, int(given))
+        named = intent.read(given) if isinstance(given, str) else None
+        if named is None:
+            try:
+                return plain_value(to_term(given, "dateTime", "as_of"))
+            except InvalidRequest as error:
+                error.hint += ", or a version that is listed by: jidomem log"
+                raise
+        position, ids = named
+        for row in self.select(project, _AT_POSITION % (iri(graph_iri(project)), position)):
+            if row["commit"].removeprefix(_COMMIT).startswith(tuple(ids)):
+                return format_timestamp(row["recorded"])
+        raise NotFound(f"{project} has no version {given}", hint="give one that is listed by: jidomem log")
+
+    def _numbered(self, project: str, position: int) -> str:
+        """Return the moment of the only commit at *position*; raises NotFound where there is none, or several."""
+        rows = self.select(project, _AT_POSITION % (iri(graph_iri(project)), position))
+        if len(rows) == 1:
+            return format_timestamp(rows[0]["recorded"])
+        versions = [f"{position}-{row['commit'].removeprefix(_COMMIT)[: intent.SHORT]}" for row in rows]
+        if versions:
+            raise NotFound(f"{project} has several versions {position}", hint=f"give one of: {', '.join(versions)}")
+        raise NotFound(f"{project} has no version {position}", hint="give one that is listed by: jidomem log")
+
+    def version(self, project: str, as_of: object) -> Version:
+        """Return the version a project's memory had at a moment."""
+        moment: Term = to_term(as_of, "dateTime", "as_of")
+        rows = self.select(project, _HEADS % {"graph": iri(graph_iri(project)), "moment": moment})
+        return Version.of(_head(row) for row in rows)
+
+
+def _head(row: dict[str, Any]) -> CommitRef:
+    return CommitRef(format_timestamp(row["recorded"]), row["commit"].removeprefix(_COMMIT), row["position"])
+
+
+def _history_entry(row: dict[str, Any], brought: Rows, ordered: list[str]) -> dict[str, Any]:
+    """Return a commit, told by what it brought and the agents that ordered it."""
+    kinds = Counter(local_name(kind) for kind, _ in {(found["kind"], found["node"]) for found in brought})
+    graph = next(name for name, long in GRAPHS.items() if row["stream"].endswith(f"/{long}"))
+    return {
+        "version": str(Version((_head(row),))),
+        "recorded_at": row["recorded"],
+        "commit": row["commit"].removeprefix(_COMMIT),
+        "graph": graph,
+        "committer": row["committer"],
+        "ontology": row["ontology"],
+        "agents": _each((*ordered, *(found["agent"] for found in brought))),
+        "sessions": _each(found["session"] for found in brought),
+        "brought": dict(sorted(kinds.items())),
+    }
+
+
+def _each(names: Iterable[str | None]) -> list[str]:
+    return sorted({name for name in names if name})

@@ -1,0 +1,432 @@
+"""The names of a source: what an imported memory is called by where it came from, its file, line, number or title.
+
+One memory, put together from its triples: what it says, whether it is in force, and what ended it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import partial
+from typing import Any
+
+from jidomem.base.words import normal_text, shortened
+from jidomem.errors import NotFound
+from jidomem.index import OxigraphIndex, Solutions
+from jidomem.index.disagreements import Ids
+from jidomem.rdf.statements import to_value
+from jidomem.rdf.terms import Term, Triple, iri, literal, parse_literal, plain_value
+from jidomem.rdf.vocab import BASE, TYPE, graph_iri, jido, local_name, type_and_class
+from jidomem.records.active import ACTIVE, ENDED, is_accepted, validity
+from jidomem.records.intent import anchors_of, path_of
+from jidomem.records.named_query import FOREVER, to_term
+from jidomem.repository.record_files import number_of_name, record_name
+
+_BLOB, _LINE, _KEY, _SUMMARY = jido("sourceBlob"), jido("sourceLine"), jido("localId"), jido("summary")
+_NUMBER = re.compile(r"(?:(?:adr|rfc)[-_. #]*|#)?0*(\d{1,5})", re.IGNORECASE)
+_AT_LINE = re.compile(r"(.+):(\d{1,7})")
+
+
+@dataclass(frozen=True, slots=True)
+class SourceName:
+    """A memory with the file and line that it was imported from, and its key there; a record has no line."""
+
+    item: Term
+    path: str
+    line: int | None
+    key: str
+
+    @property
+    def entry(self) -> tuple[str, str, int | None]:
+        """Return what all versions of an entry share, as far as it was not moved; others may share it."""
+        return self.path, self.key, self.line
+
+    def __str__(self) -> str:
+        """Return the file and line, as a person names it."""
+        return self.path if self.line is None else f"{self.path}:{self.line}"
+
+
+def is_number(text: str) -> bool:
+    """Return whether *text* may be the number of a record.
+
+    >>> is_number("0016"), is_number("ADR-16"), is_number("0197a1b2")
+    (True, True, False)
+    """
+    return bool(_NUMBER.fullmatch(text))
+
+
+def is_place(text: str) -> bool:
+    """Return whether *text* may be a file with a line, or a title, and no IRI.
+
+    >>> is_place("AGENTS.md:64"), is_place("Use a queue: because"), is_place("https://jido.ai/memory/a")
+    (True, True, False)
+    """
+    return any(map(str.isspace, text)) or ("://" not in text and bool(_AT_LINE.fullmatch(text)))
+
+
+def named(index: OxigraphIndex, project: str, text: str) -> list[list[SourceName]]:
+    """Return the entries of sources that *text* names, each with the memories that were imported from it.
+
+    It is the number of a record, the path of a file or the end of that, with a line or without, or a title.
+    """
+    number = _NUMBER.fullmatch(text)
+    found: dict[tuple[str, str, int | None], list[SourceName]] = defaultdict(list)
+    for source in sources(index, project):
+        if number is not None:
+            is_named = source.line is None and number_of_name(record_name(source.path)) == int(number[1])
+        else:
+            is_named = _is_at(source, text) or _is_titled(index, project, source.item, text)
+        if is_named:
+            found[source.entry].append(source)
+    return [found[entry] for entry in sorted(found, key=lambda entry: (entry[0], entry[2] or 0, entry[1]))]
+
+
+def beginning_with(index: OxigraphIndex, project: str, text: str) -> list[list[SourceName]]:
+    """Return the entries of sources in files whose names begin with *text*, in any case, as `named` does."""
+    found: dict[tuple[str, str, int | None], list[SourceName]] = defaultdict(list)
+    for source in sources(index, project):
+        if record_name(source.path).casefold().startswith(text.casefold()):
+            found[source.entry].append(source)
+    return [found[entry] for entry in sorted(found, key=lambda entry: (entry[0], entry[2] or 0, entry[1]))]
+
+
+def nearest(index: OxigraphIndex, project: str, text: str, most: int) -> list[str]:
+    """Return at most *most* names of sources that are like *text*, the nearest first: of a file with a line by that."""
+    names = {str(source): source for source in sources(index, project)}
+    placed = _AT_LINE.fullmatch(text)
+    if placed and (path := path_of(placed[1])) is not None:
+        lines = {
+            name: abs(source.line - int(placed[2]))
+            for name, source in names.items()
+            if source.line is not None and f"/{source.path}".endswith(f"/{path}")
+        }
+        if lines:
+            return sorted(lines, key=lambda name: (lines[name], name))[:most]
+    written = {record_name(source.path): name for name, source in names.items()} | {name: name for name in names}
+    found = get_close_matches(text, sorted(written), n=most)
+    return [*dict.fromkeys(written[each] for each in found)]
+
+
+def sources(index: OxigraphIndex, project: str) -> Iterator[SourceName]:
+    """Yield each memory of *project* that was imported from a file, with its place there."""
+    graph = graph_iri(project)
+    for item, _, blob in index.triples(graph, None, _BLOB):
+        for anchor in anchors_of([blob]):
+            line = next((int(plain_value(value)) for _, _, value in index.triples(graph, item, _LINE)), None)
+            key = next((plain_value(value) for _, _, value in index.triples(graph, item, _KEY)), "")
+            yield SourceName(item, anchor.path, line, key)
+
+
+def _is_at(source: SourceName, text: str) -> bool:
+    """Return whether *text* is the path of the file of *source*, or the end of it, with its line or without."""
+    placed = _AT_LINE.fullmatch(text)
+    given, line = (placed[1], int(placed[2])) if placed else (text, None)
+    path = path_of(given)
+    if path is None or (line is not None and line != source.line):
+        return False
+    return path == record_name(source.path) or f"/{source.path}".endswith(f"/{path}")
+
+
+def _is_titled(index: OxigraphIndex, project: str, item: Term, text: str) -> bool:
+    return any(
+        normal_text(plain_value(value)) == normal_text(text)
+        for _, _, value in index.triples(graph_iri(project), item, _SUMMARY)
+    )
+
+
+_COMMIT = "urn:jido:commit:"
+_OF, _WITH, _RECORDED = jido("appliesToProject"), jido("recordedIn"), jido("recordedAt")
+_ENDS = {"superseded_by": jido("supersededBy"), "invalidated_by": jido("invalidatedBy")}
+SHORT = 8
+_LEAST = 4
+_IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>\"{}|^`\\]*")
+_HOW = f"give its IRI, {_LEAST} or more characters of its id, or of an imported one its file, number or title"
+_ID = re.compile(r"[0-9A-Fa-f-]+")
+_NEAREST_AMONG = 2_000
+_SEVERAL, _NEAREST = 10, 3
+_SOME = f"SELECT ?project ?item WHERE {{ ?item {jido('appliesToProject')} ?project }} LIMIT {_NEAREST_AMONG}"
+#: So many memories are named of those whose words are alike, with so many characters of each, from this share on.
+_ALIKE, _SHOWN, _SHARED = 3, 60, 0.5
+_SUMMARIES = f"""SELECT ?project ?item ?summary ?ended WHERE {{
+?item {jido("appliesToProject")} ?project ; {jido("summary")} ?summary
+BIND(EXISTS {{ ?item {jido("supersededBy")}|{jido("invalidatedBy")} ?end }} AS ?ended) }} LIMIT {_NEAREST_AMONG}"""
+
+
+def short_id(item: str) -> str:
+    """Return the last eight characters of an item's id, which tell UUIDv7 ids apart where their beginning does not.
+
+    >>> short_id("https://jido.ai/memory/0197a1b2-0000-7000-8000-00000000abcd")
+    '0000abcd'
+    """
+    return local_name(item)[-SHORT:]
+
+
+def load_memory(
+    index: OxigraphIndex,
+    project: str,
+    item: str,
+    as_of: object = None,
+    valid_at: object = None,
+    now: Callable[[], str] | None = None,
+) -> dict[str, Any]:
+    """Return one memory of *project* as plain values, as it was known at *as_of*.
+
+    Its `status` is one of `jidomem.records.active.STATES`; the clock *now*, if given,
+    judges whether it holds in the world.
+    Raises NotFound when the project had no such memory by then, or what it says does not hold at *valid_at*.
+    """
+    return _found(index, project, item, as_of, valid_at).to_dict(now)
+
+
+def triples(
+    index: OxigraphIndex, project: str, item: str, as_of: object = None, valid_at: object = None
+) -> list[Triple]:
+    """Return what is said of one memory of *project*, as it was known at *as_of*; raises what `get` raises."""
+    return _found(index, project, item, as_of, valid_at).triples
+
+
+def has_successor(index: OxigraphIndex, project: str, item: str, known: Collection[str], as_of: object = None) -> bool:
+    """Return whether what superseded *item*, or what superseded that in turn, is among *known*."""
+    seen, left = {item}, [*load_memory(index, project, item, as_of)["superseded_by"]]
+    while left:
+        name = left.pop()
+        if name in known and name != item:
+            return True
+        if name not in seen:
+            seen.add(name)
+            left += load_memory(index, project, name, as_of)["superseded_by"]
+    return False
+
+
+def resolve(index: OxigraphIndex, ids: Ids, project: str, short: object, as_of: object = None) -> str:
+    """Return the IRI of the memory that *short* names, among those that were known at *as_of*.
+
+    It is its IRI, a beginning or end of its id that is unique, or the id it had elsewhere: of several versions the
+    newest. One that was imported is also named by its file (with or without folders, line and ending), the number of
+    its record, its title, or the beginning of the name of its file: the active version of it, else the newest.
+    Raises InvalidRequest for what is no text; NotFound when there is none, or several: the hint lists them.
+    """
+    text = parse_literal(to_term(short, "string", "item")).text
+    if _IRI.fullmatch(text) and _of_project(index, project, to_term(text, "iri", "iri")):
+        return text
+    by_part = partial(_by_part, ids)
+    finders = (by_part, _by_local_id) if _ID.fullmatch(text) else (_by_local_id, by_part)
+    moment = to_term(FOREVER if as_of is None else as_of, "dateTime", "as_of")
+    by_id = next(filter(None, (find(index, project, text, moment) for find in finders)), [])
+    found = dict.fromkeys(by_id, "")
+    if is_number(text) or not found:
+        found |= _by_source(index, project, named(index, project, text), moment)
+    if not found and len(text) >= _LEAST:
+        found = _by_source(index, project, beginning_with(index, project, text), moment)
+    if len(found) == 1:
+        return next(iter(found))
+    if found:
+        listed = [f"{item} ({place})" if place else item for item, place in [*found.items()][:_SEVERAL]]
+        more = f", or {len(found) - _SEVERAL} more" if len(found) > _SEVERAL else ""
+        hint = f"give one of: {', '.join(listed)}{more}"
+        raise NotFound(f"{text!r} names several memories", hint=hint, candidates=[*found][:_SEVERAL])
+    raise _missing(index, project, text)
+
+
+def _by_source(
+    index: OxigraphIndex, project: str, entries: Iterable[Sequence[SourceName]], moment: Term
+) -> dict[str, str]:
+    """Return the memory of each of the imported *entries*, with its place: those in force, else proposed ones.
+
+    Of an entry whose memories have all ended it is the newest.
+    """
+    found: list[tuple[int, str, str]] = []
+    for versions in entries:
+        known = [
+            (_standing(index, project, each.item, moment), at, plain_value(each.item), str(each))
+            for each in versions
+            for at in _recorded(index, project, each.item)
+            if at <= plain_value(moment)
+        ]
+        if known:
+            standing, _, item, place = max(known)
+            found.append((standing, item, place))
+    best = max((standing for standing, _, _ in found), default=0)
+    return {item: place for standing, item, place in found if standing == best}
+
+
+def _standing(index: OxigraphIndex, project: str, item: Term, moment: Term) -> int:
+    """Return 2 for a memory in force, 1 for a proposed one, and 0 for one that ended."""
+    status = _Item(index, project, plain_value(item), moment).to_dict(None)["status"]
+    return 0 if status in ENDED else 1 if status == "proposed" else 2
+
+
+def _by_part(ids: Ids, index: OxigraphIndex, project: str, short: str, moment: Term) -> list[str]:
+    if len(short) < _LEAST:
+        return []
+    spelled = (ids.named(graph_iri(project), _project(project), signs, _SEVERAL) for signs in (short, short.lower()))
+    found = next(filter(None, spelled), [])
+    return [item for item in found if all(at <= plain_value(moment) for at in _recorded(index, project, iri(item)))]
+
+
+def _by_local_id(index: OxigraphIndex, project: str, local: str, moment: Term) -> list[str]:
+    """Return the newest memory of the project, at a moment, that had the id *local* where it came from."""
+    graph, known = graph_iri(project), []
+    for item, _, _ in index.triples(graph, None, jido("localId"), literal(local)):
+        if _of_project(index, project, item):
+            known += [(at, plain_value(item)) for at in _recorded(index, project, item) if at <= plain_value(moment)]
+    return [max(known)[1]] if known else []
+
+
+def _recorded(index: OxigraphIndex, project: str, item: Term) -> list[str]:
+    return [_written(moment) for _, _, moment in index.triples(graph_iri(project), item, _RECORDED)]
+
+
+def _items(index: OxigraphIndex, project: str, text: str, bindings: dict[str, Term]) -> list[str]:
+    found = index.query(text, graphs=[graph_iri(project)], bindings=bindings)
+    assert isinstance(found, Solutions)
+    return [plain_value(row[-1]) for row in found.rows if row[-1] is not None]
+
+
+def _project(project: str) -> Term:
+    return iri(f"{BASE}projects/{project}")
+
+
+def _of_project(index: OxigraphIndex, project: str, item: Term) -> bool:
+    """Return whether *item* is a memory of the project; one that names no project is of the project of its graph."""
+    said: dict[Term, list[Term]] = {}
+    for link in (_OF, _WITH):
+        said[link] = [term for _, _, term in index.triples(graph_iri(project), item, link)]
+    return _is_of(project, said)
+
+
+def _is_of(project: str, said: Mapping[Term, Sequence[Term]]) -> bool:
+    """Return whether a memory of which that is *said* is of the project."""
+    of = said.get(_OF, ())
+    return _project(project) in of or (not of and bool(said.get(_WITH)))
+
+
+def _missing(index: OxigraphIndex, project: str, asked: str) -> NotFound:
+    near: dict[str, str] = {}
+    for item in _items(index, project, _SOME, {"project": _project(project)}):
+        near[local_name(item)] = item
+    if asked in near.values():  # it is there, and was not then
+        return NotFound(
+            f"{project} has no memory {asked!r} as of then", hint="it was recorded later: ask as of a later moment"
+        )
+    best = [near[name] for name in get_close_matches(local_name(asked), near, n=3)]
+    best = best or nearest(index, project, asked, _NEAREST)
+    if not best and (alike := _alike(index, project, asked)):
+        listed = " or ".join(f'{short_id(item)} "{shortened(summary, _SHOWN)[0]}"' for item, summary in alike)
+        return NotFound(
+            f"{project} has no memory {asked!r}", hint=f"did you mean {listed}?", candidates=[item for item, _ in alike]
+        )
+    hint = f"did you mean {' or '.join(best)}?" if best else _HOW
+    return NotFound(f"{project} has no memory {asked!r}", hint=hint, candidates=best)
+
+
+def _alike(index: OxigraphIndex, project: str, asked: str) -> list[tuple[str, str]]:
+    """Return the memories whose summaries share the most words with *asked*, half of these at least, with summaries.
+
+    Those that ended come after the others.
+    """
+    words = set(normal_text(asked).split())
+    found = index.query(_SUMMARIES, graphs=[graph_iri(project)], bindings={"project": _project(project)})
+    assert isinstance(found, Solutions)
+    ranked: list[tuple[float, bool, str, str]] = []
+    for *_, item, summary, ended in found.rows:
+        text = parse_literal(summary or "").text
+        shared = len(words.intersection(normal_text(text).split())) / len(words) if words else 0.0
+        if shared >= _SHARED:
+            ranked.append((-shared, plain_value(ended or "") != "false", plain_value(item or ""), text))
+    return [(item, text) for _, _, item, text in sorted(ranked)[:_ALIKE]]
+
+
+def _found(index: OxigraphIndex, project: str, item: str, as_of: object, valid_at: object) -> _Item:
+    found = _Item(index, project, item, to_term(FOREVER if as_of is None else as_of, "dateTime", "as_of"))
+    if valid_at is not None:
+        found.must_hold(to_term(valid_at, "dateTime", "valid_at"))
+    return found
+
+
+class _Item:
+    """What is known of one memory at one moment."""
+
+    def __init__(self, index: OxigraphIndex, project: str, item: str, as_of: Term) -> None:
+        self._index, self._graph, self._item = index, graph_iri(project), to_term(item, "iri", "iri")
+        self._as_of = parse_literal(as_of).text
+        triples = sorted(index.triples(self._graph, self._item))
+        said: dict[Term, list[Term]] = {}
+        for _, predicate, term in triples:
+            said.setdefault(predicate, []).append(term)
+        if not _is_of(project, said) or not any(map(self._by_then, said.get(_RECORDED, ()))):
+            raise _missing(index, project, item)
+        self._ends = {name: list(self._enders(said.get(link, ()))) for name, link in _ENDS.items()}
+        self._said = {predicate: terms for predicate, terms in said.items() if predicate not in _ENDS.values()}
+        self.triples = [(s, p, o) for s, p, o in triples if p not in _ENDS.values() or self._is_known(o)]
+
+    def must_hold(self, moment: Term) -> None:
+        """Raise NotFound unless what the memory says holds at a moment of the world."""
+        since, until = (self._moments(name) for name in ("validFrom", "validUntil"))
+        if any(bound > plain_value(moment) for bound in since) or any(bound <= plain_value(moment) for bound in until):
+            held = " ".join([*(f"from {bound}" for bound in since), *(f"until {bound}" for bound in until)])
+            raise NotFound(
+                f"{plain_value(self._item)} does not hold at {plain_value(moment)}",
+                hint=f"it holds {held}: leave out valid_at",
+            )
+
+    def _moments(self, name: str) -> list[str]:
+        return [_written(term) for term in self._said.get(jido(name), [])]
+
+    def to_dict(self, now: Callable[[], str] | None) -> dict[str, Any]:
+        """Return the memory as plain values, its status by the clock *now*."""
+        kind, cls = type_and_class(self._said.pop(TYPE, []))
+        commits = [plain_value(term).removeprefix(_COMMIT) for term in self._said.get(_WITH, [])]
+        return {
+            "iri": plain_value(self._item),
+            "type": kind,
+            "class": cls,
+            "status": self._status(now),
+            "properties": {local_name(p): [to_value(term) for term in terms] for p, terms in self._said.items()},
+            **self._ends,
+            "commit": commits[0] if commits else None,
+            "recorded_at": to_value(self._said[_RECORDED][0]),
+        }
+
+    def _status(self, now: Callable[[], str] | None) -> str:
+        if self._ends["invalidated_by"]:
+            return "invalidated"
+        if self._ends["superseded_by"]:
+            return "superseded"
+        if jido("Proposed") in self._said.get(jido("hasAssertionStatus"), []):
+            return "proposed"
+        stated = next((parse_literal(term).text for term in self._said.get(jido("decisionStatus"), [])), None)
+        if stated is not None and not is_accepted(stated):
+            return stated
+        since, until = (self._moments(name) for name in ("validFrom", "validUntil"))
+        if now is None or not (since or until):
+            return ACTIVE
+        moment = min(self._as_of, now())
+        return validity(max(since, default=None), min(until, default=None), moment)
+
+    def _enders(self, ends: Iterable[Term]) -> Iterator[str]:
+        """Yield which of *ends* ended the item by then; what is merely proposed ends nothing."""
+        for end in ends:
+            asserted = any(self._index.triples(self._graph, end, jido("hasAssertionStatus"), jido("Asserted")))
+            if asserted and any(map(self._by_then, self._recorded(end))):
+                yield plain_value(end)
+
+    def _is_known(self, end: Term) -> bool:
+        """Return whether a link to *end* was there by then: it came with *end*, or else with the item itself."""
+        recorded = self._recorded(end)
+        return not recorded or any(map(self._by_then, recorded))
+
+    def _recorded(self, node: Term) -> list[Term]:
+        return [term for _, _, term in self._index.triples(self._graph, node, _RECORDED)]
+
+    def _by_then(self, moment: Term) -> bool:
+        """Return whether *moment* is not after the asked one."""
+        return _written(moment) <= self._as_of
+
+
+def _written(moment: Term) -> str:
+    """Return a moment in its one written form, in which two are compared as texts; a store may have shortened it."""
+    return plain_value(to_term(parse_literal(moment).text, "dateTime", "a moment"))

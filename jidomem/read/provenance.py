@@ -1,0 +1,389 @@
+"""What is linked with a memory, directly or by way of others: what it replaced, rests on, needs and disagrees with.
+
+Why a memory is there: who said it and when, on what it rests, which rules judged it, and what came of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain, islice
+from typing import Any, NamedTuple
+
+from jidomem.base.words import excerpt, topic_key
+from jidomem.errors import NotFound
+from jidomem.index import OxigraphIndex, Solutions
+from jidomem.index.disagreements import KINDS
+from jidomem.rdf.statements import to_value
+from jidomem.rdf.terms import Term, iri, is_iri, literal, parse_literal, plain_value
+from jidomem.rdf.vocab import GRAPHS, LABEL, TYPE, conv, graph_iri, jido, local_name
+from jidomem.read import memory_detail
+from jidomem.read.history import Records, Revisions, node_texts
+from jidomem.read.playbook import Rows
+from jidomem.records.active import CLASH, Convention
+from jidomem.records.intent import anchors_of
+from jidomem.records.named_query import FOREVER, to_term
+from jidomem.schema import shacl_compiler
+from jidomem.schema.ontology import Schema
+
+#: How many links that lead to one node are looked at: a text may be the evidence of thousands.
+WIDEST = 1_000
+CONFLICTS = "conflicts"
+#: Which links are followed first, where there is no room for all; the others come after.
+_FIRST = ("supersedes", "invalidates", "revives", CONFLICTS, "conflictsWith", "dependsOn", "blockedBy")
+_LAST = ("derivedFrom",)
+#: What is the other side of a link that says the same.
+_INVERSE = {"superseded_by": "supersedes", "invalidated_by": "invalidates"}
+_ENDED = (jido("supersededBy"), jido("invalidatedBy"))
+_ENDS = (jido("MemoryItem"), jido("Evidence"))
+_TOPICS = f"SELECT DISTINCT ?topic {{ ?item {jido('topic')} ?topic }}"
+_KEY, _TOPIC, _RECORDED = jido("conflictKey"), jido("topic"), jido("recordedAt")
+#: What says in words what is no memory, each as a path.
+_TEXT_PATHS = ((LABEL,), (jido("entryText"),), (conv("hasPrompt"), conv("promptText")))
+
+
+class Link(NamedTuple):
+    """That one node is linked with another; `kind` is the local name of the property, or CONFLICTS."""
+
+    source: str
+    kind: str
+    target: str
+
+    def other(self, node: str) -> str:
+        """Return the end that is not *node*."""
+        return self.target if node == self.source else self.source
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """Nodes with all links between them, and of each how many more it is linked with.
+
+    A node is a memory as `get_memory` gives it, or else has `iri`, `class` and `text`, None where it has none.
+    """
+
+    nodes: Mapping[str, Mapping[str, Any]]
+    links: tuple[Link, ...]
+    more: Mapping[str, int]
+
+
+def around(
+    index: OxigraphIndex,
+    schema: Schema,
+    project: str,
+    starts: Iterable[str],
+    *,
+    as_of: str | None = None,
+    depth: int = 2,
+    most: int = 300,
+) -> Around:
+    """Return the nodes *starts* and what is linked with them by at most *depth* links, *most* nodes in all.
+
+    All is as it was known at *as_of*; the nearest come first, of those the newest. A start that was not there by then
+    is left out.
+    """
+    links = _Links(index, schema, project, as_of)
+    level = [*islice((start for start in dict.fromkeys(starts) if links.told(start) is not None), most)]
+    found = dict.fromkeys(level)
+    for _ in range(depth):
+        nearer, level = level, []
+        for other in chain.from_iterable(map(links.others, nearer)):
+            if len(found) < most and other not in found and links.told(other) is not None:
+                found[other] = None
+                level.append(other)
+    between = {link for node in found for link in links.of(node) if link.other(node) in found}
+    more = {node: len({*links.others(node)} - found.keys()) for node in found}
+    return Around({node: links.told(node) or {} for node in found}, tuple(sorted(between)), more)
+
+
+def on_topic(index: OxigraphIndex, project: str, topic: str) -> list[str]:
+    """Return the memories on a topic, however it is spelled, the newest first."""
+    graph, key = graph_iri(project), topic_key(topic)
+    spelled = index.query(_TOPICS, graphs=[graph])
+    assert isinstance(spelled, Solutions)
+    alike = [value for (value,) in spelled.rows if value and topic_key(parse_literal(value).text) == key]
+    found = (one for value in alike for one, _, _ in index.triples(graph, None, _TOPIC, value))
+    return sorted({plain_value(one) for one in found if is_iri(one)}, reverse=True)
+
+
+def is_mentioned(index: OxigraphIndex, project: str, node: str) -> bool:
+    """Return whether *node*, which is no memory, stands in what memories of the project say; evidence does."""
+    term, graph = to_term(node, "iri", "item"), graph_iri(project)
+    is_memory = any(index.triples(graph, term, jido("hasAssertionStatus"), most=1))
+    return not is_memory and any(index.triples(graph, None, None, term, most=1))
+
+
+class _Links:
+    """The links of nodes of one project, as they were known at one moment."""
+
+    def __init__(self, index: OxigraphIndex, schema: Schema, project: str, as_of: str | None) -> None:
+        self._index, self._project, self._as_of = index, project, as_of
+        self._graph = graph_iri(project)
+        self._graphs = [graph_iri(project, name) for name in GRAPHS]
+        self._moment = parse_literal(to_term(FOREVER if as_of is None else as_of, "dateTime", "as_of")).text
+        self._names = _linking(schema)
+        self._told: dict[str, Mapping[str, Any] | None] = {}
+        self._of: dict[str, list[Link]] = {}
+
+    def told(self, node: str) -> Mapping[str, Any] | None:
+        """Return what is known of a node; None for a memory that was not there yet, or is of another project."""
+        if node not in self._told:
+            self._told[node] = self._looked_up(node)
+        return self._told[node]
+
+    def _looked_up(self, node: str) -> Mapping[str, Any] | None:
+        recorded = self._recorded(node)
+        if not self._was_recorded(recorded):
+            return None
+        if not recorded:
+            return self._other(node)
+        try:
+            found = memory_detail.load_memory(self._index, self._project, node, self._as_of)
+        except NotFound:
+            return None
+        return found if "hasAssertionStatus" in found["properties"] else self._other(node)
+
+    def others(self, node: str) -> list[str]:
+        """Return what a node is linked with."""
+        return [*dict.fromkeys(link.other(node) for link in self.of(node))]
+
+    def of(self, node: str) -> list[Link]:
+        """Return the links from and to a node whose other end was there."""
+        if node not in self._of:
+            newest = sorted({*self._from(node), *self._to(node)}, key=lambda link: link.other(node), reverse=True)
+            known = [link for link in newest if link.source != link.target and self._was_there(link.other(node))]
+            self._of[node] = sorted(known, key=lambda link: _rank(link.kind))
+        return self._of[node]
+
+    def _from(self, node: str) -> Iterator[Link]:
+        said = self.told(node) or {}
+        for name in self._names.values():
+            for value in said.get("properties", {}).get(name, ()):
+                if isinstance(value, str) and _is_node(value):
+                    yield Link(node, name, value)
+        for name, inverse in _INVERSE.items():
+            for end in said.get(name, ()):
+                yield Link(end, inverse, node)
+        if said.get("status") == "active":
+            yield from self._conflicts(node, said["properties"])
+
+    def _to(self, node: str) -> Iterator[Link]:
+        for subject, predicate, _ in self._index.triples(self._graph, None, None, iri(node), most=WIDEST):
+            if predicate in self._names and is_iri(subject):
+                yield Link(plain_value(subject), self._names[predicate], node)
+
+    def _conflicts(self, node: str, said: Mapping[str, Any]) -> Iterator[Link]:
+        """Yield with what a memory in force shares a key that two may not share."""
+        for key in said.get("conflictKey", ()):
+            if str(key).partition(":")[0] not in KINDS:
+                continue
+            for subject, _, _ in self._index.triples(self._graph, None, _KEY, literal(key), most=WIDEST):
+                other = plain_value(subject)
+                rival = None if other == node else self.told(other)
+                if rival is None or rival.get("status") != "active":
+                    continue
+                if _clashes(key, said, rival["properties"]) and not (
+                    _beside(said, other) or _beside(rival["properties"], node)
+                ):
+                    yield Link(min(node, other), CONFLICTS, max(node, other))
+
+    def _was_there(self, node: str) -> bool:
+        if node in self._told:
+            return self._told[node] is not None
+        return self._was_recorded(self._recorded(node))
+
+    def _was_recorded(self, recorded: Sequence[Term]) -> bool:
+        """Return whether one of the moments at which it was *recorded* had come; what was not is there always."""
+        return not recorded or any(to_value(at) is not None and _text(at) <= self._moment for at in recorded)
+
+    def _recorded(self, node: str) -> list[Term]:
+        return [term for _, _, term in self._index.triples(self._graph, iri(node), _RECORDED)]
+
+    def _other(self, node: str) -> dict[str, Any]:
+        """Return what is known of a node that is no memory."""
+        kinds = (
+            local_name(term) for graph in self._graphs for _, _, term in self._index.triples(graph, iri(node), TYPE)
+        )
+        texts = (text for path in _TEXT_PATHS for text in self._values([iri(node)], path))
+        return {"iri": node, "class": next(kinds, "Evidence"), "text": next(texts, None)}
+
+    def _values(self, nodes: list[Term], path: Iterable[Term]) -> list[str]:
+        for step in path:
+            nodes = [
+                term
+                for graph in self._graphs
+                for node in nodes
+                for _, _, term in self._index.triples(graph, node, step)
+            ]
+        return [parse_literal(term).text for term in nodes if term.startswith('"')]
+
+
+@lru_cache(maxsize=8)
+def _linking(schema: Schema) -> Mapping[Term, str]:
+    """Return the properties by which memories and evidence are linked with one another, and their local names."""
+    ends = {end for top in _ENDS for end in schema.subclasses(top)}
+    return {
+        term: local_name(term)
+        for term, said in schema.properties.items()
+        if term not in _ENDED and not ends.isdisjoint(said.domain) and not ends.isdisjoint(said.range)
+    }
+
+
+def _rank(kind: str) -> int:
+    return _FIRST.index(kind) if kind in _FIRST else len(_FIRST) + (kind in _LAST)
+
+
+def _is_node(value: str) -> bool:
+    return ":" in value and not any(sign in value for sign in ' <>"{}|\\^`\n\t')
+
+
+def _clashes(key: str, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Return whether the *key* that both properties hold is a disagreement."""
+    return not str(key).startswith(f"{CLASH}:") or _convention(one).clashes(_convention(other))
+
+
+def _convention(said: Mapping[str, Any]) -> Convention:
+    summary, level = (next(iter(said.get(name, ())), None) for name in ("summary", "hasEnforcementLevel"))
+    return Convention.of(summary, level, map(str, said.get("about", ())))
+
+
+def _beside(said: Mapping[str, Any], other: str) -> bool:
+    return other in said.get("coexistsWith", ())
+
+
+def _text(moment: Term) -> str:
+    """Return a moment in its one written form."""
+    return plain_value(to_term(parse_literal(moment).text, "dateTime", "a moment"))
+
+
+#: Tells, of a project's memory, when and to whom it was shown by a moment.
+Shown = Callable[[str, str, str], Rows]
+#: How many memories that were concluded from one are listed.
+MOST = 1_000
+#: What is told of a memory as it stands in it: name -> property.
+_SAID = {
+    "summary": "summary", "rationale": "rationale", "explanation": "detailedExplanation", "reason": "revisionReason",
+    "confidence": "hasConfidence", "timestamp": "hasTimestamp",
+    "valid_from": "validFrom", "valid_until": "validUntil", "expires_on": "expiresOn",
+}  # fmt: skip
+_COMMITTED = (
+    f"SELECT ?committer ?ontology {{ %s {jido('committer')} ?committer ; {jido('ontologyVersion')} ?ontology }}"
+)
+_ITEMS = f"SELECT DISTINCT ?node {{ VALUES ?node {{ %s }} ?node {jido('hasAssertionStatus')} ?status }}"
+_REVIVALS = f"""SELECT ?node {{ ?node {jido("revives")} %s ; {jido("recordedAt")} ?at FILTER(?at <= %s) }}
+ORDER BY ?at ?node"""
+
+
+def _sources(said: dict[str, list[str]]) -> Rows:
+    """Return the file, and the line unless it is a record, that a memory was imported from."""
+    line = next(iter(said.get("sourceLine", ())), None)
+    return [{"path": each.path, "line": line} for each in anchors_of(map(literal, said.get("sourceBlob", ())))]
+
+
+class Why:
+    """Explains memories of one project as they were known at one moment."""
+
+    def __init__(
+        self, reader: Records, schema: Schema, shown: Shown | None, project: str, *, as_of: object, valid_at: object
+    ) -> None:
+        """Ask *reader*; *schema* has the rules, and *shown* tells what was shown."""
+        self._reader = reader
+        self._schema = schema
+        self._shown = shown
+        self._project = project
+        self._as_of, self._valid_at = as_of, valid_at
+        self._moment = to_term(FOREVER if as_of is None else as_of, "dateTime", "as_of")
+
+    def explain(self, memory_id: str) -> dict[str, Any]:
+        """Return what explains one memory as plain values; raises what `get_memory` raises."""
+        item = self._reader.resolve(self._project, memory_id, as_of=self._as_of)
+        found = self._reader.get_memory(self._project, item, as_of=self._as_of, valid_at=self._valid_at)
+        said, committed = found["properties"], self._committed(found["commit"])
+        derived = self._asked("derived", item, limit=MOST + 1)
+        return {
+            **{name: found[name] for name in ("iri", "class", "status")},
+            **{name: said.get(prop, [None])[0] for name, prop in _SAID.items()},
+            "excerpt": excerpt(said),
+            "asserted_by": said.get("assertedBy", []),
+            "asserted_in": said.get("assertedIn", []),
+            "recorded_at": found["recorded_at"],
+            "source": _sources(said),
+            "commit": found["commit"],
+            "committer": committed.get("committer"),
+            "evidence": self._evidence(said.get("derivedFrom", [])),
+            "judged_by": self._judged(found, committed.get("ontology")),
+            "replaced": self._replaced(item, said),
+            "replaced_by": self._linked(found, ("superseded_by", "invalidated_by")),
+            "revived_by": [self._told(other) for other in self._revivals(item)],
+            "in_its_place": self._latest(found),
+            "derived": [{"iri": row.pop("derived"), **row} for row in derived[:MOST]],
+            "more_derived": len(derived) > MOST,
+            "conflicts": [{"iri": row.pop("other"), **row} for row in self._asked("disagreements", item)],
+            "shown": None if self._shown is None else self._shown(self._project, item, plain_value(self._moment)),
+        }
+
+    def _asked(self, name: str, item: str, **options: Any) -> Rows:
+        moments = {"as_of": self._as_of, "valid_at": self._valid_at}
+        return self._reader.ask(name, project=self._project, item=item, **moments, **options)
+
+    def _committed(self, commit: str | None) -> dict[str, Any]:
+        """Return who committed, and by which version of the ontology; nothing of what has no commit."""
+        text = _COMMITTED % iri(f"urn:jido:commit:{commit}")
+        return next(iter(self._reader.select(self._project, text) if commit else []), {})
+
+    def _judged(self, found: dict[str, Any], ontology: str | None) -> dict[str, Any]:
+        """Return the rules that speak about a memory: those there are now, whose version may be a later one."""
+        classes = self._schema.ancestors(jido(found["class"]))
+        found_rules = shacl_compiler.about(self._schema.rules, classes, [*map(jido, found["properties"])])
+        return {
+            "judge": self._schema.judge_name,
+            "ontology": ontology,
+            "rules_of": self._schema.version,
+            "rules": [{"rule": rule.shape, "severity": rule.severity, "message": rule.message} for rule in found_rules],
+        }
+
+    def _evidence(self, named: list[str]) -> Rows:
+        """Return what a memory rests on: memories as they stand, texts, what was said, and what has an IRI alone."""
+        values = " ".join(map(iri, named))
+        rows = self._reader.select(self._project, _ITEMS % values) if named else []
+        items = {row["node"] for row in rows}
+        texts = node_texts(self._reader, self._project, named)
+        return [self._told(node) if node in items else {"iri": node, "text": texts.get(node)} for node in named]
+
+    def _linked(self, said: dict[str, list[str]], names: Iterable[str]) -> Rows:
+        return [{"how": how, **self._told(other)} for how in names for other in said.get(how, [])]
+
+    def _replaced(self, item: str, said: dict[str, list[str]]) -> Rows:
+        """Return what *item* replaced, each with the reason for which it did."""
+        rows = self._linked(said, ("supersedes", "invalidates", "revives"))
+        reason = Revisions(self._reader, self._project, self._as_of).of(item)["reason"] if rows else None
+        return [{**row, "reason": reason} for row in rows]
+
+    def _revivals(self, item: str) -> list[str]:
+        """Return what had revived a memory by then."""
+        rows = self._reader.select(self._project, _REVIVALS % (iri(item), self._moment))
+        return [row["node"] for row in rows]
+
+    def _told(self, item: str) -> dict[str, Any]:
+        """Return what one memory is, in short; all but its IRI is None for what is not there."""
+        try:
+            found = self._reader.get_memory(self._project, item, as_of=self._as_of)
+        except NotFound:
+            found = {"class": None, "status": None, "properties": {}}
+        said = found["properties"]
+        return {
+            "iri": item,
+            "class": found["class"],
+            "status": found["status"],
+            "summary": said.get("summary", [None])[0],
+            "reason": Revisions(self._reader, self._project, self._as_of).of(item)["reason"],
+            "asserted_by": said.get("assertedBy", []),
+        }
+
+    def _latest(self, found: dict[str, Any]) -> str | None:
+        """Return what is in force at the end of the chain of successors; None for what is so itself, or has none."""
+        seen = {found["iri"]}
+        while (after := next(iter(found["superseded_by"]), None)) is not None and after not in seen:
+            seen.add(after)
+            found = self._reader.get_memory(self._project, after, as_of=self._as_of)
+        return found["iri"] if len(seen) > 1 and found["status"] == "active" else None

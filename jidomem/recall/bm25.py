@@ -1,0 +1,282 @@
+"""How memories that hold some of the words asked for are ranked.  Pure: rows in, scores with their parts out.
+
+The best of all memories that hold some of the words, of which no more are looked at than may be among them.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right, insort
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import accumulate
+from math import inf, log
+
+from jidomem.base.stems import Stemmer
+from jidomem.base.words import TELL_LITTLE
+from jidomem.index.search_tables import Found, SearchFilter, SearchIndexReader
+from jidomem.records.recall import FIELDS, CorpusStats, Match
+from jidomem.repository.worktree import matches
+
+#: BM25: how soon a word that is repeated counts no more, and how much a long text counts less.
+K1, B = 1.2, 0.75
+#: What a word weighs at least for SQLite.
+LEAST = 1e-6
+#: How many times what SQLite weighs a word with is too far from its weight to tell where to stop.
+FAR = 2.0
+#: What is added to the words, as parts of what they count: a file asked about; and to tell equals apart, what was
+#: recorded late, half of it a month before the newest, and what is held to be sure.
+ABOUT, RECENT, HALF_LIFE = 0.5, 0.03, 30.0
+CONFIDENCE: Mapping[str, float] = {"High": 0.02, "Medium": 0.01}
+TIES = RECENT + max(CONFIDENCE.values())
+#: How much less than its successor a memory that was superseded counts at most.
+BEHIND = 0.999
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A match with its score, and the parts that add up to it; `words` are parts of `lexical`."""
+
+    match: Match
+    score: float
+    parts: Mapping[str, float]
+    words: Mapping[str, float]
+
+    @property
+    def place(self) -> tuple[float, str, str]:
+        """Return what sorts it: the best first, of equals the newest, then by IRI."""
+        return -self.score, backwards(self.match.recorded), self.match.item
+
+
+def weights(stems: Iterable[str], counts: CorpusStats) -> dict[str, float]:
+    """Return how much each word tells: the more, the fewer memories hold it.
+
+    >>> weights(["rare", "common"], Counts(10, 100, {"rare": 2, "common": 9}))
+    {'rare': 1.2237754316221157, 'common': 0.07330173709593772}
+    """
+    return {stem: _weight(_odds(counts.memories, counts.holding.get(stem, 0))) for stem in stems}
+
+
+def _weight(odds: float) -> float:
+    """Return what a word tells: what SQLite weighs it with, but something also where most memories hold it."""
+    return max(log(odds), log(1 + odds) / 2)
+
+
+def _odds(memories: int, holding: int) -> float:
+    """Return the odds against a memory holding a word."""
+    return (memories - holding + 0.5) / (holding + 0.5)
+
+
+def scored(match: Match, weight: Mapping[str, float], counts: CorpusStats) -> Scored:
+    """Return the score of *match* for the words of *weight*, whatever succeeded it left aside."""
+    words = dict(_by_word(match, weight, counts))
+    lexical = sum(words.values())
+    parts = {"lexical": lexical, "about": lexical * ABOUT * match.is_about}
+    late, sure = ties(match.recorded, match.confidence, counts.newest)
+    parts |= {"recency": lexical * late, "confidence": lexical * sure}
+    return Scored(match, sum(parts.values()), parts, words)
+
+
+def ties(recorded: str, confidence: str, newest: str) -> tuple[float, float]:
+    """Return what is added for what was recorded late, and for what is held to be sure, as parts of the words."""
+    return RECENT * 0.5 ** (_days(recorded, newest) / HALF_LIFE), CONFIDENCE.get(confidence, 0.0)
+
+
+def _by_word(match: Match, weight: Mapping[str, float], counts: CorpusStats) -> Iterable[tuple[str, float]]:
+    """Yield each word that stands in the match, with what it counts."""
+    fields = [(value, text.split()) for value, text in zip(FIELDS.values(), match.fields, strict=True) if text]
+    average = counts.words / counts.memories
+    damping = K1 * (1 - B + B * match.length / average)
+    for stem, told in weight.items():
+        often = sum(value * text.count(stem) for value, text in fields)
+        if often:
+            yield stem, told * often * (K1 + 1) / (often + damping)
+
+
+def demote_superseded(found: Scored, successors: Iterable[Scored]) -> Scored:
+    """Return *found* ranked below each of *successors*, which came in its place and match as well."""
+    highest = min((after.score * BEHIND for after in successors), default=inf)
+    if found.score <= highest:
+        return found
+    return Scored(found.match, highest, {**found.parts, "superseded": highest - found.score}, found.words)
+
+
+def ceiling(weight: Mapping[str, float], now: CorpusStats, then: CorpusStats) -> tuple[float, float]:
+    """Return how many times what SQLite scores a match with, and how much beside, its score can be by these words.
+
+    SQLite weighs them by what is there *now*, *weight* does by what was known *then*.
+    """
+    longer = max(1.0, (then.words / then.memories) / (now.words / now.memories))
+    ratios = {stem: told / max(log(_odds(now.memories, now.holding[stem])), LEAST) for stem, told in weight.items()}
+    near = [ratio for ratio in ratios.values() if ratio <= FAR]
+    if not near:  # all of them common: SQLite weighs each as good as nothing, and still tells which are the best
+        return max(ratios.values()) * longer, 0.0
+    return max(near) * longer, most(weight[stem] for stem, ratio in ratios.items() if ratio > FAR)
+
+
+def most(weight: Iterable[float]) -> float:
+    """Return the most that words of these weights count together."""
+    return sum(value * (K1 + 1) for value in weight)
+
+
+def _days(recorded: str, newest: str) -> float:
+    """Return how many days before the newest memory one was recorded."""
+    return max((datetime.fromisoformat(newest) - datetime.fromisoformat(recorded)).total_seconds(), 0.0) / 86_400
+
+
+def backwards(moment: str) -> str:
+    """Return a text that sorts the later of two moments of one form first.
+
+    >>> backwards("2026") < backwards("2025")
+    True
+    """
+    return moment.translate(_BACKWARDS)
+
+
+_BACKWARDS = {48 + digit: 57 - digit for digit in range(10)}
+
+
+#: Of a long text the words that tell most are looked for.
+MOST_WORDS = 64
+#: So many memories that hold the rarest words are looked at before those that hold other words alone.
+FIRST = 4_000
+
+
+def asked_for(stemmer: Stemmer, text: str) -> dict[str, str]:
+    """Return the stems of *text*, each with the word it is looked for by: one that tells something where there is."""
+    stems: dict[str, str] = {}
+    for word, stem in stemmer.stems(text):
+        if stem not in stems or stems[stem] in TELL_LITTLE:
+            stems[stem] = word
+    return stems
+
+
+def search(
+    file: SearchIndexReader, stems: Mapping[str, str], within: SearchFilter, about: Iterable[str], limit: int
+) -> tuple[list[Scored], list[str], CorpusStats]:
+    """Return the best matches in order, the words they were looked for by, and the counts behind their scores.
+
+    Words that tell little are looked for only where there are no others.
+    """
+    now = file.counts(stems)
+    then = now if within.moment is None else file.counts(stems, within.moment)
+    weight = telling(stems, then)
+    one = _Search(file, within, weight, now, then, limit)
+    if weight:
+        one.run([*weight], numbers_about(file, about))
+    return [found for _, found in one.best], list(weight), then
+
+
+def telling(stems: Mapping[str, str], counts: CorpusStats) -> dict[str, float]:
+    """Return what is looked for of *stems*, that which tells most first, each with how much it tells."""
+    asked = [stem for stem, word in stems.items() if word not in TELL_LITTLE] or [*stems]
+    known = weights((stem for stem in asked if counts.holding[stem]), counts)
+    return {stem: known[stem] for stem in sorted(known, key=lambda stem: (-known[stem], stem))[:MOST_WORDS]}
+
+
+def numbers_about(file: SearchIndexReader, about: Iterable[str]) -> frozenset[int]:
+    """Return the numbers of the memories that are about one of the files *about*."""
+    return file.about(_governing(file.places(), about)) if about else frozenset()
+
+
+class _Search:
+    """One search: `best` holds the best so far, the very best first."""
+
+    def __init__(
+        self,
+        file: SearchIndexReader,
+        within: SearchFilter,
+        weight: Mapping[str, float],
+        now: CorpusStats,
+        then: CorpusStats,
+        limit: int,
+    ) -> None:
+        self.best: list[tuple[tuple[float, str, str], Scored]] = []
+        self._file = file
+        self._within = within
+        self._weight = weight
+        self._now = now
+        self._then = then
+        self._limit = limit
+        self._seen: set[int] = set()
+        self._about: frozenset[int] = frozenset()
+
+    def run(self, rarest: list[str], about: frozenset[int]) -> None:
+        """Look at all that may be among the best: what is *about* a file asked for, then what holds the rarest words.
+
+        What no longer can be among them is not looked at: its score has a ceiling.
+        """
+        self._about = about
+        if about:
+            self._look(rarest, only=about)
+        done = 0
+        for taken in self._steps(rarest):
+            self._look(rarest[done:taken], rarest[taken:], rarest[:done])
+            if self._is_settled(most(self._weight[stem] for stem in rarest[taken:])):
+                return
+            done = taken
+
+    def _steps(self, rarest: list[str]) -> Iterator[int]:
+        """Yield how many of the rarest words are looked for: as FIRST memories hold, then four times as many."""
+        held, most, taken = [*accumulate(self._then.holding[stem] for stem in rarest)], FIRST, 0
+        while taken < len(rarest):
+            taken = max(taken + 1, bisect_right(held, most))
+            yield taken
+            most *= 4
+
+    def _look(
+        self, stems: list[str], beside: Sequence[str] = (), but: Sequence[str] = (), only: frozenset[int] | None = None
+    ) -> None:
+        """Score what holds one of *stems*, and none of *but*; words *beside* count too."""
+        times, more = ceiling({stem: self._weight[stem] for stem in (*stems, *beside)}, self._now, self._then)
+        for found in self._file.best(stems, self._within, only, beside, but):
+            most = found.reach * times + more
+            if only is None and self._is_settled(most):
+                return
+            if found.number in self._seen or (only is None and self._is_settled(most, self._ties(found))):
+                continue
+            self._seen.add(found.number)
+            match = self._file.match(found.number, None)
+            assert match is not None
+            self._add(self._final(match, frozenset([match.item])))
+
+    def _ties(self, found: Found) -> float:
+        return sum(ties(found.recorded, found.confidence, self._then.newest))
+
+    def _is_settled(self, lexical: float, ties: float = TIES) -> bool:
+        """Return whether what scores no more than *lexical* by its words, and is about no file, is none of the best."""
+        worst = self.best[-1][1].score if len(self.best) == self._limit else 0.0
+        return len(self.best) == self._limit and lexical * (1 + ties) * (1 + 1e-9) < worst
+
+    def _final(self, match: Match, seen: frozenset[str]) -> Scored:
+        """Return the score of a match, behind those of its successors that match as well."""
+        is_about = match.number in self._about
+        found = scored(replace(match, is_about=is_about), self._weight, self._then)
+        return demote_superseded(found, self._after(match, seen)) if self._within.inactive else found
+
+    def _after(self, match: Match, seen: frozenset[str]) -> Iterator[Scored]:
+        """Yield what came in the place of a match, or later in the place of that, and matches as well."""
+        for name in match.successors:
+            successor = self._file.match(name, self._within.moment) if name not in seen else None
+            if successor is not None:
+                later = self._final(successor, seen | {name})
+                yield from [later] if later.words else self._after(successor, seen | {name})
+
+    def _add(self, found: Scored) -> None:
+        insort(self.best, (found.place, found), key=lambda entry: entry[0])
+        del self.best[self._limit :]
+
+
+def _governing(places: Iterable[str], paths: Iterable[str]) -> list[str]:
+    """Return which of *places* govern one of *paths*: the file, a folder above it, a pattern, or its module."""
+    asked = [path.removeprefix("./").rstrip("/") for path in paths]
+    return [place for place in places if any(_governs(place.removeprefix("./"), path) for path in asked)]
+
+
+def _governs(place: str, path: str) -> bool:
+    if path == place.rstrip("/") or path.startswith(place.rstrip("/") + "/"):
+        return bool(place.strip("/"))
+    module = path.rsplit(".", 1)[0].replace("/", ".")
+    if place in (module, module.removeprefix("src."), module.removeprefix("lib.")):
+        return True
+    return any(sign in place for sign in "*?[") and matches(place, path)

@@ -1,0 +1,384 @@
+"""What may answer a question, gathered by words and by likeness, with what stands around it and what ranks it.
+
+The excerpt that answers a question: the decision first, then the sentences that match the question best.  Pure.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, islice
+from math import log
+
+from jidomem.base.words import EXCERPT, beginning, opening
+from jidomem.index import search_tables
+from jidomem.index.search_documents import ENTRY, TURN
+from jidomem.index.search_index import Readable, VectorIndex
+from jidomem.index.search_tables import Row, SearchFilter, SearchIndexReader
+from jidomem.journal.journal import Stream
+from jidomem.rdf.terms import plain_value
+from jidomem.recall import bm25
+from jidomem.recall.bm25 import numbers_about, telling
+from jidomem.records.interfaces import Vector
+from jidomem.records.recall import FIELDS, Candidate, CorpusStats, Question, ScoredPassage
+
+#: So many are found by their words, and so many by their likeness, and the best of both are looked at with what stands
+#: around them: what is asked for is often said beside what is alike to the question. More where more are asked for.
+BY_WORDS, BY_LIKENESS, CLOSELY = 100, 100, 60
+#: So much of what was said before and after a candidate is told of it.
+BEFORE, AFTER = 3, 3
+#: So many memories that hold the rarest words are looked at, and what other words count in those, as far as no more
+#: than BESIDE hold them together.
+FIRST, BESIDE = 4_000, 30_000
+#: So many pieces are compared one by one where what is looked through is but a part of all.
+COMPARED = 20_000
+#: So many vectors are compared in full where all are looked through.
+IN_FULL = 1_000
+#: What is a page of a dialogue, which no graph holds.
+PAGE = "urn:jidomem:page"
+_KINDS = {plain_value(ENTRY): "entry", plain_value(TURN): "turn", PAGE: "page"}
+
+
+@dataclass(frozen=True, slots=True)
+class VectorQuery:
+    """The vectors of a root, and the vector of what is asked."""
+
+    vectors: VectorIndex
+    vector: Vector
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is asked: the text, its stems, the files it is about, when, and what makes likeness known, if anything.
+
+    `limit` is how many answers are wanted at most.
+    """
+
+    text: str
+    stems: Mapping[str, str]
+    about: tuple[str, ...] = ()
+    now: str = ""
+    alike: VectorQuery | None = None
+    limit: int = 1
+
+
+def gather(texts: Readable, stream: Stream, asked: Asked, within: SearchFilter) -> tuple[list[Candidate], Question]:
+    """Return what of *stream* may answer what is *asked*, in no order, and the question as it meets it."""
+    return texts.read(stream, lambda file: _Gathering(file, stream, asked, within).gathered())
+
+
+class _Gathering:
+    """One gathering, while nobody changes the file."""
+
+    def __init__(self, file: SearchIndexReader, stream: Stream, asked: Asked, within: SearchFilter) -> None:
+        self._file = file
+        self._stream = stream
+        self._asked = asked
+        self._within = within
+        self._counts = file.counts(asked.stems, within.moment)
+        self._weight = telling(asked.stems, self._counts)
+
+    def gathered(self) -> tuple[list[Candidate], Question]:
+        file, within = self._file, self._within
+        about = numbers_about(file, self._asked.about)
+        runs = self._runs(self._first(about))
+        around = {number: sides for run, middle in runs for number, sides in _sides(run, middle)}
+        rows = {row.number: row for row in file.rows(around, within)}
+        if within.inactive:  # what superseded a candidate stands before it, if it answers at all
+            rows = self._with_later(rows)
+        beside = {number for run, _ in runs for number in run} - rows.keys()
+        known = {**rows, **{row.number: row for row in file.rows(beside, SearchFilter(within.moment, inactive=True))}}
+        said = file.passages.of(known)
+        met = self._met(known, said)
+        found = [
+            self._candidate(row, met, around.get(number, ((), ())), number in about) for number, row in rows.items()
+        ]
+        return found, self._question({name for one in said.values() for name in one.speakers}, met)
+
+    def _with_later(self, rows: Mapping[int, Row]) -> dict[int, Row]:
+        """Return *rows* with what came in the place of them, and in the place of that, each told of all of these."""
+        found, new = {**rows}, [*rows.values()]
+        while new:
+            numbers = {*self._file.numbers(item for row in new for item in row.successors)}
+            new = self._file.rows(numbers - found.keys(), self._within)
+            found |= {row.number: row for row in new}
+        after = {row.item: row.successors for row in found.values()}
+        return {number: row._replace(successors=_in_turn(row.item, after)) for number, row in found.items()}
+
+    def _first(self, about: frozenset[int]) -> list[int]:
+        """Return the numbers of what fits best by words and likeness, each measured by the best there is."""
+        words = self._by_words(about)
+        near = {number: max(cosine, 0.0) for number, cosine in self._cosines([*words, *self._by_likeness()]).items()}
+        most, nearest = max(words.values(), default=0.0) or 1.0, max(near.values(), default=0.0) or 1.0
+
+        def fit(number: int) -> tuple[float, int]:
+            parts = words.get(number, 0.0) / most + near.get(number, 0.0) / nearest
+            return -parts * (1 + bm25.ABOUT * (number in about)), -number
+
+        return sorted(words.keys() | near.keys(), key=fit)[: self._most(CLOSELY)]
+
+    def _by_words(self, about: frozenset[int]) -> dict[int, float]:
+        """Return what holds the words best, of all and of what is *about* a file asked for, each with its reach."""
+        if not self._weight:
+            return {}
+        held = [*accumulate(self._counts.holding[stem] for stem in self._weight)]
+        stems, first = [*self._weight], max(1, bisect_right(held, FIRST))
+        beside = stems[first : bisect_right(held, BESIDE)]
+        found = [*islice(self._file.best(stems[:first], self._within, beside=beside), self._most(BY_WORDS))]
+        if about:
+            found += islice(self._file.best(self._weight, self._within, about), self._most(BY_WORDS))
+        return {one.number: one.reach for one in found}
+
+    def _by_likeness(self) -> list[int]:
+        """Return the numbers of what is most alike, of what is looked through."""
+        if self._asked.alike is None:
+            return []
+        vectors, vector, most = self._asked.alike.vectors, self._asked.alike.vector, self._most(BY_LIKENESS)
+        wanted = min(2 * most, IN_FULL)
+        near = vectors.nearest(self._stream, vector, wanted)
+        found = self._saying([known for known, _ in near])
+        if len(found) < most and len(near) == wanted:  # most of what is near is not looked through
+            pieces = vectors.cosines(self._stream, vector, self._file.digests(self._within, COMPARED))
+            found = self._saying(sorted(pieces, key=lambda known: (-pieces[known], known))[: 2 * most])
+        return found[:most]
+
+    def _most(self, usual: int) -> int:
+        """Return how many are looked at: the usual number, or those asked for and one that tells of more."""
+        return max(usual, self._asked.limit + 1)
+
+    def _saying(self, digests: Sequence[bytes]) -> list[int]:
+        """Return the numbers of what says one of *digests*, in their order, and is looked through."""
+        saying = self._file.passages.saying(digests)
+        numbers = dict.fromkeys(number for known in digests for number in saying[known])
+        inside = self._file.within(numbers, self._within)
+        return [number for number in numbers if number in inside]
+
+    def _runs(self, numbers: Iterable[int]) -> list[tuple[list[int], int]]:
+        """Return for each of *numbers* the run of what was said around it, and its place in there."""
+        far, moment = BEFORE + AFTER, self._within.moment
+        found = []
+        for number, one in self._file.passages.of(numbers).items():
+            before, after = self._file.passages.around(one, far, far, moment)
+            found.append(([*reversed(before), number, *after], len(before)))
+        return found
+
+    def _met(self, rows: Mapping[int, Row], said: Mapping[int, search_tables.Passage]) -> dict[int, ScoredPassage]:
+        """Return each of *rows* as the question meets it."""
+        cosines = self._cosines(rows)
+        return {
+            number: ScoredPassage(
+                item=row.item,
+                text=said[number].text,
+                words=_words(row.fields, self._weight),
+                length=row.length,
+                cosine=cosines.get(number),
+                speakers=said[number].speakers,
+                said_at=said[number].said_at,
+            )
+            for number, row in rows.items()
+        }
+
+    def _cosines(self, numbers: Iterable[int]) -> dict[int, float]:
+        """Return how alike each of *numbers* is: as its piece that is most alike, as far as there are vectors."""
+        if self._asked.alike is None:
+            return {}
+        pieces = self._file.passages.digests(numbers)
+        every = list(dict.fromkeys(known for digests in pieces.values() for known in digests))
+        cosines = self._asked.alike.vectors.cosines(self._stream, self._asked.alike.vector, every)
+        found = {
+            number: [cosines[known] for known in digests if known in cosines] for number, digests in pieces.items()
+        }
+        return {number: max(each) for number, each in found.items() if each}
+
+    def _candidate(
+        self,
+        row: Row,
+        met: Mapping[int, ScoredPassage],
+        around: tuple[Sequence[int], Sequence[int]],
+        is_about: bool,
+    ) -> Candidate:
+        before, after = around
+        return Candidate(
+            passage=met[row.number],
+            kind=next((_KINDS[name] for name in row.types if name in _KINDS), "memory"),
+            types=row.types,
+            recorded=row.recorded,
+            confidence=row.confidence,
+            agent=row.agent,
+            session=row.session,
+            before=tuple(met[number] for number in before if number in met),
+            after=tuple(met[number] for number in after if number in met),
+            is_about=is_about,
+            ended=row.ended if self._within.moment is None or (row.ended or "") <= self._within.moment else None,
+            successors=row.successors,
+        )
+
+    def _question(self, speakers: Iterable[str], met: Mapping[int, ScoredPassage]) -> Question:
+        words = set(self._asked.stems.values())
+        named = sorted(name for name in speakers if words & {part.casefold() for part in name.split()})
+        stems = {stem: self._asked.stems[stem] for stem in self._weight}
+        has_vectors = any(one.cosine is not None for one in met.values())
+        return Question(self._asked.text, stems, self._counts, tuple(named), self._asked.now, has_vectors)
+
+
+def _sides(run: Sequence[int], middle: int) -> Iterator[tuple[int, tuple[Sequence[int], Sequence[int]]]]:
+    """Yield what has the middle of a *run* among what is told of it, with what was said before and after each."""
+    for at in range(max(middle - AFTER, 0), min(middle + BEFORE + 1, len(run))):
+        yield run[at], (run[max(at - BEFORE, 0) : at][::-1], run[at + 1 : at + 1 + AFTER])
+
+
+def _in_turn(item: str, successors: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """Return what came in the place of *item*, and in the place of that, by what came in the place of each."""
+    later: dict[str, None] = {}
+    left = [*successors[item]]
+    while left:
+        name = left.pop()
+        if name not in later and name != item:
+            later[name] = None
+            left += successors.get(name, ())
+    return tuple(later)
+
+
+def _words(fields: Sequence[str], stems: Mapping[str, float]) -> dict[str, float]:
+    """Return how often each of *stems* stands in the *fields*, each time counted by its field."""
+    found: dict[str, float] = {}
+    for weight, text in zip(FIELDS.values(), fields, strict=True):
+        if text:
+            words = text.split()
+            for stem in stems.keys() & set(words):
+                found[stem] = found.get(stem, 0.0) + weight * words.count(stem)
+    return found
+
+
+def merge_questions(questions: Sequence[Question]) -> Question:
+    """Return one question for what was gathered of several streams."""
+    first = questions[0]
+    counts = [question.counts for question in questions]
+    holding: Counter[str] = Counter()
+    for one in counts:
+        holding.update(one.holding)
+    whole = CorpusStats(sum(one.memories for one in counts), sum(one.words for one in counts), holding,
+                   max(one.newest for one in counts))  # fmt: skip
+    stems = {stem: word for question in questions for stem, word in question.stems.items()}
+    speakers = tuple(dict.fromkeys(name for question in questions for name in question.speakers))
+    return Question(first.text, stems, whole, speakers, first.now, any(one.has_vectors for one in questions))
+
+
+#: The share of an excerpt for the opening of the text where the question points to a later passage.
+_OPENING = 0.4
+#: The share of a word's weight where it stands in the heading above a sentence, or in a sentence beside it.
+_ABOVE, _BESIDE = 0.5, 0.4
+#: The longest heading that is repeated before a sentence below it.
+_LONGEST_HEADING = 120
+_GAP = "…"
+
+#: The stems of a question that count for a sentence, each with the share of its weight.
+Shares = Mapping[str, float]
+
+
+def matching_excerpt(
+    sentences: Sequence[str],
+    stems: Sequence[Collection[str]],
+    weights: Mapping[str, float],
+    longest: int = EXCERPT,
+) -> str:
+    """Return the opening of a text and those of its *sentences* that match a question best, on one line.
+
+    *stems* are those of each sentence, *weights* those of the question. The sentences are whole and in the
+    order of the text, with an ellipsis where some are left out. The opening is all there is where no
+    sentence after it matches better than the best one in it.
+
+    >>> text = ["We use one queue.", "It was slow.", "A letter waits in it.", "Letters expire after 30 days."]
+    >>> stems = [{"queue"}, {"slow"}, {"letter", "wait"}, {"letter", "expir"}]
+    >>> matching_excerpt(text, stems, {"letter": 1.0, "expir": 2.0}, 60)
+    'We use one queue. … Letters expire after 30 days.'
+    """
+    start = opening(sentences, longest)
+    told = _told(stems, weights)
+    shares = [_shares(sentences, stems, told, place) for place in range(len(sentences))]
+    scores = [_score(share, told) for share in shares]
+    if max(scores, default=0.0) <= max((scores[place] for place in start.places), default=0.0):
+        return start.text
+    lead = opening(sentences, int(longest * _OPENING))
+    shown = {place: sentences[place] for place in lead.places}
+    if not shown:
+        shown[lead.place] = f"{beginning(sentences[lead.place], int(longest * _OPENING))} {_GAP}"
+    ranked = _ranked(shares, told)
+    for place in ranked:
+        above = _above(sentences, place)
+        shown = _with(shown, sentences, [*above, place], longest) or _with(shown, sentences, [place], longest) or shown
+    for place in ranked:
+        for beside in (place + 1, place - 1):
+            if place in shown and 0 <= beside < len(sentences) and not _is_heading(sentences[beside]):
+                shown = _with(shown, sentences, [beside], longest) or shown
+    return _text(shown, len(sentences))
+
+
+def _told(stems: Sequence[Collection[str]], weights: Mapping[str, float]) -> dict[str, float]:
+    """Return how much each stem of the question tells of a sentence: the more, the fewer sentences hold it."""
+    holding = Counter(stem for each in stems for stem in weights.keys() & set(each))
+    return {stem: weights[stem] * log(1 + len(stems) / count) for stem, count in holding.items()}
+
+
+def _shares(
+    sentences: Sequence[str], stems: Sequence[Collection[str]], told: Mapping[str, float], place: int
+) -> Shares:
+    """Return the stems that count for the sentence at *place*: its own, and those above and beside it."""
+    if _is_heading(sentences[place]):
+        return {}
+    around = [other for other in (place - 1, place + 1) if 0 <= other < len(sentences)]
+    found = dict.fromkeys((stem for other in around for stem in stems[other]), _BESIDE)
+    found |= dict.fromkeys((stem for other in _above(sentences, place) for stem in stems[other]), _ABOVE)
+    found |= dict.fromkeys(stems[place], 1.0)
+    return {stem: share for stem, share in found.items() if stem in told}
+
+
+def _score(shares: Shares, told: Mapping[str, float]) -> float:
+    return sum(share * told[stem] for stem, share in shares.items())
+
+
+def _ranked(shares: Sequence[Shares], told: Mapping[str, float], most: int = 6) -> list[int]:
+    """Return the places of the best sentences; a stem of one that is ranked already counts half for the next."""
+    left, ranked = dict(told), list[int]()
+    while len(ranked) < most:
+        places = [
+            place
+            for place in range(len(shares))
+            if place not in ranked and max(shares[place].values(), default=0) > _BESIDE
+        ]
+        if not places:
+            break
+        best = max(places, key=lambda place: (_score(shares[place], left), -place))
+        ranked.append(best)
+        left |= {stem: left[stem] / 2 for stem in shares[best]}
+    return ranked
+
+
+def _above(sentences: Sequence[str], place: int) -> list[int]:
+    """Return the place of the heading, or of the sentence that leads to the list, that is nearest above."""
+    found = next((other for other in range(place - 1, -1, -1) if _is_heading(sentences[other])), None)
+    return [] if found is None or len(sentences[found]) > _LONGEST_HEADING else [found]
+
+
+def _is_heading(sentence: str) -> bool:
+    return sentence.endswith(":")
+
+
+def _with(shown: Mapping[int, str], sentences: Sequence[str], places: Sequence[int], longest: int) -> dict[int, str]:
+    """Return *shown* with the sentences at *places*; nothing where they are too long together."""
+    more = {place: sentences[place] for place in places} | dict(shown)
+    return more if len(_text(more, len(sentences))) <= longest else {}
+
+
+def _text(shown: Mapping[int, str], count: int) -> str:
+    """Return the sentences *shown* of *count*, with an ellipsis where some are left out."""
+    words: list[str] = []
+    for place in sorted(shown):
+        if place and place - 1 not in shown and not (words and words[-1].endswith(_GAP)):
+            words.append(_GAP)
+        words.append(shown[place])
+    if count - 1 not in shown and not words[-1].endswith(_GAP):
+        words.append(_GAP)
+    return " ".join(words)

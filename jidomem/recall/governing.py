@@ -1,0 +1,450 @@
+"""The rules, decisions, errors and lessons that govern files, the nearest to each file first.
+
+Which memories are about files that were changed, renamed or removed since they were written.
+
+The memories about files that do not govern them: proposals, facts, and records of a package or of a path's words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from os.path import lexists
+from pathlib import Path
+from posixpath import normpath
+from typing import Any
+
+from jidomem.errors import InvalidRequest, NotFound
+from jidomem.index import OxigraphIndex
+from jidomem.rdf.terms import iri, literal
+from jidomem.rdf.vocab import TYPE_OF_CLASS, graph_iri, local_name, type_of
+from jidomem.read import memory_detail
+from jidomem.read.reader import MemoryReader
+from jidomem.recall.nearness import MOST_SHOWN, is_note, nearness
+from jidomem.records import active
+from jidomem.records.active import ACTIVE, Inactive
+from jidomem.records.intent import ANCHOR, Anchor, anchors_of
+from jidomem.records.named_query import to_term
+from jidomem.repository.freshness import UNCHANGED, Freshness, freshness, nearest_path
+from jidomem.repository.worktree import Addresses, Worktree, matches, path_below
+from jidomem.write.canonical import plain_path
+
+Row = dict[str, Any]
+#: The columns of `changed_files`.
+FRESHNESS_COLUMNS = ("item", "summary", "path", "state", "at", "question")
+_QUESTIONS = {
+    "changed": "Does it still hold? The file was changed since.",
+    "gone": "Does it still hold? The file is gone.",
+    "renamed": "Is it about the file by its new name, too?",
+}
+_ANCHORED = (
+    """
+PREFIX jido: <https://jido.ai/ontology#>
+SELECT ?item ?summary ?anchor WHERE {
+  ?item jido:aboutBlob ?anchor ; jido:summary ?summary ; jido:appliesToProject ?project .
+"""
+    + active.now_of_all()
+    + """
+} ORDER BY ?item ?anchor
+"""
+)
+
+
+def anchors_in_force(reader: MemoryReader, project: str) -> list[tuple[str, str, Anchor]]:
+    """Return each memory in force with its summary and a file it is about, as it was when it was written."""
+    rows = reader.select(project, _ANCHORED)
+    return [(row["item"], row["summary"], anchor) for row in rows for anchor in anchors_of([literal(row["anchor"])])]
+
+
+def changed_files(reader: MemoryReader, tree: Worktree | None, project: str) -> list[Row]:
+    """Return item, summary, path, state, at and question for each file that a memory in force is about and that is
+    no longer as it was: changed, gone or renamed, and where it is now. Nothing where the root lies in no repository.
+    """
+    if tree is None:
+        return []
+    held = anchors_in_force(reader, project)
+    found = freshness(tree, (anchor for _, _, anchor in held))
+    return [
+        {"item": item, "summary": summary, **found[anchor].to_dict(), "question": _QUESTIONS[found[anchor].state]}
+        for item, summary, anchor in held
+        if found[anchor].state != UNCHANGED
+    ]
+
+
+def anchors_by_item(index: OxigraphIndex, project: str, items: Iterable[str]) -> dict[str, list[Anchor]]:
+    """Return what each of *items* keeps of the files it is about."""
+    graph = graph_iri(project)
+    return {
+        item: anchors_of(value for _, _, value in index.triples(graph, iri(item), ANCHOR))
+        for item in dict.fromkeys(items)
+    }
+
+
+def fresh(
+    index: OxigraphIndex, tree: Worktree | None, project: str, items: Iterable[str]
+) -> Mapping[str, list[Freshness]]:
+    """Return what became of the files that each of *items* is about; nothing is known where there is no repository."""
+    if tree is None:
+        return {}
+    held = anchors_by_item(index, project, items)
+    found = freshness(tree, (anchor for anchors in held.values() for anchor in anchors))
+    return {item: [found[anchor] for anchor in anchors] for item, anchors in held.items()}
+
+
+GOVERNING_COLUMNS = ("path", "item", "kind", "force", "about", "freshness", "summary", "status", "time")
+#: How binding a memory is, the most binding first.
+FORCES = ("strict", "required", "decision", "open error", "lesson", "advisory", "past error")
+_PAGE = 200
+_NOWHERE = (-1, 0)
+_OF_LEVEL = {"Strict": "strict", "Required": "required", "Advisory": "advisory"}
+
+
+def governing(
+    reader: MemoryReader,
+    index: OxigraphIndex,
+    tree: Worktree | None,
+    project: str,
+    paths: Sequence[str],
+    **asked: Any,
+) -> list[Row]:
+    """Return what governs each of *paths*, the nearest first, then the most binding, then the newest.
+
+    Those of one commit keep their order.
+
+    Paths are relative to the folder that holds the root, with forward slashes, or absolute; raises InvalidRequest for
+    one that lies outside of that folder. A memory about a file that was renamed governs it by its new name too. A
+    memory about no place in particular governs nothing, unless it is a strict or required convention.
+
+    *asked* are as_of, valid_at and include_inactive. Each row has path, item, kind, class, force, about (the place it
+    was found by), summary, level, status (active, proposed ...), time, state of a task or error, freshness of each file
+    it is about, source, agent and recorded.
+    """
+    if not paths:
+        raise InvalidRequest("a path is needed", hint="name a file: jidomem governing src/a.py")
+    paths = [*dict.fromkeys(_below(tree, path) for path in paths)]
+    earlier = earlier_names(reader, tree, project)
+    patterns = _patterns(reader, project, asked)
+    found: dict[tuple[str, str], Row] = {}
+    near: dict[tuple[str, str], tuple[int, int]] = {}
+    for path in paths:
+        for name in (plain_path(path), *earlier.get(plain_path(path), ())):
+            rows = reader.ask("governing", project=project, file=name, **asked)
+            rows += [row for row in patterns if matches(plain_path(row["about"]), name)]
+            for row in rows:
+                place, distance = (path, row["item"]), nearness(name, row["about"])
+                if distance > near.get(place, _NOWHERE) and not is_note(row["about"], row["level"]):
+                    found[place], near[place] = {"path": path, **row}, distance
+    known = fresh(index, tree, project, (item for _, item in found))
+    described = [_described(index, project, row, asked) for row in found.values()]
+    for row in described:
+        row["freshness"] = [found_.to_dict() for found_ in known.get(row["item"], ())]
+    described.sort(key=lambda row: str(row["item"]))
+    described.sort(key=lambda row: row["recorded"], reverse=True)
+    described.sort(key=lambda row: FORCES.index(row["force"]))
+    described.sort(key=lambda row: near[row["path"], row["item"]], reverse=True)
+    described.sort(key=lambda row: paths.index(row["path"]))
+    return described
+
+
+@dataclass(frozen=True, slots=True)
+class GoverningAnswer:
+    """The `rows` of `governing`, with what a reader would miss in them.
+
+    `left_out` has the status of each memory that would be among them and is not active, `missing` each path at which
+    there is no file, with the nearest path there is, None where no name is like it. Where there are no rows,
+    `conventions` is how many the project has; else None.
+    """
+
+    rows: Sequence[Row]
+    left_out: Mapping[str, str]
+    missing: Mapping[str, str | None]
+    conventions: int | None = None
+
+    @property
+    def inactive(self) -> Inactive:
+        """Return how many memories are left out because they are not active."""
+        return self.inactive_but(())
+
+    def inactive_but(self, items: Collection[str]) -> Inactive:
+        """Return the same without those of *items*, which were told of already."""
+        statuses = Counter(status for name, status in self.left_out.items() if name not in items)
+        return Inactive(statuses)
+
+    def notices(self) -> list[str]:
+        """Return a sentence about each path at which there is no file."""
+        nearest = {path: f"; the nearest name is {near}" if near else "" for path, near in self.missing.items()}
+        return [f"there is no file {path}{near}" for path, near in nearest.items()]
+
+    def to_dict(self, option: str = "include_inactive=true") -> dict[str, Any]:
+        """Return all but the rows as plain values; *option* is what shows memories that are not active."""
+        missing = [{"path": path, "nearest": near} for path, near in self.missing.items()]
+        project = None if self.conventions is None else {"conventions": self.conventions, "query": "conventions"}
+        return {"inactive": self.inactive.to_dict(option), "missing": missing, "whole_project": project}
+
+
+def answer(
+    reader: MemoryReader,
+    index: OxigraphIndex,
+    tree: Worktree | None,
+    base: Path | None,
+    project: str,
+    paths: Sequence[str],
+    **asked: Any,
+) -> GoverningAnswer:
+    """Return what governs *paths*, and what a reader would miss in it; raises what `governing` raises.
+
+    The files lie below *base*, None where no files are known. A memory that was superseded is not counted beside its
+    successor.
+    """
+    rows = governing(reader, index, tree, project, paths, **asked)
+    wider = {**asked, "include_inactive": True}
+    every = [] if wider == asked else governing(reader, index, tree, project, paths, **wider)
+    active, as_of = {row["item"] for row in rows}, asked.get("as_of")
+    hidden = {row["item"]: row["status"] for row in every if row["item"] not in active and row["status"] != ACTIVE}
+    known = {*active, *hidden}
+    left_out = {
+        name: status
+        for name, status in hidden.items()
+        if not memory_detail.has_successor(index, project, name, known, as_of)
+    }
+    missing: dict[str, str | None] = {}
+    if base is not None and as_of is None:
+        plain = dict.fromkeys(plain_path(_below(tree, path)).rstrip("/") for path in paths)
+        missing = {path: nearest_path(base, path) for path in plain if "://" not in path and not lexists(base / path)}
+    moment = {name: asked[name] for name in ("as_of", "valid_at") if name in asked}
+    conventions = None if rows else len(reader.ask("conventions", project=project, **moment))
+    return GoverningAnswer(rows, left_out, missing, conventions)
+
+
+def nearest(rows: Sequence[Row], limit: int = MOST_SHOWN) -> list[Row]:
+    """Return the first *limit* rows of each path in their order; strict conventions come before what is nearer."""
+    ranked = sorted(enumerate(rows), key=lambda row: (row[1]["force"] != "strict", row[0]))
+    count, kept = Counter[str](), []
+    for number, row in ranked:
+        count[row["path"]] += 1
+        if count[row["path"]] <= limit:
+            kept.append(number)
+    return [rows[number] for number in sorted(kept)]
+
+
+def _below(tree: Worktree | None, path: str) -> str:
+    """Return *path* from where the paths of memories begin; raises InvalidRequest for one outside.
+
+    A web address that a remote of the repository has for a file is that of the file.
+    """
+    below: str | None = path
+    if path.startswith("/"):
+        below = path_below(tree.base, Path(path)) if tree is not None else None
+    elif "://" in path:
+        below = (Addresses.of(tree).path(path) if tree is not None else None) or path
+    elif f"{normpath(path)}/".startswith("../"):
+        below = None
+    if below is None:
+        where = str(tree.base) if tree is not None else "the folder that holds the root"
+        detail = f"{path} lies outside of {where}, where the paths of this memory begin"
+        raise InvalidRequest(detail, hint="name a file from there: src/a.py")
+    return below
+
+
+def _patterns(reader: MemoryReader, project: str, asked: Mapping[str, Any]) -> list[Row]:
+    """Return what is about a pattern, read in pages, since a long list is kept for those."""
+    rows, cursor = [], None
+    while True:
+        page = reader.ask_page("patterns", project=project, limit=_PAGE, cursor=cursor, **asked)
+        rows += page.rows
+        cursor = page.cursor
+        if cursor is None:
+            return rows
+
+
+def earlier_names(reader: MemoryReader, tree: Worktree | None, project: str) -> Mapping[str, list[str]]:
+    """Return the names that files had when a memory about them was written, by the name each has now."""
+    if tree is None:
+        return {}
+    gone = [anchor for _, _, anchor in anchors_in_force(reader, project) if not tree.has(anchor.path)]
+    names: dict[str, list[str]] = {}
+    for found in freshness(tree, gone).values():
+        if found.at is not None and found.path not in names.setdefault(found.at, []):
+            names[found.at].append(found.path)
+    return names
+
+
+def _described(index: OxigraphIndex, project: str, row: Row, asked: Mapping[str, Any]) -> Row:
+    """Return *row* with what is said of its memory."""
+    memory = memory_detail.load_memory(index, project, row["item"], asked.get("as_of"))
+    said = {name: values[0] for name, values in memory["properties"].items() if values}
+    level = local_name(row["level"]) if row["level"] else None
+    state = said.get("hasErrorStatus") or said.get("hasTaskStatus") or said.get("decisionStatus")
+    kind = memory["type"] or TYPE_OF_CLASS.get(memory["class"], memory["class"])
+    state = local_name(state) if isinstance(state, str) else None
+    return {
+        "path": row["path"],
+        "item": row["item"],
+        "kind": kind,
+        "force": _force(memory["class"], level, state, "hasErrorStatus" in said),
+        "about": row["about"],
+        "freshness": [],
+        "summary": row["summary"],
+        "level": level,
+        "severity": said.get("severityLevel"),
+        "state": state,
+        "standing": row["status"],
+        "status": row["status"],
+        "time": said.get("hasTimestamp"),
+        "source": local_name(said["hasSourceType"]) if "hasSourceType" in said else None,
+        "agent": local_name(said["assertedBy"]) if "assertedBy" in said else None,
+        "recorded": memory["recorded_at"],
+        **({"conflicts_with": row["conflicts_with"]} if "conflicts_with" in row else {}),
+    }
+
+
+def _force(kind: str, level: str | None, state: str | None, is_error: bool) -> str:
+    if level is not None:
+        return _OF_LEVEL.get(level, "advisory")
+    if is_error:
+        return "past error" if state in ("Resolved", "Deferred") else "open error"
+    return "lesson" if kind in ("LessonLearned", "RootCause") else "decision"
+
+
+#: What is said of each is looked up for those found: joined, the engine would read it of all memories.
+_QUERY = (
+    """
+PREFIX jido: <https://jido.ai/ontology#>
+SELECT DISTINCT ?item ?summary ?about ?kind ?status ?recorded ?level WHERE {
+  { VALUES ?about { %s } ?item jido:about ?about }
+  UNION { %s ?item jido:about ?about FILTER(CONTAINS(STR(?about), "*")) }
+  UNION { ?item a jido:Convention ; jido:hasAssertionStatus jido:Proposed
+          FILTER NOT EXISTS { ?item jido:about ?any } BIND("" AS ?about) }
+  OPTIONAL { ?item jido:hasAssertionStatus ?status }
+  OPTIONAL { ?item jido:summary ?summary }
+  OPTIONAL { ?item a ?kind }
+  OPTIONAL { ?item jido:recordedAt ?recorded }
+  OPTIONAL { ?item jido:hasEnforcementLevel ?level }
+  FILTER(BOUND(?status) && BOUND(?summary) && BOUND(?kind) && BOUND(?recorded))
+"""
+    + active.valid_now()
+    + active.accepted()
+    + active.unended()
+    + """
+} ORDER BY ?recorded ?item
+"""
+)
+
+
+_RECORDS = (
+    """
+PREFIX jido: <https://jido.ai/ontology#>
+SELECT ?item ?summary ?about WHERE { ?item a jido:ArchitecturalDecision ; jido:summary ?summary ; jido:about ?about .
+"""
+    + active.valid_now()
+    + active.now_of_all()
+    + "} ORDER BY DESC(?item) LIMIT 5000"
+)
+#: The folder of a package before that of its documents.
+_PACKAGE = re.compile(r"(?:\./)?(.+?)/(?:docs?|documentation|adrs?|decisions|architecture|rfcs?)/")
+#: A part of a path is compared with the words of a title when it has so many letters, and tells of few records.
+_LETTERS, _FEW = 5, 3
+_GENERIC = frozenset(("index", "module", "package", "source", "common", "internal", "testing", "client", "server"))
+
+
+@dataclass(frozen=True, slots=True)
+class RelatedMemory:
+    """A memory about a file that does not govern it; it `waits` where it is only proposed."""
+
+    item: str
+    kind: str
+    summary: str
+    about: str
+    waits: bool
+
+
+def besides(reader: MemoryReader, project: str, paths: Sequence[str], known: Collection[str]) -> list[RelatedMemory]:
+    """Return what is about *paths* and not among the items *known*, the nearest first: files, folders, all.
+
+    Then come the decision records in a folder of documents of the package that a path lies in, and those whose title
+    has the words of a part of the path, as "Solo machine" those of `06-solomachine`.
+    """
+    plain = [plain_path(path) for path in paths]
+    places = dict.fromkeys(place for path in plain for place in _places(path))
+    try:
+        patterned = reader.about_patterns(project)
+        among = "" if patterned is None else f"VALUES ?item {{ {' '.join(map(iri, patterned))} }}"
+        rows = reader.select(project, _QUERY % (" ".join(to_term(place, "string", "path") for place in places), among))
+    except NotFound:  # nothing was ever written
+        return []
+    found: dict[str, tuple[tuple[bool, int], RelatedMemory]] = {}
+    for row in rows:
+        about = row["about"]
+        if row["item"] in known or is_note(about, row["level"]):
+            continue
+        if "*" in about and not any(matches(plain_path(about), path) for path in plain):
+            continue
+        near = plain_path(about) in plain, len(about.replace("*", ""))
+        kind = type_of(row["kind"]) or local_name(row["kind"])
+        one = RelatedMemory(row["item"], kind, row["summary"], about, local_name(row["status"]) == "Proposed")
+        found[one.item] = max(found.get(one.item, (near, one)), (near, one), key=lambda each: each[0])
+    for far, one in _related(reader, project, plain):
+        if one.item not in known:
+            found.setdefault(one.item, ((False, far), one))
+    return [one for _, one in sorted(found.values(), key=lambda each: each[0], reverse=True)]
+
+
+def _related(reader: MemoryReader, project: str, paths: Sequence[str]) -> Iterator[tuple[int, RelatedMemory]]:
+    """Yield the records of the packages of *paths*, then those with words of a path, each with how near it is."""
+    rows = reader.select(project, _RECORDS)
+    for row in rows:
+        package = _PACKAGE.match(row["about"])
+        if package and any(path.startswith(f"{package[1]}/") for path in paths):
+            yield 0, _record(row)
+    titled: defaultdict[str, dict[str, RelatedMemory]] = defaultdict(dict)
+    parts = {part for path in paths for part in _path_words(path)}
+    for row in rows if parts else ():
+        for part in parts & _title_words(row["summary"]):
+            titled[part].setdefault(row["item"], _record(row))
+    for found in titled.values():
+        if len(found) <= _FEW:
+            yield from ((-1, one) for one in found.values())
+
+
+def _record(row: dict[str, Any]) -> RelatedMemory:
+    return RelatedMemory(row["item"], "architectural_decision", row["summary"], row["about"], waits=False)
+
+
+def _path_words(path: str) -> set[str]:
+    """Return the folders of *path* and its name without endings, each in its letters alone and in the singular.
+
+    >>> sorted(_path_words("modules/light-clients/06-solomachine/client_state.go"))
+    ['clientstate', 'lightclient', 'solomachine']
+    """
+    *folders, name = path.split("/")
+    words = (_singular("".join(re.findall(r"[^\W\d_]+", part))) for part in (*folders, name.partition(".")[0]))
+    return {word for word in words if len(word) >= _LETTERS and word not in _GENERIC}
+
+
+def _title_words(title: str) -> set[str]:
+    """Return up to three words of *title* that follow one another, joined as `_path_words` are."""
+    words = re.findall(r"[^\W\d_]+", title)
+    runs = ("".join(words[at : at + count]) for count in (1, 2, 3) for at in range(len(words)))
+    return {_singular(run) for run in runs}
+
+
+def _singular(word: str) -> str:
+    return word.casefold().removesuffix("s")
+
+
+def _places(path: str) -> list[str]:
+    """Return the file and the folders above it, as memories may name them.
+
+    >>> _places("src/a.py")
+    ['src/a.py', './src/a.py', 'src', './src', 'src/', './src/']
+    """
+    parts = path.split("/")
+    folders = ["/".join(parts[:depth]) for depth in range(len(parts) - 1, 0, -1)]
+    return [
+        f"{here}{place}{end}"
+        for place, ends in [(path, ("",)), *((folder, ("", "/")) for folder in folders)]
+        for end in ends
+        for here in ("", "./")
+    ]

@@ -1,0 +1,400 @@
+"""Entries as they are read back: all that are kept, and those of an agent that fit what is asked.
+
+Recall: what is in force and says something of what is asked, by its words or by likeness, the best first.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from itertools import islice
+from typing import Any
+
+from jidomem.base.clock import parse_moment
+from jidomem.base.words import TELL_LITTLE, answer_sentences
+from jidomem.errors import InvalidRequest, NotFound
+from jidomem.index import OxigraphIndex, Solutions
+from jidomem.index.search_documents import ENTRY, TURN, namespace
+from jidomem.index.search_index import Readable, Texts
+from jidomem.index.search_tables import OwnerFilter, SearchFilter
+from jidomem.journal.journal import Stream
+from jidomem.rdf.terms import Term, date_time, iri, plain_value
+from jidomem.rdf.vocab import BASE, CLASS_OF_TYPE, JIDO, REDACTED, TYPE_ALIASES, jido, local_name
+from jidomem.read import memory_detail
+from jidomem.recall.bm25 import asked_for, search, telling
+from jidomem.recall.candidates import PAGE, Asked, VectorQuery, matching_excerpt
+from jidomem.recall.ranking import Source, rank_sources
+from jidomem.records.active import ACTIVE, STATES, Inactive
+from jidomem.records.entry import Entry
+from jidomem.records.named_query import moment_of
+from jidomem.records.recall import LIMIT, MOST, NAMESPACE, Candidate, CorpusStats, Found, Hit, Narrowing, RecallRequest
+from jidomem.schema.ontology import ITEM, Schema
+
+#: The class of entries, as what is looked through is narrowed by it.
+ENTRIES = frozenset([plain_value(ENTRY)])
+#: field -> the property that says it.
+_FIELDS = {"id": "entryId", "agent_id": "agentId", "content": "entryText", "session_id": "sessionId",
+           "metadata": "entryMetadata"}  # fmt: skip
+_FIELD_OF = {jido(name): field for field, name in _FIELDS.items()}
+_KNOWN = "FILTER(?at <= %s)"
+_BY_THEN = "FILTER EXISTS { ?newer jido:recordedAt ?then FILTER(?then <= %s) }"
+_KEPT = """
+PREFIX jido: <https://jido.ai/ontology#>
+SELECT ?id ?agent ?text ?session ?metadata WHERE {
+  ?entry jido:entryId ?id ; jido:agentId ?agent ; jido:entryText ?text ; jido:recordedAt ?at . %s
+  OPTIONAL { ?entry jido:sessionId ?session }
+  OPTIONAL { ?entry jido:entryMetadata ?metadata }
+  FILTER NOT EXISTS { ?newer jido:replaces ?entry %s }
+} ORDER BY ?at ?entry
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """Entries that were found, in order; `scores` and the parts of each are those of what answers, by IRI."""
+
+    entries: Mapping[str, Entry]
+    scores: Mapping[str, float]
+    parts: Mapping[str, Mapping[str, float]]
+    ranking: str
+
+
+class Entries:
+    """What reads the entries of one project."""
+
+    def __init__(self, project: str, texts: Texts, index: OxigraphIndex) -> None:
+        self._stream = Stream(project, "history")
+        self._texts = texts
+        self._index = index
+
+    def covered(self, request: RecallRequest, within: SearchFilter, now: str, alike: VectorQuery | None) -> Recalled:
+        """Return up to `limit` entries *within*: what answers, the best first, and then the newest.
+
+        *now* is the moment asked at, *alike* what makes likeness known, if anything.
+        """
+        asked = Asked(request.query, asked_for(self._texts.stemmer, request.query), (), now, limit=request.limit)
+        answer = rank_sources([Source(self._texts, self._stream, within, alike)], asked)
+        best = {one.candidate.passage.item: one for one in answer.found[: request.limit]}
+        names = dict.fromkeys([*best, *self._newest(within, request.limit)])
+        entries = {name: entry for name in names if (entry := self.entry(iri(name))) is not None}
+        told = dict(islice(entries.items(), request.limit))
+        scores = {name: best[name].score for name in told if name in best}
+        return Recalled(told, scores, {name: best[name].parts for name in scores}, answer.ranking)
+
+    def kept(self, moment: str | None) -> list[Entry]:
+        """Return the entries of every agent, the oldest first; with a *moment* those that were kept then."""
+        clauses = ("", "") if moment is None else (_KNOWN % date_time(moment), _BY_THEN % date_time(moment))
+        found = self._index.query(_KEPT % clauses, graphs=[self._stream.graph])
+        assert isinstance(found, Solutions)
+        entries: dict[str, Entry] = {}
+        for row in found.rows:
+            entry = _entry(
+                {field: plain_value(term) for field, term in zip(_FIELDS, row, strict=True) if term is not None}
+            )
+            entries.pop(entry.id, None)  # of two that branches kept under one id the newer one counts
+            entries[entry.id] = entry
+        return [*entries.values()]
+
+    def entry(self, node: Term) -> Entry | None:
+        """Return one entry; None for what is none, or was redacted."""
+        rows = self._index.triples(self._stream.graph, node)
+        said = {_FIELD_OF[predicate]: plain_value(value) for _, predicate, value in rows if predicate in _FIELD_OF}
+        return _entry(said) if {"id", "agent_id", "content"} <= said.keys() else None
+
+    def _newest(self, within: SearchFilter, limit: int) -> list[str]:
+        return self._texts.read(self._stream, lambda file: file.newest(within, limit))
+
+
+def _entry(said: Mapping[str, str]) -> Entry:
+    """Return the entry of which the fields say this, metadata as JSON."""
+    return Entry(**{**said, "metadata": json.loads(said.get("metadata", "{}"))})
+
+
+def own(request: RecallRequest, *others: str | None, every: bool = False) -> OwnerFilter:
+    """Return what is looked through of entries: what the scope covers, with *every* that of all sessions.
+
+    *others* are sessions that are named beside the one of the request.
+    """
+    named = frozenset(filter(None, (request.session_id, *others)))
+    sessions = named if request.scope == "session" else named | {""}
+    place = namespace(request.metadata[NAMESPACE]) if NAMESPACE in request.metadata else None
+    return OwnerFilter(ENTRIES, request.agent_id, None if every and request.scope == "agent" else sessions, place)
+
+
+#: What says of a memory that it holds no more, and is left out with it.
+_TOMBSTONES = frozenset((f"{JIDO}DeletedMarker",))
+#: What is no memory that was judged, and is looked through where it is asked for by name.
+SPOKEN = {"entry": plain_value(ENTRY), "turn": plain_value(TURN), "page": PAGE}
+#: property -> what a hit calls its value.
+_TOLD = {
+    "topic": "topic",
+    "rationale": "rationale",
+    "detailedExplanation": "detailed_explanation",
+    "hasConfidence": "confidence",
+    "hasSourceType": "source",
+    "hasTaskStatus": "state",
+    "hasErrorStatus": "state",
+    "decisionStatus": "state",
+    "severityLevel": "severity",
+    "hasEnforcementLevel": "enforcement_level",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """What was found, with its score, the parts of that, and the candidate that it was chosen as by likeness."""
+
+    name: str
+    score: float
+    parts: Mapping[str, Any]
+    candidate: Candidate | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Ranking:
+    """The best of what was found in order, the weights of the question's stems, and the metadata of the answer."""
+
+    best: Sequence[_Place]
+    weights: Mapping[str, float]
+    metadata: Mapping[str, Any]
+
+
+class Recalling:
+    """What answers recall over the texts of one root."""
+
+    def __init__(
+        self,
+        texts: Texts,
+        index: OxigraphIndex,
+        schema: Schema,
+        now: str,
+        alike: VectorQuery | None = None,
+        pages: tuple[Readable, VectorQuery | None] | None = None,
+    ) -> None:
+        """Search *texts*, asked at the moment *now*, by likeness too where the vectors of what is asked are known.
+
+        *pages* are those of who asks, with what makes likeness to them known, where pages are asked for.
+        """
+        self._alike = alike
+        self._pages = pages
+        self._now = now
+        self._texts = texts
+        self._index = index
+        self._schema = schema
+
+    def recall(self, project: str, request: RecallRequest, narrowing: Narrowing) -> Found:
+        """Return up to `limit` memories that answer the query; raises InvalidRequest for what is no filter.
+
+        Entries and turns are looked through where `kinds` names them. Where nothing but memories is, and nothing is
+        known of likeness, all that holds one of the words is; else the best by words and by likeness are.
+        """
+        ranking = self._ranking(project, request, narrowing)
+        every = (self._hit(project, one, ranking.weights, narrowing) for one in ranking.best)
+        return Found(request, [hit for hit in every if hit is not None], ranking.metadata)
+
+    def inactive(self, project: str, request: RecallRequest, narrowing: Narrowing, found: Found) -> Inactive:
+        """Return the memories that are not active and would rank among the entries *found*, or among the first LIMIT.
+
+        Places are those of one ranking of active and inactive memories. One that was superseded does not count
+        where its successor is an entry or counts itself.
+        """
+        if narrowing.include_inactive:
+            return Inactive()
+        entries = [hit.id for hit in found.entries]
+        names = self._names_with_inactive(project, request, replace(narrowing, include_inactive=True), {*entries})
+        places = {name: place for place, name in enumerate(names)}
+        ranks = [places.get(name, len(names)) for name in entries]
+        most = max((*(rank + 1 for rank in ranks), request.limit, LIMIT))
+        statuses = {name: self._status(project, name, narrowing) for name in names[:most] if name not in entries}
+        hidden = {name: status for name, status in statuses.items() if status in STATES and status != ACTIVE}
+        known, as_of = {*entries, *hidden}, narrowing.as_of
+        counted = [name for name in hidden if not memory_detail.has_successor(self._index, project, name, known, as_of)]
+        better = sum(places[name] < min(ranks) for name in counted) if entries else None
+        return Inactive(dict(Counter(hidden[name] for name in counted)), better)
+
+    def _names_with_inactive(
+        self, project: str, request: RecallRequest, narrowing: Narrowing, entries: Set[str]
+    ) -> list[str]:
+        """Return the names of the best of all memories, active or not, down to the last of *entries*."""
+        limit = max(request.limit, LIMIT)
+        while True:
+            ranking = self._ranking(project, replace(request, limit=limit), narrowing)
+            names = [one.name for one in ranking.best]
+            if entries <= {*names} or not ranking.metadata["more"] or limit == MOST:
+                return names
+            limit = min(4 * limit, MOST)
+
+    def _status(self, project: str, name: str, narrowing: Narrowing) -> str | None:
+        """Return the status of a memory; None for what is no memory, or not yet read from the journal."""
+        if ":" not in name:  # a page of MemoryOS has an id, and no IRI
+            return None
+        try:
+            found = memory_detail.load_memory(self._index, project, name, narrowing.as_of, now=lambda: self._now)
+        except NotFound:
+            return None
+        return str(found["status"])
+
+    def _ranking(self, project: str, request: RecallRequest, narrowing: Narrowing) -> _Ranking:
+        """Return up to `limit` names that answer the query, the best first."""
+        within = self._within(project, request, narrowing)
+        stems = asked_for(self._texts.stemmer, request.query)
+        if self._alike is None and not any(kind in SPOKEN for kind in narrowing.kinds):
+            return self._by_words(project, request, narrowing, within, stems)
+        sources = self._sources(project, within, narrowing)
+        now = within.moment or self._now
+        answer = rank_sources(sources, Asked(request.query, stems, narrowing.about, now, limit=request.limit))
+        best = [
+            _Place(one.candidate.passage.item, one.score, one.parts, one.candidate)
+            for one in answer.found[: request.limit]
+        ]
+        more, question = len(answer.found) > request.limit, answer.question
+        metadata = _metadata(project, question.stems.values(), stems, question.counts, more)
+        return _Ranking(best, _weights(stems, question.counts), {**metadata, "ranking": answer.ranking})
+
+    def _sources(self, project: str, within: SearchFilter, narrowing: Narrowing) -> list[Source]:
+        """Return what is looked through: memories unless other kinds alone are asked for, and what these are in."""
+        others = {kind for kind in narrowing.kinds if kind in SPOKEN}
+        streams = [] if others and others >= {*narrowing.kinds} else [Stream(project)]
+        streams += [Stream(project, "history")] if others - {"page"} else []
+        sources = [Source(self._texts, stream, within, self._alike) for stream in streams]
+        if "page" in others and self._pages is not None:
+            if within.moment is not None:
+                hint = "leave as_of out, or page; until=... gives older pages"
+                raise InvalidRequest("pages are not kept as of a moment", hint=hint)
+            texts, alike = self._pages
+            sources.append(Source(texts, Stream(project), replace(within, agents=None), alike))
+        return sources
+
+    def _by_words(
+        self, project: str, request: RecallRequest, narrowing: Narrowing, within: SearchFilter, stems: Mapping[str, str]
+    ) -> _Ranking:
+        found, looked_for, counts = self._texts.read(
+            Stream(project), lambda file: search(file, stems, within, narrowing.about, request.limit + 1)
+        )
+        best = [
+            _Place(one.match.item, one.score, {**one.parts, "words": dict(one.words)}) for one in found[: request.limit]
+        ]
+        metadata = _metadata(project, looked_for, stems, counts, len(found) > request.limit)
+        return _Ranking(best, _weights(stems, counts), metadata)
+
+    def _within(self, project: str, request: RecallRequest, narrowing: Narrowing) -> SearchFilter:
+        """Return what is looked through."""
+        if request.scope == "session" and request.session_id is None:
+            raise InvalidRequest("the scope session needs a session", hint="give session_id, or leave scope out")
+        moment, valid_at = moment_of(narrowing.as_of, "as_of"), moment_of(narrowing.valid_at, "valid_at")
+        if valid_at is None and not narrowing.include_inactive:
+            valid_at = min(moment or self._now, self._now)
+        return SearchFilter(
+            moment=moment,
+            inactive=narrowing.include_inactive,
+            kinds=self._kinds(narrowing),
+            but=frozenset() if narrowing.kinds or narrowing.include_inactive else _TOMBSTONES,
+            since=moment_of(narrowing.since, "since"),
+            until=moment_of(narrowing.until, "until"),
+            valid_at=valid_at,
+            agents=_either("agents", narrowing.agent),
+            sessions=_both(
+                _either("sessions", narrowing.session),
+                _either("sessions", request.session_id) if request.scope == "session" else None,
+            ),
+            own=own(replace(request, agent_id=narrowing.agent or request.agent_id), narrowing.session),
+        )
+
+    def _kinds(self, narrowing: Narrowing) -> frozenset[str] | None:
+        """Return the classes asked for with all below them, None where none is."""
+        if not narrowing.kinds:
+            return None
+        known = {local_name(cls): cls for cls in sorted(self._schema.subclasses(ITEM))}
+        found: set[str] = set()
+        for kind in narrowing.kinds:
+            if kind in SPOKEN:
+                found.add(SPOKEN[kind])
+                continue
+            name = CLASS_OF_TYPE.get(TYPE_ALIASES.get(kind, kind), local_name(kind))
+            if name not in known:
+                near = get_close_matches(kind, [*CLASS_OF_TYPE, *known, *SPOKEN], n=1, cutoff=0.5)
+                hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(CLASS_OF_TYPE)}"
+                raise InvalidRequest(f"{kind!r} is no kind of memory", hint=hint)
+            found.update(map(plain_value, self._schema.subclasses(known[name])))
+        return frozenset(found)
+
+    def _hit(self, project: str, one: _Place, weights: Mapping[str, float], narrowing: Narrowing) -> Hit | None:
+        """Return the hit of what was found; None for a memory that this process has not yet read from the journal."""
+        parts = dict(one.parts) if narrowing.explain else None
+        if one.candidate is None or one.candidate.kind == "memory":
+            return self._memory(project, one, weights, parts, narrowing)
+        said, recorded = one.candidate.passage, parse_moment(one.candidate.recorded)
+        metadata = {"kind": one.candidate.kind, "status": "asserted", "recorded_at": recorded,
+                    "time": parse_moment(said.said_at), "said_at": parse_moment(said.said_at),
+                    "speakers": list(said.speakers), "about": []}  # fmt: skip
+        agent, session = (
+            local_name(name) if name.startswith(BASE) else name for name in (one.candidate.agent, one.candidate.session)
+        )
+        return Hit(id=one.name, agent_id=agent or "unknown", session_id=session or None, score=one.score,
+                   content=said.text or one.name, metadata=metadata, parts=parts)  # fmt: skip
+
+    def _memory(
+        self,
+        project: str,
+        one: _Place,
+        weights: Mapping[str, float],
+        parts: Mapping[str, Any] | None,
+        narrowing: Narrowing,
+    ) -> Hit | None:
+        """Return the hit of a memory; *weights* are those of the question, which choose the sentences shown of it."""
+        try:
+            told = memory_detail.load_memory(self._index, project, one.name, narrowing.as_of, now=lambda: self._now)
+        except NotFound:
+            return None
+        said = {name: values[0] for name, values in told["properties"].items() if values}
+        metadata: dict[str, Any] = {
+            "kind": told["type"] or told["class"],
+            "status": told["status"],
+            "recorded_at": told["recorded_at"],
+            "time": said.get("hasTimestamp"),
+            "about": told["properties"].get("about", []),
+        }
+        for property_, called in _TOLD.items():
+            if property_ in said:
+                is_term = str(said[property_]).startswith(JIDO)
+                metadata[called] = local_name(said[property_]) if is_term else said[property_]
+        metadata |= {end: told[end] for end in ("superseded_by", "invalidated_by") if told[end]}
+        agent, session = (local_name(said[by]) if by in said else None for by in ("assertedBy", "assertedIn"))
+        content = str(said.get("summary") or REDACTED)
+        return Hit(id=one.name, agent_id=agent or "unknown", session_id=session, content=content,
+                   excerpt=self._excerpt(told["properties"], weights), score=one.score, metadata=metadata,
+                   parts=parts)  # fmt: skip
+
+    def _excerpt(self, properties: Mapping[str, Sequence[object]], weights: Mapping[str, float]) -> str:
+        sentences = answer_sentences(properties)
+        stems = [{stem for _, stem in each} for each in self._texts.stemmer.every(sentences)]
+        return matching_excerpt(sentences, stems, weights)
+
+
+def _weights(stems: Mapping[str, str], counts: CorpusStats) -> dict[str, float]:
+    """Return the weight of each of *stems* that points to a passage: none of the words that tell little does."""
+    weights = telling(stems, counts)
+    return {stem: weight for stem, weight in weights.items() if stems[stem] not in TELL_LITTLE}
+
+
+def _metadata(
+    project: str, words: Iterable[str], stems: Iterable[str], counts: CorpusStats, more: bool
+) -> dict[str, Any]:
+    """Return what an answer says of the asking."""
+    unknown = [stem for stem in stems if not counts.holding.get(stem)]
+    return {"project": project, "words": [*words], "unknown_words": unknown, "memories": counts.memories, "more": more}
+
+
+def _either(folder: str, name: str | None) -> frozenset[str] | None:
+    """Return the name of an agent or session as entries say it, and the IRI it stands for; None for None."""
+    if name is None:
+        return None
+    return frozenset([name, name if name.startswith((BASE, "urn:", "http")) else f"{BASE}{folder}/{name}"])
+
+
+def _both(one: frozenset[str] | None, other: frozenset[str] | None) -> frozenset[str] | None:
+    """Return what is in both, None standing for everything."""
+    return (one & other) if one is not None and other is not None else one if other is None else other

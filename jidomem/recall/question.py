@@ -1,0 +1,283 @@
+"""What a question asks for, and what a text gives away of itself: English words that tell it.  Pure.
+
+The days a text speaks of: dates as they are written, and words such as "yesterday", from the day they were said.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+#: So much of a text is looked at: who speaks says what it is about at its beginning.
+BEGINNING = 600
+#: Names under which a machine answers.
+ANSWERING = frozenset(("assistant", "ai", "agent", "bot", "chatbot", "model"))
+#: Names of roles, which are no names of people.
+ROLES = frozenset(("user", "human", "person", "customer", "system", "tool")) | ANSWERING
+_NUMBER = "one two three four five six seven eight nine ten couple few several once twice both"
+_TIME = (
+    "yesterday today tonight tomorrow last next ago week weekend month year day morning evening night since monday"
+    " tuesday wednesday thursday friday saturday sunday january february march april june july august september october"
+    " november december"
+)
+
+
+def _any(words: str) -> str:
+    return rf"\b(?:{'|'.join(words.split())})\b"
+
+
+_ASKS_TIME = re.compile(r"\bwhen\b|\bhow long\b|\b(?:what|which) (?:date|day|month|year|time)\b"
+                        r"|\bhow many (?:days|weeks|months|years)\b", re.IGNORECASE)  # fmt: skip
+_ASKS_NUMBER = re.compile(r"\bhow (?:many|much|often|long|old)\b|\bnumber of\b", re.IGNORECASE)
+_ASKS_ANSWERER = re.compile(
+    r"\b(?:did|have|do|would|were) you\b|\byour (?:advice|answer|recommend|suggest|explanation)"
+    r"|\byou(?:'ve|'d)? (?:recommend|suggest|advise|said|say|told|explain|propos|mention|give|gave|provide|list)",
+    re.IGNORECASE,
+)
+_GIVES_TIME = re.compile(rf"{_any(_TIME)}|\b\d{{4}}\b", re.IGNORECASE)
+_GIVES_NUMBER = re.compile(rf"\d|{_any(_NUMBER)}", re.IGNORECASE)
+_NAME, _WORD = re.compile(r"\b([^\W\d_]+)(?:['’]s)?\b"), re.compile(r"\w")
+_OF_ITSELF = re.compile(r"\b(?:I|me|my|we|our)\b", re.IGNORECASE)
+
+
+_ASKS = {"time": _ASKS_TIME, "number": _ASKS_NUMBER, "answerer": _ASKS_ANSWERER}
+_GIVES = {"time": _GIVES_TIME, "number": _GIVES_NUMBER}
+
+
+def strip_names(question: str, names: Iterable[str]) -> str:
+    """Return *question* without the people of these *names*, as far as more is left: what it asks of them.
+
+    >>> unnamed("When did Ana's brother move?", ["ana lopez", "user"])
+    'When did brother move?'
+    """
+    people = {part.casefold() for name in names if name.casefold() not in ROLES for part in name.split()}
+
+    def told(word: re.Match[str]) -> str:
+        return " " if word[1][0].isupper() and word[1].casefold() in people else word[0]
+
+    left = _NAME.sub(told, question)
+    return " ".join(left.split()) if _WORD.search(left) else question
+
+
+def wanted(question: str) -> frozenset[str]:
+    """Return what *question* asks for: a `time`, a `number`, or what the `answerer` said.
+
+    >>> sorted(wanted("When did we move, and how many of us?"))
+    ['number', 'time']
+    """
+    return frozenset(kind for kind, pattern in _ASKS.items() if pattern.search(question))
+
+
+def contains_cue(kind: str, text: str) -> bool:
+    """Return whether the beginning of *text* has a `time` or a `number`.
+
+    >>> gives("time", "We moved last week."), gives("number", "We moved.")
+    (True, False)
+    """
+    return _GIVES[kind].search(text, 0, BEGINNING) is not None
+
+
+def is_of_itself(text: str) -> bool:
+    """Return whether who speaks at the beginning of *text* speaks of themselves.
+
+    >>> is_of_itself("I moved."), is_of_itself("You moved.")
+    (True, False)
+    """
+    return _OF_ITSELF.search(text, 0, BEGINNING) is not None
+
+
+_MONTHS: tuple[str, ...] = ("january", "february", "march", "april", "may", "june")
+_MONTHS += ("july", "august", "september", "october", "november", "december")
+_WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
+_NUMBERS = {"a": 1, "an": 1, "one": 1, "two": 2, "couple": 2, "three": 3, "few": 3, "four": 4, "five": 5, "six": 6}
+_NUMBERS |= {"seven": 7, "eight": 8, "nine": 9, "ten": 10, "eleven": 11, "twelve": 12}
+_MONTH = "(?P<month>" + "|".join(f"{name[:3]}(?:{name[3:]})?" for name in _MONTHS) + r"|sept)\b\.?"
+_DAY, _YEAR = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?", r"(?P<year>(?:19|20)\d\d)"
+_COUNT = "(?P<count>" + "|".join(_NUMBERS) + r"|\d{1,3})"
+_UNIT = "(?P<unit>day|week|weekend|month|year)s?"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Days:
+    """The days from the *first* to the *last*, both among them."""
+
+    first: date
+    last: date
+
+    def __len__(self) -> int:
+        return (self.last - self.first).days + 1
+
+    def shared(self, other: Days) -> int:
+        """Return how many days are among both."""
+        return max(0, (min(self.last, other.last) - max(self.first, other.first)).days + 1)
+
+    def away(self, day: date) -> int:
+        """Return how many days *day* is before the first (below zero) or after the last; 0 among them."""
+        return (day - self.first).days if day < self.first else max(0, (day - self.last).days)
+
+
+def spoken_of(text: str, said: date | None = None, years: Iterable[int] = ()) -> list[Days]:
+    """Return the days *text* speaks of, as said on the day *said*; words such as "yesterday" are skipped without it.
+
+    A month or day without a year is of each of *years*, or else that nearest to *said*.
+
+    >>> [found] = spoken_of("We moved last week.", date(2026, 11, 18))
+    >>> found.first.isoformat(), found.last.isoformat()
+    ('2026-11-09', '2026-11-15')
+    """
+    if not _MAY_TELL.search(text):
+        return []
+    found: dict[Days, None] = {}
+    taken = bytearray(len(text))
+    for pattern, read in _READERS:
+        for place in pattern.finditer(text):
+            if any(taken[place.start() : place.end()]):
+                continue
+            days = list(_checked(read, place, said, tuple(years)))
+            if days:
+                taken[place.start() : place.end()] = b"\1" * len(place[0])
+                found.update(dict.fromkeys(days))
+    return list(found)
+
+
+_Reader = Callable[["re.Match[str]", "date | None", "tuple[int, ...]"], Iterable[Days]]
+
+
+def _checked(read: _Reader, place: re.Match[str], said: date | None, years: tuple[int, ...]) -> Iterator[Days]:
+    """Yield what *read* finds; a day no calendar has is none."""
+    try:
+        yield from read(place, said, years)
+    except (ValueError, OverflowError):
+        return
+
+
+def _written(place: re.Match[str], said: date | None, years: tuple[int, ...]) -> Iterator[Days]:
+    """Yield a day or month that is written out."""
+    parts = place.groupdict()
+    month = _month(parts["month"])
+    for year in _years(parts.get("year"), month, said, years):
+        yield _of(year, month, int(parts["day"]) if parts.get("day") else None)
+
+
+def _numeric(place: re.Match[str], said: date | None, years: tuple[int, ...]) -> Iterator[Days]:
+    """Yield a day written in numbers: the day before the month, unless there is no such month."""
+    one, two, year = int(place["one"]), int(place["two"]), int(place["year"])
+    yield _of(year, two, one) if two <= 12 else _of(year, one, two)
+
+
+def _whole_year(place: re.Match[str], said: date | None, years: tuple[int, ...]) -> Iterator[Days]:
+    year = int(place["year"])
+    yield Days(date(year, 1, 1), date(year, 12, 31))
+
+
+def _season(place: re.Match[str], said: date | None, years: tuple[int, ...]) -> Iterator[Days]:
+    month = _SEASONS[place["season"].lower()]
+    for year in _years(place["year"], month, said, years):
+        last = _of(year + (month == 12), (month + 1) % 12 + 1, None).last
+        yield Days(date(year, month, 1), last)
+
+
+def _day_word(place: re.Match[str], said: date | None, years: tuple[int, ...]) -> Iterator[Days]:
+    if said is not None:
+        word = place[0].lower()
+        day = said + timedelta(days=-1 if word in ("yesterday", "last night") else word == "tomorrow")
+        yield Days(day, day)
+
+
+def _beside(place: re.Match[str], said: date | None, years: tuple[int, ...]) -> Iterator[Days]:
+    """Yield the week, weekend, month, year or weekday before, after or around the day it was said."""
+    if said is None:
+        return
+    step = {"last": -1, "past": -1, "previous": -1, "next": 1, "coming": 1, "this": 0}[place["which"].lower()]
+    what = place["what"].lower()
+    if what in _WEEKDAYS:
+        day = _weekday(said, _WEEKDAYS.index(what), step)
+        yield Days(day, day)
+    else:
+        yield _unit(said, what, step)
+
+
+def _ago(place: re.Match[str], said: date | None, years: tuple[int, ...]) -> Iterator[Days]:
+    """Yield what was so many days, weeks, months or years before, or will be after, as exactly as it was said."""
+    if said is None:
+        return
+    number = place["count"].lower()
+    count = _NUMBERS.get(number) or int(number)
+    step = count if place["sense"].lower() in ("from", "later") else -count
+    unit = place["unit"].lower()
+    if unit == "day":
+        slack = 1 if number in ("few", "couple") else 0
+        day = said + timedelta(days=step)
+        yield Days(day - timedelta(days=slack), day + timedelta(days=slack))
+    else:
+        yield _unit(said, unit, step)
+
+
+def _month(name: str) -> int:
+    return next(number for number, month in enumerate(_MONTHS, 1) if month.startswith(name.lower().strip(".")[:3]))
+
+
+def _years(written: str | None, month: int, said: date | None, years: tuple[int, ...]) -> Iterable[int]:
+    """Return the year that is written, or else *years*, or else that of the month nearest to *said*."""
+    if written:
+        return (int(written),)
+    if years or said is None:
+        return years
+    near = range(said.year - 1, said.year + 2)
+    return (min(near, key=lambda year: abs((year - said.year) * 12 + month - said.month)),)
+
+
+def _of(year: int, month: int, day: int | None) -> Days:
+    """Return one day, or a whole month."""
+    if day is not None:
+        return Days(date(year, month, day), date(year, month, day))
+    after = date(year + month // 12, month % 12 + 1, 1)
+    return Days(date(year, month, 1), after - timedelta(days=1))
+
+
+def _weekday(said: date, weekday: int, step: int) -> date:
+    """Return the weekday before, after, or of the week of the day it was said."""
+    ahead = (weekday - said.weekday()) % 7
+    if step == 0:
+        return said + timedelta(days=weekday - said.weekday())
+    return said + timedelta(days=ahead or 7) if step > 0 else said - timedelta(days=7 - ahead)
+
+
+def _unit(said: date, unit: str, step: int) -> Days:
+    """Return the week, weekend, month or year that is *step* of them from that of *said*."""
+    if unit in ("week", "weekend"):
+        monday = said - timedelta(days=said.weekday()) + timedelta(weeks=step)
+        return Days(monday + timedelta(days=5 if unit == "weekend" else 0), monday + timedelta(days=6))
+    if unit == "month":
+        months = said.year * 12 + said.month - 1 + step
+        return _of(months // 12, months % 12 + 1, None)
+    return Days(date(said.year + step, 1, 1), date(said.year + step, 12, 31))
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    return re.compile(rf"\b(?:{text})(?!\w)", re.IGNORECASE)
+
+
+_READERS: tuple[tuple[re.Pattern[str], _Reader], ...] = (
+    (_pattern(rf"{_YEAR}-(?P<month>0\d|1[0-2])-(?P<day>\d\d)"), lambda place, said, years: [
+        _of(int(place["year"]), int(place["month"]), int(place["day"]))]),
+    (_pattern(rf"(?P<one>\d{{1,2}})[./](?P<two>\d{{1,2}})[./]{_YEAR}"), _numeric),
+    (_pattern(rf"{_DAY}\s+(?:of\s+)?{_MONTH}(?:,?\s+{_YEAR})?"), _written),
+    (_pattern(rf"{_MONTH}\s+{_DAY}(?:,?\s+{_YEAR})?"), _written),
+    (_pattern(rf"{_MONTH},?\s+(?:of\s+)?{_YEAR}"), _written),
+    (_pattern(rf"(?P<season>{'|'.join(_SEASONS)})\s+(?:of\s+)?{_YEAR}"), _season),
+    (_pattern(rf"(?:a\s+)?{_COUNT}\s+(?:of\s+)?{_UNIT}\s+(?P<sense>ago|back|earlier|before|from|later)"), _ago),
+    (_pattern(rf"(?P<which>last|past|previous|next|coming|this)\s+"
+              rf"(?P<what>week|weekend|month|year|{'|'.join(_WEEKDAYS)})"), _beside),
+    (_pattern("yesterday|last night|today|tonight|this morning|this afternoon|this evening|tomorrow"), _day_word),
+    # A month by itself begins with a capital: "may" and "march" are other words too.
+    (re.compile("(?<!\\w)(?P<month>" + "|".join(map(str.capitalize, _MONTHS)) + r")(?!\w)"), _written),
+    (_pattern(_YEAR), _whole_year),
+)  # fmt: skip
+_MAY_TELL = _pattern(
+    rf"\d{{4}}|{'|'.join(f'{name[:3]}(?:{name[3:]})?' for name in _MONTHS)}|sept|ago|back|earlier|before|from|later"
+    "|last|past|previous|next|coming|this|yesterday|today|tonight|tomorrow"
+)

@@ -1,0 +1,461 @@
+"""What there is to tell an agent first, read from the lists that are kept for it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from functools import cached_property
+from typing import Any
+
+from jidomem.base.words import excerpt, quoted, shortened, slug
+from jidomem.errors import InvalidRequest, NotFound
+from jidomem.index import OxigraphIndex
+from jidomem.rdf import vocab
+from jidomem.rdf.terms import iri
+from jidomem.rdf.vocab import BASE, REDACTED, jido, local_name
+from jidomem.read import memory_detail
+from jidomem.read.reader import MemoryReader
+from jidomem.recall.briefing import (
+    BUDGET,
+    Briefing,
+    BriefingResult,
+    Entry,
+    disagreement,
+    fit_to_budget,
+    governing_command,
+    recall_command,
+)
+from jidomem.recall.governing import FORCES, anchors_by_item, anchors_in_force, besides, governing
+from jidomem.recall.nearness import is_about, is_general, nearness
+from jidomem.records.active import ACTIVE, state_text
+from jidomem.records.intent import Anchor
+from jidomem.records.named_query import FOREVER, to_term
+from jidomem.repository.freshness import GONE, UNCHANGED, Freshness, freshness
+from jidomem.repository.worktree import Worktree
+
+#: How many characters of a summary are shown, and of the text that answers for a decision.
+LONGEST, EXCERPT = 320, 200
+#: Of a list one entry is looked at for so many tokens, and never more than so many.
+TOKENS_AN_ENTRY, MOST = 30, 600
+#: So many conventions, and so many facts, are ranked by what they bind and by how near they are to the files.
+RANKED = 10_000
+#: So many memories that recall finds for the task are told of at most.
+RELATED = 30
+#: Of so many files it is looked up what governs them; each is a question of its own to the index.
+MOST_FILES = 50
+#: An entry that is not made yet: the memory, its label and notes.
+_Told = tuple[str, str, Sequence[str]]
+#: How near a memory is that is about other places than the files.
+_ELSEWHERE = (-1, 0)
+#: The source of all that is imported from a page of notes.
+_DOCUMENT = "ExternalDocumentSource"
+#: How near one is that is about no place in particular.
+_WHOLE = (0, 0)
+_SEVERITIES = ("critical", "high", "medium", "low", None)
+_ENDED = ("Completed", "Abandoned")
+_AGAINST = "against "
+_STATES = ("hasTaskStatus", "hasErrorStatus")
+_DETAILS = f"""SELECT ?item ?summary ?recorded ?about ?blob ?line {{{{ VALUES ?item {{{{ {{items}} }}}}
+?item {jido("summary")} ?summary ; {jido("recordedAt")} ?recorded
+OPTIONAL {{{{ ?item {jido("about")} ?about }}}} OPTIONAL {{{{ ?item {jido("sourceBlob")} ?blob }}}}
+OPTIONAL {{{{ ?item {jido("sourceLine")} ?line }}}} }}}}"""
+#: The bytes of the names in one query, which with the longest name stays below the limit of a query.
+_NAMES_A_QUERY = 32 * 1024
+#: How a rule that has no other mark of it says that it binds.
+_BINDS = re.compile(
+    r"\b(?:must|never|always|do not|don['’]t|shall|mandatory|forbidden|not allowed|required?)\b", re.IGNORECASE
+)
+#: How a rule forbids something.
+_FORBIDS = re.compile(
+    r"\b(?:(?:do|must|shall|should|may|can) not|cannot|never|(?:do|must|should|ca)n['’]t|forbidden|not allowed)\b",
+    re.IGNORECASE,
+)
+_LAST = (
+    """SELECT (MAX(?recorded) AS ?last) WHERE {{ ?item {by} {agent} ; {at} ?recorded FILTER(?recorded <= {moment}) }}"""
+)
+_IN_FORCE = f"""MINUS {{{{ ?item {jido("supersededBy")}|{jido("invalidatedBy")} ?end }}}}
+MINUS {{{{ ?item {jido("decisionStatus")} ?standing FILTER(?standing != "accepted") }}}}
+FILTER EXISTS {{{{ ?item {jido("hasAssertionStatus")} {jido("Asserted")} ; {jido("summary")} ?said }}}}"""
+_DUE = f"""SELECT ?item ?due WHERE {{{{ ?item {{by}} ?due FILTER(?due <= {{moment}}) {_IN_FORCE}
+FILTER NOT EXISTS {{{{ ?item {jido("validFrom")} ?from FILTER(?from > {{moment}}) }}}} }}}}
+ORDER BY ?due ?item LIMIT {{limit}}"""
+_UNDATED = f"""SELECT ?item ?due WHERE {{{{ ?item a {jido("Assumption")}
+MINUS {{{{ ?item {jido("expiresOn")}|{jido("validUntil")} ?date }}}} {_IN_FORCE} }}}} ORDER BY ?item LIMIT {{limit}}"""
+_REASONS = (
+    ("expired", _DUE, jido("expiresOn")),
+    ("no longer valid", _DUE, jido("validUntil")),
+    ("no review date", _UNDATED, ""),
+)
+
+
+class BriefingBuilder:
+    """Reads the sections of one briefing."""
+
+    def __init__(
+        self,
+        reader: MemoryReader,
+        index: OxigraphIndex,
+        tree: Worktree | None,
+        project: str,
+        *,
+        now: datetime,
+        agent: str | None = None,
+        role: str | None = None,
+        about: Sequence[str] = (),
+        related: Sequence[str] = (),
+        task: str = "",
+        as_of: object = None,
+        valid_at: object = None,
+    ) -> None:
+        """Brief *agent*, a plain name or an IRI, in a *role*, about the files *about*, at *now* on the clock.
+
+        *related* are the memories that recall found for its *task*, the best first.
+        Raises InvalidRequest for more than MOST_FILES files.
+        """
+        self._reader, self._index, self._tree, self._project = reader, index, tree, project
+        self._moment: dict[str, Any] = {"as_of": as_of, "valid_at": valid_at}
+        self._moved: Mapping[Anchor, Freshness] | None = None
+        self._as_of = to_term(FOREVER if as_of is None else as_of, "dateTime", "as_of")
+        self._now = now if valid_at is None else valid_at
+        self._agent = None if agent is None else agent if ":" in agent else f"{BASE}agents/{slug(agent)}"
+        self._role = _role(role) if role else self._declared_role()
+        self._about = tuple(dict.fromkeys(about))
+        self._related = {name: place for place, name in enumerate(related)}
+        self._task = task
+        if len(self._about) > MOST_FILES:
+            raise InvalidRequest(
+                f"a briefing is about {MOST_FILES} files at most, not {len(self._about):,}",
+                hint="name those that are worked on next in about",
+            )
+        self._looked_at = MOST
+
+    def brief(self, budget: int = BUDGET) -> Briefing:
+        """Return the briefing that fits into *budget* tokens; raises InvalidRequest for one that is too small."""
+        self._looked_at = min(MOST, 1 + budget // TOKENS_AN_ENTRY)
+        binding, general = self._conventions()
+        found: dict[str, BriefingResult | None] = {
+            "rules": self._strict(),
+            "binding": binding,
+            "files": self._files(),
+            "related": self._recalled(),
+            "tasks": self._tasks(),
+            "errors": self._errors(),
+            "decisions": self._page("recent-decisions", "decision", "decision"),
+            "conflicts": self._conflicts(),
+            "questions": self._questions(),
+            "lessons": self._page("recent-lessons", "lesson", "lesson"),
+            "news": self._news(),
+            "conventions": general,
+            "facts": self._facts(),
+        }
+        asked = {"agent": self._agent, "role": self._role, "about": list(self._about)}
+        held = {name: section for name, section in found.items() if section is not None}
+        return fit_to_budget(self._project, held, role=self._role, budget=budget, about=asked)
+
+    def _declared_role(self) -> str | None:
+        """Return the role the agent is declared with, where it has one alone."""
+        if self._agent is None:
+            return None
+        graph = vocab.graph_iri(self._project)
+        roles = {local_name(o) for _, _, o in self._index.triples(graph, iri(self._agent), jido("hasRole"))}
+        return roles.pop() if len(roles) == 1 else None
+
+    def _rows(self, name: str, **params: Any) -> tuple[list[dict[str, Any]], bool]:
+        page = self._reader.ask_page(name, project=self._project, limit=self._looked_at, **self._moment, **params)
+        return page.rows, page.cursor is not None
+
+    def _strict(self) -> BriefingResult:
+        """Return the strict conventions; where there are files, those about other places come last."""
+        rows, more = self._rows("strict-conventions")
+        names = [row["conv"] for row in rows]
+        if self._about:
+            places = dict[str, int]()
+            for row in self._details(names):
+                is_elsewhere = self._nearness(str(row["about"] or "")) == _ELSEWHERE
+                places[row["item"]] = min(places.get(row["item"], 1), int(is_elsewhere))
+            names.sort(key=lambda name: places.get(name, 0))
+        return self._found([(name, "strict convention", ()) for name in names], more)
+
+    def _page(self, name: str, column: str, label: str) -> BriefingResult:
+        rows, more = self._rows(name)
+        return self._found([(row[column], label, ()) for row in rows], more)
+
+    def _found(self, entries: Sequence[_Told], more: bool = False, limit: int | None = None) -> BriefingResult:
+        """Return what there is, each an IRI, what it is called, and what there is to say of it."""
+        return BriefingResult(len(entries), lambda at: self._entry(*entries[at]), more, limit=limit if more else None)
+
+    def _recalled(self) -> BriefingResult | None:
+        """Return what recall found for the task, with the command that finds it."""
+        if not self._related:
+            return None
+        return replace(self._found([(name, "", ()) for name in self._related]), ask=recall_command(self._task, RELATED))
+
+    def _conventions(self) -> tuple[BriefingResult, BriefingResult]:
+        """Return the conventions that bind, by level or by their words, and the others; the strict ones are apart.
+
+        The nearest to the files come first, then those that recall found for the task, then those that forbid something
+        wherever it is, then the newest.
+        """
+        page = self._reader.ask_page("conventions", project=self._project, limit=RANKED, **self._moment)
+        levels = {row["conv"]: local_name(row["level"]) for row in page.rows if local_name(row["level"]) != "Strict"}
+        required: list[_Told] = []
+        worded: list[_Told] = []
+        others: list[_Told] = []
+        for row in self._ranked(levels):
+            is_required = levels[row["item"]] == "Required"
+            kind = required if is_required else worded if _BINDS.search(row["summary"]) else others
+            kind.append((row["item"], "required convention" if is_required else "convention", ()))
+        more = page.cursor is not None
+        return self._found([*required, *worded], more, RANKED), self._found(others, more, RANKED)
+
+    def _facts(self) -> BriefingResult:
+        page = self._reader.ask_page("facts", project=self._project, limit=RANKED, **self._moment)
+        rows = self._ranked({row["fact"] for row in page.rows})
+        return self._found([(row["item"], "fact", ()) for row in rows], page.cursor is not None, RANKED)
+
+    def _ranked(self, items: Collection[str]) -> list[dict[str, Any]]:
+        """Return *items*: the nearest to the files, then related to the task, forbidding something everywhere, newest.
+
+        Where there are files, those about other places come last. Those of one commit are in the order of the file they
+        were imported from.
+        """
+        found: dict[str, dict[str, Any]] = {}
+        near: dict[str, tuple[int, int]] = {}
+        placed: set[str] = set()
+        for row in self._details(items):
+            name, place = row["item"], str(row["about"] or "")
+            found[name] = row
+            if not is_general(place):
+                placed.add(name)
+            near[name] = max(near.get(name, _ELSEWHERE), self._nearness(place))
+        ranked = sorted(found.values(), key=_in_file)
+        ranked.sort(key=lambda row: str(row["recorded"]), reverse=True)
+        ranked.sort(key=lambda row: row["item"] in placed or not _FORBIDS.search(row["summary"]))
+        ranked.sort(key=lambda row: self._related.get(row["item"], len(self._related)))
+        ranked.sort(key=lambda row: near[row["item"]], reverse=True)
+        return ranked
+
+    def _details(self, items: Collection[str]) -> Iterator[dict[str, Any]]:
+        """Yield the rows of *items*, asked for in as many queries as their text needs."""
+        names, length = [], 0
+        for number, name in enumerate(map(iri, items), 1):
+            names.append(name)
+            length += len(name.encode()) + 1
+            if length > _NAMES_A_QUERY or number == len(items):
+                yield from self._reader.select(self._project, _DETAILS.format(items=" ".join(names)))
+                names, length = [], 0
+
+    def _files(self) -> BriefingResult | None:
+        """Return what governs the files and what else is about them, the nearest first, then the most binding."""
+        if not self._about:
+            return None
+        rows = governing(self._reader, self._index, self._tree, self._project, self._about, **self._moment)
+        rows = [row for row in rows if row["force"] != "strict" or row["about"]]
+        rows.sort(key=lambda row: FORCES.index(row["force"]))
+        rows.sort(key=lambda row: nearness(row["path"], row["about"]), reverse=True)
+        near: dict[str, tuple[int, int]] = {}
+        entries: dict[str, _Told] = {}
+        for row in rows:
+            near.setdefault(row["item"], nearness(row["path"], row["about"]))
+            entries.setdefault(row["item"], (row["item"], f"{row['force']} for {_word(row['path'])}", ()))
+        if self._moment["as_of"] is None:
+            for one in besides(self._reader, self._project, self._about, entries):
+                if not one.waits:
+                    near[one.item] = self._nearness(one.about)
+                    entries[one.item] = (one.item, f"{one.kind} about {_word(one.about)}", ())
+        nearest_first = sorted(entries, key=near.__getitem__, reverse=True)
+        found = self._found([entries[name] for name in nearest_first])
+        urgent = sum(distance > _WHOLE for distance in near.values())
+        return replace(found, ask=governing_command(self._about), urgent=urgent)
+
+    def _nearness(self, place: str) -> tuple[int, int]:
+        """Return how near a memory about *place* is to the nearest of the files."""
+        distances = [nearness(path, place) for path in self._about if is_about(place, path)]
+        return max(distances, default=_ELSEWHERE if self._about and not is_general(place) else _WHOLE)
+
+    def _tasks(self) -> BriefingResult:
+        own: list[dict[str, Any]] = []
+        if self._agent:
+            own = self._reader.ask("tasks-of-agent", project=self._project, agent=self._agent, **self._moment)
+        mine = {row["task"] for row in own}
+        rows, more = self._rows("open-tasks", actionable_only=True)
+        rows = [*own, *(row for row in rows if row["task"] not in mine)]
+        entries = [(row, "yours" if row["task"] in mine else "") for row in rows]
+
+        def entry(at: int) -> Entry:
+            row, whose = entries[at]
+            notes = [whose] if whose else []
+            notes += [f"blocked by {memory_detail.short_id(other)}" for other in self._blockers(row["task"])]
+            return self._entry(row["task"], f"task, {local_name(row['status'])}", notes)
+
+        return BriefingResult(len(entries), entry, more)
+
+    def _blockers(self, task: str) -> list[str]:
+        """Return the open tasks that *task* waits for, or what replaced them."""
+        graph = vocab.graph_iri(self._project)
+        named = [o[1:-1] for _, _, o in self._index.triples(graph, iri(task), jido("blockedBy"))]
+        found = []
+        for other in sorted(named):
+            told, seen = self._told(other), {other}
+            while told and told["superseded_by"] and told["superseded_by"][0] not in seen:
+                seen.add(told["superseded_by"][0])
+                told = self._told(told["superseded_by"][0])
+            states = [local_name(state) for state in told["properties"].get("hasTaskStatus", [])] if told else []
+            if told and told["status"] == "active" and not set(states) & set(_ENDED):
+                found.append(told["iri"])
+        return found
+
+    def _errors(self) -> BriefingResult:
+        severe, further = self._rows("severe-errors")
+        rows, more = ([], True) if further else self._rows("open-errors", include_deferred=False)
+        known = {row["err"] for row in severe}
+        severe += [row for row in rows if row["err"] not in known]
+        severe.sort(key=lambda row: _SEVERITIES.index(row["severity"]) if row["severity"] in _SEVERITIES else 4)
+        return self._found([(row["err"], f"error, {_word(row['severity'] or 'no')} severity", ()) for row in severe],
+                           more)  # fmt: skip
+
+    @cached_property
+    def _disagreements(self) -> list[dict[str, Any]]:
+        return self._reader.ask("conflicts", project=self._project, **self._moment)
+
+    @cached_property
+    def _rivals(self) -> Mapping[str, list[str]]:
+        """Return each memory that is in an unsettled disagreement, with those it disagrees with."""
+        found: dict[str, set[str]] = {}
+        for row in self._disagreements:
+            found.setdefault(row["a"], set()).add(row["b"])
+            found.setdefault(row["b"], set()).add(row["a"])
+        return {name: sorted(others) for name, others in found.items()}
+
+    def _conflicts(self) -> BriefingResult:
+        entries: list[_Told] = []
+        for row in self._disagreements:
+            entries.append((row["a"], row["kind"].replace("_", " "), [f"{_AGAINST}{memory_detail.short_id(row['b'])}"]))
+        rows, more = self._rows("proposals", trusted_only=True)
+        for row in {row["item"]: row for row in rows}.values():
+            against = [f"{_AGAINST}{memory_detail.short_id(row['conflict'])}"] if row["conflict"] else []
+            entries.append((row["item"], "proposal", against))
+        return self._found(entries, more)
+
+    def _questions(self) -> BriefingResult:
+        """Return what is to be looked at again, what was due first before the rest."""
+        if self._moment["as_of"] is not None:
+            rows = self._reader.ask("stale", project=self._project, **{**self._moment, "valid_at": self._now})
+            rows = [row for row in rows if row["summary"]]  # one that was redacted says nothing
+        else:  # the same, asked for the first alone: stale goes over all that has a date
+            moment = to_term(self._now, "dateTime", "valid_at")
+            rows = []
+            for reason, text, by in _REASONS:
+                asked = text.format(by=by, moment=moment, limit=self._looked_at)
+                rows += [{**row, "reason": reason} for row in self._reader.select(self._project, asked)]
+        rows.sort(key=lambda row: (str(row["due"] or "9999"), row["item"]))
+        entries = {row["item"]: (row["item"], str(row["reason"]).replace("_", " "), ()) for row in rows}
+        return self._found([*entries.values()][: self._looked_at], len(rows) >= self._looked_at)
+
+    def _news(self) -> BriefingResult | None:
+        """Return what others recorded since the agent recorded anything; nothing where it never did."""
+        if self._agent is None:
+            return None
+        text = _LAST.format(by=jido("assertedBy"), agent=iri(self._agent), at=jido("recordedAt"), moment=self._as_of)
+        last = self._reader.select(self._project, text)[0]["last"]
+        if last is None:
+            return None
+        rows, more = self._rows("timeline")
+        new = {row["item"]: row for row in rows if row["recorded"] > last and row["agent"] != self._agent}
+        return self._found([(name, local_name(row["kind"]), ()) for name, row in new.items()],
+                           more and len(new) == self._looked_at)  # fmt: skip
+
+    def _freshness(self, name: str) -> list[Freshness]:
+        """Return what became of the files that a memory is about; git is asked once where the files of any are gone."""
+        if self._tree is None:
+            return []
+        tree, anchors = self._tree, anchors_by_item(self._index, self._project, [name])[name]
+        there = freshness(tree, (anchor for anchor in anchors if tree.has(anchor.path)))
+        if len(there) < len(anchors) and self._moved is None:
+            every = anchors_in_force(self._reader, self._project)
+            self._moved = freshness(tree, (anchor for _, _, anchor in every if not tree.has(anchor.path)))
+        moved = self._moved or {}
+        return [there.get(anchor) or moved.get(anchor) or Freshness(anchor.path, GONE, None) for anchor in anchors]
+
+    def _told(self, name: str) -> dict[str, Any] | None:
+        try:
+            return memory_detail.load_memory(self._index, self._project, name, self._moment["as_of"])
+        except NotFound:
+            return None
+
+    def _entry(self, name: str, label: str, notes: Sequence[str]) -> Entry:
+        told = memory_detail.load_memory(self._index, self._project, name, self._moment["as_of"])
+        said = {key: values[0] for key, values in told["properties"].items() if values}
+        summary, is_cut = shortened(str(said.get("summary", REDACTED)), LONGEST)
+        text = quoted(summary, LONGEST)[0]
+        answer = excerpt(told["properties"], EXCERPT) if "rationale" in said else ""
+        label = label or told["type"] or told["class"]
+        files = self._freshness(name)
+        stale = [f"{_word(found.path)} {found.state}" for found in files if found.state != UNCHANGED]
+        agent, source = local_name(str(said.get("assertedBy", ""))), local_name(str(said.get("hasSourceType", "")))
+        states = [local_name(str(said[link])) for link in _STATES if link in said]
+        state = "".join(state for state in states if state not in label)
+        status = state_text(told["status"], state).removeprefix(ACTIVE).removeprefix(", ")
+        rivals = self._rivals.get(name, [])
+        is_marked = any(note.startswith(_AGAINST) for note in notes)
+        marks = "" if is_marked else disagreement(rivals)
+        words = [*notes, *stale, status, marks, *_origin(said, told["recorded_at"], agent, source)]
+        short = memory_detail.short_id(name)
+        mark = f" [cut; jidomem show {short}]" if is_cut else ""
+        why = f"; text: {quoted(answer, EXCERPT)[0]}" if answer else ""
+        line = f"- {_word(short)} {label}: {text}{why}{mark} ({', '.join(filter(None, words))})"
+        values = {
+            "iri": name,
+            "id": short,
+            "label": label,
+            "summary": said.get("summary"),
+            "excerpt": answer or None,
+            "cut": is_cut,
+            "notes": list(notes),
+            "standing": told["status"],
+            "status": told["status"],
+            **({"state": states[0]} if states else {}),
+            **({"conflicts_with": rivals} if rivals else {}),
+            "time": said.get("hasTimestamp"),
+            "agent": agent or None,
+            "source": source or None,
+            "imported": _is_imported(said),
+            "recorded": told["recorded_at"],
+            "freshness": [found.to_dict() for found in files],
+        }
+        return Entry(line, values)
+
+
+def _is_imported(said: Mapping[str, Any]) -> bool:
+    return "sourceDigest" in said
+
+
+def _origin(said: Mapping[str, Any], recorded: datetime, agent: str, source: str) -> list[str]:
+    """Return who says so and of which day it is; of a memory imported from a file that has no date, that alone."""
+    time = said.get("hasTimestamp")
+    moment = time if isinstance(time, datetime) else recorded
+    if _is_imported(said):
+        # a note has no date: its time is that of its import, also once it was accepted
+        day = [moment.date().isoformat()] if moment != recorded and source != _DOCUMENT else []
+        return ["imported", *day, "" if source == _DOCUMENT else source]
+    return [_word(agent), moment.date().isoformat(), source]
+
+
+def _in_file(row: Mapping[str, Any]) -> tuple[str, int, str]:
+    """Return what sorts memories by the file they were imported from and the line there."""
+    return str(row["blob"] or "").partition(" ")[2], row["line"] or 0, row["item"]
+
+
+def _word(text: str) -> str:
+    """Return a name or a path as one that can be read as nothing else: quoted, unless it is plain."""
+    return text if re.fullmatch(r"[\w./@+-]{1,120}", text) else quoted(text, 120)[0]
+
+
+def _role(given: str) -> str:
+    """Return a role by its name, whatever the case of its letters; raises InvalidRequest."""
+    for role in vocab.AGENT_ROLE:
+        if role.casefold() == given.casefold():
+            return role
+    raise InvalidRequest(f"{given!r} is no role", hint=f"there are {', '.join(vocab.AGENT_ROLE)}")

@@ -1,0 +1,4 @@
+"""The records: values and contracts of the memory, with the standard library alone.
+
+Start with `intent`.
+"""

@@ -1,0 +1,294 @@
+"""Which memories are active: the one definition, as a state of a memory and as the SPARQL that lists are filtered by.
+
+A memory is active when it is asserted, its decision status is accepted or absent, nothing asserted superseded or
+invalidated it, and it holds in the world: from its valid_from until before its valid_until. Every named query has the
+lines of `filters`, which a test holds them to; what is asked elsewhere is built from the functions here.
+
+The keys by which a disagreement on a topic is found, and those that commits of earlier versions lack.  Pure.
+
+A key that two memories share is a disagreement of the two; of two conventions it is one where `Convention.clashes` says
+so, too.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Any
+
+from jidomem.base.words import normal_text, topic_key
+from jidomem.rdf.terms import Term, Triple, literal, parse_literal
+from jidomem.rdf.vocab import DECISION_STATUS, TYPE, jido, local_name, type_of
+
+ACTIVE = "active"
+ACCEPTED = "accepted"
+#: The states of a memory that is not active and has not ended, by its decision status.
+UNACCEPTED = tuple(status for status in DECISION_STATUS if status != ACCEPTED)
+ENDED = ("invalidated", "superseded")
+#: Every state of a memory; the first that applies is its state.
+STATES = (*ENDED, *UNACCEPTED, "expired", "scheduled", ACTIVE)
+#: Every status of a decision that a list can be narrowed to: its own, or that it ended.
+STATUSES = (*DECISION_STATUS, *ENDED)
+
+
+def is_accepted(decision_status: str | None) -> bool:
+    """Return whether a memory with this decision status, None for none, can be active.
+
+    >>> is_accepted(None), is_accepted("accepted"), is_accepted("rejected")
+    (True, True, False)
+    """
+    return decision_status in (None, ACCEPTED)
+
+
+def state_text(status: str, state: str | None) -> str:
+    """Return the status of a memory and the state of the task or error that it is, as one text.
+
+    >>> state_text("active", "Resolved"), state_text("active", "accepted"), state_text("rejected", "rejected")
+    ('active, Resolved', 'active', 'rejected')
+    """
+    return status if not state or state in (ACCEPTED, status) else f"{status}, {state}"
+
+
+def validity(valid_from: str | None, valid_until: str | None, moment: str) -> str:
+    """Return whether a memory holds at *moment*: active, scheduled or expired; moments are in their one written form.
+
+    >>> validity("2026-01-01", None, "2025-06-01"), validity(None, "2026-01-01", "2026-01-01"), validity(None, None, "")
+    ('scheduled', 'expired', 'active')
+    """
+    if valid_until is not None and valid_until <= moment:
+        return "expired"
+    return "scheduled" if valid_from is not None and valid_from > moment else ACTIVE
+
+
+def filters(item: str = "item", end: str = "end", *, always: bool = False) -> str:
+    """Return the lines that let a named query show active memories only, for its variable *item*.
+
+    The parameter `includeInactive` switches off all but the validity, which `validAt` is for; with *always* a query
+    has no such parameter. *end* names the variables for what ended the memory.
+    """
+    opening, closing = ("FILTER NOT EXISTS ", "") if always else ("FILTER(?includeInactive || NOT EXISTS ", ")")
+    return f"""\
+  FILTER NOT EXISTS {{ ?{item} jido:validFrom ?from FILTER(?from > ?validAt) }}
+  FILTER NOT EXISTS {{ ?{item} jido:validUntil ?until FILTER(?until <= ?validAt) }}
+  {opening}{{ ?{item} jido:hasAssertionStatus jido:Proposed }}{closing}
+  {opening}{{ ?{item} jido:decisionStatus ?standing FILTER(?standing != "accepted") }}{closing}
+  {opening}{{
+    ?{item} jido:supersededBy|jido:invalidatedBy ?{end}
+    FILTER EXISTS {{ ?{end} jido:hasAssertionStatus jido:Asserted }}
+    FILTER EXISTS {{ ?{end} jido:recordedAt ?{end}At FILTER(?{end}At <= ?asOf) }}
+  }}{closing}
+"""
+
+
+def valid_now(item: str = "item") -> str:
+    """Return the SPARQL that leaves out what does not hold in the world at the moment of asking."""
+    return f"""\
+  FILTER NOT EXISTS {{ ?{item} jido:validFrom ?from FILTER(?from > NOW()) }}
+  FILTER NOT EXISTS {{ ?{item} jido:validUntil ?until FILTER(?until <= NOW()) }}
+"""
+
+
+def accepted(item: str = "item") -> str:
+    """Return the SPARQL that leaves out the decisions that are not accepted."""
+    return f"""\
+  FILTER NOT EXISTS {{ ?{item} jido:decisionStatus ?standing FILTER(?standing != "accepted") }}
+"""
+
+
+def unended(item: str = "item") -> str:
+    """Return the SPARQL that leaves out what something asserted ended."""
+    return f"""\
+  FILTER NOT EXISTS {{
+    ?{item} jido:supersededBy|jido:invalidatedBy ?end FILTER EXISTS {{ ?end jido:hasAssertionStatus jido:Asserted }}
+  }}
+"""
+
+
+def now(item: str = "item") -> str:
+    """Return the SPARQL that leaves the memories active now, but for their validity, by look-ups for each row."""
+    return f"  FILTER EXISTS {{ ?{item} jido:hasAssertionStatus jido:Asserted }}\n{accepted(item)}{unended(item)}"
+
+
+def now_of_all(item: str = "item") -> str:
+    """Return the same as `now` by scans that are joined by hashing: for questions about all memories."""
+    return f"""\
+  ?{item} jido:hasAssertionStatus jido:Asserted .
+  MINUS {{ ?{item} jido:decisionStatus ?standing FILTER(?standing != "accepted") }}
+  MINUS {{ ?{item} jido:supersededBy|jido:invalidatedBy ?end . ?end jido:hasAssertionStatus jido:Asserted }}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Inactive:
+    """The memories that fit and are left out because they are not active: by status, how many there are.
+
+    `better` is how many of them match better than the first answer; None where there is none to compare with.
+    """
+
+    statuses: Mapping[str, int] = field(default_factory=dict, hash=False)
+    better: int | None = None
+
+    @property
+    def count(self) -> int:
+        """Return how many memories are left out."""
+        return sum(self.statuses.values())
+
+    def notice(self, option: str = "include_inactive=true") -> str:
+        """Return the sentence that names them and the *option* that shows them; empty where there are none.
+
+        >>> Inactive({"proposed": 1}, 1).notice("--include-inactive")
+        '1 inactive record matches better than the first hit (1 proposed): add --include-inactive'
+        >>> Inactive({"proposed": 1, "superseded": 2}, 1).notice("--all")
+        '3 inactive records match, 1 of them better than the first hit (1 proposed, 2 superseded): add --all'
+        >>> Inactive({"rejected": 1}, 0).notice("--include-inactive")
+        '1 inactive record matches, not better than the first hit (1 rejected): add --include-inactive'
+        >>> Inactive({"rejected": 1}).notice()
+        '1 inactive record matches (1 rejected): add include_inactive=true'
+        """
+        if not self.count:
+            return ""
+        statuses = ", ".join(f"{count} {status}" for status, count in sorted(self.statuses.items()))
+        records = "1 inactive record matches" if self.count == 1 else f"{self.count} inactive records match"
+        return f"{records}{self._compared()} ({statuses}): add {option}"
+
+    def _compared(self) -> str:
+        if self.better is None:
+            return ""
+        if self.better == self.count:
+            return " better than the first hit"
+        some = "not" if self.count == 1 else "none" if not self.better else f"{self.better} of them"
+        return f", {some} better than the first hit"
+
+    def to_dict(self, option: str = "include_inactive=true") -> dict[str, Any]:
+        """Return the count, the statuses and the notice as plain values."""
+        return {"count": self.count, "statuses": dict(self.statuses), "notice": self.notice(option)}
+
+
+KEY, TOPIC = jido("conflictKey"), jido("topic")
+_SUMMARY, _ABOUT, _SCOPE = jido("summary"), jido("about"), jido("hasConventionScope")
+_ENCODER = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+
+
+#: The kind of a key that two conventions share.
+CLASH = "convention_clash"
+_WILD = re.compile(r"[*?\[{]")
+
+
+@dataclass(frozen=True, slots=True)
+class Convention:
+    """The parts of a convention by which it clashes with another one of its name or topic: text, level and places.
+
+    The places are the files, folders, patterns and things that it is about; without any it holds everywhere.
+    """
+
+    text: str
+    level: str
+    places: frozenset[str]
+
+    @classmethod
+    def of(cls, summary: str | None, level: str | None, about: Iterable[str]) -> Convention:
+        """Return a convention by its fields; a level is compared by its local name (default: Advisory)."""
+        places = frozenset(map(_extent, about))
+        return cls(normal_text(summary or ""), local_name(level or "Advisory"), places)
+
+    def clashes(self, other: Convention) -> bool:
+        """Return whether both hold in one place and say otherwise; a text that was redacted may say anything.
+
+        >>> tabs, spaces = Convention.of("Use tabs", None, ["src"]), Convention.of("Use spaces", None, ["src/web"])
+        >>> tabs.clashes(spaces), tabs.clashes(Convention.of("Use spaces", None, ["lib"]))
+        (True, False)
+        >>> tabs.clashes(Convention.of("use  tabs", None, [])), tabs.clashes(Convention.of("Use tabs", "Strict", []))
+        (False, True)
+        """
+        is_same = bool(self.text) and (self.text, self.level) == (other.text, other.level)
+        return not is_same and _overlap(self.places, other.places)
+
+
+def digest(*values: Any) -> str:
+    """Return 32 hex digits of BLAKE2b over *values* as JSON."""
+    return blake2b(_ENCODER.encode(values).encode(), digest_size=16).hexdigest()
+
+
+def duplicate(kind: str, summary: str, topic: str, about: Collection[str]) -> str:
+    """Return the key of two memories of the type *kind* that say the same."""
+    return f"duplicate:{digest(kind, normal_text(summary), topic_key(topic), _compared(about))}"
+
+
+def overlapping_decision(topic: str) -> str:
+    """Return the key of two decisions on one *topic*."""
+    return f"overlapping_decision:{digest('decision', topic_key(topic))}"
+
+
+def contradiction(topic: str, about: Collection[str]) -> str:
+    """Return the key of two facts on one *topic* about the same things."""
+    return f"contradiction:{digest('fact', topic_key(topic), _compared(about))}"
+
+
+def convention_clash(topic: str, scope: str | None) -> str:
+    """Return the key of two conventions on one *topic* at the same *scope*."""
+    return f"{CLASH}:{digest(('topic', topic_key(topic)), scope)}"
+
+
+def lacking(triples: Iterable[Triple]) -> list[Triple]:
+    """Return the keys that a commit of *triples* lacks: those of topics that an earlier version compared otherwise.
+
+    Up to 0.1.0 a dash and a space told two topics apart. What was redacted gets no key, since a kind of key that the
+    memory has no more is not made again.
+    """
+    topics = [(subject, text) for subject, predicate, value in triples if predicate == TOPIC
+              if topic_key(text := parse_literal(value).text) != normal_text(text)]  # fmt: skip
+    if not topics:
+        return []
+    said: dict[Term, dict[Term, list[Term]]] = {subject: {} for subject, _ in topics}
+    for subject, predicate, value in triples:
+        if subject in said:
+            said[subject].setdefault(predicate, []).append(value)
+    return sorted({each for subject, text in topics for each in _lacking_of(subject, text, said[subject])})
+
+
+def _lacking_of(item: Term, topic: str, said: dict[Term, list[Term]]) -> Iterable[Triple]:
+    kept = said.get(KEY, [])
+    kinds = {parse_literal(key).text.partition(":")[0] for key in kept}
+    about = [parse_literal(value).text if value.startswith('"') else value[1:-1] for value in said.get(_ABOUT, [])]
+    made: list[str] = []
+    if "overlapping_decision" in kinds:
+        made.append(overlapping_decision(topic))
+    if "contradiction" in kinds:
+        made.append(contradiction(topic, about))
+    if CLASH in kinds:
+        made += [convention_clash(topic, local_name(scope)) for scope in said.get(_SCOPE, [])]
+    if "duplicate" in kinds:
+        summaries = [parse_literal(value).text for value in said.get(_SUMMARY, [])]
+        types = [kind for kind in map(type_of, said.get(TYPE, [])) if kind]
+        made += [duplicate(kind, summary, topic, about) for kind in types for summary in summaries]
+    return [(item, KEY, literal(key)) for key in made if literal(key) not in kept]
+
+
+def _compared(about: Iterable[str]) -> Sequence[str]:
+    return sorted(set(map(normal_text, about)))
+
+
+def _extent(place: str) -> str:
+    """Return a place without the parts that say nothing; of a pattern the folder that it begins at, "" for all.
+
+    >>> _extent("./src/"), _extent("src/**/*.py"), _extent("**/*.py"), _extent(".")
+    ('src', 'src', '', '')
+    """
+    literal_part = _WILD.split(normal_text(place), maxsplit=1)[0]
+    if literal_part != normal_text(place):
+        literal_part = literal_part.rpartition("/")[0]
+    return "" if literal_part == "." else literal_part.removeprefix("./").strip("/")
+
+
+def _overlap(some: Collection[str], others: Collection[str]) -> bool:
+    """Return whether a place of *some* is one of *others*, lies in it or holds it, or either is everywhere."""
+    if not some or not others or "" in some or "" in others:
+        return True
+    return any(_is_within(one, other) or _is_within(other, one) for one in some for other in others)
+
+
+def _is_within(place: str, other: str) -> bool:
+    return place.startswith(other) and place[len(other) : len(other) + 1] in ("", "/", ":", "#")

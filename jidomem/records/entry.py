@@ -1,0 +1,238 @@
+"""What an agent remembers in its own words, and the asking to keep it: the values of the store contract.
+
+One turn of a conversation, and the calls of tools in it, as plain values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
+from typing import Any
+
+from jidomem.base import clock
+from jidomem.base.json_values import freeze, is_unicode, thaw
+from jidomem.errors import InvalidRequest, hint_fields
+
+PREFIX = "mem_"
+#: The only status a write has today.
+OK = "ok"
+
+IdGenerator = Callable[[str], str]
+Refuse = Callable[[str, str], Exception]
+
+
+class InvalidEntry(InvalidRequest, ValueError):
+    """What was given is no entry; the message names the field."""
+
+
+class InvalidWrite(InvalidRequest, ValueError):
+    """What was given is no request to write, or no result of one."""
+
+
+def time_ordered(prefix: str) -> str:
+    """Return *prefix* with a UUIDv7: ids that are made later sort later."""
+    return prefix + clock.new_id()
+
+
+def entry_id(generator: IdGenerator = time_ordered) -> str:
+    """Return a new id; raises InvalidEntry for a *generator* that gives none."""
+    made = generator(PREFIX)
+    if fault_of_text(made):
+        raise _invalid_entry(f"the id generator gave {made!r} for the prefix {PREFIX!r}", "let it return a text")
+    return made
+
+
+@hint_fields
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """What *agent_id* remembers, in one session or in all; `metadata` is the caller's own and kept as it is.
+
+    Two entries are equal if all five fields are. An `id` that is given is kept.
+    """
+
+    id: str = field(default_factory=entry_id)
+    agent_id: str = ""
+    session_id: str | None = None
+    content: str = ""
+    metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    def __post_init__(self) -> None:
+        """Raise InvalidEntry for a field that will not do."""
+        for name in ("id", "agent_id", "content"):
+            if fault := fault_of_text(getattr(self, name)):
+                raise _invalid_entry(f"{name} {fault}", f"give {name} as text")
+        if self.session_id is not None and (fault := fault_of_text(self.session_id)):
+            raise _invalid_entry(f"session_id {fault}", "give the name of a session, or leave it out")
+        object.__setattr__(self, "metadata", held(self.metadata, _invalid_entry))
+
+    @classmethod
+    def new(cls, given: object = None, /, *, id_generator: IdGenerator = time_ordered, **more: Any) -> Entry:
+        """Return the entry that a mapping, keywords or both of them describe; keywords win over the mapping.
+
+        An entry without an id gets one of *id_generator*. Raises InvalidEntry, also for a key that there is not.
+        """
+        said = described(Entry, given, more, _invalid_entry)
+        return Entry(**{"id": entry_id(id_generator), **said} if "id" not in said else said)
+
+    @classmethod
+    def try_new(cls, given: object = None, /, **more: Any) -> Entry | InvalidEntry:
+        """Return what `new` returns, or the error it would raise."""
+        try:
+            return cls.new(given, **more)
+        except InvalidEntry as error:
+            return error
+
+    @classmethod
+    def from_input(cls, given: object = None, /, **more: Any) -> Entry:
+        """Return *given* where it is an entry, else what `new` makes of it."""
+        return given if isinstance(given, Entry) and not more else cls.new(given, **more)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the entry as plain values, which `from_input` reads back."""
+        return {"id": self.id, "agent_id": self.agent_id, "session_id": self.session_id, "content": self.content,
+                "metadata": thaw(self.metadata)}  # fmt: skip
+
+
+@hint_fields
+@dataclass(frozen=True, slots=True)
+class WriteRequest:
+    """An entry that is to be kept; `metadata` is the caller's own, for the store to look at or not."""
+
+    entry: Entry
+    metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    def __post_init__(self) -> None:
+        """Raise InvalidEntry for what is no entry, nor a mapping that describes one, InvalidWrite for other faults."""
+        object.__setattr__(self, "entry", Entry.from_input(self.entry))
+        object.__setattr__(self, "metadata", held(self.metadata, _invalid_request))
+
+
+@dataclass(frozen=True, slots=True)
+class WriteResult:
+    """The answer to *request*: the entry as it was stored, which may differ from the one that was given."""
+
+    request: WriteRequest
+    entry: Entry
+    status: str = OK
+    metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    def __post_init__(self) -> None:
+        """Raise InvalidWrite for what is no request or another status, InvalidEntry for what is no entry."""
+        if not isinstance(self.request, WriteRequest):
+            raise _invalid_result(f"request={self.request!r} is no WriteRequest", "give the one answered")
+        if self.status != OK:
+            raise _invalid_result(f"status={self.status!r} is none", f"a write that failed raises; use {OK!r}")
+        object.__setattr__(self, "entry", Entry.from_input(self.entry))
+        object.__setattr__(self, "metadata", held(self.metadata, _invalid_result))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the answer as plain values."""
+        return {"entry": self.entry.to_dict(), "status": self.status, "metadata": thaw(self.metadata)}
+
+
+def described(of: type, given: object, more: Mapping[str, Any], refuse: Refuse) -> dict[str, Any]:
+    """Return the fields that *given*, a mapping or a value of the class *of*, and *more* name.
+
+    Raises what *refuse* makes of a fault and a hint, for a name that there is not with the nearest that there is.
+    """
+    known = [one.name for one in fields(of)]
+    if isinstance(given, of):
+        given = {name: getattr(given, name) for name in known}
+    if given is not None and not isinstance(given, Mapping):
+        raise refuse(f"a {type(given).__name__} is no mapping", f"give a mapping with {', '.join(known)}")
+    said = {**(given or {}), **more}
+    for name in said:
+        if name not in known:
+            near = get_close_matches(str(name), known, n=1, cutoff=0.5)
+            raise refuse(f"there is no {name!r}", f"did you mean {near[0]!r}?" if near else f"use {', '.join(known)}")
+    return said
+
+
+def held(metadata: object, refuse: Refuse) -> Mapping[Any, Any]:
+    """Return *metadata* held fast, with the dicts and lists in it.
+
+    Raises what *refuse* makes of a fault and a hint, unless it is a mapping that ends.
+    """
+    if not isinstance(metadata, Mapping):
+        raise refuse(f"metadata is a {type(metadata).__name__}, no mapping", "give metadata={...}, or leave it out")
+    try:
+        kept: Mapping[Any, Any] = freeze(metadata)
+    except InvalidRequest as error:
+        raise refuse(f"metadata: {error.detail}", error.hint) from None
+    return kept
+
+
+def fault_of_text(value: object) -> str:
+    """Return why *value* is no text that can be stored; nothing for one that can."""
+    if not isinstance(value, str):
+        return f"is a {type(value).__name__}, no text"
+    if not is_unicode(value):
+        return "holds half of a surrogate pair, which is no sign"
+    return "" if value.strip() else "is missing or empty"
+
+
+def _invalid_entry(detail: str, hint: str) -> InvalidEntry:
+    return InvalidEntry(f"invalid memory entry: {detail}", hint=hint)
+
+
+def _invalid_request(detail: str, hint: str) -> InvalidWrite:
+    return InvalidWrite(f"invalid memory write request: {detail}", hint=hint)
+
+
+def _invalid_result(detail: str, hint: str) -> InvalidWrite:
+    return InvalidWrite(f"invalid memory write result: {detail}", hint=hint)
+
+
+_TOOL = ("name", "parameters", "result")
+_HINT = 'write "tools": [{"name": "search", "parameters": {"query": "store"}, "result": "3 files"}]'
+
+
+@dataclass(frozen=True, slots=True)
+class ToolUse:
+    """One call of a tool: what it was given and what it gave back, whatever JSON holds; None is nothing."""
+
+    name: str
+    parameters: Any = None
+    result: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One turn as it was recorded: its IRI, its place in the conversation from 0, who said what, and when."""
+
+    iri: str
+    index: int
+    prompt: str | None = None
+    answer: str | None = None
+    asked_by: str | None = None
+    answered_by: str | None = None
+    tools: tuple[ToolUse, ...] = ()
+    timestamp: str = ""
+    recorded_at: str = ""
+
+    def messages(self) -> list[dict[str, str]]:
+        """Return what was said as `role` and `content`: the prompt as of the user, the answer as of the assistant.
+
+        >>> Turn("", 0, prompt="Which index?", answer="Oxigraph.").messages()
+        [{'role': 'user', 'content': 'Which index?'}, {'role': 'assistant', 'content': 'Oxigraph.'}]
+        """
+        said = {"user": self.prompt, "assistant": self.answer}
+        return [{"role": role, "content": words} for role, words in said.items() if words is not None]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the turn as plain values."""
+        tools = [{"name": use.name, "parameters": use.parameters, "result": use.result} for use in self.tools]
+        return {"iri": self.iri, "index": self.index, "prompt": self.prompt, "answer": self.answer,
+                "asked_by": self.asked_by, "answered_by": self.answered_by, "tools": tools,
+                "timestamp": self.timestamp, "recorded_at": self.recorded_at}  # fmt: skip
+
+
+def uses(given: Iterable[Any]) -> list[ToolUse]:
+    """Return the calls of tools that *given* spells; raises InvalidRequest for what is none."""
+    found = []
+    for each in given:
+        if not isinstance(each, Mapping) or not isinstance(each.get("name"), str) or set(each) - set(_TOOL):
+            raise InvalidRequest(f"{each!r:.200} is no call of a tool: it has {', '.join(_TOOL)}", hint=_HINT)
+        found.append(ToolUse(**each))
+    return found

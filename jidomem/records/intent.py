@@ -1,0 +1,458 @@
+"""What an agent proposes to remember, what it gets back, and the plain value of a memory. Values only.
+
+A version of a stream: the commits at its tip.
+
+What a file held when a memory about it was written: its path, and the id git gives its content.  Pure.
+
+A memory as the plain value the memory guide speaks of: type, content, when, how sure, from where.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import posixpath
+import re
+from collections.abc import Callable, Iterable, Mapping
+from copy import deepcopy
+from dataclasses import dataclass, field, fields
+from datetime import datetime
+from difflib import get_close_matches
+from functools import partial
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+from jidomem.base import clock
+from jidomem.base.words import misspelling_of
+from jidomem.errors import ConflictItem, IntentRefused, InvalidRequest, Violation, hint_fields
+from jidomem.rdf import vocab
+from jidomem.rdf.terms import Term, Triple, literal, plain_value
+from jidomem.rdf.vocab import jido
+
+SHORT = 12
+_VERSION_FORM = re.compile(r"([0-9]{1,18})-([0-9a-f]{4,64}(?:\+[0-9a-f]{4,64})*)")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class CommitRef:
+    """A commit at the tip: when it was recorded (UTC text), its id (64 hex digits) and its position (from 1)."""
+
+    recorded_at: str
+    id: str
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A set of head commits, oldest first; empty for a stream without commits. Two versions are equal or differ."""
+
+    heads: tuple[CommitRef, ...] = ()
+
+    @classmethod
+    def of(cls, heads: Iterable[CommitRef]) -> Version:
+        """Return the version with these heads, in their one order."""
+        return cls(tuple(sorted(heads)))
+
+    @property
+    def position(self) -> int:
+        """Return the largest position, 0 for an empty stream: a number for people, never compared."""
+        return max((head.position for head in self.heads), default=0)
+
+    @property
+    def recorded_at(self) -> str:
+        """Return when the newest head was recorded, or an empty string."""
+        return max((head.recorded_at for head in self.heads), default="")
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """Return the commit ids of the heads."""
+        return tuple(head.id for head in self.heads)
+
+    def __str__(self) -> str:
+        """Return `<position>-<id prefix>`, with `+<id prefix>` for each further head."""
+        if not self.heads:
+            return "0"
+        return f"{self.position}-" + "+".join(head.id[:SHORT] for head in self.heads)
+
+
+def read(text: str) -> tuple[int, list[str]] | None:
+    """Return the position, and the beginnings of the ids, in a version as it is shown; None for another text.
+
+    >>> read("12-0a1b2c3d4e5f+9f8e")
+    (12, ['0a1b2c3d4e5f', '9f8e'])
+    """
+    match = _VERSION_FORM.fullmatch(text)
+    return None if match is None else (int(match[1]), match[2].split("+"))
+
+
+#: What other memory systems call our fields; an intent that uses one is refused with the right name.
+FIELD_ALIASES: Mapping[str, str] = {
+    "agent": "asserted_by",
+    "agent_id": "asserted_by",
+    "assignee": "assigned_to",
+    "author": "asserted_by",
+    "body": "detailed_explanation",
+    "category": "topic",
+    "content": "summary",
+    "details": "detailed_explanation",
+    "deadline": "expires_on",
+    "description": "detailed_explanation",
+    "due": "expires_on",
+    "due_date": "expires_on",
+    "files": "about",
+    "id": "iri",
+    "keywords": "topic",
+    "kind": "type",
+    "label": "topic",
+    "labels": "topic",
+    "name": "convention_name",
+    "project": "applies_to_project",
+    "reasoning": "rationale",
+    "replaces": "supersedes",
+    "scope": "convention_scope",
+    "session": "asserted_in",
+    "session_id": "asserted_in",
+    "subject": "topic",
+    "tag": "topic",
+    "tags": "topic",
+    "text": "summary",
+    "title": "summary",
+    "why": "rationale",
+}
+
+#: Properties that have no field of their own, by the names they are given for fields: each is an extra triple.
+EXTRA_PROPERTIES: Mapping[str, str] = {
+    "blocked_by": "blockedBy",
+    "blocks_on": "blockedBy",
+    "check_command": "checkCommand",
+    "depends_on": "dependsOn",
+    "error_code": "errorCode",
+    "forbids": "forbidsPattern",
+    "forbids_pattern": "forbidsPattern",
+    "has_root_cause": "hasRootCause",
+    "impact_level": "impactLevel",
+    "part_of_milestone": "partOfMilestone",
+    "part_of_plan": "partOfPlan",
+    "produced_lesson": "producedLesson",
+    "related_error": "relatedError",
+    "requires": "requiresPattern",
+    "requires_pattern": "requiresPattern",
+    "root_cause": "hasRootCause",
+}
+#: Those of them that point at a memory.
+_POINTING = frozenset(
+    ("blockedBy", "dependsOn", "hasRootCause", "partOfMilestone", "partOfPlan", "producedLesson", "relatedError")
+)
+
+
+@hint_fields
+@dataclass(frozen=True, slots=True, kw_only=False)
+class MemoryUpdateIntent:
+    """One proposed change of long-term memory; nothing is checked until it is submitted.
+
+    `type` is one of the types of `jidomem.rdf.vocab.CLASS_OF_TYPE` (or the alias `lesson`). `confidence` is low,
+    medium, high or a float from 0 to 1. Agents, sessions and the project are IRIs, `jido:` names or plain names.
+    `evidence` takes texts, IRIs and memories. `supersedes`, `invalidates`, `coexists_with` and `revives` take
+    memories, each by its IRI or its short id.
+    `extra_triples` takes `[predicate, object]` about the new memory, or `[subject, predicate, object]`; an object is
+    text, a number, a boolean, an IRI, or `{"@id": ...}` / `{"@value": ..., "@type": ..., "@language": ...}`.
+    `about` names the files, modules or IRIs the memory concerns; `topic` is what a decision or fact is about in one
+    phrase, and what tells two of them apart from each other. Moments are ISO 8601.
+    """
+
+    type: str | None = None
+    iri: str | None = None
+    summary: str | None = None
+    detailed_explanation: str | None = None
+    rationale: str | None = None
+    applies_to_project: str | None = None
+    asserted_by: str | None = None
+    asserted_in: str | None = None
+    confidence: str | float | None = None
+    evidence: list[str] = field(default_factory=list)
+    supersedes: list[str] = field(default_factory=list)
+    invalidates: list[str] = field(default_factory=list)
+    extra_triples: list[list[Any]] = field(default_factory=list)
+    topic: str | None = None
+    about: list[str] = field(default_factory=list)
+    status: str | None = None
+    severity: str | None = None
+    assigned_to: str | None = None
+    convention_name: str | None = None
+    convention_scope: str | None = None
+    enforcement_level: str | None = None
+    alternatives: list[str] = field(default_factory=list)
+    coexists_with: list[str] = field(default_factory=list)
+    revives: list[str] = field(default_factory=list)
+    tracked_by: str | None = None
+    expires_on: str | None = None
+    valid_from: str | None = None
+    valid_until: str | None = None
+    timestamp: str | None = None
+    source_type: str | None = None
+    reason: str | None = None
+    idempotency_key: str | None = None
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> MemoryUpdateIntent:
+        """Return the intent *values* spells out.
+
+        Raises IntentRefused `unknown_field`, naming each unknown key and the nearest known one; InvalidRequest when
+        *values* is no mapping.
+        """
+        if not isinstance(values, Mapping):
+            raise InvalidRequest(
+                f"an intent is a JSON object, not {type(values).__name__}",
+                hint='write {"type": "fact", "summary": "...", ...}',
+            )
+        unknown = [key for key in values if key not in FIELDS]
+        if unknown:
+            raise IntentRefused([_unknown_field(key, values) for key in unknown])
+        return cls(**values)
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> MemoryUpdateIntent:
+        """Return the intent in a JSON object; raises InvalidRequest `malformed_json` with line and column."""
+        return cls.from_dict(parse_json(text))
+
+    def fields(self) -> Iterable[tuple[str, Any]]:
+        """Return every field with its value, in the order of the format."""
+        return zip(FIELDS, _VALUES(self), strict=True)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields that are set, as plain JSON values, in the order of the format."""
+        said = ((name, value) for name, value in self.fields() if value is not None and value != [])
+        return {name: value if isinstance(value, str) else deepcopy(value) for name, value in said}
+
+    def to_json(self) -> str:
+        """Return the intent as one line of JSON."""
+        return json.dumps(self.to_dict(), ensure_ascii=False)
+
+
+FIELDS: Mapping[str, Any] = {f.name: f for f in fields(MemoryUpdateIntent)}
+_VALUES = attrgetter(*FIELDS)
+#: How like a field's name a key is that is worth a question.
+_LIKELY = 0.6
+LIST_FIELDS = frozenset(
+    ("evidence", "supersedes", "invalidates", "extra_triples", "about", "alternatives", "coexists_with", "revives")
+)
+
+
+def parse_json(text: str | bytes) -> Any:
+    """Return the JSON value in *text*; raises InvalidRequest `malformed_json` with line and column.
+
+    Duplicate keys and the non-JSON numbers NaN and Infinity are refused: what was meant is not knowable.
+    """
+    try:
+        return json.loads(text, parse_constant=_no_constant, object_pairs_hook=_unique_keys)
+    except UnicodeDecodeError as error:
+        raise InvalidRequest(
+            f"not UTF-8 at byte {error.start}", hint="send UTF-8 text", code="malformed_json"
+        ) from error
+    except RecursionError as error:
+        raise InvalidRequest("nested too deeply", hint="send a flat JSON object", code="malformed_json") from error
+    except json.JSONDecodeError as error:
+        raise InvalidRequest(
+            f"line {error.lineno} column {error.colno}: {error.msg}", hint="send one JSON object", code="malformed_json"
+        ) from error
+    except ValueError as error:
+        raise InvalidRequest(
+            "a number of thousands of digits", hint="write it as text", code="malformed_json"
+        ) from error
+
+
+def parse_line(number: int, line: str | bytes) -> Any:
+    """Return the JSON value in line *number* of a stream; raises InvalidRequest that names the line."""
+    try:
+        return parse_json(line)
+    except InvalidRequest as error:
+        detail = error.detail.removeprefix("line 1 ")
+        place = f"line {number} " if detail != error.detail else f"line {number}: "
+        raise InvalidRequest(place + detail, hint=error.hint, code=error.code) from None
+
+
+def _no_constant(name: str) -> Any:
+    raise InvalidRequest(f"{name} is not JSON", hint="write a number from 0 to 1", code="malformed_json")
+
+
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise InvalidRequest(f"the key {twice!r} stands twice", hint="give it once", code="malformed_json")
+    return result
+
+
+def _unknown_field(key: Any, values: Mapping[str, Any]) -> Violation:
+    """Return the violation for an unknown *key*; renaming it is mechanical when the name surely meant is free."""
+    text = str(key)
+    tidy = text.strip().lower().replace("-", "_").replace(" ", "_")
+    if (name := EXTRA_PROPERTIES.get(_snake(text))) is not None:
+        return _extra_property(text, name, values)
+    meant = tidy if tidy in FIELDS else FIELD_ALIASES.get(tidy) or misspelling_of(tidy, FIELDS)
+    nearest = meant or next(iter(get_close_matches(tidy, FIELDS, n=1, cutoff=_LIKELY)), None)
+    message = f"{text!r} is not a field of an intent" + (f"; did you mean {nearest!r}?" if nearest else "")
+    repair = None
+    if meant is not None and meant not in values:
+        repair = partial(_renamed, old=key, new=meant)
+    return Violation(
+        "unknown_field", message, field=text, value=values[key], allowed=tuple(FIELDS), nearest=nearest, repair=repair
+    )
+
+
+def _snake(key: str) -> str:
+    """Return *key*, which may be written as the property is, as fields are written."""
+    humps = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", key.strip().removeprefix("jido:"))
+    return humps.lower().replace("-", "_").replace(" ", "_")
+
+
+def _extra_property(key: str, name: str, values: Mapping[str, Any]) -> Violation:
+    """Return the violation for a *key* whose value the property *name* says, in an extra triple."""
+    value, example = values[key], {"@id": "ID"} if name in _POINTING else "TEXT"
+    entries = [value] if isinstance(value, str) else value
+    is_plain = isinstance(entries, list) and all(isinstance(entry, str) for entry in entries)
+    triple = json.dumps([f"jido:{name}", example])
+    return Violation(
+        "unknown_field",
+        f"{key!r} is not a field of an intent; jido:{name} says it, in extra_triples",
+        field=key,
+        value=value,
+        repair=partial(_as_triples, key=key, name=name) if is_plain else None,
+        hint=f"leave it out, and give {triple} in `extra_triples`",
+    )
+
+
+def _as_triples(values: Mapping[str, Any], *, key: str, name: str) -> dict[str, Any]:
+    entries = [values[key]] if isinstance(values[key], str) else values[key]
+    said = [[f"jido:{name}", {"@id": entry} if name in _POINTING else entry] for entry in entries]
+    rest = {field: value for field, value in values.items() if field != key}
+    given = rest.get("extra_triples") or []
+    return {**rest, "extra_triples": [*given, *said]} if isinstance(given, list) else rest
+
+
+def _renamed(values: Mapping[str, Any], *, old: str, new: str) -> dict[str, Any]:
+    return {(new if key == old else key): value for key, value in values.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What was kept: given only after the commit is durable.
+
+    `status` is asserted, proposed or deduplicated; `filled` names what the writer filled in and with what;
+    `commit` is None for a dry run, which keeps nothing.
+    """
+
+    iri: str
+    commit: str | None
+    version: Version
+    status: str
+    filled: Mapping[str, Any] = field(default_factory=dict)
+    conflicts: tuple[ConflictItem, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """Return the IRI of the memory."""
+        return self.iri
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the receipt as plain JSON values."""
+        return {
+            "iri": self.iri,
+            "commit": self.commit,
+            "version": str(self.version),
+            "status": self.status,
+            "filled": dict(self.filled),
+            "conflicts": [conflict.to_dict() for conflict in self.conflicts],
+            "warnings": list(self.warnings),
+        }
+
+
+ANCHOR = jido("aboutBlob")
+#: The blob id in an anchor that no longer tells what its file held: git's id of nothing.
+NO_BLOB = "0" * 40
+_ANCHOR_FORM = re.compile(r"((?:[0-9a-f]{40}|[0-9a-f]{64})) (.+)", re.DOTALL)
+_LONGEST = 1024
+
+
+class Anchor(NamedTuple):
+    """A file by its path, from the folder the memory's paths begin at, and the blob id of what it held."""
+
+    path: str
+    blob: str
+
+    def __str__(self) -> str:
+        """Return the anchor as a memory keeps it."""
+        return f"{self.blob} {self.path}"
+
+
+def path_of(entry: str) -> str | None:
+    """Return the path that an entry of `about` can name inside a repository, None where it can name none.
+
+    >>> path_of("./src//a.py"), path_of("../secret"), path_of("https://jido.ai/x")
+    ('src/a.py', None, None)
+    """
+    if not entry or len(entry) > _LONGEST or "\0" in entry or "://" in entry or entry.startswith(("/", "urn:")):
+        return None
+    path = posixpath.normpath(entry.strip())
+    outside = path == "." or path == ".." or path.startswith("../")
+    return None if outside or ".git" in path.casefold().split("/") else path
+
+
+def anchors_of(terms: Iterable[Term]) -> list[Anchor]:
+    """Return the anchors in the values of `jido:aboutBlob`, sorted; what is written otherwise is passed over."""
+    found = (_ANCHOR_FORM.fullmatch(plain_value(term)) for term in terms)
+    return sorted(Anchor(match[2], match[1]) for match in found if match and path_of(match[2]) == match[2])
+
+
+def file_anchor_triples(item: Term, about: Iterable[str], blobs: Mapping[str, str]) -> list[Triple]:
+    """Return what *item* keeps of the files that *about* names; *blobs* has the blob id of each path that has one."""
+    paths = dict.fromkeys(path for entry in about if (path := path_of(entry)) in blobs) if blobs else ()
+    return [(item, ANCHOR, literal(str(Anchor(path, blobs[path])))) for path in paths if path]
+
+
+_ATTRS = ("timestamp", "confidence", "source", "verified", "metadata")
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryItem:
+    """A typed memory; `type` is a canonical name of `jidomem.rdf.vocab.CLASS_OF_TYPE`, `confidence` from 0 to 1."""
+
+    type: str
+    content: str
+    timestamp: datetime
+    confidence: float = 0.5
+    source: str = "system"
+    verified: bool = False
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+def create_memory(
+    type: str,  # noqa: A002
+    content: str,
+    attrs: Mapping[str, Any] | None = None,
+    *,
+    now: Callable[[], datetime] = clock.now,
+) -> MemoryItem:
+    """Return a memory of *type* that says *content*; *attrs* replaces the defaults, time (UTC now) among them.
+
+    Raises IntentRefused `unknown_type`, `invalid_confidence` or `unknown_field`, with the nearest known name.
+    """
+    kind = vocab.TYPE_ALIASES.get(type, type)
+    if kind not in vocab.CLASS_OF_TYPE:
+        raise IntentRefused([_unknown("unknown_type", "type", type, (*vocab.CLASS_OF_TYPE, *vocab.TYPE_ALIASES))])
+    values = dict(attrs or {})
+    for name in values:
+        if name not in _ATTRS:
+            raise IntentRefused([_unknown("unknown_field", "attrs", name, _ATTRS)])
+    sure = values.get("confidence", 0.5)
+    if isinstance(sure, bool) or not isinstance(sure, (int, float)) or not (math.isfinite(sure) and 0 <= sure <= 1):
+        message = f"confidence is a number from 0 to 1, not {sure!r}"
+        raise IntentRefused([Violation("invalid_confidence", message, field="confidence", value=repr(sure))])
+    return MemoryItem(**{"timestamp": now(), **values, "type": kind, "content": content, "confidence": float(sure)})
+
+
+def _unknown(code: str, where: str, name: str, known: tuple[str, ...]) -> Violation:
+    near = get_close_matches(str(name), known, n=1)
+    message = f"{name!r} is not known; there is {', '.join(known)}"
+    return Violation(code, message, field=where, value=name, allowed=known, nearest=near[0] if near else None)

@@ -1,0 +1,381 @@
+"""A named query: one question in one file, with a typed header; reading the header and binding its parameters."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+
+from jidomem.base.clock import format_timestamp, parse_moment
+from jidomem.base.json_values import is_unicode
+from jidomem.errors import Failed, InvalidRequest
+from jidomem.rdf.terms import Term, boolean, date_time, integer, iri, literal, plain_value
+from jidomem.rdf.vocab import BASE
+from jidomem.records.active import STATUSES
+
+#: What `asOf` is when nobody asks for a moment: everything recorded so far.
+FOREVER = "9999-12-31T23:59:59.999999Z"
+#: What a parameter is when it is left out and its variable stays unbound.
+UNBOUND = ""
+#: The default of `validAt` in a query that shows active memories only: whoever asks gives the moment.
+NOW = "now"
+TYPES = ("iri", "item", "string", "integer", "boolean", "dateTime", "project", "status")
+#: The default of a parameter of the type `status`: decisions are not narrowed by one.
+ANY = "any"
+
+_HEADER = re.compile(r"#\+\s*(\w+)\s*:\s*(.*?)\s*")
+_KEYS = ("summary", "params", "columns", "order")
+_OPTIONAL_KEYS = ("over", "unless")
+_UNSTEADY = re.compile(r"\b(NOW|RAND|UUID|STRUUID|BNODE)\s*\(", re.IGNORECASE)
+_WHERE = re.compile(r"^(?!#).*\bWHERE \{", re.MULTILINE)
+_OVER = re.compile(r"(?:\{ )?\?(\w+)\s.*")
+_UNLESS = re.compile(r"\?\w+ \S+ \?(\w+)")
+_PAIRS = re.compile(r"\?\w+( \?\w+)+")
+#: A pattern whose parts may be joined in any way: triples of one node, then what is looked for beside them.
+_PARTS = re.compile(
+    r"(?P<first>(?P<node>\?\w+) \S+ \S+)(?P<further>(?: ; \S+ \S+)*)"
+    r"(?P<beside>(?: (?:FILTER NOT EXISTS|OPTIONAL) \{ \?\w+ \S+ \?\w+ \})*)(?P<filter>(?: FILTER\([^{}]*\))?)"
+)
+_PARAM = re.compile(r"([A-Za-z]\w*)(?::([A-Za-z]+))?(?:=(\S+))?")
+#: The parameters whose meaning is the same in every query, so that their name alone says it.
+_WELL_KNOWN = {"project": ("project", None), "asOf": ("dateTime", FOREVER), "validAt": ("dateTime", UNBOUND)}
+_PROJECTION = re.compile(r"\bSELECT\b(.*?)(?:\bWHERE\b|\{)", re.IGNORECASE | re.DOTALL)
+_IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>\"{}|^`\\]*")
+_PROJECT = re.compile(rf"(?:{re.escape(BASE)}projects/)?([a-z0-9][a-z0-9_-]{{0,63}})")
+
+
+@dataclass(frozen=True, slots=True)
+class QueryParameter:
+    """One parameter: its name, its type and, where it may be left out, the term it then has, or UNBOUND, or NOW.
+
+    It stands for the `variable` of its name; one of the type `status`, which is a column too, for `?ofStatus`.
+    """
+
+    name: str
+    type: str
+    default: Term | None = None
+    variable: str = ""
+
+    @property
+    def folder(self) -> str:
+        """Return where the IRIs of agents or sessions lie that may be given by a plain name; else an empty text."""
+        return FOLDERS.get(self.name, "") if self.type == "iri" else ""
+
+    def __str__(self) -> str:
+        """Return the parameter as it is given: its name in lower case with underscores, and its type."""
+        kind = "name" if self.folder else self.type
+        return snake(self.name) if self.name in _WELL_KNOWN else f"{snake(self.name)}:{kind}"
+
+
+@dataclass(frozen=True, slots=True)
+class ListOrder:
+    """What a list goes over, in the order of its rows: the header `over`, a pattern that opens with what is listed.
+
+    The pattern finds at least all that the query can show, and asks of a node nothing but what is said of it, or what
+    can only take it out later. Rows come in the order of that `variable`, or of a moment `time` before it. The
+    candidates are named at the place `opening` of the text, in the place of what stands there up to `closing`.
+
+    With `pairs` it goes over what disagrees (`jidomem.index.disagreements`), which no pattern finds in time: these
+    variables are two memories, or the other one where the query is about an item, and the kind of their disagreement.
+
+    With `unless`, `?what property ?variable`, the query shows none at which something in force points so.
+    """
+
+    variable: str
+    time: str | None
+    newest_first: bool
+    pattern: str
+    prologue: str
+    opening: int
+    closing: int
+    pairs: tuple[str, ...] = ()
+    unless: str = ""
+
+    @property
+    def proposals(self) -> bool:
+        """Return whether what is only proposed is listed: where the pattern asks for it."""
+        return "hasAssertionStatus" in self.pattern
+
+    @property
+    def scan(self) -> tuple[str, str] | None:
+        """Return what comes first in the pattern, and the pattern written so that each part is found by one scan.
+
+        A SELECT within is joined by hashing; of many nodes that costs a tenth of looking each up. None where the
+        pattern is of another form. The scan may find more: MINUS takes nothing out for a variable that is unbound.
+        """
+        parts = _PARTS.fullmatch(self.pattern)
+        if parts is None:
+            return None
+        further = [f"{{ SELECT * {{ {parts['node']} {part} }} }}" for part in parts["further"].split(" ; ")[1:]]
+        beside = parts["beside"].replace("FILTER NOT EXISTS {", "MINUS {")
+        beside = re.sub(r"OPTIONAL \{ (.*?) \}", r"OPTIONAL { { SELECT * { \1 } } }", beside)
+        return parts["first"], f"{{ SELECT * {{ {parts['first']} }} }} {' '.join(further)}{beside}{parts['filter']}"
+
+
+@dataclass(frozen=True, slots=True)
+class NamedQuery:
+    """One question: what it answers, what it takes, its columns, and the order of its rows (`-` for newest first).
+
+    With `apart` it came with a root: nobody vouches that it ends, so it is asked in a process that can be stopped.
+    """
+
+    name: str
+    role: str
+    summary: str
+    params: tuple[QueryParameter, ...]
+    columns: tuple[str, ...]
+    order: tuple[str, ...]
+    text: str
+    course: ListOrder | None = None
+    apart: bool = False
+
+    def takes(self, name: str) -> bool:
+        """Return whether the query has a parameter of that name."""
+        return any(name in (param.name, param.variable) for param in self.params)
+
+    @property
+    def judges_validity(self) -> bool:
+        """Return whether what does not hold now is left out where no `validAt` is asked for."""
+        return any(param.name == "validAt" and param.default == NOW for param in self.params)
+
+    @property
+    def is_steady(self) -> bool:
+        """Return whether the same memory always gives the same answer: the query asks for no time and no chance."""
+        return not _UNSTEADY.search(self.text)
+
+    def among(self, candidates: str) -> str:
+        """Return the text of the query, asked of *candidates* only: a VALUES clause."""
+        opening, closing = (self.course.opening, self.course.closing) if self.course else (len(self.text),) * 2
+        return f"{self.text[:opening]} {candidates} {self.text[closing:]}"
+
+    def bind(self, values: Mapping[str, object]) -> dict[str, Term]:
+        """Return a term for every parameter, but for one that is left out and has none.
+
+        Raises InvalidRequest for a parameter that is missing, unknown or of another type.
+        """
+        known = [param.name for param in self.params]
+        for name in values:
+            if name not in known:
+                near = get_close_matches(name, [*known, "limit", "cursor"], n=1)
+                takes = ", ".join(map(snake, known)) or "no parameters"
+                hint = f"did you mean {snake(near[0])!r}?" if near else f"it takes {takes}"
+                raise InvalidRequest(f"{self.role}/{self.name} has no parameter {snake(name)!r}", hint=hint)
+        bound = {param.variable: self._bound(param, values) for param in self.params}
+        if any(param.type == "status" and bound[param.variable] != UNBOUND for param in self.params):
+            bound["includeInactive"] = boolean(True)  # that status is asked for by name
+        return {name: term for name, term in bound.items() if term not in (UNBOUND, NOW)}
+
+    def _bound(self, param: QueryParameter, values: Mapping[str, object]) -> Term:
+        if param.name in values:
+            return to_term(values[param.name], param.type, snake(param.name))
+        if param.default is None:
+            hint = f"give `{snake(param.name)}`, {_described(param.type, param.name)}"
+            raise InvalidRequest(f"{self.role}/{self.name} needs the parameter {snake(param.name)!r}", hint=hint)
+        return param.default
+
+
+_ARTICLE = {
+    "iri": "an IRI such as https://jido.ai/agents/architect",
+    "item": "the IRI of a memory, a unique part of its id, or the id it had elsewhere",
+    "string": "a text",
+    "integer": "a whole number",
+    "boolean": "true or false",
+    "dateTime": "a date or time such as 2026-11-17 or 2026-11-17T09:00:00Z",
+    "project": "a project id such as my_project (a-z, 0-9, - and _)",
+    "status": f"one of {', '.join(STATUSES)}",
+}
+
+
+def snake(name: str) -> str:
+    """Return the name of a parameter as callers write it.
+
+    >>> snake("actionableOnly")
+    'actionable_only'
+    """
+    return re.sub(r"[A-Z]", lambda match: f"_{match[0].lower()}", name)
+
+
+#: A date is its midnight; a time without an offset is in UTC.
+_MOMENTS = ("2026-11-17", "2026-11-17T09:00:00Z", "2026-11-17T10:30+01:00")
+
+
+def moment_hint(name: str) -> str:
+    """Return which dates and times the parameter *name* takes, by example.
+
+    >>> moment_hint("as_of")
+    'give one of: `as_of` 2026-11-17, `as_of` 2026-11-17T09:00:00Z, `as_of` 2026-11-17T10:30+01:00'
+    """
+    return "give one of: " + ", ".join(f"`{name}` {moment}" for moment in _MOMENTS)
+
+
+#: Where the IRIs of a parameter of that name lie, which may be given by a plain name.
+FOLDERS = {"agent": "agents", "session": "sessions"}
+
+
+def _described(kind: str, name: str) -> str:
+    """Return the values that a parameter takes, in words."""
+    return f"the name of the {name}, or its IRI" if kind == "iri" and name in FOLDERS else _ARTICLE[kind]
+
+
+def moment_of(value: object, name: str) -> str | None:
+    """Return a moment in the one written form, None for None; raises InvalidRequest, which calls it *name*.
+
+    >>> moment_of("2026-11-21", "as_of")
+    '2026-11-21T00:00:00.000000Z'
+    """
+    return None if value is None else plain_value(to_term(value, "dateTime", name))
+
+
+def to_term(value: object, kind: str, name: str) -> Term:
+    """Return *value* as a term of the type *kind*; text is read as the type says.
+
+    Raises InvalidRequest when it is of another type; *name* is what the message calls it.
+
+    >>> to_term("5", "integer", "limit")
+    '"5"^^<http://www.w3.org/2001/XMLSchema#integer>'
+    """
+    term = _term(value, kind)
+    if term is None:
+        if kind == "dateTime":
+            raise InvalidRequest(f"{name}={value!r} is not a date or time", hint=moment_hint(name))
+        hint = f"give {name} as {_described(kind, name)}"
+        raise InvalidRequest(f"{name}={value!r} is not {_ARTICLE[kind]}", hint=hint)
+    return term
+
+
+def _term(value: object, kind: str) -> Term | None:
+    """Return the term, or None when *value* does not fit."""
+    if kind == "boolean":
+        truth = {True: True, False: False, "true": True, "false": False}.get(value) if _is(value, bool, str) else None
+        return None if truth is None else boolean(truth)
+    if kind == "integer":
+        whole = _is(value, int, str) and not isinstance(value, bool) and re.fullmatch(r"[+-]?[0-9]{1,30}", str(value))
+        return integer(int(str(value))) if whole else None
+    if kind == "dateTime":
+        moment = parse_moment(value)
+        return None if moment is None else date_time(format_timestamp(moment))
+    if not isinstance(value, str) or not is_unicode(value):
+        return None
+    if kind in ("iri", "item"):
+        return iri(value) if _IRI.fullmatch(value) else None
+    if kind == "project":
+        match = _PROJECT.fullmatch(value)
+        return iri(f"{BASE}projects/{match[1]}") if match else None
+    if kind == "status":
+        return literal(value) if value in STATUSES else None
+    return literal(value)
+
+
+def _is(value: object, *types: type) -> bool:
+    return isinstance(value, types)
+
+
+def parse(name: str, role: str, text: str) -> NamedQuery:
+    """Return the query in *text*, the content of `<role>/<name>.rq`.
+
+    Raises Failed `invalid_config`, naming file and line, when the header is incomplete or does not fit the query.
+    """
+    file = f"{role}/{name}.rq"
+    header = _header(file, text)
+    line, words = header["params"]
+    columns = tuple(header["columns"][1].split())
+    params = tuple(_param(f"{file}:{line}", word) for word in words.split())
+    order = tuple(header["order"][1].split())
+    projected = _projected(file, text)
+    _must_project(f"{file}:{line}", (param.variable for param in params), projected)
+    _must_project(f"{file}:{header['columns'][0]}", columns, projected)
+    _must_project(f"{file}:{header['order'][0]}", (word.lstrip("-") for word in order), set(columns))
+    course = _course(f"{file}:{header['over'][0]}", header["over"][1], order, text) if "over" in header else None
+    if "unless" in header:
+        course = _unless(f"{file}:{header['unless'][0]}", header["unless"][1], course)
+    return NamedQuery(name, role, header["summary"][1], params, columns, order, text, course)
+
+
+def _header(file: str, text: str) -> dict[str, tuple[int, str]]:
+    """Return each header key with its line number and its text."""
+    header: dict[str, tuple[int, str]] = {}
+    for number, row in enumerate(text.splitlines(), start=1):
+        if not row.startswith("#+"):
+            break
+        match = _HEADER.fullmatch(row)
+        if match is None or match[1] not in (*_KEYS, *_OPTIONAL_KEYS) or match[1] in header:
+            raise _bad(f"{file}:{number}", f"{row!r} is no header line, or stands twice")
+        header[match[1]] = (number, match[2])
+    missing = [key for key in _KEYS if key not in header or not (header[key][1] or key == "params")]
+    if missing:
+        raise _bad(f"{file}:{len(header) + 1}", f"the header has no {', '.join(missing)}")
+    return header
+
+
+def _course(where: str, pattern: str, order: tuple[str, ...], text: str) -> ListOrder:
+    """Return the course of a query; the order must be that of what is listed, or of one moment and then of it."""
+    match = _OVER.fullmatch(pattern)
+    variable = match[1] if match else ""
+    prologue = " ".join(row for row in text.splitlines() if row.startswith("PREFIX "))
+    if _PAIRS.fullmatch(pattern):
+        return _of_pairs(where, pattern, order, text)
+    group = _WHERE.search(text)
+    if group is None:
+        raise _bad(where, "over: needs a query that opens with WHERE {")
+    if order[0] == variable:
+        return ListOrder(variable, None, False, pattern, prologue, group.end(), group.end())
+    time = order[0].lstrip("-")
+    if order[1:2] != (variable,) or not re.search(rf"\?{time}\b", pattern):
+        raise _bad(where, "over: opens with a ?variable whose rows stand together in the order, or come after a ?time")
+    return ListOrder(variable, time, order[0].startswith("-"), pattern, prologue, group.end(), group.end())
+
+
+def _of_pairs(where: str, pattern: str, order: tuple[str, ...], text: str) -> ListOrder:
+    """Return the course of a query that is asked of what disagrees, which stands in an empty VALUES."""
+    names = tuple(name[1:] for name in pattern.split())
+    place = text.find(empty := f"VALUES ({pattern}) {{ }}")
+    if place < 0 or order[: len(names)] != names:
+        raise _bad(where, f"over: of pairs opens the order, and the query has {empty}")
+    return ListOrder(names[0], None, False, "now", "", place, place + len(empty), names)
+
+
+def _unless(where: str, pattern: str, course: ListOrder | None) -> ListOrder:
+    """Return *course* with what takes out what it goes over."""
+    match = _UNLESS.fullmatch(pattern)
+    if course is None or course.pairs or match is None or match[1] != course.variable:
+        raise _bad(where, "unless: is ?what PROPERTY ?variable, of the variable that over: opens with")
+    return replace(course, unless=pattern)
+
+
+def _param(where: str, word: str) -> QueryParameter:
+    match = _PARAM.fullmatch(word)
+    if match is None:
+        raise _bad(where, f"{word!r} is no parameter")
+    name, kind, default = match.groups()
+    well_known = _WELL_KNOWN.get(name, ("string", None))
+    kind, default = kind or well_known[0], well_known[1] if default is None else default
+    if kind not in TYPES:
+        raise _bad(where, f"{kind!r} is no type; there are {', '.join(TYPES)}")
+    if (kind, default) == ("status", ANY):
+        default = UNBOUND
+    is_now = (name, default) == ("validAt", NOW)
+    term = default if is_now or default in (None, UNBOUND) else _term(default, kind)
+    if default is not None and term is None:
+        raise _bad(where, f"the default {default!r} is not {_ARTICLE[kind]}")
+    return QueryParameter(name, kind, term, f"of{name[:1].upper()}{name[1:]}" if kind == "status" else name)
+
+
+def _projected(file: str, text: str) -> set[str]:
+    """Return the variables of the outermost SELECT."""
+    code = "\n".join("" if row.startswith("#") else row for row in text.splitlines())
+    match = _PROJECTION.search(code)
+    if match is None:
+        raise _bad(f"{file}:1", "this is no SELECT query")
+    return set(re.findall(r"[?$](\w+)", match[1]))
+
+
+def _must_project(where: str, names: Iterable[str], projected: set[str]) -> None:
+    missing = [name for name in names if name not in projected]
+    if missing:
+        raise _bad(where, f"the query does not select {', '.join('?' + name for name in missing)}")
+
+
+def _bad(where: str, what: str) -> Failed:
+    hint = "a query file opens with #+ summary:, #+ params: name:type=default ..., #+ columns:, #+ order: (#+ over:)"
+    return Failed(f"{where}: {what}", hint=hint, code="invalid_config")

@@ -1,0 +1,303 @@
+"""What a project has decided about its own memory: data that the stages are given, never code.
+
+Who may assert, propose or do nothing at all, by role, kind and place: rules as data, and what follows from them.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from jidomem.errors import InvalidRequest
+from jidomem.rdf import vocab
+
+ON_CONFLICT = ("refuse", "propose", "warn")
+ON_SECRET = ("refuse", "warn", "off")
+JUDGES = ("compiled", "pyshacl")
+
+
+@dataclass(frozen=True, slots=True)
+class AgentPolicy:
+    """The role and capabilities an agent's first mention declares (local names of the ontology)."""
+
+    role: str = "Implementer"
+    capabilities: tuple[str, ...] = ("CanQueryMemory",)
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """How strict the writer is.
+
+    `on_conflict` maps a kind family (`decision`, `convention`, `fact`, `task` ...) to refuse, propose or warn; what
+    it does not name is refused. `strict` refuses agents and sessions nobody declared and terms of foreign
+    vocabularies. `create_projects` lets a first write create its project. `judge` is who holds a write to the shapes:
+    `compiled`, or the reference implementation `pyshacl`. `secrets` says what becomes of what looks like a key or a
+    password: refuse, warn or off. `preset` names the rules of who may do what that a
+    project begins with; what is recorded in its journal takes their place.
+    """
+
+    on_conflict: Mapping[str, str] = field(default_factory=dict)
+    agents: Mapping[str, AgentPolicy] = field(default_factory=dict)
+    strict: bool = False
+    create_projects: bool = True
+    judge: str = "compiled"
+    secrets: str = "refuse"
+    preset: str = "open"
+
+
+LITERAL_LIMIT = 256 * 1024  # bytes of UTF-8 in one text
+LITERAL_MOST = 2 * 1024 * 1024  # what that limit can be raised to: escaped sixfold, a parser of Turtle still takes it
+TRIPLES_LIMIT = 500  # extra triples in one intent
+ENTRIES_LIMIT = 1_000  # entries of about, evidence or alternatives in one intent
+
+
+VERDICTS = ("assert", "propose", "deny")
+UNSET = "unset"
+#: Ways in which proposals are confirmed without a curator.
+CONFIRMS = ("restated", "unopposed")
+#: What a token, or a person at the command line, calls a role -> the role it is.
+ROLE_WORDS: Mapping[str, str] = {
+    "agent": "Implementer",
+    "curator": "Curator",
+    "admin": "Administrator",
+    "reader": "MemoryReader",
+}
+CURATORS = frozenset(("Curator", "Administrator", "Reviewer"))
+#: Roles that may do what the rules allow another one.
+_ABOVE: Mapping[str, frozenset[str]] = {
+    "Curator": frozenset(("Administrator", "Reviewer")),
+    "Reviewer": frozenset(("Administrator", "Curator")),
+}
+#: What a rule may name besides the types of memory: work sessions, and descriptions of what is no memory.
+BESIDES = ("session", "description")
+KINDS = (*vocab.CLASS_OF_TYPE, *BESIDES)
+_READERS = "MemoryReader"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change of a policy; what it does not name it holds for all of.
+
+    A rule `allows` something, a grant gives `agent` a role, and the rest says how proposals are confirmed by
+    themselves. `agent` is an IRI; `recorded`, `by` and `reason` say when, by whom and why it was made.
+    """
+
+    agent: str | None = None
+    role: str | None = None
+    kind: str | None = None
+    path: str | None = None
+    scope: str | None = None
+    allows: str | None = None
+    grants: str | None = None
+    confirms: str | None = None
+    days: int | None = None
+    reason: str | None = None
+    by: str | None = None
+    recorded: str = ""
+    node: str = ""
+
+    @property
+    def slot(self) -> tuple[str | None, ...]:
+        """Return what the change settles: a later change of the same takes its place."""
+        if self.grants is not None:
+            return ("grant", self.agent)
+        if self.confirms is not None:
+            return ("confirm", self.confirms, self.kind)
+        return ("rule", self.agent, self.role, self.kind, self.path, self.scope)
+
+    def __str__(self) -> str:
+        """Return the change in words."""
+        who = vocab.local_name(self.agent) if self.agent else self.role or "every agent"
+        if self.grants is not None:
+            return f"{who} has the role {self.grants}"
+        what = self.kind or "memories"
+        if self.confirms is not None:
+            after = f" for {self.days} days" if self.days is not None else ""
+            return f"proposed {what} {self.confirms}{after} {'wait' if self.allows == UNSET else 'are confirmed'}"
+        if self.scope:
+            what += f" of {self.scope}"
+        where = f" about {self.path}" if self.path else ""
+        verb = {"assert": "may assert", "propose": "may only propose", "deny": "may not write"}
+        return f"{who} {verb.get(self.allows or '', 'is under no rule for')} {what}{where}"
+
+    def speaks_of(self, agent: str, role: str, kinds: Sequence[str], place: str | None, scope: str | None) -> bool:
+        """Return whether this rule holds for what an agent says; *kinds* are the type and its family."""
+        return (
+            (self.agent is None or self.agent == agent)
+            and (self.role is None or self.role == role or role in _ABOVE.get(self.role, ()))
+            and (self.kind is None or self.kind in kinds)
+            and (self.scope is None or self.scope == scope)
+            and (self.path is None or (place is not None and is_below(place, self.path)))
+        )
+
+    def weight(self, role: str, kinds: Sequence[str]) -> tuple[int, ...]:
+        """Return how closely this rule speaks of somebody and something: the closest one counts."""
+        exact = 0 if self.kind is None else 2 if self.kind == kinds[0] else 1
+        named = 0 if self.role is None else 2 if self.role == role else 1
+        return (self.agent is not None, len(self.path or ""), self.scope is not None, exact, named)
+
+
+#: What nobody has to set: who only reads changes nothing.
+BUILT_IN = (Change(role=_READERS, allows="deny"),)
+PRESETS: Mapping[str, tuple[Change, ...]] = {
+    "open": (),
+    "curated": (
+        *(Change(kind=kind, allows="propose") for kind in ("architectural_decision", "convention")),
+        *(Change(kind=kind, role="Curator", allows="assert") for kind in ("architectural_decision", "convention")),
+    ),
+}
+
+
+@dataclass(frozen=True)
+class AccessPolicy:
+    """The policy of a project at a moment: what is in force of the changes, on top of what the root brings.
+
+    `base` are the root's own rules and `roles` those its configuration gives by plain name; a change that settles the
+    same takes their place.
+    """
+
+    changes: tuple[Change, ...] = ()
+    base: tuple[Change, ...] = ()
+    roles: Mapping[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def in_force(self) -> tuple[Change, ...]:
+        """Return the newest change of each slot, oldest first, without those that only took one away."""
+        newest: dict[tuple[str | None, ...], Change] = {change.slot: change for change in (*BUILT_IN, *self.base)}
+        for change in sorted(self.changes, key=lambda change: (change.recorded or "~", change.node)):
+            newest.pop(change.slot, None)
+            newest[change.slot] = change
+        return tuple(change for change in newest.values() if change.allows != UNSET)
+
+    @cached_property
+    def rules(self) -> tuple[Change, ...]:
+        """Return the rules in force."""
+        return tuple(change for change in self.in_force if change.grants is None and change.confirms is None)
+
+    @cached_property
+    def confirmations(self) -> tuple[Change, ...]:
+        """Return the ways in which proposals are confirmed without a curator."""
+        return tuple(change for change in self.in_force if change.confirms is not None)
+
+    @cached_property
+    def granted(self) -> Mapping[str, str]:
+        """Return the role of each agent that is not the default: by IRI."""
+        found = {f"{vocab.BASE}agents/{name}": role for name, role in self.roles.items()}
+        granted = {change.agent: change.grants for change in self.in_force if change.agent and change.grants}
+        return {**found, **granted}
+
+    @cached_property
+    def is_open(self) -> bool:
+        """Return whether there are no rules but the one for who only reads."""
+        return self.rules == BUILT_IN
+
+    @property
+    def administrators(self) -> list[str]:
+        """Return the agents who may change the policy; where there are none, everybody may."""
+        return sorted(agent for agent, role in self.granted.items() if role == "Administrator")
+
+    @property
+    def curators(self) -> list[str]:
+        """Return the agents who judge, administrators among them; where there are none, whoever has the files does."""
+        return sorted(agent for agent, role in self.granted.items() if role in CURATORS)
+
+    def role_of(self, agent: str) -> str:
+        """Return the role of the agent of that IRI."""
+        return self.granted.get(agent, "Implementer")
+
+    def verdict(
+        self, agent: str, role: str, kinds: Sequence[str], places: Iterable[str] = (), scope: str | None = None
+    ) -> tuple[str, Change | None]:
+        """Return assert, propose or deny, and the rule that says so; the strictest where several places differ."""
+        if self.is_open and role != _READERS:
+            return "assert", None
+        found = [self._at(agent, role, kinds, place, scope) for place in ([*places] or (None,))]
+        return max(found, key=lambda verdict: VERDICTS.index(verdict[0]))
+
+    def _at(
+        self, agent: str, role: str, kinds: Sequence[str], place: str | None, scope: str | None
+    ) -> tuple[str, Change | None]:
+        rules = [rule for rule in self.rules if rule.speaks_of(agent, role, kinds, place, scope)]
+        if role == _READERS:  # a rule for every agent is none for those who only read
+            rules = [rule for rule in rules if rule.role is not None or rule.agent is not None]
+        if not rules:
+            return "assert", None
+        closest = max(rules, key=lambda rule: (rule.weight(role, kinds), VERDICTS.index(rule.allows or "assert")))
+        return closest.allows or "assert", closest
+
+
+def is_below(place: str, path: str) -> bool:
+    """Return whether *place* is *path*, or lies in that folder or module.
+
+    >>> is_below("./src/billing/api.py", "src/billing"), is_below("src/billing2", "src/billing")
+    (True, False)
+    >>> is_below("Shop.Billing.Invoice", "Shop.Billing")
+    True
+    """
+    place, path = _plain(place), _plain(path)
+    ends = ("/",) if "/" in path else ("/", ".")
+    return place == path or any(place.startswith(path.rstrip("/") + end) for end in ends)
+
+
+def checked(change: Change) -> Change:
+    """Return *change*, its path in plain form; raise InvalidRequest unless it says one thing, in full."""
+    settings = [change.grants, change.confirms, None if change.confirms else change.allows]
+    if sum(value is not None for value in settings) != 1:
+        raise InvalidRequest(
+            "a change of policy sets a rule, grants a role or confirms proposals, and one of them at a time",
+            hint="give `allows` (assert, propose, deny or unset), `grants` or `confirms`",
+        )
+    _one_of("allows", change.allows, (*VERDICTS, UNSET))
+    _one_of("role", change.role, vocab.AGENT_ROLE)
+    _one_of("grants", change.grants, vocab.AGENT_ROLE)
+    _one_of("kind", change.kind, KINDS)
+    _one_of("scope", change.scope, vocab.SCOPE)
+    _one_of("confirms", change.confirms, CONFIRMS)
+    if change.grants is not None and change.agent is None:
+        raise InvalidRequest("a role is granted to somebody", hint="give `agent`")
+    counted = change.confirms == "unopposed" and change.allows != UNSET
+    if counted != (change.days is not None):
+        raise InvalidRequest("days are for proposals that stand unopposed", hint="give `days` beside `confirms`")
+    if change.days is not None and change.days < 1:
+        raise InvalidRequest("proposals wait for a day at least", hint="give `days`: 14, for example")
+    return change if change.path is None else replace(change, path=_place(change.path, change.allows))
+
+
+def _place(path: str, allows: str | None) -> str:
+    """Return the one form of the path of a rule; raise InvalidRequest for one below which nothing could ever lie."""
+    given, plain = path, _plain(path.strip())
+    if allows != UNSET and "://" not in plain:
+        if not path.strip() or plain in (".", "/", ".."):
+            raise InvalidRequest(f"{given!r} is no place of its own", hint="leave out `path`: the rule is for all")
+        if any(sign in plain for sign in "*?"):
+            folder = plain[: min(plain.find(sign) for sign in "*?" if sign in plain)].rpartition("/")[0]
+            hint = f"name the folder, for all below it: {folder}" if folder else "name a folder, for all below it"
+            raise InvalidRequest(f"a rule is for a file, a folder or a module, not for a pattern: {given}", hint=hint)
+        if plain.startswith(("/", "../")):
+            hint = "name it from the folder that holds the memory: src/billing"
+            raise InvalidRequest(f"{given} lies where no memory is about", hint=hint)
+    return plain
+
+
+def _plain(name: str) -> str:
+    return name if "://" in name else posixpath.normpath(name)
+
+
+def _one_of(name: str, value: str | None, allowed: Sequence[str]) -> None:
+    if value is not None and value not in allowed:
+        raise InvalidRequest(f"{name} is one of {', '.join(allowed)}, not {value!r}", hint=f"give another `{name}`")
+
+
+def role_named(word: str) -> str:
+    """Return the role *word* names, such as `curator` or `Architect`; raises InvalidRequest for none.
+
+    >>> role_named("admin")
+    'Administrator'
+    """
+    by_word = {**{role.lower(): role for role in vocab.AGENT_ROLE}, **ROLE_WORDS}
+    role = by_word.get(word.strip().lower())
+    if role is None:
+        raise InvalidRequest(f"{word!r} is no role", hint=f"there are {', '.join(sorted(by_word))}")
+    return role

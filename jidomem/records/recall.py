@@ -1,0 +1,324 @@
+"""What is asked of recall, and what it answers: plain values, which say of themselves whether they are sound.
+
+What a search for words is made of: the fields of a memory, how often words stand in it, and in how many others.
+
+What may answer a question, with all that tells how well: plain values, of which a ranking makes scores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Any
+
+from jidomem.base.json_values import FrozenList, thaw
+from jidomem.errors import InvalidRequest, TooLarge, hint_fields
+from jidomem.records.active import Inactive
+from jidomem.records.entry import Entry, described, held
+
+SCOPES = ("agent", "session")
+#: The one name in `metadata` that a request is held to: what is of another namespace it does not cover.
+NAMESPACE = "namespace"
+_INVALID = "invalid memory recall request: "
+#: How many memories are given unless said otherwise, and at most; bytes of the text that is looked for.
+LIMIT, MOST, LONGEST = 5, 1_000, 65_536
+
+
+class InvalidRecall(InvalidRequest, ValueError):
+    """What was given is no request to recall, or no result of one."""
+
+
+class LongQuery(TooLarge, ValueError):
+    """The text that is looked for is too long."""
+
+
+@hint_fields
+@dataclass(frozen=True, slots=True)
+class RecallRequest:
+    """Who asks for what: *query* is any text, of which single words may match, *limit* is from 1 to 1,000.
+
+    With the scope `session` only what was asserted in *session_id* is looked through. `metadata` is the caller's own.
+    """
+
+    agent_id: str = ""
+    query: str = ""
+    session_id: str | None = None
+    scope: str = "agent"
+    limit: int = LIMIT
+    metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    def __post_init__(self) -> None:
+        """Raise InvalidRecall for a field that will not do, LongQuery for a text too long to be looked for."""
+        for name in ("agent_id", "query"):
+            if not (isinstance(getattr(self, name), str) and getattr(self, name).strip()):
+                raise _invalid(f"{name} is missing or empty", f"give {name} as text")
+        if self.session_id is not None and not (isinstance(self.session_id, str) and self.session_id.strip()):
+            raise _invalid("session_id is no name", "give the name of a session, or leave it out")
+        if self.scope not in SCOPES:
+            raise _invalid(f"scope={self.scope!r} is none", f"use one of: {', '.join(SCOPES)}")
+        if isinstance(self.limit, bool) or not isinstance(self.limit, int) or not 0 < self.limit <= MOST:
+            raise _invalid(f"limit={self.limit!r} is not from 1 to {MOST:,}", f"give limit={LIMIT}, or leave it out")
+        object.__setattr__(self, "metadata", held(self.metadata, _invalid))
+        if len(self.query.encode("utf-8", "replace")) > LONGEST:
+            detail = f"{_INVALID}the query has more than {LONGEST:,} bytes"
+            raise LongQuery(detail, hint="look for the words that matter")
+
+    @classmethod
+    def from_input(cls, given: object = None, /, **more: Any) -> RecallRequest:
+        """Return the request that a request, a mapping, keywords or some of them describe; keywords win.
+
+        Raises InvalidRecall, also for a key that there is not.
+        """
+        if isinstance(given, RecallRequest) and not more:
+            return given
+        return RecallRequest(**described(RecallRequest, given, more, _invalid))
+
+    def covers(self, entry: Entry, *, include_sessions: bool = False) -> bool:
+        """Return whether *entry* is within the scope: the agent's own, and of no session but the one that is named.
+
+        With the scope `agent` also what is of no session; *include_sessions* adds that of every session. A request
+        whose metadata names a namespace covers only what was written in it.
+        """
+        apart = NAMESPACE in self.metadata and self.metadata[NAMESPACE] != entry.metadata.get(NAMESPACE)
+        if apart or entry.agent_id != self.agent_id:
+            return False
+        whole = self.scope == "agent"
+        if entry.session_id is None:
+            return whole
+        return entry.session_id == self.session_id or (whole and include_sessions)
+
+
+@dataclass(frozen=True, slots=True)
+class Narrowing:
+    """What is looked through, and how much of what was found is given.
+
+    *kinds* are types or classes, each with those below it; *about* are files, and what is about one of them ranks
+    higher. *since* and *until* bound when a memory was recorded, *agent* and *session* are who asserted it and where.
+    """
+
+    kinds: tuple[str, ...] = ()
+    about: tuple[str, ...] = ()
+    since: object = None
+    until: object = None
+    as_of: object = None
+    valid_at: object = None
+    agent: str | None = None
+    session: str | None = None
+    include_inactive: bool = False
+    budget_tokens: int | None = None
+    explain: bool = False
+
+    def __post_init__(self) -> None:
+        """Raise InvalidRequest for a field of another form."""
+        for name in ("kinds", "about"):
+            given = getattr(self, name)
+            if isinstance(given, str) or not isinstance(given, Sequence) or not all(map(_is_text, given)):
+                raise _invalid(f"{name}={given!r} is no list of texts", f'give {name}=["..."]')
+            object.__setattr__(self, name, tuple(given))
+        for name in ("agent", "session"):
+            if getattr(self, name) is not None and not _is_text(getattr(self, name)):
+                raise _invalid(f"{name}={getattr(self, name)!r} is no name", f"give a name, or leave {name} out")
+        for name in ("include_inactive", "explain"):
+            if not isinstance(getattr(self, name), bool):
+                raise _invalid(f"{name}={getattr(self, name)!r} is no truth", f"give {name}=true, or leave it out")
+        budget = self.budget_tokens
+        if budget is not None and (isinstance(budget, bool) or not isinstance(budget, int) or budget < 1):
+            raise _invalid(f"budget_tokens={budget!r} is no positive whole number", "give budget_tokens=500")
+
+
+@dataclass(frozen=True, slots=True)
+class RecallResult:
+    """The answer to *request*: what was found, in the order of the store; `metadata` is the store's own."""
+
+    request: RecallRequest
+    entries: Sequence[Entry] = field(default_factory=list, hash=False)
+    metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    def __post_init__(self) -> None:
+        """Raise InvalidRecall for what is no request or no list, InvalidEntry for what is no entry in it."""
+        if not isinstance(self.request, RecallRequest):
+            raise _invalid_result("request is no RecallRequest", "give the one that is answered")
+        if isinstance(self.entries, (str, Mapping)) or not isinstance(self.entries, Iterable):
+            raise _invalid_result("entries is no list", "give a list of entries, or leave it out")
+        object.__setattr__(self, "entries", FrozenList(Entry.from_input(entry) for entry in self.entries))
+        object.__setattr__(self, "metadata", held(self.metadata, _invalid_result))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the answer as plain values."""
+        return {
+            "query": self.request.query,
+            "entries": [entry.to_dict() for entry in self.entries],
+            "metadata": thaw(self.metadata),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit(Entry):
+    """A memory that was found by its words: an entry with its IRI as `id` and the score it ranks by.
+
+    `content` is its summary. `excerpt` is the decision and its reasons, cut at a sentence; where the question
+    points to a later passage, the sentences that match it best follow.
+    `metadata` holds kind, status and the rest; `parts` add up to the score, where that was asked for.
+    """
+
+    score: float
+    excerpt: str = ""
+    parts: Mapping[str, Any] | None = field(default=None, hash=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the hit as plain values."""
+        said = {"id": self.id, "agent_id": self.agent_id, "session_id": self.session_id, "content": self.content,
+                "excerpt": self.excerpt, "score": self.score, "metadata": thaw(self.metadata)}  # fmt: skip
+        return said if self.parts is None else {**said, "parts": dict(self.parts)}
+
+
+@dataclass(frozen=True, slots=True)
+class Found(RecallResult):
+    """What was found in the memory of a project, the best first; `metadata` says how, and what was left out.
+
+    `inactive` counts the memories that are not active and would rank among the entries, or among the first five.
+    """
+
+    entries: Sequence[Hit] = field(default_factory=list, hash=False)
+    inactive: Inactive = field(default_factory=Inactive, hash=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the answer as plain values."""
+        return {**RecallResult.to_dict(self), "inactive": self.inactive.to_dict()}
+
+
+def parsed(asked: RecallRequest | str, more: Mapping[str, Any], agent: str) -> tuple[RecallRequest, Narrowing]:
+    """Return what is asked for and within what: a plain text is asked by *agent* unless *more* names another.
+
+    Raises InvalidRequest for a name that means nothing, with the nearest that does.
+    """
+    of_request = tuple(RecallRequest.__slots__) if isinstance(asked, str) else ()
+    known = {*of_request, *Narrowing.__slots__} - {"query"}
+    for name in more:
+        if name not in known:
+            near = get_close_matches(name, known, n=1, cutoff=0.5)
+            raise _invalid(f"there is no {name!r}", f"did you mean {near[0]!r}?" if near else f"use {sorted(known)}")
+    narrowing = Narrowing(**{name: value for name, value in more.items() if name in Narrowing.__slots__})
+    if isinstance(asked, RecallRequest):
+        return asked, narrowing
+    given = {name: value for name, value in more.items() if name in of_request}
+    return RecallRequest(query=asked, **{"agent_id": agent, **given}), narrowing
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
+def _invalid(detail: str, hint: str) -> InvalidRecall:
+    return InvalidRecall(f"{_INVALID}{detail}", hint=hint)
+
+
+def _invalid_result(detail: str, hint: str) -> InvalidRecall:
+    return InvalidRecall(f"invalid memory recall result: {detail}", hint=hint)
+
+
+#: Each field of a memory that is looked through, and how much a word in it counts.
+FIELDS: Mapping[str, float] = {
+    "summary": 3.0,
+    "topic": 3.0,
+    "about": 2.0,
+    "rationale": 1.5,
+    "explanation": 1.0,
+    "evidence": 0.5,
+    "alternatives": 0.5,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusStats:
+    """Of what was known at a moment: how many memories, words in all of them, and memories that hold each word."""
+
+    memories: int
+    words: int
+    holding: Mapping[str, int]
+    newest: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A memory that holds some of the words: its stems by field, how many they are, and what else it is ranked by."""
+
+    number: int
+    item: str
+    recorded: str
+    confidence: str
+    length: int
+    fields: tuple[str, ...]
+    successors: tuple[str, ...] = ()
+    is_about: bool = False
+
+
+#: A ranking's own numbers, and the name and version it is told by.
+Profile = Mapping[str, float | str]
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredPassage:
+    """One memory, entry or turn as a question meets it.
+
+    `words` has, by stem, how often a word of the question stands in it, each time counted by its field; `length` is how
+    many words it has. `text` is the beginning of what it says. `cosine` is how alike it is to the question, None where
+    no vector is known. `said_at` is when it was said, in the one written form; `speakers` are as they were named.
+    """
+
+    item: str
+    text: str
+    words: Mapping[str, float]
+    length: int
+    cosine: float | None
+    speakers: tuple[str, ...]
+    said_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A passage that may answer, and what stands around it.
+
+    `kind` is `memory`, `entry` or `turn`. `before` and `after` are what was said around it in its session, the nearest
+    first. `successors` are what superseded it; one of those that are candidates as well never stands below it. `ended`
+    is when it ceased to hold, None for what is in force.
+    """
+
+    passage: ScoredPassage
+    kind: str
+    types: tuple[str, ...]
+    recorded: str
+    confidence: str = ""
+    agent: str = ""
+    session: str = ""
+    before: tuple[ScoredPassage, ...] = ()
+    after: tuple[ScoredPassage, ...] = ()
+    is_about: bool = False
+    ended: str | None = None
+    successors: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked: `stems` has the word each stem is looked for by, `counts` how many passages hold it.
+
+    `speakers` are those named in what is looked through whose name stands in the question; `now` is the moment asked
+    at. `has_vectors` says whether any cosine is known.
+    """
+
+    text: str
+    stems: Mapping[str, str]
+    counts: CorpusStats
+    speakers: tuple[str, ...] = ()
+    now: str = ""
+    has_vectors: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A candidate with its score and the parts that add up to it."""
+
+    candidate: Candidate
+    score: float
+    parts: Mapping[str, float]

@@ -1,0 +1,274 @@
+"""What a repository remembers already, in files of other tools: decision records, notes for agents, graphs, issues."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from posixpath import dirname, normpath
+from shlex import quote
+
+from jidomem.base.json_values import decode_json
+from jidomem.errors import InvalidRequest
+from jidomem.records.intent import path_of
+from jidomem.repository import record_files
+from jidomem.repository.record_files import Chance
+from jidomem.repository.worktree import Listing, listing, plain_file
+
+ADR, NOTES, GRAPH, ISSUES = "adr", "memory-md", "mcp-memory", "beads"
+KINDS: Mapping[str, str] = {
+    ADR: "decision records",
+    NOTES: "notes for agents",
+    GRAPH: "graph of the MCP memory server",
+    ISSUES: "issues of beads",
+}
+#: The largest file of a kind that is taken, and how many files of a kind are.
+LARGEST: Mapping[str, int] = {ADR: 1024**2, NOTES: 1024**2, GRAPH: 64 * 1024**2, ISSUES: 64 * 1024**2}
+MOST: Mapping[str, int] = {ADR: 2_000, NOTES: 500, GRAPH: 500, ISSUES: 500}
+_NOTES = re.compile(
+    r"(?:^|/)(?:(?:CLAUDE|AGENTS?|GEMINI|MEMORY)\.md|\.(?:cursor|windsurf|cline)rules|\.cursor/rules/.+\.mdc?"
+    r"|\.(?:claude|windsurf)/rules/.+\.md|\.github/(?:copilot-instructions|instructions/.+\.instructions)\.md)$"
+)
+_GRAPH = re.compile(r"(?:^|/)memory\.jsonl?$")
+_ISSUES = re.compile(r"(?:^|/)\.beads/issues\.jsonl$")
+#: Where clients are told of servers, and what says where the memory server keeps its graph.
+_CLIENTS = (".mcp.json", ".cursor/mcp.json", ".vscode/mcp.json", ".gemini/settings.json", ".codex/config.toml",
+            ".roo/mcp.json", "opencode.json")  # fmt: skip
+_FOLDER_IN: Mapping[str, str] = {".adr-dir": r"\A\s*(\S.*)", ".log4brains.yml": r"(?m)^\s*adrFolder:\s*(\S+)"}
+_KEPT_IN = re.compile(r"""["']?MEMORY_FILE_PATH["']?\s*[:=]\s*("(?:[^"\\]|\\.)*")""")
+_HERE = re.compile(r"\$\{(?:workspaceFolder|workspaceRoot|CLAUDE_PROJECT_DIR)(?::-[^}]*)?\}/?|^\./")
+#: What cannot stand in a path that memories name: control characters, and bytes that are no UTF-8.
+_UNNAMED = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
+_SAMPLES = "in a folder of samples or third parties"
+#: The reasons to pass over files that come last where there are many.
+DULL = (record_files.TEMPLATE, record_files.INDEX, _SAMPLES)
+#: The largest page that is read to see whether it is a record.
+_READ = 256 * 1024
+#: Notes that are one person's, as a rule, and that git is told to ignore.
+_OWN = ("CLAUDE.local.md", "CLAUDE.md", "AGENTS.md", "GEMINI.md", "MEMORY.md", ".cursorrules", "memory.jsonl",
+        "memory.json", ".beads/issues.jsonl")  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Files of one kind that are taken together: a folder of decision records, or one file; its path and contents."""
+
+    kind: str
+    path: str
+    files: tuple[tuple[str, bytes], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """What was seen and not taken, and why."""
+
+    path: str
+    why: str
+
+
+@dataclass(slots=True)
+class Found:
+    """What a look through a folder gave."""
+
+    sources: list[Source] = field(default_factory=list)
+    passed: list[Passed] = field(default_factory=list)
+    is_whole: bool = True
+
+
+def look(base: Path, kinds: Collection[str] = tuple(KINDS)) -> Found:
+    """Return what is kept in the repository *base* in files of *kinds*, each with its content, links not followed."""
+    base = base.resolve()
+    listed = listing(base)
+    found = Found(is_whole=listed.is_whole)
+    by_kind: dict[str, list[str]] = {kind: [] for kind in KINDS if kind in kinds}
+    samples, pages = dict[str, int](), list[str]()
+    for path in listed.paths:
+        kind = _kind_by_name(path)
+        if kind is None:
+            pages.append(path)
+        elif kind in by_kind and (sample := _sample(path, kind)):
+            samples[sample] = samples.get(sample, 0) + 1
+        elif kind in by_kind:
+            by_kind[kind].append(path)
+    if ADR in by_kind:
+        by_kind[ADR] = _records(base, pages, found)
+    if GRAPH in by_kind:
+        by_kind[GRAPH] += _graphs(base, by_kind[GRAPH], found)
+    for kind, paths in by_kind.items():
+        _read(base, kind, paths, found)
+    found.passed += [Passed(folder, f"{count} files of samples or third parties") for folder, count in samples.items()]
+    found.passed += _ignored(base, listed, by_kind)
+    return found
+
+
+def _records(base: Path, paths: Sequence[str], found: Found) -> list[str]:
+    """Return the paths of decision records; what looks like one and is none is passed, with the reason."""
+    own, folders = list[str](), tuple(_named_folders(base))
+    for path in paths:
+        if _sample(path, ADR) is None:
+            own.append(path)
+        elif record_files.judge(path, folders)[0] in (Chance.CERTAIN, Chance.LIKELY):
+            found.passed.append(Passed(path, _SAMPLES))
+    survey = record_files.survey(own, folders)
+    found.passed += [Passed(path, why) for path, why in survey.passed]
+    read = []
+    for path in survey.possible[: MOST[ADR]]:
+        text = (plain_file(base / path, _READ) or b"").decode("utf-8", "replace")
+        if record_files.reads_like_record(text):
+            read.append(path)
+        elif record_files.is_proposal(path):
+            found.passed.append(Passed(path, "a design proposal, no decision record"))
+    return [*survey.records, *read]
+
+
+def from_path(base: Path, path: Path) -> Found:
+    """Return what the file or folder *path*, which somebody named, holds; of a folder every page is a record.
+
+    Raises InvalidRequest for what lies outside of *base*, or is reached by a link.
+    """
+    base, found = base.resolve(), Found()
+    whole = path.absolute()
+    if path.resolve() != whole or not whole.is_relative_to(base):
+        hint = f"a file from elsewhere: jidomem import adr|memory-md|mcp-memory|beads {quote(str(path))}"
+        raise InvalidRequest(f"{path} lies outside of {base}, or is a link", hint=hint)
+    name = whole.relative_to(base).as_posix()
+    if whole.is_dir():
+        paths = [f"{name}/{each}" for each in listing(whole).paths]
+        survey = record_files.survey((path for path in paths if _kind_by_name(path) is None), (name,))
+        found.passed += [Passed(path, why) for path, why in survey.passed]
+        for each_kind in KINDS:
+            some = [path for path in paths if _kind_by_name(path) == each_kind]
+            _read(base, each_kind, survey.records if each_kind == ADR else some, found)
+        return found
+    data = plain_file(whole, LARGEST[GRAPH])
+    kind = kind_of(name) or (None if data is None else _of_content(name, data))
+    if data is None or kind is None:
+        found.passed.append(Passed(name, "no decision record, notes, graph or issues"))
+    else:
+        found.sources.append(Source(kind, dirname(name) if kind == ADR else name, ((name, data),)))
+    return found
+
+
+def _of_content(name: str, data: bytes) -> str | None:
+    if name.endswith((".md", ".mdc", ".markdown", ".txt")):
+        return ADR if re.search(rb"^#+\s*decision", data, re.IGNORECASE | re.MULTILINE) else NOTES
+    if is_graph(data):
+        return GRAPH
+    return ISSUES if name.endswith(".jsonl") and b'"title"' in data else None
+
+
+def kind_of(path: str) -> str | None:
+    """Return the kind of memory that a file by this path holds, None for any other file.
+
+    >>> kind_of("docs/adr/0001-use-a-queue.md"), kind_of("web/AGENTS.md"), kind_of("docs/adr/README.md")
+    ('adr', 'memory-md', None)
+    """
+    is_record = record_files.judge(path)[0] in (Chance.CERTAIN, Chance.LIKELY)
+    return _kind_by_name(path) or (ADR if is_record else None)
+
+
+def _kind_by_name(path: str) -> str | None:
+    if _NOTES.search(path):
+        return NOTES
+    return GRAPH if _GRAPH.search(path) else ISSUES if _ISSUES.search(path) else None
+
+
+def is_graph(data: bytes) -> bool:
+    """Return whether a file is a graph of the memory server: JSON lines of entities and relations, or one object."""
+    first = next((line for line in data.split(b"\n") if line.strip()), b"")
+    try:
+        value = decode_json(first)
+    except ValueError:
+        return b'"entities"' in data[:4096] and data.lstrip()[:1] == b"{"
+    return isinstance(value, dict) and (value.get("type") in ("entity", "relation") or "entities" in value)
+
+
+def _named_folders(base: Path) -> Iterator[str]:
+    """Yield the folders of records that the configurations of adr-tools and log4brains name."""
+    for name, pattern in _FOLDER_IN.items():
+        text = (plain_file(base / name, 4096) or b"").decode("utf-8", "replace")
+        yield from filter(None, (path_of(found.strip("\"' ")) for found in re.findall(pattern, text)))
+
+
+def _sample(path: str, kind: str) -> str | None:
+    """Return the folder of samples that *path* lies in; notes that lie in such a folder itself are about it."""
+    folder = dirname(path)
+    return record_files.sample_folder(dirname(folder) if kind == NOTES else folder)
+
+
+def _graphs(base: Path, known: Sequence[str], found: Found) -> Iterator[str]:
+    """Yield the graphs that the configurations of clients name, and that are not *known*."""
+    met = set(known)
+    for client in _CLIENTS:
+        text = (plain_file(base / client) or b"").decode("utf-8", "replace")
+        for said in _KEPT_IN.findall(text):
+            given = _HERE.sub("", _unquoted(said))
+            inside = given.removeprefix(f"{base}/")
+            path = path_of(inside)
+            if not given:
+                continue
+            if path is None:
+                found.passed.append(Passed(given, f"named by {client}, and lies outside of the repository"))
+            elif path not in met and os.path.lexists(base / path):
+                met.add(path)
+                yield path
+
+
+def _unquoted(said: str) -> str:
+    """Return what stands in quotes, as JSON reads it; as it is where that cannot, as of one backslash of Windows."""
+    try:
+        return str(decode_json(said))
+    except ValueError:
+        return said[1:-1]
+
+
+def _read(base: Path, kind: str, paths: Sequence[str], found: Found) -> None:
+    """Read the files of one kind into sources; those that cannot be taken are passed, with the reason."""
+    taken: dict[bytes, str] = {}
+    files: list[tuple[str, bytes]] = []
+    most = MOST[kind]
+    for path in sorted(paths)[:most]:
+        if _UNNAMED.search(path):
+            found.passed.append(Passed(ascii(path)[1:-1], "its name cannot be written down: rename it"))
+            continue
+        data = plain_file(base / path, LARGEST[kind])
+        if data is None and not os.path.lexists(base / path):
+            continue  # git tracks it still, and it was removed
+        if data is None:
+            found.passed.append(Passed(path, _why_not(base, path, LARGEST[kind])))
+        elif kind == NOTES and data in taken:
+            found.passed.append(Passed(path, f"says the same as {taken[data]}"))
+        elif kind != GRAPH or is_graph(data):
+            taken[data] = path
+            files.append((path, data))
+    if len(paths) > most:
+        folder = dirname(sorted(paths)[most]) or "."
+        found.passed.append(Passed(folder, f"{len(paths) - most} files beyond the first {most}"))
+    if kind == ADR:
+        folders: dict[str, list[tuple[str, bytes]]] = {}
+        for file in files:
+            folders.setdefault(record_files.folder_of(file[0]), []).append(file)
+        found.sources += [Source(kind, folder, tuple(some)) for folder, some in folders.items()]
+    else:
+        found.sources += [Source(kind, path, ((path, data),)) for path, data in files]
+
+
+def _why_not(base: Path, path: str, largest: int) -> str:
+    whole = base / path
+    real = Path(os.path.realpath(whole))
+    if real != whole:
+        return f"a link to {real.relative_to(base)}" if real.is_relative_to(base) else "a link out of the repository"
+    try:
+        return f"more than {largest // 1024**2} MiB" if whole.stat().st_size > largest else "no file that can be read"
+    except OSError as error:
+        return f"cannot be read: {error.strerror}"
+
+
+def _ignored(base: Path, listed: Listing, kinds: Collection[str]) -> Iterator[Passed]:
+    """Yield the notes at the top that git ignores: what is taken in would be committed with the memory."""
+    for path in _OWN if listed.by_git else ():
+        kind = NOTES if path == "CLAUDE.local.md" else kind_of(path)
+        if kind in kinds and path not in listed.paths and os.path.lexists(base / normpath(path)):
+            yield Passed(path, "git ignores it, and what is taken in is committed")

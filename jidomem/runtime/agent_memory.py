@@ -1,0 +1,547 @@
+"""The working memory of an agent: the value it holds now, kept in the working state of a root from run to run.
+
+The conversation of a work session: what is said is recorded turn by turn, and read back in order.
+
+The durable store: entries of agents in the history of a project, journalled, and recalled by the engine of all.
+
+Redaction in the working state: what agents hold, and what is kept for them, loses the texts that are to go.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime
+from itertools import accumulate, chain
+from typing import TYPE_CHECKING, Any
+
+from jidomem.base.clock import Sources, format_timestamp, parse_moment
+from jidomem.base.words import slug, tokens
+from jidomem.entries.store import NO_OPTIONS, Options, check_spelling
+from jidomem.errors import IntentRefused, InvalidRequest, JidomemError, NotFound, TooLarge
+from jidomem.index import OxigraphIndex
+from jidomem.index.search_tables import SearchFilter
+from jidomem.journal.journal import Stream
+from jidomem.rdf.terms import plain_value
+from jidomem.read.conversations import EntryCache, turn, turns
+from jidomem.recall.memories import ENTRIES, Entries, own
+from jidomem.records.entry import Entry, ToolUse, Turn, WriteRequest, WriteResult
+from jidomem.records.intent import Receipt
+from jidomem.records.interfaces import StateStore, Store
+from jidomem.records.named_query import moment_hint, moment_of, to_term
+from jidomem.records.recall import Narrowing, RecallRequest, RecallResult
+from jidomem.working import Memory
+from jidomem.working.container import RESERVED_SPACES, refuse_stale
+from jidomem.working.memory import applied
+from jidomem.write.conversation import EntryChanges, NotOpened, Said, conversation_of
+from jidomem.write.writer import MemoryWriter
+
+if TYPE_CHECKING:
+    from jidomem.runtime.recall_api import Recalls
+
+TABLES = """
+CREATE TABLE IF NOT EXISTS agents (project TEXT NOT NULL, agent TEXT NOT NULL, memory TEXT NOT NULL,
+  PRIMARY KEY (project, agent)) WITHOUT ROWID;
+"""
+_KEEP = "INSERT INTO agents VALUES (?, ?, ?) ON CONFLICT (project, agent) DO UPDATE SET memory = excluded.memory"
+#: The most characters of a memory as JSON: it is read and written whole.
+MOST = 16 * 1024**2
+
+
+def holders(state: StateStore, project: str) -> list[str]:
+    """Return the agents that hold something in *project*, by name."""
+    with state.reading() as store:
+        if store is None:
+            return []
+        return [
+            name for (name,) in store.execute("SELECT agent FROM agents WHERE project = ? ORDER BY agent", (project,))
+        ]
+
+
+class AgentMemory:
+    """The working memory of one agent in one project; any number of processes may change it, one after the other.
+
+    Every call raises what `Keeping` raises where the file cannot be read or written.
+    """
+
+    def __init__(self, state: StateStore, project: str, agent: str, sources: Sources) -> None:
+        """Keep it in *state*; raises InvalidRequest for a name of which nothing is left in its one written form."""
+        self.project, self.agent = project, slug(agent)
+        if not self.agent:
+            raise InvalidRequest(f"agent={agent!r} is no name of an agent", hint="give it letters or digits")
+        self._state, self._sources = state, sources
+
+    def get(self) -> Memory | None:
+        """Return what the agent holds, None if it never held anything."""
+        with self._state.reading() as store:
+            return None if store is None else self._read(store)
+
+    def update(self, move: Callable[[Memory], Memory], *, expected_rev: int | None = None) -> Memory:
+        """Return `move(memory)` once it is on disk; the first time it is given an empty memory.
+
+        Nobody else changes the memory meanwhile, so *move* should not take long. Raises RevisionConflict if the memory
+        is not at *expected_rev* (0 before the first change), InvalidRequest if *move* gives no Memory, or one that
+        JSON has no form for, TooLarge for one of more than `MOST` characters: then nothing has changed.
+        """
+        with self._state.changing() as store:
+            kept = self._read(store)
+            before = kept if kept is not None else self._new()
+            refuse_stale(f"the memory of {self.agent!r}", expected_rev, before.rev)
+            after = move(before)
+            if not isinstance(after, Memory):
+                hint = "let it return the memory: lambda held: held.world_put('language', 'en')"
+                raise InvalidRequest(f"a change of a memory gives a Memory, not {after!r:.200}", hint=hint)
+            if after is not kept:
+                rows = (self.project, self.agent, self._written(after))
+                store.execute(_KEEP, rows)
+            return after
+
+    def apply(self, changes: Sequence[Mapping[str, Any]], *, expected_rev: int | None = None) -> Memory:
+        """Return the memory after *changes*, data of the form that `jidomem.working.memory` takes: all of them or none.
+
+        Raises what they are refused for, and what `update` raises.
+        """
+        return self.update(lambda memory: applied(memory, changes, self._now()), expected_rev=expected_rev)
+
+    def forget(self) -> bool:
+        """Return whether there was a memory; there is none now, and no byte of it in the file."""
+        with self._state.changing() as store:
+            asked = "DELETE FROM agents WHERE project = ? AND agent = ?"
+            there = store.execute(asked, (self.project, self.agent)).rowcount > 0
+        if there:
+            self._state.scrub()
+        return there
+
+    def _new(self) -> Memory:
+        return Memory.new(now=self._now(), new_id=self._sources.new_id)
+
+    def _now(self) -> int:
+        return int(self._sources.now().timestamp() * 1000)
+
+    def _written(self, memory: Memory) -> str:
+        text = json.dumps(memory.to_dict(), ensure_ascii=False)
+        if len(text) > MOST:
+            raise TooLarge(
+                f"the memory of {self.agent!r} would have {len(text):,} characters, and {MOST:,} are the most",
+                hint="keep what is large elsewhere, and a pointer to it here: world['pointers']",
+            )
+        return text
+
+    def _read(self, store: Store) -> Memory | None:
+        asked = "SELECT memory FROM agents WHERE project = ? AND agent = ?"
+        found = store.execute(asked, (self.project, self.agent)).fetchone()
+        try:
+            return None if found is None else Memory.from_dict(json.loads(found[0]))
+        except (ValueError, TypeError, RecursionError, InvalidRequest) as error:
+            raise self._state.damaged(f"what is kept of {self.agent!r} is no memory: {error}") from error
+
+
+class Conversation:
+    """What was said in one work session; its IRI is `iri`, that of the session `session`."""
+
+    def __init__(
+        self,
+        project: str,
+        session: str,
+        writer: MemoryWriter,
+        index: OxigraphIndex,
+        catch_up: Callable[[str], object],
+        now: Callable[[], datetime],
+        *,
+        agent: str,
+    ) -> None:
+        """Keep the conversation of *session*, a name or an IRI, in the history of *project*; *agent* takes part."""
+        node = writer.session_iri(session)
+        self.project, self.session, self.iri = project, plain_value(node), plain_value(conversation_of(node))
+        self._writer, self._index, self._catch_up, self._now = writer, index, catch_up, now
+        self._agent = agent
+
+    def record(
+        self,
+        prompt: str | None = None,
+        answer: str | None = None,
+        *,
+        asked_by: str | None = None,
+        answered_by: str | None = None,
+        tools: Sequence[ToolUse] = (),
+        timestamp: object = None,
+    ) -> Turn:
+        """Return the turn that is recorded, durable, as the next one: what was asked, answered, and done for it.
+
+        The answer is by who takes part unless *answered_by* names another; *asked_by* is nobody unless given.
+        *timestamp* is when it was said, now unless given. A session nobody has opened is opened. A memory that comes
+        of the turn names its `iri` as evidence. Raises InvalidRequest, TooLarge, IntentRefused, Busy and Failed; then
+        nothing of the turn was kept.
+        """
+        for name, agent, words in (("asked_by", asked_by, prompt), ("answered_by", answered_by, answer)):
+            if agent is not None and words is None:
+                raise InvalidRequest(f"{name}={agent!r}, and nothing is said by it", hint=f"leave {name} out")
+        agent = self._agent if answered_by is None else answered_by
+        said = Said(
+            prompt,
+            answer,
+            self._writer.spoken_by(asked_by),
+            self._writer.spoken_by(agent) if answer is not None else None,
+            tuple(tools),
+            self._moment(timestamp),
+        )
+        receipt = self._kept(said, agent)
+        self._catch_up(self.project)
+        return turn(self._index, self.project, f"<{receipt.iri}>")
+
+    def _kept(self, said: Said, agent: str) -> Receipt:
+        """Return the receipt of a turn; a session nobody has opened is opened before it."""
+        with suppress(NotOpened):
+            return self._writer.keep_turn(self.project, self.session, said)
+        try:
+            self._writer.start_session(self.project, self.session, agent=agent)
+        except IntentRefused as refused:
+            if refused.code != "iri_exists":  # somebody else opened it meanwhile
+                raise
+        return self._writer.keep_turn(self.project, self.session, said)
+
+    def turns(self, last: int | None = None, *, as_of: object = None) -> list[Turn]:
+        """Return the turns in their order, the *last* so many where that is given, or those recorded by *as_of*.
+
+        Raises InvalidRequest for a *last* that is no number from 0, or an *as_of* that is no moment.
+        """
+        if last is not None and (isinstance(last, bool) or not isinstance(last, int) or last < 0):
+            raise InvalidRequest(f"last={last!r} is no number of turns", hint="give last=10, or leave it out")
+        moment = None if as_of is None else plain_value(to_term(as_of, "dateTime", "as_of"))
+        try:
+            self._catch_up(self.project)
+        except NotFound as unknown:
+            if unknown.code != "unknown_project":
+                raise
+            return []
+        found = turns(self._index, self.project, f"<{self.iri}>", moment)
+        return found if last is None else found[max(0, len(found) - last) :]
+
+    def _moment(self, given: object) -> str:
+        moment = self._now() if given is None else parse_moment(given)
+        if moment is None:
+            raise InvalidRequest(f"timestamp={given!r:.80} is not a date or time", hint=moment_hint("timestamp"))
+        return format_timestamp(moment)
+
+
+#: What of the narrowing of memories holds for entries, too; and where else what does not is asked.
+_HONOURED = ("as_of", "since", "until", "budget_tokens", "explain")
+_OPTIONS = ("project", "include_sessions", *_HONOURED)
+#: Fields of a request, which are no options.
+_OF_REQUEST = ("query", "limit", "scope", "agent_id", "session_id")
+_ELSEWHERE = 'ask memory.recall("...", kinds=["entry"]), which takes it'
+_HINTS = {
+    "agent": "name it in the request, as agent_id",
+    "session": "name it in the request, as session_id",
+    "kinds": 'leave it out, or ask memory.recall("...", kinds=["entry", "turn"])',
+}
+
+
+class EntryStore:
+    """A store of entries that lasts: what was written is durable, and a later write under an id replaces it.
+
+    Options: `project` is whose history is meant, *project* unless given; `as_of` asks for what was kept at a moment;
+    `include_sessions=True` lets an agent recall what is of other sessions; `since` and `until` bound when it was kept,
+    `budget_tokens` how long all texts may be, and `explain=True` tells the parts of each score. What recall of
+    memories takes beside these is refused, and so is a misspelt one; others are left alone.
+    """
+
+    def __init__(self, project: str, writer: MemoryWriter, memory: Recalls) -> None:
+        """Keep by *writer*, and look through what *memory*, an open root, has."""
+        self.project = project
+        self._writer = writer
+        self._memory = memory
+
+    def recall(self, request: RecallRequest, opts: Options = NO_OPTIONS) -> RecallResult:
+        """Return the entries within the scope that answer the query, the best first, and then the newest.
+
+        So an agent that has entries always gets some, up to the limit; `metadata["scores"]` has by its id how well
+        each one answers, and nothing of those that do not.
+        """
+        narrowing, every = _narrowing(opts)
+        if not self._is_there(opts):
+            return RecallResult(request, [], {"scores": {}})
+        project, now = self._project(opts), self._memory.now()
+        within = SearchFilter(
+            moment=moment_of(opts.get("as_of"), "as_of"),
+            kinds=ENTRIES,
+            since=moment_of(opts.get("since"), "since"),
+            until=moment_of(opts.get("until"), "until"),
+            own=own(request, every=every),
+        )
+        alike = self._memory.alike_to(request.query, project, within.moment, spoken=True)
+        found = self._entries(opts).covered(request, within, now, alike)
+        told = _fitting(found.entries, narrowing.budget_tokens)
+        named = {name: entry.id for name, entry in told.items() if name in found.scores}
+        metadata: dict[str, Any] = {"scores": {id_: found.scores[name] for name, id_ in named.items()}}
+        if narrowing.explain:
+            metadata["parts"] = {id_: found.parts[name] for name, id_ in named.items()}
+        if narrowing.budget_tokens is not None:
+            metadata["left_out"] = len(found.entries) - len(told)
+        said = {"ranking": found.ranking, **self._memory.lag(project)}
+        return RecallResult(request, [*told.values()], {**metadata, **said})
+
+    def write(self, request: WriteRequest, opts: Options = NO_OPTIONS) -> WriteResult:
+        """Keep the entry, durable when this returns, in the place of the one with the same id.
+
+        Raises InvalidRequest for metadata that JSON does not hold, TooLarge, IntentRefused for what looks like a
+        secret, PolicyDenied, Busy and Failed; then nothing was kept.
+        """
+        (result,) = self.write_many([request], opts)
+        if isinstance(result, JidomemError):
+            raise result
+        return result
+
+    def write_many(
+        self, requests: Iterable[WriteRequest], opts: Options = NO_OPTIONS
+    ) -> list[WriteResult | JidomemError]:
+        """Return what came of each write, in order: its result, or the error for which it was not kept.
+
+        They share commits, each of which waits for the disk once.
+        """
+        asked = list(requests)
+        outcomes = self._writer.keep_entries(self._project(opts), [request.entry for request in asked])
+        return [
+            outcome
+            if isinstance(outcome, JidomemError)
+            else WriteResult(request, request.entry, metadata=_told(outcome))
+            for request, outcome in zip(asked, outcomes, strict=True)
+        ]
+
+    def remove(self, ids: Iterable[str], opts: Options = NO_OPTIONS) -> int:
+        """Return how many of *ids* something was kept under; it is there no longer, and stays in the history.
+
+        All are taken back in one commit, durable when this returns, or none. Raises PolicyDenied, Busy and Failed.
+        """
+        return len(self.change(lambda: EntryChanges(removed=tuple(dict.fromkeys(ids))), opts))
+
+    def change(self, plan: Callable[[], EntryChanges], opts: Options = NO_OPTIONS) -> list[Receipt]:
+        """Return the receipts of what *plan* says is to become of entries, all of it in one commit or nothing.
+
+        *plan* may read what is kept: nobody else writes before the commit. Raises what `write` and *plan* raise.
+        """
+        receipts = self._writer.change_entries(self._project(opts), plan)
+        return [receipt for receipt in receipts if receipt.iri]
+
+    def keyed(self, beginning: str, group: Callable[[str], str] = str) -> EntryCache:
+        """Return the entries of this project whose ids begin so, at hand in memory, in groups that *group* names."""
+        tail, history = self._memory.tail, Stream(self.project, "history")
+        return EntryCache(self._memory.index, history.graph, beginning, lambda: tail.catch_up(history), group)
+
+    def list_entries(self, opts: Options = NO_OPTIONS) -> list[Entry]:
+        """Return the entries of every agent, the one that was written first before the others."""
+        return self._entries(opts).kept(moment_of(opts.get("as_of"), "as_of")) if self._is_there(opts) else []
+
+    def _entries(self, opts: Options) -> Entries:
+        return Entries(self._project(opts), self._memory.texts, self._memory.index)
+
+    def _project(self, opts: Options) -> str:
+        check_spelling(opts, _OPTIONS)
+        return str(opts.get("project") or self.project)
+
+    def _is_there(self, opts: Options) -> bool:
+        """Return whether anything was ever kept, once all of it is in view; raises NotFound for a project named so."""
+        try:
+            self._memory.catch_up(self._project(opts))
+        except NotFound as unknown:
+            if unknown.code != "unknown_project" or opts.get("project"):
+                raise
+            return False
+        return True
+
+
+def _told(receipt: Receipt) -> dict[str, Any]:
+    """Return what is told of a write: the IRI of the entry, its commit, and warnings where there are any."""
+    warned = {"warnings": list(receipt.warnings)} if receipt.warnings else {}
+    return {"iri": receipt.iri, "commit": receipt.commit, **warned}
+
+
+def _narrowing(opts: Options) -> tuple[Narrowing, bool]:
+    """Return what the options ask for, and whether all sessions are meant; raises InvalidRequest for what is none."""
+    check_spelling(opts, _OPTIONS)
+    if of_request := [name for name in _OF_REQUEST if name in opts]:
+        raise InvalidRequest(f"{of_request[0]} is no option", hint=f"give {of_request[0]} in the request")
+    every = opts.get("include_sessions", False)
+    if not isinstance(every, bool):
+        raise InvalidRequest(f"include_sessions={every!r} is no truth", hint="give include_sessions=True")
+    for name in opts:
+        if name in Narrowing.__slots__ and name not in _HONOURED:
+            raise InvalidRequest(f"a store of entries is not asked by {name}", hint=_HINTS.get(name, _ELSEWHERE))
+    return Narrowing(**{name: opts[name] for name in _HONOURED if opts.get(name) is not None}), every
+
+
+def _fitting(entries: Mapping[str, Entry], budget: int | None) -> dict[str, Entry]:
+    """Return as many of the first *entries* as have texts of *budget* tokens together."""
+    if budget is None:
+        return dict(entries)
+    spent = accumulate(tokens(entry.content) for entry in entries.values())
+    return {name: entry for (name, entry), sum_ in zip(entries.items(), spent, strict=True) if sum_ <= budget}
+
+
+#: What stands where a text stood.
+GONE = "[redacted]"
+_HOLDERS = "memoryos_holders"
+Shows = Callable[[str], bool]
+
+
+def redact_held(state: StateStore, project: str, shows: Shows, *, dry_run: bool = False) -> dict[str, int]:
+    """Take each text that *shows* says yes to out of what the agents of *project* hold, to the last byte of the file.
+
+    A value that was one is `GONE`, a key that was one goes with what stood under it, and each revision moves. What
+    cannot be taken out, as another process writes to the file, is still there. Return how many entries of each kind
+    changed, or with *dry_run* would change; nothing is touched then.
+    """
+    changes: dict[str, list[tuple[str, tuple[Any, ...]]]] = {}
+    with suppress(JidomemError):
+        with state.reading() as store:
+            if store is None:
+                return {}
+            if dry_run:
+                changes = _changes(store, project, shows)
+        if not dry_run:
+            with state.changing() as store:
+                found = _changes(store, project, shows)
+                for statement, row in chain.from_iterable(found.values()):
+                    store.execute(statement, row)
+            changes = found
+            if any(found.values()):
+                state.scrub()
+    counts = {kind: sum(_HOLDERS not in statement for statement, _ in rows) for kind, rows in changes.items()}
+    return {kind: count for kind, count in counts.items() if count}
+
+
+def _changes(store: Store, project: str, shows: Shows) -> dict[str, list[tuple[str, tuple[Any, ...]]]]:
+    """Return the statements that take the texts out, by the kind of entry they change."""
+    kinds = {
+        "working memories": _memories,
+        "stored values": _kept,
+        "parts of MemoryOS": _tiers,
+        "pending directives": _asked,
+        "settings and notes": _notes,
+        "jobs": _jobs,
+    }
+    return {kind: [*changes(store, project, shows)] for kind, changes in kinds.items()}
+
+
+def _memories(store: Store, project: str, shows: Shows) -> Iterator[tuple[str, tuple[Any, ...]]]:
+    """Yield what changes the memories of agents that show one."""
+    rows = store.execute("SELECT agent, memory FROM agents WHERE project = ?", (project,)).fetchall()
+    for agent, text in rows:
+        if shows(agent):
+            yield "DELETE FROM agents WHERE project = ? AND agent = ?", (project, agent)
+        elif (left := _memory(json.loads(text), shows)) is not None:
+            yield "UPDATE agents SET memory = ? WHERE project = ? AND agent = ?", (_json(left), project, agent)
+
+
+def _memory(held: dict[str, Any], shows: Shows) -> dict[str, Any] | None:
+    """Return a memory without what shows a text, None where nothing of it does."""
+    spaces = {}
+    for name, space in held["spaces"].items():
+        if name in RESERVED_SPACES or not shows(name):
+            left = {**space, "data": _without(space["data"], shows), "metadata": _without(space["metadata"], shows)}
+            spaces[name] = {**left, "rev": space["rev"] + 1} if left != space else space
+    left = {**held, "spaces": spaces, "metadata": _without(held["metadata"], shows)}
+    return {**left, "rev": held["rev"] + 1} if left != held else None
+
+
+def _kept(store: Store, project: str, shows: Shows) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield what changes the values that are kept for agents and show one."""
+    rows = store.execute("SELECT namespace, key, value FROM key_values").fetchall()
+    for namespace, key, text in rows:
+        if not namespace.startswith(f"{project}/"):
+            continue
+        value = json.loads(text)
+        if shows(key) or shows(namespace):
+            yield "DELETE FROM key_values WHERE namespace = ? AND key = ?", (namespace, key)
+        elif (left := _without(value, shows)) != value:
+            left = _bare(left) if key.startswith("memoryos:") else left  # a segment that was archived
+            yield "UPDATE key_values SET value = ? WHERE namespace = ? AND key = ?", (_json(left), namespace, key)
+
+
+def _tiers(store: Store, project: str, shows: Shows) -> Iterator[tuple[str, tuple[Any, ...]]]:
+    """Yield what changes the parts of tiers that show one, with their vectors, and moves who holds them."""
+    asked = "SELECT holder, kind, id, place, held FROM memoryos_parts WHERE project = ?"
+    moved: dict[str, None] = {}
+    for holder, kind, id_, place, text in store.execute(asked, (project,)).fetchall():
+        held, row = json.loads(text), (project, holder, kind, id_)
+        if shows(holder) or any(map(shows, _names(id_, place))):
+            yield f"DELETE FROM memoryos_parts WHERE {_PART}", row
+        elif (left := _without(held, shows)) != held:
+            change = f"UPDATE memoryos_parts SET held = ?, vector = NULL, rev = {_NEXT} WHERE {_PART}"
+            yield change, (_json(left), project, holder, *row)
+        else:
+            continue
+        moved[holder] = None
+    for holder in moved:
+        yield f"UPDATE {_HOLDERS} SET rev = rev + 1 WHERE project = ? AND holder = ?", (project, holder)
+        if shows(holder):
+            yield f"DELETE FROM {_HOLDERS} WHERE project = ? AND holder = ?", (project, holder)
+
+
+_PART = "project = ? AND holder = ? AND kind = ? AND id = ?"
+_NEXT = "(SELECT rev + 1 FROM memoryos_holders WHERE project = ? AND holder = ?)"
+
+
+def _names(*written: str) -> Iterator[str]:
+    """Yield the texts of which an id is made: some are lists, written as JSON."""
+    for text in written:
+        found = json.loads(text) if text.startswith("[") else text
+        yield from _names(*found) if isinstance(found, list) else [text]
+
+
+def _asked(store: Store, project: str, shows: Shows) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield what changes the directives that wait and show one; their vectors go."""
+    rows = store.execute(
+        "SELECT holder, request, directive FROM memoryos_asked WHERE project = ?", (project,)
+    ).fetchall()
+    for holder, request, text in rows:
+        directive = json.loads(text)
+        if (left := _without(directive, shows)) != directive:
+            left["items"] = [{**item, "embedding": None, "value": _bare(item["value"])} for item in left["items"]]
+            change = "UPDATE memoryos_asked SET directive = ? WHERE project = ? AND holder = ? AND request = ?"
+            yield change, (_json(left), project, holder, request)
+
+
+def _notes(store: Store, project: str, shows: Shows) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield what changes what is set and noted for agents and shows one."""
+    asked = "SELECT kind, name, held FROM memoryos_notes WHERE project = ?"
+    for kind, name, text in store.execute(asked, (project,)).fetchall():
+        row, held = (project, kind, name), json.loads(text)
+        if shows(name):
+            yield "DELETE FROM memoryos_notes WHERE project = ? AND kind = ? AND name = ?", row
+        elif (left := _without(held, shows)) != held:
+            change = "UPDATE memoryos_notes SET held = ? WHERE project = ? AND kind = ? AND name = ?"
+            yield change, (_json(left), *row)
+
+
+def _jobs(store: Store, project: str, shows: Shows) -> Iterator[tuple[str, tuple[Any, ...]]]:
+    """Yield what changes the jobs of agents: what they failed with may quote one, what they are about has ids alone."""
+    for job, agent, error in store.execute(
+        "SELECT id, agent, error FROM jobs WHERE project = ?", (project,)
+    ).fetchall():
+        if shows(agent):
+            yield "DELETE FROM jobs WHERE id = ?", (job,)
+        elif error is not None and shows(error):
+            yield "UPDATE jobs SET error = ? WHERE id = ?", (GONE, job)
+
+
+def _bare(value: Any) -> Any:
+    """Return a value without vectors."""
+    if isinstance(value, dict):
+        return {key: None if key == "embedding" else _bare(each) for key, each in value.items()}
+    return [_bare(each) for each in value] if isinstance(value, list) else value
+
+
+def _without(value: Any, shows: Shows) -> Any:
+    if isinstance(value, str):
+        return GONE if shows(value) else value
+    if isinstance(value, list):
+        return [_without(each, shows) for each in value]
+    if isinstance(value, dict):
+        return {key: _without(each, shows) for key, each in value.items() if not shows(key)}
+    return value
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)

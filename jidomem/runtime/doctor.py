@@ -1,0 +1,387 @@
+"""One thing an operator would look at: what was found, how bad it is, and what to do about it.
+
+What doctor looks at of the machine: Python and packages, the disk, its file system, and the port to serve at.
+
+What doctor looks at of a root: who may use it, its journal, what is derived from it, what was left, and git.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+import re
+import shutil
+import socket
+import stat
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from http.client import HTTPConnection, HTTPException
+from importlib.metadata import PackageNotFoundError, requires, version
+from pathlib import Path
+from shlex import quote
+from typing import Literal
+
+from jidomem.base import files
+from jidomem.base.clock import format_timestamp
+from jidomem.check.journal_integrity import compare_with_git, findings
+from jidomem.errors import BranchChanged, InvalidRequest, JidomemError, NotFound
+from jidomem.index.follower import LARGE, MANY
+from jidomem.index.snapshots import Clones
+from jidomem.index.store import OxigraphIndex
+from jidomem.journal.journal import LOOSE, FileJournal, Stream
+from jidomem.records.intent import Version
+from jidomem.repository import git
+from jidomem.runtime import settings
+from jidomem.runtime.model_choice import config_error, is_remote
+from jidomem.runtime.root import INDEX, open_root
+from jidomem.runtime.settings import Settings
+from jidomem.runtime.tokens import Keyring
+
+Level = Literal["ok", "warn", "fail"]
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """What was found of the thing *name*: `fail` where jidomem cannot do its work, `warn` where it soon may not."""
+
+    name: str
+    level: Level
+    detail: str
+    hint: str = ""
+
+    def to_dict(self) -> dict[str, str]:
+        """Return the look as plain JSON values."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+def run_diagnostic(name: str, look: Callable[[], Iterable[Diagnostic]]) -> Iterator[Diagnostic]:
+    """Yield what *look* finds; where it cannot look, that is what is found."""
+    try:
+        yield from look()
+    except JidomemError as error:
+        yield Diagnostic(name, "fail", error.detail, error.hint)
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        yield Diagnostic(name, "fail", f"{where}{error.strerror or error}", "let this user read it, and look again")
+
+
+#: Bytes that are free: below the first nothing may be written soon, below the second it is time to look after it.
+_LEAST, _FEW = 64 * 1024**2, 1024**3
+_INODES = 1_000
+#: File systems on which another machine may write, too, and whose locks may hold on this one alone.
+_NETWORK = frozenset(("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "glusterfs", "fuse.sshfs", "lustre"))
+_SECONDS = 2.0
+
+
+def programs() -> Iterator[Diagnostic]:
+    """Yield the versions of Python, jidomem and what it needs, and which extras are there."""
+    own = version("jidomem")
+    yield Diagnostic("python", "ok", f"{'.'.join(map(str, sys.version_info[:3]))} at {sys.executable}")
+    needed, extras = list[str](), dict[str, list[str]]()
+    for each in requires("jidomem") or ():
+        name = re.match(r"[A-Za-z0-9._-]+", each)
+        extra = re.search(r"extra == [\"']([^\"']+)", each)
+        if name is not None:
+            (extras.setdefault(extra[1], []) if extra else needed).append(name[0])
+    found = {each: _installed(each) for each in needed}
+    missing = [each for each, at in found.items() if at is None]
+    there = ", ".join(f"{each} {at}" for each, at in found.items() if at)
+    if missing:
+        yield Diagnostic("packages", "fail", f"missing: {', '.join(missing)}", "pip install --force-reinstall jidomem")
+    else:
+        yield Diagnostic("packages", "ok", f"jidomem {own}, {there}")
+    for each in sorted(extras.keys() - {"test", "bench"}):
+        lacking = [one for one in extras[each] if _installed(one) is None]
+        said = f"[{each}] is not installed: pip install 'jidomem[{each}]'" if lacking else f"[{each}] is installed"
+        yield Diagnostic("extras", "ok", said)
+
+
+def _installed(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+def disk(root: Path) -> Iterator[Diagnostic]:
+    """Yield how much can still be written where *root* is."""
+    free, names = shutil.disk_usage(root).free, os.statvfs(root)
+    level: Level = "fail" if free < _LEAST else "warn" if free < _FEW else "ok"
+    yield Diagnostic("disk", level, f"{free:,} bytes are free", "" if level == "ok" else f"make room: du -sh {root}/*")
+    if names.f_files and names.f_favail < _INODES:
+        yield Diagnostic(
+            "disk", "warn", f"room for {names.f_favail} more files", "make room: remove files on that disk"
+        )
+
+
+def file_system(root: Path) -> Iterator[Diagnostic]:
+    """Yield whether the file system of *root* does what a journal needs; it is asked, and nothing is written."""
+    kind = _kind(root)
+    if kind in _NETWORK:
+        yield Diagnostic(
+            "file system",
+            "warn",
+            f"{kind}, a file system of the network: its locks and flushes may not hold",
+            "keep the root on a disk of this machine, and serve it: jidomem serve",
+        )
+    descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        os.fsync(descriptor)
+    except OSError as error:
+        yield Diagnostic(
+            "file system", "fail", f"{kind} cannot lock and flush: {error.strerror}", "keep the root elsewhere"
+        )
+        return
+    finally:
+        os.close(descriptor)
+    if os.pathconf(root, "PC_LINK_MAX") < 2:
+        yield Diagnostic("file system", "warn", f"{kind} has no hard links: every process reads the whole journal",
+                   "keep a large root on another file system")  # fmt: skip
+    elif kind not in _NETWORK:
+        yield Diagnostic("file system", "ok", f"{kind}: locks, flushes and hard links")
+
+
+def _kind(path: Path) -> str:
+    """Return the name of the file system *path* is on."""
+    best, kind = "", "unknown"
+    for line in Path("/proc/self/mountinfo").read_text("utf-8", "replace").splitlines():
+        said, _, of = line.partition(" - ")
+        at = re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), said.split()[4])
+        if len(at) >= len(best) and path.is_relative_to(at):
+            best, kind = at, of.split()[0]
+    return kind
+
+
+def port(host: str, number: int) -> Iterator[Diagnostic]:
+    """Yield whether `jidomem serve` may listen at a port, or does so."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family) as tried:
+        tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            tried.bind((host, number))
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                yield Diagnostic(
+                    "port", "warn", f"{host}:{number} cannot be served: {error.strerror}", "give another --host"
+                )
+            elif _serves(host, number):
+                yield Diagnostic("port", "ok", f"{host}:{number} is served by jidomem")
+            else:
+                yield Diagnostic("port", "warn", f"something else listens at {host}:{number}",
+                           "give another one: jidomem serve --port 0")  # fmt: skip
+        else:
+            yield Diagnostic("port", "ok", f"{host}:{number} is free")
+
+
+def _serves(host: str, number: int) -> bool:
+    """Return whether what listens there answers as jidomem does."""
+    asked = HTTPConnection(host, number, timeout=_SECONDS)
+    try:
+        asked.request("GET", "/healthz", headers={"Host": "localhost"})
+        answer = asked.getresponse()
+        return "X-Request-Id" in answer.headers and json.loads(answer.read(1_000)) == {"status": "ok"}
+    except (OSError, HTTPException, ValueError):
+        return False
+    finally:
+        asked.close()
+
+
+#: How far ahead of this clock a commit may be that another machine wrote.
+_AHEAD = timedelta(seconds=5)
+
+
+def permissions(root: Path) -> Iterator[Diagnostic]:
+    """Yield which folders this user may not use, and whether others may write where only the user should."""
+    folders = [root, *(path for path in root.glob("projects/**/") if path != root)]
+    closed = [path for path in folders if not os.access(path, os.R_OK | os.X_OK)]
+    user = f"uid {os.geteuid()}"
+    if closed:
+        yield Diagnostic("permissions", "fail", f"{closed[0]} cannot be read ({user})", f"chmod -R u+rwX {root}")
+    elif fixed := files.unwritable([*folders, *_common_files(root)]):
+        yield Diagnostic("permissions", "warn", files.describe(fixed), files.repair(fixed))
+    elif any(path.stat().st_mode & stat.S_IWOTH for path in folders):
+        yield Diagnostic("permissions", "warn", "every user of this machine may write here", f"chmod -R o-w {root}")
+    else:
+        yield Diagnostic("permissions", "ok", f"{root} can be read and written ({user})")
+
+
+def _common_files(root: Path) -> Iterator[Path]:
+    """Yield the folders and files of a root that every process which uses it has to write."""
+    yield from root.glob("projects/*/*/.*lock")
+    for name in ("state", "cache", "index"):
+        yield from (path for path in (root / name, *root.glob(f"{name}/**/*.sqlite*")) if path.exists())
+
+
+def configuration(root: Path) -> Iterator[Diagnostic]:
+    """Yield whether the configuration, terms, rules and questions of the root can be used; raises what says why not."""
+    with open_root(root) as memory:
+        yield Diagnostic("config", "ok", f"project {memory.project}, ontology {memory.schema.version}, "
+                                   f"{sum(1 for _ in memory.playbook)} questions")  # fmt: skip
+
+
+def journal(found: FileJournal, *, full: bool) -> Iterator[Diagnostic]:
+    """Yield for each stream whether it is sound: by a look, or with *full* by every byte."""
+    streams = found.streams()
+    known = {stream: found.verify(stream) if full else found.damage(stream) for stream in streams}
+    # where git cannot be asked, `repository` says so
+    compared = [
+        each for each in compare_with_git(found, known) if each.kind != "unchecked" or _git_answers(found.folder)
+    ]
+    for stream, damage in known.items():
+        name, at = f"{stream.project}/{stream.name}", found.head(stream)
+        is_whole = not any((each.path or "").startswith(str(found.path(stream))) for each in compared)
+        for error in (each for each in damage if not isinstance(each, BranchChanged)):  # those are findings
+            yield Diagnostic("journal", "fail", f"{name}: {error.detail}", error.hint)
+        for each in findings(found, stream) if full else ():
+            yield Diagnostic("journal", "warn", f"{name}: {each.path or each.commit}: {each.detail}", each.hint)
+        loose = found.loose(stream)
+        if loose > LOOSE and found.is_tracked:
+            yield Diagnostic("journal", "warn", f"{name} has {loose:,} commit files", "jidomem pack")
+        if not damage and is_whole:
+            yield Diagnostic("journal", "ok", f"{name} is at {at}: {'verified' if full else 'sound, by a quick look'}")
+    for each in compared:
+        level: Level = "fail" if each.severity == "violation" else "warn"
+        where = f"{each.path}: " if each.path and each.kind != "stray" else ""  # its detail names the commits
+        yield Diagnostic("journal", level, f"{where}{each.detail}", each.hint)
+    if not streams:
+        yield Diagnostic("journal", "ok", "nothing was written yet")
+
+
+def _git_answers(folder: Path) -> bool:
+    try:
+        return git.complaint(folder) is None
+    except InvalidRequest:
+        return False
+
+
+def clock(found: FileJournal, now: datetime) -> Iterator[Diagnostic]:
+    """Yield whether the newest commit is of the future, as this clock has it."""
+    newest = max((found.head(stream).recorded_at for stream in found.streams()), default="")
+    if newest > format_timestamp(now + _AHEAD):
+        yield Diagnostic(
+            "clock",
+            "warn",
+            f"the newest commit is of {newest}, and this clock says {format_timestamp(now)}",
+            "set the clock: timedatectl set-ntp true",
+        )
+    else:
+        yield Diagnostic("clock", "ok", f"{format_timestamp(now)}, the newest commit is of {newest or 'no time yet'}")
+
+
+def index(root: Path, found: FileJournal) -> Iterator[Diagnostic]:
+    """Yield how the index is kept, and how much of the journal the next process has to read beyond it."""
+    size, clones = _size(found), Clones(root / INDEX)
+    if size <= LARGE:
+        yield Diagnostic("index", "ok", f"in memory: the journal has {size:,} bytes")
+        return
+    snapshots = clones.snapshots()
+    if not snapshots:
+        yield Diagnostic("index", "warn", f"no snapshot: the next process reads all {size:,} bytes", "jidomem reindex")
+        return
+    marks = snapshots[0].marks
+    held = {stream: marks[stream.graph].version if stream.graph in marks else None for stream in found.streams()}
+    behind = sum(_behind(found, stream, version or Version()) for stream, version in held.items())
+    told = f"on disk, {snapshots[0].size:,} bytes; the newest snapshot is {behind:,} commits behind"
+    if behind > 2 * MANY:
+        yield Diagnostic("index", "warn", told, "jidomem reindex")
+    else:
+        yield Diagnostic("index", "ok", told)
+
+
+def _size(found: FileJournal) -> int:
+    folders = [found.path(stream) for stream in found.streams()]
+    return sum(path.stat().st_size for folder in folders for path in folder.glob("*.ttl"))
+
+
+def _behind(found: FileJournal, stream: Stream, held: Version) -> int:
+    try:
+        return sum(1 for _ in found.seen(stream).after(held))
+    except NotFound:  # another branch
+        return sum(1 for _ in found.seen(stream).after(Version()))
+
+
+def stale_cache_files(root: Path, found: FileJournal) -> Iterator[Diagnostic]:
+    """Yield what killed processes left, and what was set aside."""
+    live = [path for path in (root / INDEX / "live").glob("*") if path.is_dir()]
+    used = Clones(root / INDEX).in_use()
+    if len(live) > used:
+        yield Diagnostic(
+            "leftovers", "ok", f"{len(live) - used} index clones of killed processes: the next one sweeps them"
+        )
+    for stream in found.streams():
+        folder = found.path(stream)
+        for path in (*folder.glob(".incoming.lock"), *folder.glob(".sealing.lock")):
+            yield Diagnostic("leftovers", "ok", f"{path}: of a writer that was killed, or writes now; never read")
+        for path in folder.glob("*.aside"):
+            yield Diagnostic("leftovers", "warn", f"{path} was set aside as damaged", "jidomem verify says why")
+    yield Diagnostic("leftovers", "ok", f"{used} processes work on clones of the index")
+
+
+def cache(root: Path) -> Iterator[Diagnostic]:
+    """Yield how large what recall keeps is."""
+    files = [path for path in (root / "cache").rglob("*") if path.is_file()]
+    size = sum(path.stat().st_size for path in files)
+    yield Diagnostic("cache", "ok", f"{len(files)} files, {size:,} bytes; may be deleted at any time")
+
+
+def repository(root: Path, found: FileJournal) -> Iterator[Diagnostic]:
+    """Yield whether git keeps the journal as it is, and leaves out what is derived."""
+    if not found.is_tracked:
+        yield Diagnostic("git", "ok", "in no repository")
+        return
+    try:
+        if (complaint := git.complaint(root)) is not None:
+            yield Diagnostic(
+                "git", "warn", f"git cannot use the repository: {complaint}", f"git -C {quote(str(root))} status"
+            )
+            return
+        text = git.read_git(root, "check-attr", "text", "--", "projects/p/memory/x.ttl")
+        ignored = [
+            name for name in ("index/x", "state/x", "cache/x") if git.read_git(root, "check-ignore", name) is None
+        ]
+    except InvalidRequest as error:
+        yield Diagnostic("git", "warn", error.detail, error.hint)
+        return
+    if text is None or not text.rstrip().endswith(b": unset"):
+        yield Diagnostic("git", "warn", "git may rewrite the line ends of commits, which is damage",
+                   f"echo 'projects/** -text' >> {root / '.gitattributes'}")  # fmt: skip
+    if ignored:
+        yield Diagnostic("git", "warn", f"git does not ignore {', '.join(name[:-1] for name in ignored)}",
+                   f"jidomem init writes {root / '.gitignore'} where there is none")  # fmt: skip
+    if text is not None and text.rstrip().endswith(b": unset") and not ignored:
+        yield Diagnostic("git", "ok", "keeps the journal byte by byte, and nothing that is derived")
+
+
+def models(given: Settings) -> Iterator[Diagnostic]:
+    """Yield which models read and embed for memory, and what keeps them from being asked; nothing is sent to them."""
+    reader, embedder = settings.models(given)
+    for name, model in (("model", reader), ("embedder", embedder)):
+        if model is None:
+            yield Diagnostic(name, "ok", "none: memories are found by words")
+        elif (why := config_error(model)) is not None:
+            yield Diagnostic(name, "warn", f"{model.name} cannot be asked: {why.detail}", why.hint)
+        else:
+            yield Diagnostic(name, "ok", f"{model.name}{', over the network' if is_remote(model) else ''}")
+
+
+def store(given: Settings, journal: FileJournal) -> Iterator[Diagnostic]:
+    """Yield whether the triple store that the user chose answers as it has to; raises what `RemoteIndex.fit` raises."""
+    if given.index:
+        from jidomem.extras.servers.remote_index import RemoteIndex  # most users have none
+
+        chosen = RemoteIndex(given.index, journal, OxigraphIndex(), ())
+        fit = chosen.fit()
+        part = "all questions" if fit.proven is None else f"{len(fit.proven)} named questions"
+        yield Diagnostic("store", "ok", f"{chosen.shown} answers {part}")
+        chosen.close()
+
+
+def tokens(keyring: Keyring, where: str) -> Iterator[Diagnostic]:
+    """Yield how many tokens there are for the root, and *where*; those that cannot be read were refused before."""
+    count = len(keyring.tokens)
+    yield Diagnostic("tokens", "ok", f"{count} for this root, in {where}" if count else f"none for this root ({where})")

@@ -1,0 +1,376 @@
+"""What an open root says of itself, taken in anew where it was changed: terms, rules, questions and the policy.
+
+Make a root: the folder `.jidomem/`, its configuration, and what git is told of it.
+
+The log of a shared root, opened, with the folder of its copy on this machine.
+
+Where an open root lies: in a folder that is all of it, or in a log that it shares, with a copy in a folder.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from fcntl import LOCK_EX, flock
+from os import PathLike
+from pathlib import Path
+from threading import RLock
+from typing import TYPE_CHECKING, Protocol
+
+from jidomem.base import files
+from jidomem.base.clock import PeriodicTask
+from jidomem.errors import JidomemError, MemoryClosed
+from jidomem.extras.servers import addresses
+from jidomem.extras.servers.log import SharedLog
+from jidomem.journal.journal import FileJournal, Stream
+from jidomem.read.playbook import Playbook
+from jidomem.records.policy import Policy
+from jidomem.runtime import root_config, settings
+from jidomem.runtime.root_config import refuse_link
+from jidomem.runtime.state import State
+from jidomem.schema import ontology
+from jidomem.schema.ontology import Schema
+
+if TYPE_CHECKING:
+    from jidomem.extras.servers.journal import MirroredJournal
+    from jidomem.extras.servers.log import SharedLog
+    from jidomem.index.search_index import Texts
+    from jidomem.index.vectors import Vectors
+    from jidomem.records.interfaces import Embedder, StateStore
+    from jidomem.runtime.tokens import Keyring
+
+#: The folders of a root that extend what is shipped.
+FOLDERS = ("ontology", "shapes", "queries")
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedConfig:
+    """What the files of a root say, read at one moment."""
+
+    schema: Schema
+    policy: Policy
+    playbook: Playbook
+
+
+class Rooted(Protocol):
+    """Where the files of a root lie."""
+
+    def rules(self) -> object:
+        """Return what is another one as soon as one of them was changed, as far as that is known now."""
+
+    def bring_rules(self) -> object:
+        """Return the same once they are here as they are now."""
+
+
+class ConfigWatcher:
+    """Keeps what is in force as the files of a root have it; any thread may look.
+
+    What cannot be used is a `problem`: it is told to whoever wants to write, and what was in force before answers.
+    """
+
+    def __init__(self, place: Rooted, load: Callable[[], LoadedConfig], take: Callable[[LoadedConfig], object]) -> None:
+        """Look at the files in *place*, which *load* reads, and let *take* have what they say where that changed."""
+        self.problem: JidomemError | None = None
+        self._place, self._load, self._take = place, load, take
+        self._lock = RLock()
+        self._mark = place.bring_rules()
+        self.first = load()
+
+    def look(self) -> None:
+        """Take in what changed since the last look; raises the `problem` where it cannot be used."""
+        if self._place.rules() != self._mark:
+            with self._lock:
+                self._level()
+        if self.problem is not None:
+            raise self.problem
+
+    def quietly(self) -> None:
+        """Take in what changed, if it can be used."""
+        with suppress(JidomemError):
+            self.look()
+
+    def _level(self) -> None:
+        while (mark := self._place.bring_rules()) != self._mark:  # again where they are changed while they are read
+            self._mark, self.problem = mark, None
+            try:
+                self._take(self._load())
+            except JidomemError as error:
+                self.problem = error
+
+
+def read(root: Path) -> LoadedConfig:
+    """Return what the files of *root* say now; raises what cannot be used of them."""
+    policy = settings.policy_of(root)
+    found = ontology.load([root] if _has(root, "ontology", "shapes") else [], by_reference=policy.judge == "pyshacl")
+    return LoadedConfig(found, policy, Playbook([root / "queries"] if _has(root, "queries") else []))
+
+
+def _has(root: Path, *folders: str) -> bool:
+    """Return whether a root extends what is shipped in one of *folders*."""
+    return any((root / folder).is_dir() for folder in folders)
+
+
+def mark_of(folder: Path) -> object:
+    """Return what is another one as soon as a file of the root in *folder* is: names, sizes and times."""
+    return tuple(_marks(str(folder)))
+
+
+def _marks(folder: str) -> Iterator[tuple[str, int, int, int]]:
+    with suppress(OSError):
+        yield _mark(f"{folder}/{settings.CONFIG}", os.stat(f"{folder}/{settings.CONFIG}"))
+    for name in FOLDERS:
+        yield from _below(f"{folder}/{name}")
+
+
+def _below(folder: str) -> Iterator[tuple[str, int, int, int]]:
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in sorted(entries, key=lambda each: each.name):
+            if entry.is_dir(follow_symlinks=False):  # links may lead round
+                yield from _below(entry.path)
+            elif entry.name[0] != ".":
+                with suppress(OSError):  # a link that leads nowhere, or a file that has just gone
+                    yield _mark(entry.path, entry.stat())
+
+
+def _mark(path: str, said: os.stat_result) -> tuple[str, int, int, int]:
+    return path, said.st_size, said.st_mtime_ns, said.st_ino
+
+
+FILES = (settings.CONFIG, ".gitignore", ".gitattributes")
+GITIGNORE = "index/\nstate/\ncache/\n*.lock\n"
+GITATTRIBUTES = "projects/** -text\n"
+CONFIG = """\
+# jidomem: the memory of this repository. Every key has a default; unknown keys are an error.
+project = "{project}"
+
+# What happens when an intent disagrees with what is in force: "refuse" (default), "propose" or "warn".
+# [conflicts]
+# decision = "propose"
+
+# Keep in state/ which memories were shown in which briefing, for jidomem why.
+# read_log = false
+
+# The role and capabilities an agent is declared with when it is first named.
+# [agents.architect]
+# role = "Architect"
+# capabilities = ["CanPlan", "CanQueryMemory"]
+"""
+
+
+def init(folder: Path, project: str | None = None) -> Path:
+    """Make the root `.jidomem/` in *folder* and return it; what is there already is left alone.
+
+    Raises NotFound `invalid_project` for a project id of another form, and what `place` raises.
+    """
+    root = place(folder)
+    name = Stream(project or root_config.slug_of(folder.resolve().name)).project
+    root.mkdir(parents=True, exist_ok=True)
+    for file, text in zip(FILES, (CONFIG.format(project=name), GITIGNORE, GITATTRIBUTES), strict=True):
+        if not (root / file).exists():
+            files.write_file(root / file, text.encode())
+    return root
+
+
+def place(folder: Path) -> Path:
+    """Return where the root of *folder* is made; raises Failed for a link there, which came with the folder.
+
+    It leads to another memory, or has files made elsewhere.
+    """
+    root = folder.resolve() / settings.FOLDER
+    for path in (root, *(root / name for name in FILES)):
+        refuse_link(path)
+    return root
+
+
+def opened_log(given: str | PathLike[str] | None, wait: float) -> tuple[SharedLog, Path] | None:
+    """Return the log of the shared root that is *given* or named and the folder of its copy; None for a folder.
+
+    What it says of itself is in that folder then. *wait* is how many seconds an answer of it is waited for. Raises
+    what `open_log` and `root_files.bring` raise.
+    """
+    address = settings.address_of(given)
+    return None if address is None else brought(address, wait)
+
+
+def brought(address: str, wait: float) -> tuple[SharedLog, Path]:
+    """Return the log at *address* and the folder of its copy, with what it says of itself; raises what they raise."""
+    log, home = open_log(address, wait)
+    try:
+        addresses.bring(log, home)
+    except BaseException:
+        log.close()
+        raise
+    return log, home
+
+
+def open_log(address: str, wait: float) -> tuple[SharedLog, Path]:
+    """Return the log at *address* and the folder of its copy here; raises what `places` does."""
+    environment = settings.environment()
+    home = addresses.home_of(address, environment)
+    addresses.claim(home, address, environment)
+    return addresses.open_log(address, environment, wait=wait), home
+
+
+#: Seconds between two looks at whether a checkpoint is due, and those that the end waits for one.
+LOOK, AT_END = 60.0, 3.0
+
+
+class InFolder:
+    """A root that is a folder of this machine."""
+
+    is_shared = False
+
+    def __init__(self, root: Path) -> None:
+        self._root, self.name, self._is_closed = root, str(root), False
+        self._journal: FileJournal | None = None
+
+    def journal(self, wait: float) -> FileJournal:
+        """Return its journal, whose turns are waited for *wait* seconds."""
+        self._journal = FileJournal(self._root, wait=wait)
+        return self._journal
+
+    def rules(self) -> object:
+        """Return what is another one as soon as its configuration, terms, rules or questions were changed."""
+        return mark_of(self._root)
+
+    def bring_rules(self) -> object:
+        """Return the same: they are here."""
+        return self.rules()
+
+    def state(self, name: str, tables: str) -> StateStore:
+        """Return its working state with these *tables*; they all lie in one file, whatever their *name*.
+
+        Raises MemoryClosed once it was closed.
+        """
+        if self._is_closed:
+            raise MemoryClosed(self.name)
+        return State(self._root, tables)
+
+    def keyring(self) -> Keyring:
+        """Return the tokens given out for it; raises Failed where they cannot be read."""
+        from jidomem.runtime.tokens import Keyring  # only a server asks who asks
+
+        return Keyring(settings.own_config(), self._root)
+
+    def change_file(self, path: str, how: Callable[[str | None], str]) -> None:
+        """Keep what *how* makes of the text of the file *path* below it, None where there is none, all at once."""
+        file = self._root / path
+        files.make_folders(file.parent)
+        with os.fdopen(files.open_file(file.with_name(f".{file.stem}.lock")), "wb") as lock:
+            flock(lock, LOCK_EX)  # until it is closed
+            draft = file.with_name(f".{file.name}.draft")
+            files.write_file(draft, how(file.read_text("utf-8") if file.exists() else None).encode())
+            os.replace(draft, file)
+
+    def vectors(self, root: Path, texts: Texts, embedder: Embedder) -> Vectors:
+        """Return the vectors of it, which are made here."""
+        from jidomem.index.vectors import Vectors  # most processes have no need of one
+
+        return Vectors(root, texts, embedder)
+
+    def keep_checkpoints(self, level: Callable[[], object]) -> None:
+        """Do nothing: whoever opens a folder has all of it."""
+
+    def close(self) -> None:
+        """Answer and keep nothing any more."""
+        self._is_closed = True
+        if self._journal is not None:
+            self._journal.close(self.name)
+
+
+class SharedLocation:
+    """A root that lies in *log*, at an *address*, with the copy in the folder *home*."""
+
+    is_shared = True
+
+    def __init__(self, log: SharedLog, address: str, home: Path) -> None:
+        self.log, self._address, self._home = log, address, home
+        self.name = log.name  # without a password
+        self._checkpoints: PeriodicTask | None = None
+        self._journal: MirroredJournal | None = None
+        self._brought, self._is_closed = "", False
+
+    def journal(self, wait: float) -> FileJournal:
+        """Return its journal: the log, and its copy, which begins with the newest checkpoint where there is none."""
+        from jidomem.extras.servers import checkpoints  # most roots are folders
+        from jidomem.extras.servers.journal import MirroredJournal
+
+        checkpoints.fetch(self.log, self._home)
+        self._journal = MirroredJournal(self.log, self._home, wait=wait)
+        return self._journal
+
+    def rules(self) -> object:
+        """Return the tag that the configuration, terms, rules and questions had when the log was asked last."""
+        return self._brought if self._journal is None else self._journal.rules or ""
+
+    def bring_rules(self) -> object:
+        """Return the same once they are here as the log has them now."""
+        from jidomem.extras.servers import addresses
+
+        self._brought = addresses.bring(self.log, self._home)
+        return self._brought
+
+    def state(self, name: str, tables: str) -> StateStore:
+        """Return the working state of that *name*: a database has it all, an object store leaves it to this machine.
+
+        Raises MemoryClosed once it was closed.
+        """
+        if self._is_closed:
+            raise MemoryClosed(self.name)
+        if self._address.startswith("s3:"):
+            return State(self._home, tables)
+        from jidomem.extras.servers.postgres_state import PostgresState
+
+        return PostgresState(self._address, name)
+
+    def keyring(self) -> Keyring:
+        """Return the tokens given out for it, which every server believes."""
+        from jidomem.runtime.tokens import SharedKeyring
+
+        return SharedKeyring(self.log)
+
+    def change_file(self, path: str, how: Callable[[str | None], str]) -> None:
+        """Keep what *how* makes of the text of a file of the root, whoever else changes it, and bring it here."""
+        from jidomem.extras.servers import addresses
+
+        addresses.change(self.log, lambda files: {**files, path: how(files.get(path))})
+        addresses.bring(self.log, self._home)
+
+    def vectors(self, root: Path, texts: Texts, embedder: Embedder) -> Vectors:
+        """Return the vectors of it, each of which one server makes for all."""
+        from jidomem.extras.servers.shared_vectors import SharedVectors, VectorSegments
+
+        return SharedVectors(root, texts, embedder, VectorSegments(self.log))
+
+    def keep_checkpoints(self, level: Callable[[], object]) -> None:
+        """Make a checkpoint, in the background, whenever it is worth it; *level* brings the index level before."""
+        from jidomem.extras.servers import checkpoints
+
+        def look() -> None:
+            with suppress(JidomemError, OSError):  # the next look tries again
+                if checkpoints.is_due(self.log, self._home):
+                    level()
+                    checkpoints.make(self.log, self._home)
+
+        self._checkpoints = PeriodicTask(LOOK, look, "jidomem-checkpoints")
+
+    def close(self) -> None:
+        """Let go of the log; a checkpoint that is being made is waited for, but not for long."""
+        if self._checkpoints is not None:
+            self._checkpoints.stop(AT_END)
+        self._is_closed = True
+        if self._journal is not None:
+            self._journal.close(self.name)
+        self.log.close()
+
+
+def open_place(given: str | os.PathLike[str] | None, wait: float) -> InFolder | SharedLocation:
+    """Return where the root lies that is *given*, or that is found; raises what `settings` raises."""
+    if (address := settings.address_of(given)) is None:
+        return InFolder(settings.find(given)[0])
+    # most roots are folders
+
+    log, home = brought(address, wait)
+    return SharedLocation(log, address, home)

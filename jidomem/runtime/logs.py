@@ -1,0 +1,238 @@
+"""What the servers of a root on this machine counted: who was refused what, on which day, and who asked; bounded.
+
+The read log: which memories were shown to whom, in which briefing; no text of theirs is kept.
+
+What the guard did, in the read log: what it showed in which session, what it stopped, and what came of that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+from jidomem.base.clock import format_timestamp, parse_moment
+from jidomem.errors import JidomemError
+from jidomem.records.interfaces import StateStore
+
+#: So many rows are kept of each: those of the latest days, and of who asked last.
+REFUSALS, CLIENTS = 10_000, 1_000
+#: What the state of a `DoorLog` must have.
+SERVER_LOG_TABLES = """
+CREATE TABLE IF NOT EXISTS refused (day TEXT NOT NULL, project TEXT NOT NULL, agent TEXT NOT NULL, code TEXT NOT NULL,
+  door TEXT NOT NULL, count INTEGER NOT NULL, PRIMARY KEY (day, project, agent, code, door));
+CREATE TABLE IF NOT EXISTS clients (project TEXT NOT NULL, agent TEXT NOT NULL, user_agent TEXT NOT NULL,
+  address TEXT NOT NULL, door TEXT NOT NULL, first TEXT NOT NULL, last TEXT NOT NULL, requests INTEGER NOT NULL,
+  PRIMARY KEY (project, agent, user_agent, address, door));
+CREATE INDEX IF NOT EXISTS clients_last ON clients (last);
+"""
+_REFUSED = (
+    "INSERT INTO refused VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (day, project, agent, code, door)"
+    " DO UPDATE SET count = refused.count + excluded.count"
+)
+_ASKED = (
+    "INSERT INTO clients VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (project, agent, user_agent, address, door)"
+    " DO UPDATE SET last = excluded.last, requests = clients.requests + excluded.requests"
+)
+_FEWER = (
+    "DELETE FROM refused WHERE rowid IN (SELECT rowid FROM refused ORDER BY day DESC, rowid DESC LIMIT -1 OFFSET ?)",
+    "DELETE FROM clients WHERE rowid IN (SELECT rowid FROM clients ORDER BY last DESC LIMIT -1 OFFSET ?)",
+)
+
+
+class RefusedAt(NamedTuple):
+    """How often an agent of a project was refused with a code, on a day, at a door; a text is empty where not known."""
+
+    day: str
+    project: str
+    agent: str
+    code: str
+    door: str
+    times: int
+
+
+class AskedAt(NamedTuple):
+    """Who asked a project at a door: first, last, and how often."""
+
+    project: str
+    agent: str
+    user_agent: str
+    address: str
+    door: str
+    first: str
+    last: str
+    requests: int
+
+
+class DoorLog:
+    """What all servers of one root counted, in its working state."""
+
+    def __init__(self, state: StateStore) -> None:
+        """Keep it in *state*, which has `TABLES`; it is made when something is first counted."""
+        self.state = state
+
+    def add(self, refused: Sequence[RefusedAt], asked: Sequence[AskedAt]) -> None:
+        """Add what was counted since the last time; raises what `changing` raises."""
+        with self.state.changing() as store:
+            store.executemany(_REFUSED, [tuple(row) for row in refused])
+            store.executemany(_ASKED, [tuple(row) for row in asked])
+            for statement, most in zip(_FEWER, (REFUSALS, CLIENTS), strict=True):
+                store.execute(statement, (most,))
+
+    def read(self, project: str) -> tuple[list[RefusedAt], list[AskedAt]]:
+        """Return what was counted of *project*, and the refusals that were of none; who asked last is the first."""
+        with self.state.reading() as store:
+            if store is None:
+                return [], []
+            refused = store.execute("SELECT * FROM refused WHERE project IN (?, '')", (project,)).fetchall()
+            asked = store.execute("SELECT * FROM clients WHERE project = ? ORDER BY last DESC", (project,)).fetchall()
+        return [RefusedAt(*row) for row in refused], [AskedAt(*row) for row in asked]
+
+    def forget(self, shows: Callable[[str], bool]) -> None:
+        """Take out of the file each row with a text that *shows* says yes to, to the last byte."""
+        with suppress(JidomemError):
+            with self.state.reading() as store:
+                if store is None:
+                    return
+            with self.state.changing() as store:
+                gone = [*self._gone(store, "refused", shows), *self._gone(store, "clients", shows)]
+            if gone:
+                self.state.scrub()
+
+    def _gone(self, store: Any, table: str, shows: Callable[[str], bool]) -> Iterable[int]:
+        rows = store.execute(f"SELECT rowid, * FROM {table}").fetchall()
+        gone = [row[0] for row in rows if any(isinstance(text, str) and text and shows(text) for text in row[1:])]
+        store.executemany(f"DELETE FROM {table} WHERE rowid = ?", [(number,) for number in gone])
+        return gone
+
+
+#: How many times, the last ones, are kept and told of one memory.
+TOLD = 100
+#: What the state of a `ReadLog` must have.
+READ_LOG_TABLES = """
+CREATE TABLE IF NOT EXISTS shown (project TEXT NOT NULL, item TEXT NOT NULL, at TEXT NOT NULL, "in" TEXT NOT NULL,
+  agent TEXT);
+CREATE INDEX IF NOT EXISTS shown_item ON shown (project, item, at);
+CREATE TABLE IF NOT EXISTS guarded (number INTEGER PRIMARY KEY, project TEXT NOT NULL, session TEXT NOT NULL,
+  path TEXT NOT NULL, item TEXT NOT NULL, what TEXT NOT NULL, at TEXT NOT NULL, reason TEXT);
+CREATE INDEX IF NOT EXISTS guarded_session ON guarded (project, session);
+CREATE INDEX IF NOT EXISTS guarded_path ON guarded (project, path);
+"""
+_OF = (
+    'SELECT at, "in", agent FROM shown WHERE project = ? AND item = ? AND at <= ? ORDER BY at DESC, rowid DESC LIMIT ?'
+)
+_OLDER = (
+    "DELETE FROM shown WHERE rowid IN (SELECT rowid FROM shown WHERE project = ? AND item = ?"
+    " ORDER BY at DESC, rowid DESC LIMIT 1000000 OFFSET ?)"
+)
+
+
+class ReadLog:
+    """What was shown of one root's memories, in its working state."""
+
+    def __init__(self, state: StateStore, now: Callable[[], datetime]) -> None:
+        """Keep it in *state*, which has `TABLES`; it is made when something is first shown."""
+        self.state = state
+        self.now = now
+
+    def shown(self, project: str, items: Iterable[str], *, by: str | None, in_: str) -> None:
+        """Remember that *items* were shown to the agent *by* in *in_*; where nothing can be written, nothing is."""
+        at = format_timestamp(self.now())
+        rows = [(project, item, at, in_, by) for item in dict.fromkeys(items)]
+        with suppress(JidomemError), self.state.changing() as store:  # who reads gets an answer also from a full disk
+            store.executemany("INSERT INTO shown VALUES (?, ?, ?, ?, ?)", rows)
+            store.executemany(_OLDER, [(project, item, TOLD) for _, item, *_ in rows])
+
+    def of(self, project: str, item: str, until: str) -> list[dict[str, Any]]:
+        """Return when, in what and to whom one memory was shown by the moment *until*, the last first."""
+        with suppress(JidomemError), self.state.reading() as store:
+            found = store.execute(_OF, (project, item, until, TOLD)) if store is not None else ()
+            return [{"at": parse_moment(at), "in": where, "agent": agent} for at, where, agent in found]
+        return []
+
+    def forget(self, project: str, shows: Callable[[str], bool]) -> None:
+        """Take out of the file what was kept of memories and agents whose names *shows* says yes to, to the last byte.
+
+        What cannot be taken out, as another process writes to it, is still there.
+        """
+        with suppress(JidomemError):
+            with self.state.reading() as store:
+                if store is None:
+                    return
+            with self.state.changing() as store:
+                shown = store.execute("SELECT rowid, item, agent FROM shown WHERE project = ?", (project,))
+                gone = [(row,) for row, *texts in shown if any(text and shows(text) for text in texts)]
+                held = store.execute("SELECT number, item, session, reason FROM guarded WHERE project = ?", (project,))
+                also = [(number,) for number, *texts in held if any(text and shows(text) for text in texts)]
+                store.executemany("DELETE FROM shown WHERE rowid = ?", gone)
+                store.executemany("DELETE FROM guarded WHERE number = ?", also)
+            if gone or also:
+                self.state.scrub()
+
+
+SHOWN, STOPPED, HEEDED, OVERRIDDEN = "shown", "stopped", "heeded", "overridden"
+#: What lets the next edit of a file go ahead, and that it did.
+_LET, _USED = "let", "used"
+_LET_FOR = timedelta(hours=1)
+_COUNTED = (SHOWN, STOPPED, HEEDED, OVERRIDDEN)
+_KEEP = "INSERT INTO guarded (project, session, path, item, what, at, reason) VALUES (?, ?, ?, ?, ?, ?, ?)"
+
+
+class GuardLog:
+    """What was kept of the guard of one project; where nothing can be kept, nothing is known."""
+
+    def __init__(self, log: ReadLog, project: str) -> None:
+        self._log, self._project = log, project
+
+    def seen(self, session: str) -> set[str]:
+        """Return the memories that were shown in *session*."""
+        rows = self._rows("SELECT item FROM guarded WHERE project = ? AND session = ? AND what = ?", session, SHOWN)
+        return {row[0] for row in rows}
+
+    def forget_shown(self, session: str) -> None:
+        """Take what was shown in *session* for not shown: its client has lost it since."""
+        if self.seen(session):
+            how = "UPDATE guarded SET session = session || ' before' WHERE project = ? AND session = ? AND what = ?"
+            self._keep(how, [(self._project, session, SHOWN)])
+
+    def stopped(self, path: str) -> set[str]:
+        """Return the memories by which the last edit of *path* was stopped, and nothing came of that yet."""
+        last = dict(self._rows("SELECT item, what FROM guarded WHERE project = ? AND path = ? ORDER BY number", path))
+        return {item for item, what in last.items() if what == STOPPED}
+
+    def is_let(self, path: str) -> bool:
+        """Return whether somebody let the next edit of *path* go ahead."""
+        since = format_timestamp(self._log.now() - _LET_FOR)
+        asked = "SELECT what, at FROM guarded WHERE project = ? AND path = ? AND item = '' ORDER BY number"
+        last = self._rows(asked, path)
+        return bool(last) and last[-1][0] == _LET and last[-1][1] > since
+
+    def let(self, session: str, path: str, reason: str) -> None:
+        """Let the next edit of *path* go ahead, whatever stops it, for *reason*."""
+        self.keep(session, [(path, "", _LET)], reason=reason)
+
+    def keep(self, session: str, rows: Iterable[tuple[str, str, str]], *, reason: str | None = None,
+             agent: str | None = None) -> None:  # fmt: skip
+        """Keep (path, item, what) of each thing that happened in *session*; what was shown is told by `why`, too."""
+        held, at = list(rows), format_timestamp(self._log.now())
+        if any(what == OVERRIDDEN for _, _, what in held):
+            held += [(path, "", _USED) for path in dict.fromkeys(path for path, _, what in held if what == OVERRIDDEN)]
+        if held:
+            self._keep(_KEEP, [(self._project, session, path, item, what, at, reason) for path, item, what in held])
+        if shown := [item for _, item, what in held if what == SHOWN]:
+            self._log.shown(self._project, shown, by=agent, in_="guard")
+
+    def counts(self) -> Mapping[str, int]:
+        """Return how often it showed, stopped, was heeded and overridden, in all sessions."""
+        found = dict(self._rows("SELECT what, COUNT(*) FROM guarded WHERE project = ? GROUP BY what"))
+        return {what: found.get(what, 0) for what in _COUNTED}
+
+    def _rows(self, asked: str, *of: str) -> list[tuple[Any, ...]]:
+        with suppress(JidomemError), self._log.state.reading() as store:
+            return store.execute(asked, (self._project, *of)).fetchall() if store is not None else []
+        return []
+
+    def _keep(self, how: str, rows: list[tuple[Any, ...]]) -> None:
+        with suppress(JidomemError), self._log.state.changing() as store:  # an edit goes on also where the disk is full
+            store.executemany(how, rows)

@@ -1,0 +1,309 @@
+"""The working state of a root, taken along where that moves.
+
+The tokens that were given out for a root, taken along where that moves.
+
+Move a memory root to another place, keep a copy of it in one file, and make a root of such a file again.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import asdict, dataclass, replace
+from hashlib import blake2b
+from importlib.metadata import version
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+from jidomem.base import files
+from jidomem.base.json_values import decode_json
+from jidomem.errors import Failed, InvalidRequest, NotFound
+from jidomem.extras.memoryos import jobs, storage
+from jidomem.extras.servers import transfer
+from jidomem.extras.servers.log import Extent, SharedLog
+from jidomem.extras.servers.transfer import Brought, FolderEnd, LogEnd, Progress, TransferEndpoint, bring
+from jidomem.journal.disk import move, prepare, writing
+from jidomem.journal.journal import Stream
+from jidomem.providers.stores import TABLES as KV
+from jidomem.runtime import agent_memory, logs
+from jidomem.runtime.location import opened_log
+from jidomem.runtime.settings import find, own_config
+from jidomem.runtime.state import FILE, State
+from jidomem.runtime.user_config import Token, change, read
+
+if TYPE_CHECKING:
+    from jidomem.extras.servers.postgres_state import PostgresState
+
+#: Beside a state that was brought: its digest then, so that one which was used since is not thrown away.
+_CAME = FILE.with_name("came")
+
+
+@dataclass(frozen=True, slots=True)
+class InDatabase:
+    """The working state that lies in PostgreSQL, at an address."""
+
+    address: str
+
+
+Where = Path | InDatabase
+
+
+def held_state(where: Where) -> bytes | None:
+    """Return the working state of a root as it is at this moment, as the file it would be; None where there is none."""
+    if isinstance(where, InDatabase):
+        from jidomem.extras.servers.postgres_state import export_state
+
+        with _open(where) as held, TemporaryDirectory() as folder:
+            file = Path(folder, "state")
+            return file.read_bytes() if export_state(held, file, _tables()) else None
+    state = State(where, "")
+    try:
+        with state.reading() as store:
+            if store is None:
+                return None
+            with closing(sqlite3.connect(":memory:")) as copy:
+                store.backup(copy)
+                return bytes(copy.serialize())
+    finally:
+        state.close()
+
+
+@contextmanager
+def _open(where: InDatabase) -> Iterator[PostgresState]:
+    from jidomem.extras.servers.postgres_state import PostgresState  # its package is an extra
+
+    state = PostgresState(where.address)
+    try:
+        yield state
+    finally:
+        state.close()
+
+
+def _tables() -> str:
+    """Return the script that makes all tables of a working state."""
+    return "".join(
+        (agent_memory.TABLES, storage.TIER_TABLES, storage.NOTE_TABLES, jobs.TABLES, KV, logs.READ_LOG_TABLES)
+    )
+
+
+def copied(state: bytes | None, where: Where, *, mark: bool = True) -> str:
+    """Return `brought` once the root has the working state *state*, `none` where there is none to bring.
+
+    It is `kept` where the root has one of its own, which is not one that was brought before and not used since. Raises
+    Failed `write_failed`.
+    """
+    if state is None:
+        return "none"
+    if isinstance(where, InDatabase):
+        return _imported(state, where)
+    path, came = where / FILE, where / _CAME
+    if path.exists() and not _is_unused(path, came):
+        return "kept"
+    try:
+        files.make_folders(path.parent)
+        for end in ("-wal", "-shm"):
+            path.with_name(path.name + end).unlink(missing_ok=True)
+    except OSError as error:
+        raise Failed(f"{path}: {error.strerror}", hint="let this user write there", code="write_failed") from error
+    with writing(str(path)):
+        if mark:
+            _put(came, _digest(state).encode())
+        _put(path, state)
+    return "brought"
+
+
+def _imported(state: bytes, where: InDatabase) -> str:
+    """Put a working state into a database in which nothing was kept but what came so, else leave that as it is."""
+    from jidomem.extras.servers.postgres_state import import_state
+
+    with _open(where) as there, TemporaryDirectory() as folder:
+        file = Path(folder, "state")
+        file.write_bytes(state)
+        try:
+            import_state(there, file)
+        except InvalidRequest:
+            return "kept"
+    return "brought"
+
+
+def _is_unused(path: Path, came: Path) -> bool:
+    """Return whether a state is, to the byte, the one that came."""
+    beside = path.with_name(f"{path.name}-wal")
+    if not came.exists() or (beside.exists() and beside.stat().st_size):
+        return False
+    return _digest(path.read_bytes()) == came.read_text("ascii", "replace")
+
+
+def _put(path: Path, data: bytes) -> None:
+    prepare(f"{path}.lock", data)
+    move(f"{path}.lock", str(path))
+
+
+def _digest(data: bytes) -> str:
+    return blake2b(data, digest_size=32).hexdigest()
+
+
+#: The file of a shared root that its tokens are in.
+TOKENS = "tokens.json"
+_TRIES = 10
+
+
+def given_out(root: str, log: SharedLog | None) -> list[Token]:
+    """Return the tokens of *root*: those in its *log*, or of a folder those in the user's own configuration."""
+    if log is None:
+        return [token for token in read(own_config()).tokens if token.root == root]
+    file = log.get(TOKENS)
+    return [_token(said) for said in decode_json(file.data)["tokens"]] if file is not None else []
+
+
+def give_out(tokens: Sequence[Token], root: str, log: SharedLog | None) -> tuple[int, int]:
+    """Return how many of *tokens* are believed at *root* from now on that were not before, and how many others are."""
+    known = {token.digest for token in given_out(root, log)}
+    coming = [replace(token, root=root) for token in tokens if token.digest not in known]
+    others = len(known - {token.digest for token in tokens})
+    if coming:
+        _give_out(coming, root, log)
+    return len(coming), others
+
+
+def _give_out(coming: Sequence[Token], root: str, log: SharedLog | None) -> None:
+    if log is None:
+        change(own_config(), lambda own: replace(own, tokens=(*own.tokens, *coming)))
+        return
+    for _ in range(_TRIES):
+        file = log.get(TOKENS)
+        said = decode_json(file.data) if file is not None else {"tokens": []}
+        there = {token["digest"] for token in said["tokens"]}
+        said["tokens"] += [asdict(token) for token in coming if token.digest not in there]
+        data = (json.dumps(said, indent=1) + "\n").encode()
+        if log.put(TOKENS, data, file.tag if file is not None else None) is not None:
+            return
+    raise Failed(f"the tokens of {root} are changed all the time", hint="do it again")
+
+
+def _token(said: dict[str, Any]) -> Token:
+    return Token(**{**said, "projects": tuple(said["projects"])})
+
+
+#: Seconds a shared root is waited for.
+_WAIT = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """What came from where to where: each stream as it was verified, the tokens, and what became of working state."""
+
+    source: str
+    target: str
+    streams: Sequence[Brought]
+    state: str  # brought, none, kept: the target's own
+    tokens: int = 0
+    other_tokens: int = 0  # believed at the target, and not at the source
+
+    @property
+    def grew(self) -> bool:
+        """Return whether the source was written to meanwhile, so that there may be more to bring."""
+        return any(each.grew for each in self.streams)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain JSON values."""
+        return {
+            "source": self.source,
+            "target": self.target,
+            "streams": [{**_row(each.stream, each.extent), "came": each.came} for each in self.streams],
+            "working_state": self.state,
+            "tokens": self.tokens,
+            "other_tokens": self.other_tokens,
+            "source_grew": self.grew,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A root: its end, where its working state is, and its log where it is a shared one."""
+
+    end: TransferEndpoint
+    state: Where
+    log: SharedLog | None = None
+
+
+def migrate(source: str, target: str, progress: Progress = id) -> Moved:
+    """Return what *target* holds once that is all that *source* does, both verified; the source is only read.
+
+    Run again it goes on, or brings what came meanwhile. Raises NotFound where there is no root at the source,
+    InvalidRequest where the target holds anything else, or is the source, JournalDamaged where either does not verify.
+    """
+    with _opened(source) as here, _opened(target) as there:
+        if here.end.name == there.end.name:
+            raise InvalidRequest(f"{here.end.name} is source and target", hint="name another place to bring it to")
+        _refuse_nothing(here.end)
+        state = held_state(here.state)  # before the journal: it speaks of what is there, and never the other way
+        streams = bring(here.end, there.end, progress)
+        tokens = give_out(given_out(here.end.name, here.log), there.end.name, there.log)
+        return Moved(here.end.name, there.end.name, streams, copied(state, there.state), *tokens)
+
+
+def backup(root: str, file: Path, progress: Progress = id) -> tuple[Moved, str]:
+    """Return what is in *file*, which is made, and the digest of its manifest; others may go on to write meanwhile.
+
+    Raises NotFound where there is no root, Failed where the file is there or cannot be written, JournalDamaged.
+    """
+    with _opened(root) as here, _scratch(file) as folder:
+        _refuse_nothing(here.end)
+        state = copied(held_state(here.state), folder, mark=False)
+        streams = bring(here.end, FolderEnd(folder), progress)
+        said = {"jidomem": version("jidomem"), "streams": [_row(each.stream, each.extent) for each in streams]}
+        return Moved(here.end.name, str(file), streams, state), transfer.pack(folder, file, said)
+
+
+def restore(file: Path, target: str, progress: Progress = id) -> Moved:
+    """Return what *target* holds once that is all that is in *file*, every digest and the chain verified.
+
+    Nothing is written there before all of the file was read. Raises InvalidRequest for what is no backup, and where
+    the target holds anything else, Failed where the file was changed, JournalDamaged.
+    """
+    with _opened(target) as there, _scratch(file) as folder:
+        said, source = transfer.unpack(file, folder), FolderEnd(folder)
+        if [_row(stream, source.held(stream).extent()) for stream in source.streams()] != said["streams"]:
+            raise Failed(f"{file} does not hold what its manifest says", hint="use another copy of it")
+        streams = bring(source, there.end, progress)
+        return Moved(str(file), there.end.name, streams, copied(held_state(folder), there.state))
+
+
+def _row(stream: Stream, extent: Extent) -> dict[str, Any]:
+    return {"project": stream.project, "stream": stream.name, **asdict(extent)}
+
+
+@contextmanager
+def _opened(place: str) -> Iterator[_Place]:
+    """Give the root at *place*, a folder or an address, whether there is one or not."""
+    folder, opened = find(place)[0], opened_log(place, _WAIT)
+    if opened is None:
+        yield _Place(FolderEnd(folder), folder)
+        return
+    log, _ = opened
+    try:
+        yield _Place(LogEnd(log), folder if place.startswith("s3:") else InDatabase(place), log)
+    finally:
+        log.close()
+
+
+def _refuse_nothing(end: TransferEndpoint) -> None:
+    """Raise NotFound where there is no root at an end."""
+    if not end.streams() and not any(True for _ in end.files()):
+        raise NotFound(f"there is no memory root at {end.name}", hint="name the folder .jidomem itself, or an address")
+
+
+@contextmanager
+def _scratch(file: Path) -> Iterator[Path]:
+    """Give an empty folder beside *file*, which goes again; raises Failed where there can be none."""
+    try:
+        folder = TemporaryDirectory(prefix=f".{file.name}.", dir=file.absolute().parent)
+    except OSError as error:
+        hint = "name a file in a folder this user may write to, with room for all of it twice"
+        raise Failed(f"{error.filename}: {error.strerror}", hint=hint, code="write_failed") from error
+    with folder as path:
+        yield Path(path)

@@ -1,0 +1,371 @@
+"""What a root may bring along: folders and files that lie in it, of a stated size, and nothing that leads out of it.
+
+Which roots may say more than memories: those the user trusted, as they were then.
+
+What a root says of itself in `config.toml`, read and judged.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import datetime
+from difflib import get_close_matches
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+from unicodedata import normalize
+
+from jidomem.base.clock import format_timestamp
+from jidomem.base.json_values import decode_toml
+from jidomem.base.words import slug
+from jidomem.errors import Failed, NotFound
+from jidomem.rdf import vocab
+from jidomem.records.policy import JUDGES, ON_CONFLICT, ON_SECRET, PRESETS, AgentPolicy, Policy
+from jidomem.runtime import user_config
+from jidomem.runtime.user_config import Trusted
+from jidomem.write.canonical import family
+
+#: How many bytes, and how many files, all of one folder of an overlay may have.
+OVERLAY, OVERLAY_FILES = 16 * 1024 * 1024, 10_000
+#: How many bytes a configuration may have, and a baseline, which is read by a check alone.
+CONFIG, BASELINE = 128 * 1024, 1024 * 1024
+#: A key of more parts than any in them has: a reader of TOML takes time with the square of their number.
+_LONG_KEY = re.compile(r"""(?<!["'\w-])(?:["'\w-]++[ \t]*+\.[ \t]*+){8}["'\w-]++[ \t]*+[=\]]""")
+_OVERLAYS = ("ontology", "shapes", "queries")
+#: How the files of an overlay end that are read.
+_READ = (".ttl", ".rq")
+#: Files of a root: nothing else bears their names.
+_FILES = ("config.toml", "baseline.toml", ".gitignore", ".gitattributes")
+#: What is read and written below a root -> how many folders deep it is looked through here; the root itself is one.
+_DEPTHS = {"": 1, "projects": 2, "index": 3, "state": 2, "cache": 2, **dict.fromkeys(_OVERLAYS, 8)}
+
+
+def check_root(root: Path) -> None:
+    """Raise Failed `invalid_config` where something of *root* is a symbolic link, or an overlay too large or no files.
+
+    Every opening of a root begins here. A clone brings links along, to wherever its author liked: what is read, written
+    or removed would be so there.
+    """
+    for name, depth in _DEPTHS.items():
+        found = _entries(root / name, depth)
+        if name not in _OVERLAYS:
+            for path in found:
+                refuse_link(path)
+                if not name and path.name in _FILES and not path.is_file():
+                    raise _no_file(path)
+        else:
+            _check_overlay(root / name, found, depth)
+
+
+def root_folder(path: str | os.PathLike[str]) -> Path:
+    """Return the folder of the root at *path*, absolute; raises Failed `invalid_config` where it is a symbolic link.
+
+    Links above it are followed: a home or a temporary folder may lie behind one.
+    """
+    given = Path(path).expanduser()
+    folder = given.parent.resolve() / given.name if given.name not in ("", "..") else given.resolve()
+    if folder.is_symlink():
+        raise Failed(
+            f"{folder} is a symbolic link, and a root is the folder itself",
+            hint=f"name it, if you mean it: --root {folder.resolve()}",
+            code="invalid_config",
+        )
+    return folder
+
+
+def _check_overlay(top: Path, found: Iterator[Path], depth: int) -> None:
+    size = count = 0
+    for path in found:
+        size, count = size + _size(path), count + 1
+        if size > OVERLAY or count > OVERLAY_FILES or len(path.relative_to(top).parts) == depth:
+            most = f"{OVERLAY:,} bytes, {OVERLAY_FILES:,} files or {depth - 1} folders in each other"
+            hint = "an overlay is a few terms, rules and questions: take out what is none"
+            raise Failed(f"{top} has more than {most}", hint=hint, code="invalid_config")
+
+
+def read_config(path: Path, most: int = CONFIG) -> str:
+    """Return the text of the configuration, or baseline, at *path*, of *most* bytes at most.
+
+    Raises OSError, ValueError and Failed.
+    """
+    refuse_link(path)
+    with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        data = file.read(most + 1)
+    if len(data) > most:
+        hint = "it has a few keys: take out what is none"
+        raise Failed(f"{path} has more than {most:,} bytes", hint=hint, code="invalid_config")
+    text = data.decode()
+    if long := _LONG_KEY.search(text):
+        raise ValueError(
+            f"nested too deeply: a key of more than 8 parts (at line {text.count(chr(10), 0, long.start()) + 1})"
+        )
+    return text
+
+
+def refuse_link(path: Path) -> None:
+    """Raise Failed `invalid_config` where *path* is a symbolic link."""
+    if path.is_symlink():
+        raise Failed(
+            f"{path} is a symbolic link, and nothing of a root leads out of it",
+            hint=f"put what it leads to in its place, or take it away: rm {path}",
+            code="invalid_config",
+        )
+
+
+def _entries(path: Path, depth: int) -> Iterator[Path]:
+    """Yield *path*, and what is below it down to *depth*, without following a link."""
+    yield path
+    if depth and not path.is_symlink():
+        try:
+            with os.scandir(path) as found:
+                names = [entry.name for entry in found]
+        except (FileNotFoundError, NotADirectoryError, PermissionError):
+            return  # a folder that this user may not read is an error of whoever reads it
+        for name in names:
+            yield from _entries(path / name, depth - 1)
+
+
+def _size(path: Path) -> int:
+    """Return the bytes of a file, none for a folder and for what is not there; raise Failed for what cannot be read."""
+    refuse_link(path)
+    if path.is_file():
+        return path.stat().st_size
+    if path.exists() and (path.suffix in _READ or not path.is_dir()):
+        raise _no_file(path)
+    return 0
+
+
+def _no_file(path: Path) -> Failed:
+    return Failed(f"{path} is no file", hint=f"take it away: mv {path} /tmp", code="invalid_config")
+
+
+#: What of a root is trusted: its configuration, and the terms, rules and questions it adds.
+_JUDGED = ("config.toml", "ontology", "shapes", "queries")
+
+
+def trust(config: Path, root: Path, now: datetime) -> Trusted:
+    """Return what is kept in *config* of trusting *root* as it is now; raises Failed for one that leads outside."""
+    made = Trusted(str(root), digest(root), format_timestamp(now))
+    user_config.change(
+        config, lambda said: replace(said, trusted=(*(t for t in said.trusted if t.root != made.root), made))
+    )
+    return made
+
+
+def distrust(config: Path, root: Path) -> None:
+    """Trust *root* no longer; raises NotFound where it was not."""
+
+    def without(said: user_config.UserConfig) -> user_config.UserConfig:
+        left = tuple(each for each in said.trusted if each.root != str(root))
+        if left == said.trusted:
+            raise NotFound(f"{root} is not trusted", hint=f"there is {_listed(said)}")
+        return replace(said, trusted=left)
+
+    user_config.change(config, without)
+
+
+def let_run(config: Path, root: Path, command: str, now: datetime, *, off: bool = False) -> None:
+    """Let conventions of *root* have *command* run, as it is written, or no longer; raises NotFound for one not let."""
+
+    def changed(said: user_config.UserConfig) -> user_config.UserConfig:
+        left = tuple(each for each in said.commands if (each.root, each.command) != (str(root), command))
+        if off and left == said.commands:
+            hint = f"there is {', '.join(each.command for each in left if each.root == str(root)) or 'none that may'}"
+            raise NotFound(f"{command!r} may not run for {root}", hint=hint)
+        return replace(
+            said, commands=left if off else (*left, user_config.Command(str(root), command, format_timestamp(now)))
+        )
+
+    user_config.change(config, changed)
+
+
+def may_run(config: Path, root: Path, command: str) -> bool:
+    """Return whether conventions of *root* may have *command* run."""
+    return any((each.root, each.command) == (str(root), command) for each in user_config.read(config).commands)
+
+
+def trust_state(config: Path, root: Path) -> str:
+    """Return whether *root* is trusted: `trusted`, `changed` since, or `unknown`."""
+    found = next((each for each in user_config.read(config).trusted if each.root == str(root)), None)
+    if found is None:
+        return "unknown"
+    return "trusted" if found.digest == digest(root) else "changed"
+
+
+def digest(root: Path) -> str:
+    """Return what stands for the files by which *root* says more than memories; raises Failed for a link."""
+    check_root(root)
+    said = blake2b(digest_size=32)
+    for name in _JUDGED:
+        top = root / name
+        paths = [top] if top.is_file() else [Path(at) / file for at, _, files in os.walk(top) for file in files]
+        for path in sorted(paths):
+            data = path.read_bytes() if path.is_file() and not path.is_symlink() else b""
+            said.update(f"{len(data)} {path.relative_to(root)}\0".encode("utf-8", "surrogateescape") + data)
+    return said.hexdigest()
+
+
+def _listed(said: user_config.UserConfig) -> str:
+    return ", ".join(each.root for each in said.trusted) or "none that is"
+
+
+_KEYS = ("project", "strict", "create_projects", "judge", "secrets", "read_log", "conflicts", "agents", "policy")
+#: What a root found on disk may not decide: it may be somebody else's repository.
+_AUTHORITY = (
+    "bind", "embedder", "endpoint", "index", "base_url", "limits", "model", "models", "token", "tokens", "url",
+)  # fmt: skip
+#: What it may decide once its user trusts it: where `jidomem serve` listens.
+OF_TRUST = ("host", "port")
+_FAMILIES = sorted({family(kind) for kind in vocab.CLASS_OF_TYPE} - {"deleted_marker"})
+
+
+def read(path: Path, own: Path | None) -> dict[str, Any]:
+    """Return the configuration in *path*, empty when there is none; raises Failed `invalid_config`.
+
+    *own* is the file of the user that says which roots are trusted; None for a root that is open, in which what only
+    a trusted one may set means nothing any more.
+    """
+    try:
+        text = read_config(path)
+
+        config = decode_toml(text)
+    except FileNotFoundError:
+        return {}
+    except (ValueError, OSError) as error:
+        raise Failed(f"{path}: {error}", hint="correct the line it names", code="invalid_config") from error
+    for key in config:
+        _refuse_authority(key, path, own)
+        _known(key, (*_KEYS, *OF_TRUST), path, "")
+    _project_id(config, path)
+    _place(config, path)
+    return config
+
+
+def _refuse_authority(key: str, path: Path, own: Path | None) -> None:
+    """Raise Failed for a key that a root may not set, or not unless it is trusted as it is."""
+    if key in _AUTHORITY:
+        raise Failed(
+            f"{path}: {key} cannot be set by a root that was found on disk",
+            hint=f"take {key} out of that file; once you trust it (jidomem trust {path.parent}) it may set "
+            f"{' and '.join(OF_TRUST)}, and tokens are given out with: jidomem token add AGENT",
+            code="invalid_config",
+        )
+    if own is not None and key in OF_TRUST and (state := trust_state(own, path.parent.resolve())) != "trusted":
+        changed = ", and it was changed since you trusted it" if state == "changed" else ""
+        raise Failed(
+            f"{path}: {key} cannot be set by a root that was found on disk{changed}",
+            hint=f"look through that folder, then trust it: jidomem trust {path.parent}; or take {key} out",
+            code="invalid_config",
+        )
+
+
+def _place(config: Mapping[str, Any], path: Path) -> None:
+    """Raise Failed unless host, if any, is a text and port a port."""
+    host, port = config.get("host", ""), config.get("port", 0)
+    if not isinstance(host, str):
+        raise Failed(f"{path}: host = {host!r} is no text", hint='host = "127.0.0.1"', code="invalid_config")
+    if not isinstance(port, int) or isinstance(port, bool) or not 0 <= port <= 65_535:
+        raise Failed(f"{path}: port = {port!r} is no port", hint="port = 8700", code="invalid_config")
+
+
+def _project_id(config: Mapping[str, Any], path: Path) -> None:
+    """Raise Failed `invalid_config` unless the project that *config* names, if any, is a project id."""
+    named = config.get("project", "project")
+    if not isinstance(named, str) or not re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,63}", named):
+        raise Failed(
+            f"{path}: project = {named!r} is no project id: a-z, 0-9, - and _, at most 64",
+            hint=f'project = "{slug_of(str(named))}"',
+            code="invalid_config",
+        )
+
+
+def slug_of(name: str) -> str:
+    """Return *name* as a project id, `[a-z0-9][a-z0-9_-]{0,63}`: letters without their accents, `-` for other signs.
+
+    >>> slug_of("My Käse.git")
+    'my-kase-git'
+    """
+    plain = re.sub(r"[\u0300-\u036f]", "", normalize("NFKD", name.casefold()))
+    return re.sub(r"[^a-z0-9_-]+", "-", plain).strip("-_")[:64] or "project"
+
+
+def policy(config: Mapping[str, Any], path: Path) -> Policy:
+    """Return the policy that *config*, which *path* holds, sets; raises Failed `invalid_config`."""
+    conflicts = _table(config, "conflicts", path)
+    for kind, choice in conflicts.items():
+        _known(kind, _FAMILIES, path, "conflicts.")
+        _known(choice, ON_CONFLICT, path, f"conflicts.{kind} = ")
+    judge = config.get("judge", Policy().judge)
+    _known(judge, JUDGES, path, "judge = ")
+    secrets = config.get("secrets", Policy().secrets)
+    _known(secrets, ON_SECRET, path, "secrets = ")
+    preset = config.get("policy", Policy().preset)
+    _known(preset, PRESETS, path, "policy = ")
+    return Policy(
+        on_conflict=conflicts,
+        agents=_agents(_table(config, "agents", path), path),
+        strict=flag(config, "strict", False, path),
+        create_projects=flag(config, "create_projects", True, path),
+        judge=judge,
+        secrets=secrets,
+        preset=preset,
+    )
+
+
+def _agents(entries: Mapping[str, Any], path: Path) -> dict[str, AgentPolicy]:
+    """Return what is set for each agent, by its name as memory writes it."""
+    found: dict[str, AgentPolicy] = {}
+    for written, entry in entries.items():
+        name = slug(written)
+        if not name or name in found:
+            wrong = f"is there twice, as {written!r}" if name else "is no name of an agent"
+            hint = f"keep one of them: [agents.{name}]" if name else "write [agents.rita]"
+            raise Failed(f"{path}: agents.{name or written} {wrong}", hint=hint, code="invalid_config")
+        found[name] = _agent(written, entry, path)
+    return found
+
+
+def _agent(name: str, entry: Any, path: Path) -> AgentPolicy:
+    if not isinstance(entry, dict):
+        raise Failed(f"{path}: agents.{name} is a table", hint=f"write [agents.{name}]", code="invalid_config")
+    for key in entry:
+        _known(key, ("role", "capabilities"), path, f"agents.{name}.")
+    role = entry.get("role", AgentPolicy().role)
+    capabilities = entry.get("capabilities", list(AgentPolicy().capabilities))
+    _known(role, vocab.AGENT_ROLE, path, f"agents.{name}.role = ")
+    if not isinstance(capabilities, list) or not capabilities:
+        raise Failed(
+            f"{path}: agents.{name}.capabilities is a list of at least one",
+            hint='write capabilities = ["CanQueryMemory"]',
+            code="invalid_config",
+        )
+    for capability in capabilities:
+        _known(capability, vocab.CAPABILITY, path, f"agents.{name}.capabilities: ")
+    return AgentPolicy(role, tuple(capabilities))
+
+
+def _table(config: Mapping[str, Any], key: str, path: Path) -> dict[str, Any]:
+    found = config.get(key, {})
+    if not isinstance(found, dict):
+        raise Failed(f"{path}: {key} is a table", hint=f"write [{key}]", code="invalid_config")
+    return found
+
+
+def flag(config: Mapping[str, Any], key: str, default: bool, path: Path) -> bool:
+    """Return what *config* says of *key*, true or false; raises Failed `invalid_config` for anything else."""
+    found = config.get(key, default)
+    if not isinstance(found, bool):
+        raise Failed(f"{path}: {key} is true or false, not {found!r}", hint=f"{key} = true", code="invalid_config")
+    return found
+
+
+def _known(key: Any, names: Any, path: Path, where: str) -> None:
+    if isinstance(key, str) and key in names:
+        return
+    near = get_close_matches(str(key), list(names), n=1, cutoff=0.5)
+    known = ", ".join(names)
+    hint = f"did you mean {near[0]!r}?" if near else f"known here: {known}"
+    raise Failed(f"{path}: {where}{key} is not known here ({known})", hint=hint, code="invalid_config")

@@ -1,0 +1,573 @@
+"""What long-term memory holds of what was promoted: by its key, by its content, by its IRI.
+
+Promoting one value of a session: as an intent, judged like every other, in the place of what was known of it.
+
+The context of a session: what it works with now, what the project knows, and what moves from one to the other.
+
+Long-term memory: what a project knows beyond a session, in four named graphs.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from threading import RLock
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
+from typing import Literal as OneOf
+
+from jidomem.base.clock import PeriodicTask, format_timestamp, parse_moment
+from jidomem.base.words import TELL_LITTLE, normal_text, topic_key
+from jidomem.errors import STOPPING, Conflict, InvalidRequest, JidomemError, NotFound, PolicyDenied
+from jidomem.exchange import documents, importer
+from jidomem.index.results import Answer
+from jidomem.index.store import OxigraphIndex
+from jidomem.index.triple_store import DerivedStore, Found, Rows, TripleStore, named_graph, shown
+from jidomem.journal.journal import NAMES, Stream
+from jidomem.rdf.statements import Statement, to_triples
+from jidomem.rdf.terms import Term, iri, literal, plain_value
+from jidomem.rdf.vocab import BASE, GRAPHS, JIDO, TYPE, graph_iri, jido, type_of, type_uri
+from jidomem.records.intent import MemoryUpdateIntent, Receipt
+from jidomem.records.recall import Hit
+from jidomem.schema import ontology
+from jidomem.schema.ontology import Schema
+from jidomem.working import tiers
+from jidomem.working.tiers import Promotion, PromotionDecision, ShortTerm
+from jidomem.write.conflict import UniqueKey
+from jidomem.write.normalize import normalize
+from jidomem.write.writer import MemoryWriter
+
+if TYPE_CHECKING:
+    from jidomem.runtime.root import Jidomem
+
+_STATUS, _ASSERTED = jido("hasAssertionStatus"), jido("Asserted")
+_ENDS = (jido("supersededBy"), jido("invalidatedBy"))
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A memory in force: what it says, the keys it was promoted under, and the values that are given back for them."""
+
+    iri: str
+    type: str
+    summary: str
+    explanation: str | None
+    keys: tuple[str, ...]
+    values: tuple[str, ...]
+
+
+class PromotionIndex:
+    """The memories in force of a project, the newest first."""
+
+    def __init__(self, index: OxigraphIndex, project: str, catch_up: Callable[[str], object]) -> None:
+        self._index, self._project, self._catch_up = index, project, catch_up
+        self._graph = graph_iri(project)
+
+    def under(self, *keys: str) -> list[Held]:
+        """Return the memories that were promoted under one of *keys*."""
+        return self._held(lambda: (item for key in keys for item in self._with(jido("key"), literal(key))))
+
+    def saying(self, kind: str, summary: str) -> list[Held]:
+        """Return the memories of the type *kind* with this summary, to the letter."""
+        found = self._held(lambda: self._with(jido("summary"), literal(summary)))
+        return [held for held in found if type_uri(held.type) == type_uri(kind)]
+
+    def named(self, items: Iterable[str]) -> list[Held]:
+        """Return the memories *items*, in their order."""
+        order = {item: place for place, item in enumerate(items)}
+        return sorted(self._held(lambda: map(iri, order)), key=lambda held: order[held.iri])
+
+    def _held(self, items: Callable[[], Iterable[Term]]) -> list[Held]:
+        """Return those of *items* that are in force, and were not redacted."""
+        try:
+            self._catch_up(self._project)
+        except NotFound:  # nothing was ever written
+            return []
+        found = [self._read(item) for item in dict.fromkeys(items()) if self._in_force(item)]
+        found.sort(key=lambda each: (each[0], each[1].iri), reverse=True)
+        return [held for _, held in found if held.summary]
+
+    def _with(self, predicate: Term, value: Term) -> Iterable[Term]:
+        return (item for item, _, _ in self._index.triples(self._graph, None, predicate, value))
+
+    def _in_force(self, item: Term) -> bool:
+        ends = (end for link in _ENDS for _, _, end in self._index.triples(self._graph, item, link))
+        return self._is_asserted(item) and not any(map(self._is_asserted, ends))
+
+    def _is_asserted(self, item: Term) -> bool:
+        return next(iter(self._index.triples(self._graph, item, _STATUS, _ASSERTED)), None) is not None
+
+    def _read(self, item: Term) -> tuple[str, Held]:
+        """Return when *item* was recorded, and what it says."""
+        said: dict[Term, list[str]] = {}
+        for _, predicate, term in sorted(self._index.triples(self._graph, item)):
+            said.setdefault(predicate, []).append(plain_value(term))
+
+        def texts(name: str) -> list[str]:
+            return said.get(jido(name), [])
+
+        kinds = filter(None, map(type_of, said.get(TYPE, ())))
+        moments = filter(None, map(parse_moment, texts("recordedAt")))
+        held = Held(
+            iri=plain_value(item),
+            type=next(kinds, ""),
+            summary=next(iter(texts("summary")), ""),
+            explanation=next(iter(texts("detailedExplanation")), None),
+            keys=tuple(texts("key")),
+            values=tuple(texts("value")),
+        )
+        return max(map(format_timestamp, moments)), held
+
+
+_ADDS, _REPLACES = "A session says more of it.", "A session holds something else under its key."
+_EXPLAINS = "detailed_explanation"
+_OUTCOME = {"deduplicated": "known", "proposed": "proposed"}
+
+
+@dataclass(frozen=True, slots=True)
+class Promoting:
+    """What moves values of one session of an agent into the long-term memory of a project."""
+
+    memory: Jidomem
+    project: str
+    agent: str
+    session_id: str
+    promotion: Promotion
+    kept: PromotionIndex
+
+    def promote(self, key: str, held: Any, *, force: bool) -> PromotionDecision:
+        """Return what became of the value *held* under *key*; what is refused says why, and by whom.
+
+        A memory of that key, or one of its type and content, is known: if it says all of it nothing is written, else
+        it is superseded. With *force* the value is important enough.
+        """
+        verdict = PromotionDecision("refused", "", 0.0, "facts")
+        try:
+            item = tiers.item_of(held, session_id=self.session_id, now=self.memory.sources.now())
+            verdict = self.promotion.decide(item, force=force)
+            if verdict.outcome != "discarded":
+                verdict = self._keep(key, held, item, verdict)
+        except JidomemError as refusal:
+            verdict = replace(verdict, outcome="refused", reason=refusal.detail, error=refusal)
+        return replace(verdict, key=key)
+
+    def _keep(self, key: str, held: Any, item: Mapping[str, Any], verdict: PromotionDecision) -> PromotionDecision:
+        new, alike = self._normal(key, item, verdict), list[str]()
+        while True:
+            before = [found.iri for found in self.kept.under(key)]
+            try:
+                return self._written(key, held, new, verdict, before, alike)
+            except Conflict as conflict:
+                if [found.iri for found in self.kept.under(key)] != before:
+                    continue  # another process was first
+                found = [each.iri for each in conflict.conflicts if each.kind == "duplicate"]
+                if alike or len(found) < len(conflict.conflicts):
+                    raise
+                alike = found  # they differ in case or white space alone
+
+    def _written(
+        self,
+        key: str,
+        held: Any,
+        new: Mapping[str, Any],
+        verdict: PromotionDecision,
+        before: Sequence[str],
+        alike: Sequence[str],
+    ) -> PromotionDecision:
+        """Return what became of *new*, the fields of the value, in the place of those *before* it under the key.
+
+        Those that are *alike* are said to say it. Raises Conflict where another process put something there meanwhile.
+        """
+        under, known = UniqueKey(key, frozenset(before)), {iri: self._restated(iri) for iri in before}
+        same = [iri for iri, old in known.items() if _is_same(new, old)]
+        for other in (*(found.iri for found in self.kept.saying(new["type"], new["summary"])), *alike):
+            old = self._restated(other)
+            if other not in known and _is_same(new, old) and _on_one_matter(new, old):
+                known[other], same = old, [*same, other]
+        # what other keys stand for too goes on without this one
+        shared = [iri for iri, old in known.items() if iri not in same and len(tiers.keys_of(old)) > 1]
+        ended = [iri for iri in known if iri not in shared]
+        said = (under, held, new)
+        receipt = self._added(*said, known[same[0]], ended) if same else self._submitted(*said, ended)
+        for other in shared:
+            changed = {**tiers.without(key, known[other]), **self._who()}
+            self.memory.writer.revise(self.project, other, changes=changed, reason=_REPLACES)
+        outcome = _OUTCOME.get(receipt.status, "updated" if known else "promoted")
+        because = "".join(f"; {warning}" for warning in receipt.warnings) if outcome == "proposed" else ""
+        return replace(verdict, outcome=outcome, reason=f"{verdict.reason}{because}", iri=receipt.iri, receipt=receipt)
+
+    def _submitted(self, under: UniqueKey, held: Any, new: Mapping[str, Any], ended: list[str]) -> Receipt:
+        """Return the receipt of a new memory, in the place of those that end."""
+        instead = {"supersedes": ended, "reason": _REPLACES} if ended else {}
+        extras = [*new["extra_triples"], *tiers.kept_value(under.key, held, new["summary"], new.get(_EXPLAINS))]
+        who = {**self._who(), "applies_to_project": self.project}
+        said = {"confidence": "medium", **new, **who, **instead, "extra_triples": extras}
+        return self.memory.writer.submit_intent(self.project, said, under=under)
+
+    def _added(
+        self, under: UniqueKey, held: Any, new: Mapping[str, Any], old: Mapping[str, Any], ended: list[str]
+    ) -> Receipt:
+        """Return the receipt of *old* saying what *new* says besides; what it says already is not written again.
+
+        Its content may differ in case and white space: it stays as it is, unless the memory is of this key alone.
+        """
+        if tiers.keys_of(old) != [under.key]:
+            new = {**new, **{name: old[name] for name in ("summary", _EXPLAINS) if name in new and name in old}}
+        explanation = new.get(_EXPLAINS, old.get(_EXPLAINS))
+        extras = [*new["extra_triples"], *tiers.kept_value(under.key, held, new["summary"], explanation)]
+        changed = tiers.changes({**new, "extra_triples": extras}, old)
+        if not changed and len(ended) == 1:
+            return Receipt(old["iri"], None, self.memory.writer.refresh(self.project), "deduplicated")
+        changed |= {"supersedes": ended, **self._who()}
+        return self.memory.writer.revise(self.project, old["iri"], changes=changed, reason=_ADDS, under=under)
+
+    def _normal(self, key: str, item: Mapping[str, Any], verdict: PromotionDecision) -> dict[str, Any]:
+        """Return the fields that *item* gives, in their one written form; raises IntentRefused for what has none."""
+        given = tiers.fields_of(item, self.promotion.kind(item), verdict.category)
+        given["extra_triples"] = [*given["extra_triples"], tiers.extra(tiers.KEY, key)]
+        sources, schema = self.memory.sources, self.memory.schema
+        normal = normalize(MemoryUpdateIntent(**given), now=sources.now(), new_id=sources.new_id, schema=schema).intent
+        fields = {name: found for name, found in normal.to_dict().items() if name in given}
+        return {"summary": "", **fields, "extra_triples": [triple[1:] for triple in normal.extra_triples]}
+
+    def _restated(self, iri: str) -> dict[str, Any]:
+        return self.memory.writer.restated(self.project, iri)
+
+    def _who(self) -> dict[str, str]:
+        return {"asserted_by": self.agent, "asserted_in": self.session_id}
+
+
+def _is_same(new: Mapping[str, Any], old: Mapping[str, Any]) -> bool:
+    """Return whether *old* has the type and the content of *new*, in whatever case; it may explain more."""
+    mine, theirs = (normal_text(tiers.core(each["summary"], each.get(_EXPLAINS))) for each in (new, old))
+    return mine == theirs and new["type"] == old.get("type")
+
+
+def _on_one_matter(new: Mapping[str, Any], old: Mapping[str, Any]) -> bool:
+    """Return whether *new* names no other topic, and nothing else that it is about, than *old*."""
+    is_topic = not new.get("topic") or topic_key(new["topic"]) == topic_key(old.get("topic") or "")
+    return is_topic and new.get("about") in (None, [], old.get("about"))
+
+
+#: Seconds between two cycles of promotion, and how many entries of each tier are given for a query.
+INTERVAL, LIMIT = 60.0, 10
+_RAISE = object()
+
+
+class ContextManager:
+    """The short-term memory of one session beside the long-term memory of its project, which other sessions share.
+
+    Every *interval* seconds, never where that is None, what is important enough is promoted: as an intent, judged like
+    every other. `last_cycle` is what became of it. Use it in a `with`, or close it.
+    """
+
+    def __init__(
+        self,
+        memory: Jidomem,
+        session_id: str,
+        *,
+        project: str | None = None,
+        agent: str | None = None,
+        promotion: Promotion | None = None,
+        interval: float | None = INTERVAL,
+    ) -> None:
+        """Begin with nothing in short-term memory.
+
+        Raises InvalidRequest for a session without a name and for a *promotion* that is none.
+        """
+        self.session_id = _named(session_id)
+        if promotion is not None and not isinstance(promotion, Promotion):
+            raise InvalidRequest(
+                f"promotion={promotion!r:.100} is no Promotion", hint="give Promotion.new(0.5), or leave it out"
+            )
+        self.project = project or memory.project
+        self.agent = agent or memory.settings.agent
+        self.promotion = promotion or Promotion()
+        self.short_term = ShortTerm(session_id)
+        self.long_term = memory.long_term(self.project)
+        self.last_cycle: tuple[PromotionDecision, ...] = ()
+        self._memory, self._kept = memory, PromotionIndex(memory.index, self.project, memory.catch_up)
+        self._promoting = Promoting(memory, self.project, self.agent, session_id, self.promotion, self._kept)
+        self._done: dict[str, str] = {}
+        self._lock = RLock()
+        self._forget: Callable[[], object] = lambda: None
+        self._timer = PeriodicTask(interval, self.promote_all, f"promotion of {session_id:.40}")
+
+    def store(self, key: str, held: Any, promote: bool | Literal["force"] = False) -> Literal[True] | PromotionDecision:
+        """Return True once short-term memory holds the value under *key*; with *promote*, what becomes of it for long.
+
+        It is then promoted at once if it is important enough, with `"force"` in any case. Raises InvalidRequest for
+        what is no key.
+        """
+        if promote not in (False, True, "force"):
+            raise InvalidRequest(f"promote={promote!r:.100} is none", hint='give True, "force", or leave it out')
+        self.short_term.put(key, held)
+        return self._promote(key, held, force=promote == "force") if promote else True
+
+    def retrieve(self, key: str, default: Any = _RAISE) -> Any:
+        """Return what short-term memory holds under *key*, else what long-term memory was given under it.
+
+        That is the value as it was stored, unless somebody has said otherwise since: then it is what the memory says.
+        Where there is none, *default* if one is given, else NotFound is raised.
+        """
+        entry = self.short_term.entry(key)
+        if entry is not None:
+            return entry.value
+        for found in self._kept.under(key)[:1]:
+            return tiers.given_back(key, found.values, found.summary, found.explanation)
+        if default is _RAISE:
+            raise NotFound(f"neither tier holds anything under {key!r:.200}", hint="store it, or look with get_context")
+        return default
+
+    def get_context(self, query: str, *, limit: int = LIMIT) -> dict[str, list[dict[str, Any]]]:
+        """Return what both tiers hold of what *query* asks, each up to *limit* entries, the best first.
+
+        `short_term` has key and value of each entry whose key or content holds a word of the query: those first that
+        hold most of them, of these the newest. `long_term` has iri, type, content, keys and score of each memory in
+        force that was promoted under the query, or under a word of it, as its key; then of those that recall finds.
+        Raises InvalidRequest for an empty query and a limit that is none.
+        """
+        scores = {hit.id: hit.score for hit in self._recalled(query, limit)}
+        keyed = self._kept.under(*filter(str.isprintable, dict.fromkeys([query.strip(), *query.split()])))
+        first = {held.iri for held in keyed}
+        found = [*keyed, *self._kept.named(item for item in scores if item not in first)]
+        return {
+            "short_term": self._matching(query)[:limit],
+            "long_term": [_told(held, scores.get(held.iri)) for held in found[:limit]],
+        }
+
+    def promote_all(self) -> list[PromotionDecision]:
+        """Return what became of each entry of short-term memory that is new or changed since it was promoted.
+
+        Where nothing can be judged now, since another writer is busy or the disk refuses, the cycle ends: the next one
+        takes up the rest.
+        """
+        with self._lock:
+            entries = self.short_term.get_all()
+            self._done = {key: self._done[key] for key, _ in entries if key in self._done}
+            found: list[PromotionDecision] = []
+            for key, held in entries:
+                if self._done.get(key) != _mark(held):
+                    found.append(self._promote(key, held))
+                    if found[-1].error is not None and found[-1].error.code in STOPPING:
+                        break
+            self.last_cycle = tuple(found)
+            return found
+
+    def close(self) -> None:
+        """End the cycle of promotion; what is in short-term memory goes with this object."""
+        self._timer.stop()
+        self._forget()
+
+    def __enter__(self) -> ContextManager:
+        """Return the context itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close it."""
+        self.close()
+
+    def _promote(self, key: str, held: Any, *, force: bool = False) -> PromotionDecision:
+        with self._lock:
+            decision = self._promoting.promote(key, held, force=force)
+            if decision.outcome not in ("discarded", "refused"):
+                self._done[key] = _mark(held)
+            return decision
+
+    def _recalled(self, query: str, limit: int) -> Sequence[Hit]:
+        try:
+            return self._memory.recall(query, self.project, agent_id=self.agent, limit=limit).entries
+        except NotFound:  # nothing was ever written
+            return ()
+
+    def _matching(self, query: str) -> list[dict[str, Any]]:
+        """Return the entries of short-term memory that hold words of *query*: with most first, then the newest."""
+        stems = self._memory.texts.stemmer.stems
+        said = [*stems(query)]
+        asked = {stem for word, stem in said if word not in TELL_LITTLE} or {stem for _, stem in said}
+        ranked = []
+        for key, held in reversed(self.short_term.get_all()):
+            shared = asked & {stem for _, stem in stems(f"{key}\n{_text(held)}")}
+            if shared:
+                ranked.append((len(shared), {"key": key, "value": held}))
+        return [entry for _, entry in sorted(ranked, key=lambda each: -each[0])]
+
+
+class Contexts:
+    """The open contexts of a root, each by its project, agent and session."""
+
+    def __init__(self, memory: Jidomem) -> None:
+        self._memory = memory
+        self._open: dict[tuple[str, str, str], ContextManager] = {}
+        self._lock = RLock()
+
+    def open(self, session_id: str, project: str, agent: str, **options: Any) -> ContextManager:
+        """Return the context of a session: until it is closed, the same one.
+
+        Raises InvalidRequest for what is no name, and where *options* are given for one that is open.
+        """
+        place = (project, agent, _named(session_id))
+        with self._lock:
+            if place in self._open and options:
+                hint = "leave the options out, or close it first"
+                raise InvalidRequest(f"the context of {session_id!r} is open already", hint=hint)
+            if place not in self._open:
+                made = ContextManager(self._memory, session_id, project=project, agent=agent, **options)
+                made._forget = lambda: self._closed(place, made)
+                self._open[place] = made
+            return self._open[place]
+
+    def _closed(self, place: tuple[str, str, str], context: ContextManager) -> None:
+        with self._lock:
+            if self._open.get(place) is context:
+                del self._open[place]
+
+    def close(self) -> None:
+        """Close all of them."""
+        for context in [*self._open.values()]:
+            context.close()
+
+
+def _named(session_id: str) -> str:
+    """Return the name of a session; raises InvalidRequest for what is none."""
+    if not isinstance(session_id, str) or not session_id.strip():
+        raise InvalidRequest(f"{session_id!r:.200} is no name of a session", hint='name it: "session-42"')
+    return session_id
+
+
+def _mark(held: Any) -> str:
+    """Return a text that is another one where a value changed; none for what cannot be promoted."""
+    try:
+        return tiers.written(held)
+    except InvalidRequest:
+        return ""
+
+
+def _text(held: Any) -> str:
+    """Return the text of a value in which words are looked for."""
+    if isinstance(held, str):
+        return held
+    try:
+        return json.dumps(held, ensure_ascii=False, default=str)
+    except (TypeError, ValueError, RecursionError):
+        return str(held)
+
+
+def _told(held: Held, score: float | None) -> dict[str, Any]:
+    content = tiers.content_of(held.summary, held.explanation)
+    return {"iri": held.iri, "type": held.type, "content": content, "keys": list(held.keys), "score": score}
+
+
+#: The folder of the stream a graph is kept in.
+_STREAM_OF = {graph: stream for stream, graph in NAMES.items()}
+_FOREIGN = ("http://jidoka.ai/ontology#", "http://jidoka.ai/ontology/")
+_FACT = f"""\
+SELECT ?subject ?predicate ?object WHERE {{
+  VALUES ?class {{ <{JIDO}Fact> {" ".join(f"<{namespace}Fact>" for namespace in _FOREIGN)} }}
+  ?subject a ?class ; <{JIDO}localId>{"".join(f"|<{namespace}id>" for namespace in _FOREIGN)} %s ; ?predicate ?object .
+}} ORDER BY ?subject ?predicate ?object
+"""
+
+
+class Store(Protocol):
+    """What long-term memory asks: a TripleStore, or the index of a root."""
+
+    def answer(self, text: str, graphs: Sequence[str] | None = None) -> Answer:
+        """Return what *text* asks of the union of *graphs*."""
+
+
+class LongTerm:
+    """The four graphs of a project, context, codebase, history and system, in a TripleStore that anybody may write.
+
+    What is inserted is kept as it is said; `Jidomem.long_term` gives the same over a root, where it is judged.
+    """
+
+    def __init__(self, project: str, store: TripleStore | None = None, *, base: str | None = None) -> None:
+        """Keep *project* in *store*, one in memory unless given, its graphs below *base*, the store's unless given."""
+        plain = TripleStore(base=base or BASE) if store is None else store
+        self.project = Stream(project).project
+        self.graphs = _graphs(project, plain.base if base is None else base)
+        self.store: Store = plain
+        self._plain = plain
+
+    def insert(self, statements: Iterable[Statement], graph: str = "context") -> OneOf[True]:
+        """Return True when *statements* are in *graph*: all of them or, when this raises, none.
+
+        Each is (subject, predicate, object) by the rule of `jidomem.rdf.statements`; terms of other vocabularies that
+        mean one of ours are mapped. Raises NotFound for a graph there is not, InvalidRequest for what is no statement.
+        """
+        rows = documents.mapped(to_triples(statements), ontology.load([]))
+        return self._plain.insert_triples(rows, self.graph_iri(graph))
+
+    def clear_graph(self, graph: str) -> OneOf[True]:
+        """Return True when *graph* is empty; the others are left as they are."""
+        return self._plain.clear_graph(self.graph_iri(graph))
+
+    def query(self, text: str) -> Found:
+        """Return what SPARQL asks of the four graphs together; GRAPH and FROM name one by its IRI.
+
+        Rows are mappings of plain Python values, ASK is a truth, CONSTRUCT gives triples that `insert` takes.
+        Raises PolicyDenied for an update or SERVICE, TooLarge, InvalidRequest for what cannot be read.
+        """
+        return shown(self.store.answer(text, list(self.graphs.values())))
+
+    def get_fact(self, id: str) -> Rows:  # noqa: A002 - the name the memory guide gives it
+        """Return subject, predicate and object of everything said of the fact whose `jido:localId` is *id*."""
+        return cast(Rows, self.query(_FACT % literal(id)))
+
+    def graph_iri(self, graph: str) -> str:
+        """Return the IRI of one of the four graphs; raises NotFound, with the nearest names, for any other."""
+        return named_graph(graph, self.graphs)
+
+
+class RootedLongTerm(LongTerm):
+    """The four graphs of a project of a root: what is inserted is judged, and kept in the journal."""
+
+    def __init__(
+        self, project: str, index: OxigraphIndex, catch_up: Callable[[], object], writer: MemoryWriter, schema: Schema
+    ) -> None:
+        self.project = Stream(project).project
+        self.graphs = _graphs(project, BASE)
+        self.store: Store = DerivedStore(index, list(self.graphs.values()), catch_up)
+        self._writer = writer
+        self._schema = schema
+
+    def insert(self, statements: Iterable[Statement], graph: str = "context") -> OneOf[True]:
+        """Return True when *statements* are durable in *graph*: all of them or, when this raises, none.
+
+        Those on context are memories, judged like every intent (and descriptions of what is none); the others are
+        held to the ontology and the shapes. Raises what `MemoryWriter.submit_intent` raises, and what
+        `LongTerm.insert` does.
+        """
+        rows, stream = to_triples(statements), self._stream(graph)
+        if rows and stream == "memory":
+            importer.insert(self._writer, self._schema, self.project, rows)
+        elif rows:
+            self._writer.append(self.project, stream, documents.mapped(rows, self._schema))
+        return True
+
+    def clear_graph(self, graph: str) -> OneOf[True]:
+        """Return True when *graph* is empty from now on; its journal keeps what was said.
+
+        Raises PolicyDenied `index_is_derived` for the graph of memories, which are withdrawn one by one.
+        """
+        stream = self._stream(graph)
+        if stream == "memory":
+            raise PolicyDenied(
+                f"the memories of {self.project} are in a journal, and are never cleared",
+                hint="withdraw single ones: memory.writer.invalidate(project, iri, reason=...)",
+                code="index_is_derived",
+            )
+        self._writer.clear(self.project, stream)
+        return True
+
+    def _stream(self, graph: str) -> str:
+        iri = self.graph_iri(graph)
+        return _STREAM_OF[next(name for name, of in self.graphs.items() if of == iri)]
+
+
+def _graphs(project: str, base: str) -> Mapping[str, str]:
+    return {name: f"{base}projects/{project}/graphs/{long}" for name, long in GRAPHS.items()}

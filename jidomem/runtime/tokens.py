@@ -1,0 +1,231 @@
+"""The tokens of one root: given out, taken back, and asked for whoever speaks with one; no restart in between."""
+
+from __future__ import annotations
+
+import json
+import sys
+from base64 import urlsafe_b64encode
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
+from difflib import get_close_matches
+from hmac import compare_digest
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Protocol
+
+from jidomem.base.clock import Sources, format_timestamp
+from jidomem.base.json_values import decode_json
+from jidomem.errors import Failed, InvalidRequest, JidomemError, NotFound
+from jidomem.journal.journal import Stream
+from jidomem.runtime import user_config
+from jidomem.runtime.user_config import EVERY, ROLES, Token, UserConfig
+
+if TYPE_CHECKING:
+    from jidomem.extras.servers.log import SharedLog
+
+#: How a token begins, so that who finds one knows what it is.
+MARK = "jido_"
+#: The file of a shared root that they are kept in, and for how many seconds a server does not look at it again.
+TOKENS, TOKENS_FOR = "tokens.json", 2.0
+
+
+class Kept(Protocol):
+    """Where the tokens for one memory are kept."""
+
+    @property
+    def root(self) -> str:
+        """Return the memory, as each token for it names it."""
+
+    def look(self) -> object:
+        """Return what is another value whenever the tokens may be others."""
+
+    def read(self) -> tuple[Token, ...]:
+        """Return the tokens there are; raises Failed where they cannot be read."""
+
+    def change(self, how: Callable[[tuple[Token, ...]], tuple[Token, ...]]) -> None:
+        """Keep what *how* makes of the tokens, of the latest there are."""
+
+
+class Keyring:
+    """The tokens for the memory in *root*, as the user's own configuration in *path* has them at any moment."""
+
+    def __init__(self, path: Path, root: Path) -> None:
+        """Read *path*; raises Failed `invalid_config` where it cannot be."""
+        self._begin(OwnTokens(path, root))
+
+    def _begin(self, kept: Kept) -> None:
+        self._kept = kept
+        self._seen = kept.look()
+        self._tokens = kept.read()
+        #: Whether nobody is let in without one. It stays so when the last is taken back: that opens no door.
+        self.is_needed = bool(self._tokens)
+
+    @property
+    def tokens(self) -> tuple[Token, ...]:
+        """Return the tokens given out."""
+        self._catch_up()
+        return self._tokens
+
+    def give_out(self, agent: str, role: str, projects: Sequence[str], sources: Sources) -> tuple[str, Token]:
+        """Return a new token, which is told to nobody ever again, and what is kept of it.
+
+        Raises InvalidRequest for a role there is not, NotFound `invalid_project`.
+        """
+        if role not in ROLES:
+            raise InvalidRequest(f"{role!r} is no role of a token", hint=f"give one of: {', '.join(ROLES)}")
+        for project in projects:
+            if project != EVERY:
+                Stream(project)
+        secret = MARK + urlsafe_b64encode(sources.nonce()).rstrip(b"=").decode()
+        reached = (EVERY,) if EVERY in projects else tuple(sorted(set(projects)))
+        made = Token(user_config.digest(secret), agent, role, reached, self._kept.root, format_timestamp(sources.now()))
+        self._kept.change(lambda tokens: (*tokens, made))
+        return secret, made
+
+    def take_back(self, name: str) -> Token:
+        """Return the token of that id, which is none from now on; raises NotFound."""
+        found: list[Token] = []
+
+        def without(tokens: tuple[Token, ...]) -> tuple[Token, ...]:
+            found[:] = _named(tokens, name)
+            return tuple(token for token in tokens if token not in found)
+
+        self._kept.change(without)
+        return found[0]
+
+    def whose(self, secret: str) -> Token | None:
+        """Return the token that *secret* is, None where it is none (any more).
+
+        Each one there is is compared with, in a time that tells nothing. Raises Failed where they cannot be read.
+        """
+        self._catch_up()
+        given = user_config.digest(secret)
+        found = [token for token in self._tokens if compare_digest(token.digest, given)]
+        return found[0] if found else None
+
+    def has(self, token: Token) -> bool:
+        """Return whether *token* is one still."""
+        self._catch_up()
+        return token in self._tokens
+
+    def _catch_up(self) -> None:
+        """Take in what has changed since; what cannot be read lets nobody in, and its reason is for standard error."""
+        now = self._kept.look()
+        if now == self._seen:
+            return
+        try:
+            self._tokens = self._kept.read()
+        except JidomemError as error:
+            sys.stderr.write(f"jidomem: {error.detail} ({error.hint})\n")
+            raise Failed(
+                "the tokens of this server cannot be read",
+                hint="its standard error says why",
+                code="invalid_config",
+            ) from error
+        self._seen = now
+        self.is_needed = self.is_needed or bool(self._tokens)
+
+    def asks(self) -> bool:
+        """Return whether a token is needed by now."""
+        self._catch_up()
+        return self.is_needed
+
+
+class SharedKeyring(Keyring):
+    """The tokens for a shared root, as its log has them: every server believes them, some seconds later at most."""
+
+    def __init__(self, log: SharedLog) -> None:
+        """Read those of *log*; raises Failed where it cannot be."""
+        self._begin(SharedTokens(log))
+
+
+class OwnTokens:
+    """The tokens for the memory in *root*, in the user's own configuration in *path*."""
+
+    def __init__(self, path: Path, root: Path) -> None:
+        self._path, self.root = path, str(root)
+
+    def look(self) -> tuple[int, ...]:
+        """Return what the file system says of the file."""
+        try:
+            status = self._path.stat()
+        except OSError:
+            return ()
+        return status.st_ino, status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_mode
+
+    def read(self) -> tuple[Token, ...]:
+        """Return those of this memory."""
+        return tuple(token for token in user_config.read(self._path).tokens if token.root == self.root)
+
+    def change(self, how: Callable[[tuple[Token, ...]], tuple[Token, ...]]) -> None:
+        """Keep what *how* makes of those of this memory."""
+
+        def changed(said: UserConfig) -> UserConfig:
+            others = tuple(token for token in said.tokens if token.root != self.root)
+            return replace(said, tokens=(*others, *how(tuple(t for t in said.tokens if t.root == self.root))))
+
+        user_config.change(self._path, changed)
+
+
+class SharedTokens:
+    """The tokens for a shared root, in its log."""
+
+    def __init__(self, log: SharedLog) -> None:
+        self._log, self.root = log, log.name
+        self._looked = (-TOKENS_FOR, "")
+
+    def look(self) -> str:
+        """Return the tag of the file they are in, as it was a moment ago."""
+        if monotonic() - self._looked[0] >= TOKENS_FOR:
+            found = self._log.get(TOKENS)
+            self._looked = monotonic(), found.tag if found is not None else ""
+        return self._looked[1]
+
+    def read(self) -> tuple[Token, ...]:
+        """Return the tokens there are."""
+        return self._read()[0]
+
+    def change(self, how: Callable[[tuple[Token, ...]], tuple[Token, ...]]) -> None:
+        """Keep what *how* makes of them, whoever else changes them meanwhile."""
+        while True:
+            tokens, tag = self._read()
+            data = json.dumps({"tokens": [asdict(token) for token in how(tokens)]}, indent=0).encode()
+            if self._log.put(TOKENS, data, tag) is not None:
+                self._looked = (-TOKENS_FOR, "")
+                return
+
+    def _read(self) -> tuple[tuple[Token, ...], str | None]:
+        found = self._log.get(TOKENS)
+        if found is None:
+            return (), None
+        try:
+            tables = decode_json(found.data)["tokens"]
+            return tuple(user_config.entries(Token, {"tokens": tables}, "tokens", Path(TOKENS))), found.tag
+        except (ValueError, KeyError, TypeError) as error:
+            raise Failed(
+                f"{TOKENS} of {self._log.name} cannot be read: {error}",
+                hint="restore it from a backup",
+                code="invalid_config",
+            ) from error
+
+
+def take_back(path: Path, name: str) -> Token:
+    """Return the token of that id for whatever memory in folders, which is none from now on; raises NotFound."""
+    found: list[Token] = []
+
+    def without(said: UserConfig) -> UserConfig:
+        found[:] = _named(said.tokens, name)
+        return replace(said, tokens=tuple(token for token in said.tokens if token not in found))
+
+    user_config.change(path, without)
+    return found[0]
+
+
+def _named(tokens: tuple[Token, ...], name: str) -> list[Token]:
+    """Return the token of that id; raises NotFound."""
+    found = [token for token in tokens if token.id == name]
+    if not found:
+        known = [token.id for token in tokens]
+        near = get_close_matches(name, known, n=1) or known
+        raise NotFound(f"there is no token {name!r}", hint=f"there is {', '.join(near) or 'none'}")
+    return found

@@ -1,0 +1,497 @@
+"""Messages between the server and its children: a length, then as many bytes.
+
+The children that answer SPARQL nobody vouches for: a few at once, kept warm, killed when one takes too long.
+
+Checks of a root for whom a server answers: one at a time, each in a process of its own that can be killed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import select
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import BoundedSemaphore, Lock
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from jidomem.errors import Busy, InvalidRequest, JidomemError, QueryTimeout, TooLarge
+from jidomem.index.results import Bounds, Solutions, solutions
+from jidomem.rdf import sparql
+from jidomem.rdf import sparql as datasets
+from jidomem.rdf.sparql import Dataset
+from jidomem.rdf.terms import Term
+from jidomem.rdf.vocab import graphs_of
+from jidomem.runtime.user_config import Limits
+
+if TYPE_CHECKING:
+    from jidomem.extras.servers.remote_index import RemoteIndex
+
+_HEAD = 8
+#: What tells that the other end of a connection is closed; elsewhere than on Linux both ends have to be.
+_HUNG_UP = getattr(select, "POLLRDHUP", 0)
+
+
+class Ended(Exception):
+    """The other side has closed its end, or died."""
+
+
+class Late(Exception):
+    """The other side has not answered in time."""
+
+
+class ClientDisconnected(Exception):
+    """Who asked has hung up, and nobody waits for the answer."""
+
+
+def send(descriptor: int, data: bytes) -> None:
+    """Write one message; raises Ended when nobody reads it any more."""
+    view = memoryview(len(data).to_bytes(_HEAD, "big") + data)
+    try:
+        while view:
+            view = view[os.write(descriptor, view) :]
+    except OSError as error:
+        raise Ended from error
+
+
+def receive(descriptor: int, seconds: float | None = None, asker: int | None = None) -> bytes:
+    """Return one message; raises Late after *seconds*, Ended when there will be none, and what `wait` does."""
+    deadline = None if seconds is None else monotonic() + seconds
+    size = int.from_bytes(_exactly(descriptor, _HEAD, deadline, asker), "big")
+    return _exactly(descriptor, size, deadline, asker)
+
+
+def _exactly(descriptor: int, size: int, deadline: float | None, asker: int | None) -> bytes:
+    found = bytearray()
+    while len(found) < size:
+        if deadline is not None:
+            wait(descriptor, deadline, asker)
+        piece = os.read(descriptor, min(size - len(found), 1 << 20))
+        if not piece:
+            raise Ended
+        found += piece
+    return bytes(found)
+
+
+def wait(descriptor: int, deadline: float, asker: int | None = None) -> None:
+    """Return when something came, or will never come; raises Late at the *deadline*.
+
+    Raises Left where *asker*, the connection of who asked, is closed at its other end.
+    """
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN | select.POLLHUP)
+    if asker is not None:
+        poll.register(asker, _HUNG_UP)
+    ready = {found for found, _ in poll.poll(max(0.0, deadline - monotonic()) * 1000)}
+    if descriptor not in ready:
+        raise ClientDisconnected if ready else Late
+
+
+def is_disconnected(asker: int) -> bool:
+    """Return whether the connection *asker* is closed at its other end."""
+    poll = select.poll()
+    poll.register(asker, _HUNG_UP)
+    return bool(poll.poll(0))
+
+
+_PATIENCE = 1.0  # seconds that a question of the root waits for its turn: most are short
+_START = 60.0  # seconds until a child that does not say it is ready is given up
+_ABORTED = -6  # what the engine's allocator does when there is no memory
+
+
+class Pool:
+    """Children of one root; each answers one query at a time, and what it opened stays open for the next."""
+
+    def __init__(self, root: Path, limits: Limits, remote: RemoteIndex | None = None) -> None:
+        """Answer as many queries at once as *limits* say, each within them; what *remote* answers is asked there."""
+        self.limits = limits
+        self._root = root
+        self._remote = remote
+        self._places = BoundedSemaphore(limits.queries)
+        self._lock = Lock()
+        self._idle: list[_Child] = []
+        self._busy: set[_Child] = set()
+        self._closed = False
+        #: How many queries wait for one of those that are answered to end.
+        self.waiting = 0
+
+    @property
+    def running(self) -> int:
+        """Return how many queries are being answered."""
+        return len(self._busy)
+
+    def answer(
+        self,
+        project: str,
+        text: str,
+        *,
+        rows_as: str,
+        graph_as: str,
+        as_of: str | None = None,
+        bindings: Mapping[str, Term] | None = None,
+        dataset: Dataset | None = None,
+        seconds: float | None = None,
+        patience: float = 0.0,
+        asker: int | None = None,
+    ) -> bytes:
+        """Return the answer to a query that was checked, as bytes; with *as_of* of a memory replayed to that moment.
+
+        The variables in *bindings* stand for these terms, and *dataset* for what FROM says. Where as many are asked as
+        can be answered at once, it waits *patience* seconds. Raises Busy `too_many_requests`, QueryTimeout after
+        *seconds*, TooLarge `result_too_large`, InvalidRequest where *asker*, a connection, is closed at its other
+        end, and what the reader raises.
+        """
+        asked = {"project": project, "text": text, "rows_as": rows_as, "graph_as": graph_as, "as_of": as_of}
+        most, known = self.limits, {**(bindings or {})}
+        bounds = {"memory": most.query_memory, "rows": most.query_rows, "size": most.query_answer}
+        limit = most.query_seconds if seconds is None else min(seconds, most.query_seconds)
+        if self._remote is not None and as_of is None and self._remote.answers(None):
+            graphs = datasets.dataset(sparql.check(text), graphs_of(project), dataset)
+            with self._turn(patience):
+                return self._remote.serialized(
+                    text,
+                    graphs=graphs.default,
+                    named=graphs.named,
+                    bindings=known,
+                    rows_as=rows_as,
+                    graph_as=graph_as,
+                    within=Bounds(most.query_rows, most.query_answer),
+                    seconds=limit,
+                ).data
+        message = json.dumps({**asked, "bindings": known, "dataset": dataset, **bounds}).encode()
+        while True:
+            with self._child(patience) as child, suppress(_Gone):
+                return child.ask(message, limit, most.query_memory, asker)
+
+    def solutions(self, project: str, text: str, bindings: Mapping[str, Term] | None = None) -> Solutions:
+        """Return the rows of a SELECT that was checked: a question or a gate of the root; raises what `answer` does."""
+        return solutions(
+            self.answer(project, text, rows_as="json", graph_as="turtle", bindings=bindings, patience=_PATIENCE)
+        )
+
+    def warm(self) -> None:
+        """Start a child, so that the first query finds one; where that fails, the query will say why."""
+        with suppress(JidomemError), self._child():
+            pass
+
+    def close(self) -> None:
+        """Stop every child, whatever it does."""
+        with self._lock:
+            self._closed = True
+            for child in self._busy:
+                child.stop()  # whoever waits for its answer lets go of it
+            for child in self._idle:
+                child.kill()
+            self._idle.clear()
+
+    @contextmanager
+    def _turn(self, patience: float) -> Iterator[None]:
+        """Let one more be answered; raises Busy `too_many_requests` where it is none's turn."""
+        if not self._place(patience):
+            raise Busy(
+                f"{self.limits.queries} ad hoc queries, or questions of the root, are being answered: no more at once",
+                hint="ask again in a moment, or ask a shipped question",
+                code="too_many_requests",
+            )
+        try:
+            yield
+        finally:
+            self._places.release()
+
+    @contextmanager
+    def _child(self, patience: float = 0.0) -> Iterator[_Child]:
+        """Give a child that lives; it is kept for the next query unless something went wrong with this one."""
+        with self._turn(patience):
+            child = self._taken()
+            try:
+                yield child
+            except TooLarge:
+                if self._closed:
+                    raise stopping() from None
+                raise
+            finally:
+                with self._lock:
+                    self._busy.discard(child)
+                    if child.is_sound and not self._closed:
+                        self._idle.append(child)
+                    else:
+                        child.kill()
+
+    def _place(self, patience: float) -> bool:
+        """Return whether one more may be answered, at once or after *patience* seconds."""
+        with self._lock:
+            self.waiting += 1
+        try:
+            return self._places.acquire(timeout=patience)
+        finally:
+            with self._lock:
+                self.waiting -= 1
+
+    def _taken(self) -> _Child:
+        """Return an idle child that still lives, else a new one."""
+        with self._lock:
+            while self._idle:
+                child = self._idle.pop()
+                if child.lives():
+                    self._busy.add(child)
+                    return child
+                child.kill()
+        child = _Child(self._root)
+        with self._lock:
+            if not self._closed:
+                self._busy.add(child)
+                return child
+        child.kill()
+        raise stopping()
+
+
+class _Gone(Exception):
+    """A child was not there any more when it was asked."""
+
+
+class _Child:
+    """One process; `is_sound` while it waits for the next query."""
+
+    def __init__(self, root: Path) -> None:
+        """Start it with exec, never by a fork of what this process holds, and wait until it has opened the root."""
+        command = [sys.executable, "-m", "jidomem.runtime.worker", str(root)]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._in, self._out = self._process.stdin, self._process.stdout
+        self.is_sound = False
+        try:
+            self._told(_START)
+        except BaseException as error:
+            self.kill()
+            if isinstance(error, (Ended, Late)):
+                raise QueryTimeout(
+                    "the process that answers ad hoc queries could not be started",
+                    hint="ask again; the server's standard error may say more",
+                ) from error
+            raise
+        self.is_sound = True
+
+    def lives(self) -> bool:
+        """Return whether the process is there."""
+        return self._process.poll() is None
+
+    def ask(self, message: bytes, seconds: float, memory: int, asker: int | None) -> bytes:
+        """Return the answer.
+
+        Raises QueryTimeout where it does not come in time, TooLarge where the process died of it, which has so much
+        *memory*, InvalidRequest where *asker* has hung up, and _Gone where it had died before it took the query.
+        """
+        self.is_sound = False
+        try:
+            self._hand_over(message)
+            try:
+                self._told(seconds, asker)
+            except JidomemError:
+                self.is_sound = True
+                raise
+            data = receive(self._out.fileno(), seconds, asker)
+        except Ended:
+            raise self._died(memory) from None
+        except ClientDisconnected:
+            raise hung_up() from None
+        except Late:
+            raise _query_timeout(seconds) from None
+        self.is_sound = True
+        return data
+
+    def _hand_over(self, message: bytes) -> None:
+        """Send the query, and wait until the process has it."""
+        try:
+            send(self._in.fileno(), message)
+            receive(self._out.fileno(), _START)
+        except (Ended, Late):
+            raise _Gone from None
+
+    def stop(self) -> None:
+        """End the process at once."""
+        self._process.kill()
+
+    def kill(self) -> None:
+        """End the process at once, and let go of it."""
+        self.is_sound = False
+        self.stop()
+        self._process.wait()
+        for pipe in (self._in, self._out):
+            pipe.close()
+
+    def _told(self, seconds: float, asker: int | None = None) -> None:
+        """Return when the child says that it did what it was to do; raises the error it met."""
+        told: dict[str, Any] = json.loads(receive(self._out.fileno(), seconds, asker))
+        if "error" in told:
+            error = told["error"]
+            raise JidomemError(error["detail"], hint=error["hint"], code=error["code"])
+
+    def _died(self, memory: int) -> TooLarge:
+        """Return why there is no answer of a process that ended."""
+        code = self._process.wait()
+        if code == _ABORTED:
+            return out_of_memory(memory)
+        return TooLarge(
+            f"the process that answered the query was ended (status {code}), as the system does where memory runs out",
+            hint="ask again; if it stays so, ask for less",
+            code="result_too_large",
+        )
+
+
+def _query_timeout(seconds: float) -> QueryTimeout:
+    return QueryTimeout(
+        f"the query was not answered in {seconds:g} seconds, and was stopped",
+        hint="ask for less: add LIMIT or a FILTER, or use a named query",
+    )
+
+
+def out_of_memory(most: int) -> TooLarge:
+    """Return the refusal of a query that takes more than the *most* memory one may."""
+    return TooLarge(
+        f"the query took more than {most:,} bytes of memory, and was stopped",
+        hint="ask for less: add LIMIT or a FILTER, and sort fewer rows",
+        code="result_too_large",
+    )
+
+
+def hung_up() -> InvalidRequest:
+    """Return why what somebody asked was stopped who does not wait for it any more."""
+    return InvalidRequest("who asked has hung up, and it was stopped", hint="keep the connection open, and ask again")
+
+
+def stopping() -> Busy:
+    """Return the refusal of who asks a server that is stopping."""
+    return Busy("the server is stopping", hint="ask again when it is there again")
+
+
+SECONDS = 600.0
+#: So long a look at a change of terms or rules may take, and so many of them are kept.
+PREVIEW_SECONDS, PREVIEWS = 120.0, 20
+#: What the process exits with when what it wrote is an error.
+REFUSED = 9
+
+
+class Checks:
+    """The checks of one root; whoever asks while one is made is told to come back."""
+
+    def __init__(self, root: Path, now: Callable[[], datetime], *, seconds: float = SECONDS) -> None:
+        """Give each check up to *seconds*."""
+        self._now = now
+        self.seconds, self.preview_seconds = seconds, min(seconds, PREVIEW_SECONDS)
+        #: project -> its latest report as `json`, and the moment it was made; while this process lives.
+        self.latest: dict[str, tuple[datetime, bytes]] = {}
+        #: name -> project, and what `preview` found; the latest.
+        self.previews: dict[str, tuple[str, bytes]] = {}
+        self._root = root
+        self._place, self._lock = Lock(), Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._closed = False
+
+    def answer(self, project: str, form: str, asker: int | None = None) -> bytes:
+        """Return the report on the memory of *project* as `json`, `sarif` or `junit`.
+
+        Raises Busy `too_many_requests` while another one is made, QueryTimeout after the stated seconds, TooLarge
+        where the process was ended by others, InvalidRequest where *asker*, a connection, is closed at its other end,
+        and what the check raises.
+        """
+        found = self._alone([project, form], self.seconds, asker)
+        if form == "json":
+            self.latest[project] = (self._now(), found)
+        return found
+
+    def preview(self, project: str, name: str, text: str, asker: int | None = None) -> str:
+        """Return the name under which `previews` has what would newly fail in *project* if a file of terms said *text*.
+
+        Nothing of the root is changed. Raises what `govern.preview.lay` and `answer` raise.
+        """
+        from jidomem.check.overlay import lay  # most processes have no need of it
+
+        with TemporaryDirectory(prefix="jidomem-") as folder:
+            file = lay(self._root, Path(folder), name, text)
+            found = self._alone([project, "preview", folder, file], self.preview_seconds, asker)
+        made = secrets.token_hex(8)
+        self.previews[made] = (project, found)
+        if len(self.previews) > PREVIEWS:
+            del self.previews[next(iter(self.previews))]
+        return made
+
+    def close(self) -> None:
+        """Stop the check that is being made."""
+        with self._lock:
+            self._closed = True
+            if self._process is not None:
+                self._process.kill()
+
+    def _alone(self, words: list[str], seconds: float, asker: int | None) -> bytes:
+        """Return what the process writes that is asked with *words*, and that no other one runs beside."""
+        if not self._place.acquire(blocking=False):
+            hint = "ask again in a minute, or run it where the memory is: jidomem check"
+            raise Busy("a check is being made, and no more than one at once", hint=hint, code="too_many_requests")
+        try:
+            return self._answer(
+                [sys.executable, "-m", "jidomem.runtime.check_process", str(self._root), *words], seconds, asker
+            )
+        finally:
+            self._place.release()
+
+    def _answer(self, command: list[str], seconds: float, asker: int | None) -> bytes:
+        theirs, ours = os.pipe()  # it ends when our end is closed, by whatever end of this process
+        try:
+            with self._lock:
+                if self._closed:
+                    raise stopping()
+                process = self._process = subprocess.Popen(command, stdin=theirs, stdout=subprocess.PIPE)
+            with process:
+                try:
+                    data = self._read(process, seconds, asker)
+                finally:
+                    process.kill()
+        finally:
+            self._process = None
+            os.close(theirs)
+            os.close(ours)
+        if process.returncode == REFUSED:
+            error = json.loads(data)
+            raise JidomemError(error["detail"], hint=error["hint"], code=error["code"])
+        if process.returncode != 0:
+            raise stopping() if self._closed else _ended(process.returncode)
+        return data
+
+    def _read(self, process: subprocess.Popen[bytes], seconds: float, asker: int | None) -> bytes:
+        """Return all that *process* writes, which has ended then."""
+        assert process.stdout is not None
+        found, deadline = bytearray(), monotonic() + seconds
+        try:
+            while True:
+                wait(process.stdout.fileno(), deadline, asker)
+                if not (piece := os.read(process.stdout.fileno(), 1 << 20)):
+                    process.wait(max(0.0, deadline - monotonic()))
+                    return bytes(found)
+                found += piece
+        except ClientDisconnected:
+            raise hung_up() from None
+        except (Late, subprocess.TimeoutExpired):
+            raise _check_timeout(seconds) from None
+
+
+def _check_timeout(seconds: float) -> QueryTimeout:
+    return QueryTimeout(
+        f"the check was not done in {seconds:g} seconds, and was stopped",
+        hint="run it where the memory is: jidomem check; what a change would fail: jidomem ontology diff",
+    )
+
+
+def _ended(status: int) -> TooLarge:
+    return TooLarge(
+        f"the process that made the check was ended (status {status}), as the system does where memory runs out",
+        hint="run it where the memory is: jidomem check; the server's standard error may say more",
+        code="result_too_large",
+    )

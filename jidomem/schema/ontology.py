@@ -1,0 +1,471 @@
+"""What a project's overlay may bring to ontology and shapes, and the mark that tells one overlay from another.
+
+What may be said and how: the ontology's classes and properties, and the shapes that judge what was said.
+
+What is in force in an open root: the schema and the policy, changed while it is open where the root was.
+"""
+
+from __future__ import annotations
+
+from codecs import BOM_UTF8
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from functools import lru_cache
+from hashlib import sha256
+from pathlib import Path
+from typing import NamedTuple
+
+import pyoxigraph as ox
+
+from jidomem.base import files
+from jidomem.base.clock import time_limited
+from jidomem.base.json_values import check_turtle
+from jidomem.base.regex import Unsearchable, compiled
+from jidomem.base.words import misspelling_of
+from jidomem.errors import Failed
+from jidomem.rdf.terms import Term, Triple, iri, is_iri, parse_literal, plain_value, short_parse_error
+from jidomem.rdf.vocab import BASE, CONVERSATION, JIDO, RDF, RDFS, SHAPE, TYPE, jido, local_name
+from jidomem.records.policy import Policy
+from jidomem.schema.shacl import ONE_AT_A_TIME, SH, Finding, PyshaclValidator
+from jidomem.schema.shacl_compiler import CompiledValidator
+
+ADDS_ONLY = SHAPE + "OverlayAddsOnly"
+NO_IMPORT = SHAPE + "OverlayImportsNothing"
+NO_CODE = SHAPE + "ShapeRunsNoCode"
+BOUNDED = SHAPE + "PatternEndsSoon"
+
+_IMPORTS = iri("http://www.w3.org/2002/07/owl#imports")
+_CODE = ("sparql", "select", "ask", "validator", "nodeValidator", "propertyValidator", "rule", "target", "js",
+         "ConstraintComponent")  # fmt: skip
+_CODE_IN_SHAPES = {iri(SH + name) for name in _CODE}
+
+
+class OverlayViolation(NamedTuple):
+    """Why a triple may not stand in an overlay: the rule's IRI, what is wrong, and what to do."""
+
+    rule: str
+    text: str
+    hint: str
+
+
+def find_violation(triple: Triple) -> OverlayViolation | None:
+    """Return what is wrong with one triple of an overlay; None where it may stand."""
+    subject, predicate, value = triple
+    if subject.startswith((f"<{JIDO}", f"<{SHAPE}", f"<{BASE}ontology")):
+        hint = "declare a term in your own namespace, and relate it by rdfs:subClassOf or sh:targetClass"
+        return OverlayViolation(ADDS_ONLY, "belongs to the shipped ontology and cannot be described again", hint)
+    if predicate == _IMPORTS:
+        hint = "copy the terms you need into ontology/ and drop the import"
+        return OverlayViolation(NO_IMPORT, f"imports {value}, and no import is followed", hint)
+    for code in _CODE_IN_SHAPES & {predicate, value}:
+        hint = "say it in SHACL Core (sh:path, sh:minCount, sh:in, sh:disjoint ...)"
+        return OverlayViolation(NO_CODE, f"runs code by sh:{local_name(code)}, which an overlay may not bring", hint)
+    if predicate == iri(SH + "pattern"):
+        return _of_pattern(value, "pattern", value)
+    return _of_pattern(value, "flags", '""', value) if predicate == iri(SH + "flags") else None
+
+
+def _of_pattern(said: Term, what: str, pattern: Term, flags: Term = '""') -> OverlayViolation | None:
+    """Return what is wrong with a pattern, or with its flags, where RE2 does not run it."""
+    if not said.startswith('"'):
+        return OverlayViolation(
+            BOUNDED, f"has the {what} {said}, which is no text", f'write the {what} in quotes: "..."'
+        )
+    try:
+        compiled(parse_literal(pattern).text, parse_literal(flags).text)
+    except Unsearchable as error:
+        return OverlayViolation(BOUNDED, f"has the {what} {said}, which RE2 does not run: {error}", error.hint)
+    return None
+
+
+def named_owner(node: Term, triples: Iterable[Triple]) -> Term:
+    """Return the node with a name that a blank *node* belongs to by *triples*; *node* itself where there is none.
+
+    >>> named_owner("_:b", [("<urn:shape>", "<urn:property>", "_:a"), ("_:a", "<urn:or>", "_:b")])
+    '<urn:shape>'
+    """
+    above: dict[Term, Term] = {}
+    for subject, _, value in triples if node.startswith("_:") else ():
+        above.setdefault(value, subject)
+    owner, seen = node, {node}
+    while owner.startswith("_:") and owner in above and above[owner] not in seen:
+        owner = above[owner]
+        seen.add(owner)
+    return owner if not owner.startswith("_:") else node
+
+
+def digest(sections: Mapping[str, Iterable[Triple]]) -> str:
+    """Return twelve signs that stand for what *sections* say: not for its order, its layout or its blank labels."""
+    said = sorted(f"{name} {' '.join(row)}" for name, triples in sections.items() for row in label_blank_nodes(triples))
+    return sha256("\n".join(said).encode()).hexdigest()[:12]
+
+
+def label_blank_nodes(triples: Iterable[Triple]) -> list[Triple]:
+    """Return *triples*, each once, with a blank node called by what is said of it, as deep as that goes.
+
+    >>> named([("<urn:s>", "<urn:p>", "_:a"), ("_:a", "<urn:q>", '"x"')])[0][2][:12]
+    '_:da79b5489b'
+    """
+    rows = list(dict.fromkeys(triples))
+    said: dict[Term, list[tuple[Term, Term]]] = {}
+    pointing: dict[Term, list[Term]] = {}
+    waiting: Counter[Term] = Counter()
+    for subject, predicate, value in rows:
+        for node in (subject, value):
+            if node.startswith("_:"):
+                said.setdefault(node, [])
+        if subject in said:
+            said[subject].append((predicate, value))
+            if value in said:
+                waiting[subject] += 1
+                pointing.setdefault(value, []).append(subject)
+    names: dict[Term, Term] = {}
+    todo = [node for node in said if not waiting[node]]
+    while todo:
+        node = todo.pop()
+        text = "\n".join(sorted(f"{predicate} {names.get(value, value)}" for predicate, value in said[node]))
+        names[node] = f"_:{sha256(text.encode()).hexdigest()}"
+        for above in pointing.get(node, ()):
+            waiting[above] -= 1
+            if not waiting[above]:
+                todo.append(above)
+    circle = dict.fromkeys(said.keys() - names.keys(), "_:circle")
+    names |= circle
+    return [(names.get(s, s), p, names.get(o, o)) for s, p, o in rows]
+
+
+OWL = "http://www.w3.org/2002/07/owl#"
+ITEM = jido("MemoryItem")
+#: The namespaces of what is shipped.
+OURS = (JIDO, CONVERSATION)
+
+_SUBCLASS = iri(RDFS + "subClassOf")
+_CLASSES = {iri(OWL + "Class"), iri(RDFS + "Class")}
+_PROPERTIES: dict[Term, bool | None] = dict.fromkeys((iri(OWL + "AnnotationProperty"), iri(RDF + "Property")))
+_PROPERTIES |= {iri(OWL + "ObjectProperty"): True, iri(OWL + "DatatypeProperty"): False}
+_DECLARING = [[TYPE, kind] for kind in (*_CLASSES, *_PROPERTIES)]
+_ALIGNS = {iri(OWL + "equivalentClass"), iri(OWL + "equivalentProperty"), _SUBCLASS, iri(RDFS + "subPropertyOf")}
+
+
+@dataclass(frozen=True, slots=True)
+class Property:
+    """A declared property; `is_object` is None where both IRIs and literals are values."""
+
+    iri: Term
+    is_object: bool | None
+    domain: frozenset[Term]
+    range: frozenset[Term]
+    functional: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Schema:
+    """The ontology, shipped or with a project's overlay, as tables; and the shapes as a judge.
+
+    A term of one of `namespaces`, ours and the overlay's, that is not declared is a mistake.
+    """
+
+    version: str
+    triples: tuple[Triple, ...]
+    classes: frozenset[Term]
+    properties: Mapping[Term, Property]
+    individuals: Mapping[Term, frozenset[Term]]
+    deprecated: frozenset[Term]
+    alignment: Mapping[Term, Term]
+    _ancestors: Mapping[Term, frozenset[Term]]
+    _rules: tuple[Triple, ...]
+    _by_reference: bool = False
+    namespaces: frozenset[str] = frozenset(OURS)
+    _judges: list[CompiledValidator] = field(default_factory=list)
+
+    def ancestors(self, cls: Term) -> frozenset[Term]:
+        """Return *cls* and every class above it."""
+        return self._ancestors.get(cls) or frozenset((cls,))
+
+    def is_a(self, cls: Term, ancestor: Term) -> bool:
+        """Return whether every *cls* is an *ancestor*."""
+        return ancestor in self.ancestors(cls)
+
+    def fits(self, classes: frozenset[Term], wanted: frozenset[Term]) -> bool:
+        """Return whether one of *classes* is, or lies below, one of *wanted*."""
+        return _fits(self, classes, wanted)
+
+    def subclasses(self, cls: Term) -> frozenset[Term]:
+        """Return *cls* and every declared class below it."""
+        return frozenset(below for below in self.classes if self.is_a(below, cls)) | {cls}
+
+    def family(self, cls: Term) -> Term | None:
+        """Return the class directly below MemoryItem that *cls* belongs to, None for what is no kind of memory."""
+        kinds = [kind for kind in self.ancestors(cls) if kind != ITEM and self.is_a(kind, ITEM)]
+        return min(kinds, key=lambda kind: (len(self.ancestors(kind)), kind), default=None)
+
+    def nearest(self, term: Term) -> Term | None:
+        """Return the declared term whose local name is most like that of *term*, None where nothing is like it."""
+        names = {local_name(known).casefold(): known for known in sorted(self.declared)}
+        found = get_close_matches(local_name(term).casefold(), names, n=1)
+        return names[found[0]] if found else None
+
+    def misspelt(self, term: Term, among: Iterable[Term]) -> Term | None:
+        """Return the one of *among* whose local name that of *term* is a slip of the pen for, None where none is."""
+        names = {_letters(known): known for known in sorted(among) if known not in self.deprecated}
+        found = names.get(_letters(term)) or names.get(misspelling_of(_letters(term), names) or "")
+        return None if found == term else found
+
+    @property
+    def declared(self) -> frozenset[Term]:
+        """Return every class, property and individual."""
+        return self.classes | self.properties.keys() | self.individuals.keys()
+
+    @property
+    def subjects(self) -> frozenset[Term]:
+        """Return all that the ontology says anything of."""
+        return _subjects(self)
+
+    @property
+    def rules(self) -> tuple[Triple, ...]:
+        """Return the triples of the shapes, shipped and the overlay's."""
+        return self._rules
+
+    def by_reference(self) -> Schema:
+        """Return the same schema, with pyshacl as its judge."""
+        return replace(self, _by_reference=True)
+
+    @property
+    def judge_name(self) -> str:
+        """Return who holds a write to the shapes: `compiled`, or `pyshacl`."""
+        return "pyshacl" if self._by_reference else "compiled"
+
+    def judge(
+        self, triples: Iterable[Triple], focus: Iterable[Term] | None = None, *, in_check: bool = False
+    ) -> list[Finding]:
+        """Return the rules *triples* break, at the nodes of *focus* or, without it, at every node a rule speaks about.
+
+        A node that ought to be judged and that no rule speaks about is a finding too. With *in_check* the severities
+        of a whole memory count, and rules that bind only a new intent are left out; otherwise pyshacl confirms, and
+        words, what is refused. Raises QueryTimeout or TooLarge where an overlay's rules would take without end.
+        """
+        data, nodes = list(triples), None if focus is None else set(focus)
+        with self.bounded("judging by the shapes of this root", len(data)):
+            judge = self._judge
+            asked = judge.reference if self._by_reference else judge.findings if in_check else judge.confirmed
+            found = asked(data + self._entailed(data), nodes)
+        found += [judge.pyshacl.unjudged(node) for node in self._unjudged(data, nodes)]
+        return sorted(judge.pyshacl.in_check(found) if in_check else found, key=repr)
+
+    def bounded(self, what: str, triples: int) -> AbstractContextManager[None]:
+        """Return what holds a judgement of so many triples to a deadline, where an overlay has a say in it."""
+        return time_limited(what, triples) if "+" in self.version else nullcontext()
+
+    @property
+    def left_to_pyshacl(self) -> frozenset[Term]:
+        """Return the shapes that are not compiled."""
+        return self._judge.left
+
+    @property
+    def _judge(self) -> CompiledValidator:
+        """Return the shapes, compiled when they are first needed."""
+        if not self._judges:
+            self._judges.append(CompiledValidator(self._rules))
+        return self._judges[0]
+
+    def _entailed(self, data: list[Triple]) -> list[Triple]:
+        """Return the types that follow from the class tree, also of the individuals *data* refers to."""
+        individuals, found = self.individuals, list[Triple]()
+        for subject, predicate, value in data:
+            if predicate == TYPE:
+                found += [(subject, TYPE, cls) for cls in self._ancestors.get(value, ())]
+            if value in individuals:
+                found += [(value, TYPE, above) for cls in individuals[value] for above in self.ancestors(cls)]
+        return found
+
+    def _unjudged(self, data: list[Triple], focus: set[Term] | None) -> list[Term]:
+        """Return the nodes that are, or look like, memories and are typed as nothing a rule speaks about."""
+        types: dict[Term, set[Term]] = {}
+        for subject, _, value in [triple for triple in data if triple[1] == TYPE]:
+            types.setdefault(subject, set()).add(value)
+        nodes = {subject for subject, _, _ in data} if focus is None else focus
+        others = {node for node in nodes if not any(self.is_a(kind, ITEM) for kind in types.get(node, ()))}
+        of_items, memory, items = _of_items(self), f"<{BASE}memory/", set[Term]()
+        for subject, predicate, _ in [triple for triple in data if triple[0] in others] if others else ():
+            if predicate in of_items or (predicate != TYPE and subject.startswith(memory)):
+                items.add(subject)
+        missed = []
+        for node in others:
+            kinds = types.get(node, set())
+            unknown = any(plain_value(kind).startswith(OURS) for kind in kinds) if focus is None else True
+            if node in items or (unknown and not kinds & self.classes):
+                missed.append(node)
+        return missed
+
+
+def _letters(term: Term) -> str:
+    """Return the local name of *term* as it is compared: without case and underscores."""
+    return local_name(term).casefold().replace("_", "")
+
+
+@lru_cache(maxsize=1024)
+def _fits(schema: Schema, classes: frozenset[Term], wanted: frozenset[Term]) -> bool:
+    return any(not wanted.isdisjoint(schema.ancestors(cls)) for cls in classes)
+
+
+@lru_cache(maxsize=8)
+def _subjects(schema: Schema) -> frozenset[Term]:
+    return frozenset(subject for subject, _, _ in schema.triples)
+
+
+@lru_cache(maxsize=8)
+def _of_items(schema: Schema) -> frozenset[Term]:
+    """Return the properties that only memories have."""
+    known = schema.properties.items()
+    return frozenset(term for term, said in known if any(schema.is_a(cls, ITEM) for cls in said.domain))
+
+
+@lru_cache(maxsize=1)
+def _shipped() -> Schema:
+    return _schema({path: _parse(path) for path in files.ontology_files()}, map(_parse, files.shape_files()))
+
+
+def load(overlay: Sequence[Path] = (), *, by_reference: bool = False) -> Schema:
+    """Return the shipped schema, extended by the terms and rules of *overlay* folders.
+
+    With *by_reference* pyshacl judges everything, and nothing is compiled. Raise `Failed` (invalid_config), naming
+    file and term, where an overlay says again or changes what is shipped, holds what would run code or fetch
+    something, or a shape that the SHACL of SHACL objects to; QueryTimeout or TooLarge where it takes too long to tell.
+    """
+    if overlay:
+        with time_limited(f"reading the ontology and the shapes of {', '.join(map(str, overlay))}"):
+            extended = _extended(overlay)
+    else:
+        extended = _shipped()
+    return replace(extended, _by_reference=True) if by_reference else extended
+
+
+def _extended(overlay: Sequence[Path]) -> Schema:
+    terms = {path: _parse(path) for folder in overlay for path in sorted(folder.glob("ontology/*.ttl"))}
+    rules = {path: _parse(path) for folder in overlay for path in sorted(folder.glob("shapes/*.ttl"))}
+    for path, triples in (terms | rules).items():
+        for subject, predicate, value in triples:
+            if objection := find_violation((subject, predicate, value)):
+                owner = named_owner(subject, triples)
+                raise _unusable(f"{path}: {owner} {objection.text}", objection.hint)
+    extended = extended_by(terms, rules)
+    for path, triples in rules.items():
+        try:
+            found = objections(extended._rules, {term for row in triples for term in (row[0], row[2])})
+        except ValueError as error:  # of rdflib, where a list has no end
+            raise _unusable(f"{path}: the shapes cannot be used: {error}", "end the list with rdf:nil") from error
+        for finding in found:
+            owner = named_owner(finding.focus, triples)
+            detail = f"{path}: the shapes cannot be used: {owner} {finding.path or ''}: {finding.message}"
+            raise _unusable(detail, "see https://www.w3.org/TR/shacl/#syntax-rules")
+    return extended
+
+
+def _unusable(detail: str, hint: str) -> Failed:
+    """Return the error for an overlay that nobody can work by; a command lists all its faults with their lines."""
+    return Failed(detail, hint=f"{hint}; all faults, with file and line: jidomem ontology check", code="invalid_config")
+
+
+def extended_by(terms: Mapping[Path, list[Triple]], rules: Mapping[Path, list[Triple]]) -> Schema:
+    """Return the shipped schema with the terms and rules of an overlay's files, whatever they say."""
+    shipped = {path: _parse(path) for path in files.ontology_files()}
+    extended = _schema({**shipped, **terms}, [*map(_parse, files.shape_files()), *rules.values()])
+    own = {subject for triples in terms.values() for subject, *kind in triples if kind in _DECLARING}
+    spaces = {plain_value(term).removesuffix(local_name(term)) for term in own if is_iri(term)}
+    mark = digest(
+        {
+            "terms": (triple for path, found in terms.items() if path.name != "alignment.ttl" for triple in found),
+            "alignment": (triple for path, found in terms.items() if path.name == "alignment.ttl" for triple in found),
+            "rules": (triple for found in rules.values() for triple in found),
+        }
+    )
+    version = f"{extended.version}+{mark}" if terms or rules else extended.version
+    return replace(extended, namespaces=extended.namespaces | spaces, version=version)
+
+
+def objections(rules: Iterable[Triple], focus: set[Term] | None = None) -> list[Finding]:
+    """Return what the SHACL of SHACL, as the W3C publishes it and pyshacl brings it, finds in shapes."""
+    import pyshacl  # half a second, and only an overlay's shapes are held to it
+
+    shacl_shacl = Path(pyshacl.__file__).parent / "assets" / "shacl-shacl.ttl"
+    with ONE_AT_A_TIME:
+        return sorted(PyshaclValidator(_parse(shacl_shacl)).findings(rules, focus), key=repr)
+
+
+def shacl_terms() -> frozenset[str]:
+    """Return the names of the vocabulary SHACL, as pyshacl brings it."""
+    import pyshacl  # as above
+
+    said = _parse(Path(pyshacl.__file__).parent / "assets" / "shacl.ttl")
+    return frozenset(local_name(subject) for subject, _, _ in said if subject.startswith(f"<{SH}"))
+
+
+def _schema(files: Mapping[Path, list[Triple]], rules: Iterable[list[Triple]]) -> Schema:
+    aligned = [triple for path, triples in files.items() if path.name == "alignment.ttl" for triple in triples]
+    triples = tuple(triple for path, found in files.items() if path.name != "alignment.ttl" for triple in found)
+    of: dict[Term, dict[Term, set[Term]]] = {}
+    for subject, predicate, value in triples:
+        of.setdefault(subject, {}).setdefault(predicate, set()).add(value)
+    types = {subject: fields.get(TYPE, set()) for subject, fields in of.items()}
+    classes = frozenset(subject for subject, kinds in types.items() if kinds & _CLASSES)
+    return Schema(
+        version=parse_literal(next(iter(of[jido("JidoMemoryOntology")][iri(OWL + "versionInfo")]))).text,
+        triples=triples,
+        classes=classes,
+        properties={s: _property(s, of[s]) for s, kinds in types.items() if kinds & _PROPERTIES.keys()},
+        individuals={s: frozenset(kinds & classes) for s, kinds in types.items() if kinds & classes},
+        deprecated=frozenset(s for s, p, o in triples if p == iri(OWL + "deprecated") and plain_value(o) == "true"),
+        alignment={s: o for s, p, o in aligned if p in _ALIGNS},
+        _ancestors={cls: _above(cls, of) for cls in classes},
+        _rules=tuple(triple for found in rules for triple in found),
+    )
+
+
+def _property(term: Term, fields: Mapping[Term, set[Term]]) -> Property:
+    return Property(
+        iri=term,
+        is_object=next(_PROPERTIES[kind] for kind in sorted(fields[TYPE]) if kind in _PROPERTIES),
+        domain=frozenset(fields.get(iri(RDFS + "domain"), ())),
+        range=frozenset(fields.get(iri(RDFS + "range"), ())),
+        functional=iri(OWL + "FunctionalProperty") in fields[TYPE],
+    )
+
+
+def _above(cls: Term, of: Mapping[Term, Mapping[Term, set[Term]]]) -> frozenset[Term]:
+    seen, todo = set(), {cls}
+    while todo:
+        seen |= todo
+        todo = {above for here in todo for above in of.get(here, {}).get(_SUBCLASS, ())} - seen
+    return frozenset(seen)
+
+
+def _parse(path: Path) -> list[Triple]:
+    try:
+        # two files may use one label for two blank nodes
+        data = path.read_bytes().removeprefix(BOM_UTF8)
+        check_turtle(data)
+        found = ox.parse(data, format=ox.RdfFormat.TURTLE, rename_blank_nodes=True)
+        return [(str(quad.subject), str(quad.predicate), str(quad.object)) for quad in found]
+    except SyntaxError as error:
+        raise _unusable(
+            f"{path}:{error.lineno}: {short_parse_error(error)}", "correct the Turtle in that line"
+        ) from error
+
+
+class EffectiveRules:
+    """The schema and the policy by which whoever has it judges; `number` counts how often they were changed."""
+
+    def __init__(self, schema: Schema, policy: Policy) -> None:
+        self.schema = schema
+        self.policy = policy
+        self.number = 0
+        #: Changes them where the root changed since; raises Failed where what is there now cannot be used.
+        self.look: Callable[[], None] = lambda: None
+
+    def change(self, schema: Schema, policy: Policy) -> None:
+        """Judge by these from now on."""
+        self.schema, self.policy = schema, policy
+        self.number += 1

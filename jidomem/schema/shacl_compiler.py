@@ -1,0 +1,415 @@
+"""Triples that can be followed, and the paths of SHACL through them, as pyshacl follows and writes them.
+
+The constraint components of SHACL Core that are compiled, each a closure over the values at a node.
+
+Shapes compiled once into closures over triples; what is not covered, or in doubt, is pyshacl's to judge.
+
+Which rules speak about a node: the shapes that target its classes, or the properties it has.  Pure over triples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from decimal import Decimal
+from functools import cached_property, lru_cache, reduce
+from typing import Any
+
+from jidomem.base.regex import Unsearchable, finder
+from jidomem.rdf.terms import XSD, Term, Triple, iri, is_iri, parse_literal, plain_value
+from jidomem.rdf.vocab import JIDO, RDF, RDFS, TYPE, local_name
+from jidomem.schema.shacl import ONE_AT_A_TIME, SH, Finding, PyshaclValidator, Severity, severity_of
+
+#: The deepest nesting, of paths and of shapes, that is compiled.
+DEEPEST = 4
+_FIRST, _REST, _NIL = iri(RDF + "first"), iri(RDF + "rest"), iri(RDF + "nil")
+_SUBCLASS = iri(RDFS + "subClassOf")
+_NOTHING: Mapping[Term, list[Term]] = {}
+
+
+class UnsupportedShape(Exception):
+    """A shapes graph says what is not compiled."""
+
+
+class TripleGraph:
+    """Triples that can be followed both ways; lists in them are well formed."""
+
+    def __init__(self, triples: Iterable[Triple]) -> None:
+        self.triples = dict.fromkeys(triples)
+        #: The properties and values of every subject.
+        self.about: dict[Term, dict[Term, list[Term]]] = {}
+        about = self.about
+        for subject, predicate, value in self.triples:
+            said = about.get(subject)
+            if said is None:
+                about[subject] = {predicate: [value]}
+            elif predicate in said:
+                said[predicate].append(value)
+            else:
+                said[predicate] = [value]
+        self._has_tree = any(_SUBCLASS in said for said in about.values())
+
+    @cached_property
+    def _back(self) -> dict[tuple[Term, Term], list[Term]]:
+        back: dict[tuple[Term, Term], list[Term]] = {}
+        for subject, predicate, value in self.triples:
+            back.setdefault((predicate, value), []).append(subject)
+        return back
+
+    def objects(self, subject: Term, predicate: Term) -> Collection[Term]:
+        """Return the values of *predicate* at *subject*."""
+        return self.about.get(subject, _NOTHING).get(predicate, ())
+
+    def subjects(self, predicate: Term, value: Term) -> Collection[Term]:
+        """Return what has *value* as a value of *predicate*."""
+        return self._back.get((predicate, value), ())
+
+    def types(self, node: Term) -> Collection[Term]:
+        """Return the types of *node*, and what lies above them in the class tree of these triples."""
+        types = self.objects(node, TYPE)
+        return _with_all_after(types, lambda cls: self.objects(cls, _SUBCLASS)) if self._has_tree else types
+
+    def members(self, head: Term) -> Iterator[Term]:
+        """Yield the members of an RDF list; raise Left for an empty one."""
+        if head == _NIL:
+            raise UnsupportedShape(head)
+        while head != _NIL:
+            yield from self.objects(head, _FIRST)
+            (head,) = self.objects(head, _REST)
+
+    def shacl(self, node: Term) -> dict[str, list[Term]]:
+        """Return what the properties of SHACL say of *node*, by their local names."""
+        said = self.about.get(node, _NOTHING).items()
+        return {local_name(predicate): values for predicate, values in said if predicate.startswith(f"<{SH}")}
+
+
+#: The way from a node to its values.
+Path = Callable[[TripleGraph, Term], Collection[Term]]
+
+
+def compile_path(rules: TripleGraph, path: Term, depth: int = 0) -> tuple[str, Path]:
+    """Return *path* as pyshacl writes it for a reader, and the way it takes; raise Left for what is not compiled."""
+    if is_iri(path):
+        text = f"jido:{plain_value(path).removeprefix(JIDO)}" if depth and path.startswith(f"<{JIDO}") else path
+        return text, lambda data, node: data.about.get(node, _NOTHING).get(path, ())
+    said = rules.shacl(path)
+    match said:
+        case {"inversePath": [prop]} if is_iri(prop):
+            return f"^{compile_path(rules, prop, depth + 1)[0]}", lambda data, node: data.subjects(prop, node)
+        case {"oneOrMorePath": [inner]} if depth < DEEPEST:
+            text, step = compile_path(rules, inner, depth + 1)
+            return f"{text}+", lambda data, node: _with_all_after(step(data, node), lambda at: step(data, at))
+    if said.keys() - {"alternativePath"} or depth == DEEPEST:
+        raise UnsupportedShape(path)
+    members = rules.members(said["alternativePath"][0] if said else path)
+    shown, steps = zip(*(compile_path(rules, each, depth + 1) for each in members), strict=True)
+    text = (" | " if said else " / ").join(shown)
+    text = f"({text})" if depth else text
+    if said:
+        return text, lambda data, node: {value for step in steps for value in step(data, node)}
+    return text, lambda data, node: reduce(lambda here, step: {v for at in here for v in step(data, at)}, steps, {node})
+
+
+def _with_all_after(found: Iterable[Term], step: Callable[[Term], Collection[Term]]) -> set[Term]:
+    """Return *found* and all that one or more steps lead to from there."""
+    seen, todo = set[Term](), list(found)
+    while todo:
+        node = todo.pop()
+        if node not in seen:
+            seen.add(node)
+            todo += step(node)
+    return seen
+
+
+#: How rdflib reads the lexical forms of the datatypes that are compiled.
+_READ: dict[str, Callable[[str], Any]] = {XSD + "string": str, XSD + "anyURI": str, XSD + "integer": int}
+_READ |= {XSD + "decimal": Decimal, XSD + "dateTime": datetime.fromisoformat}
+_READ |= {XSD + "boolean": {"true": True, "1": True, "false": False, "0": False}.__getitem__}
+
+_KINDS = {"<": "IRI", "_": "BlankNode"}
+
+#: The values that break a constraint, of these at a focus node; None where it is the node itself.
+Check = Callable[[TripleGraph, Term, Collection[Term]], Collection[Term | None]]
+
+
+class NeedsReference(Exception):
+    """A value that only the reference can judge."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shape:
+    """A node shape (without `values`) or property shape, ready to be held against a node; `message` may be empty."""
+
+    name: Term
+    path: str | None
+    values: Path | None
+    checks: tuple[Check, ...]
+    properties: tuple[Shape, ...]
+    message: str
+    severity: Severity
+
+    def broken(self, data: TripleGraph, focus: Term) -> Iterator[Finding]:
+        """Yield what *focus* breaks; raise Doubt where only the reference can tell."""
+        values = (focus,) if self.values is None else self.values(data, focus)
+        for check in self.checks:
+            for value in check(data, focus, values):
+                yield Finding(focus, self.name, self.path, value, self.message, self.severity)
+        for shape in self.properties:
+            for value in values:
+                yield from shape.broken(data, value)
+
+    def conforms(self, data: TripleGraph, node: Term) -> bool:
+        """Return whether *node* breaks nothing; raise Doubt where only the reference can tell."""
+        values = (node,) if self.values is None else self.values(data, node)
+        for check in self.checks:
+            if check(data, node, values):
+                return False
+        for shape in self.properties:
+            for value in values:
+                if not shape.conforms(data, value):
+                    return False
+        return True
+
+
+def _each(holds: Callable[[TripleGraph, Term], object]) -> Check:
+    """Return the check of every value by itself."""
+    return lambda data, focus, values: [value for value in values if not holds(data, value)]
+
+
+def _all(holds: Callable[[Collection[Term]], object]) -> Check:
+    """Return the check of the values together, which names none of them."""
+    return lambda data, focus, values: () if holds(values) else (None,)
+
+
+def _text(holds: Callable[[str], object]) -> Check:
+    return lambda data, focus, values: [value for value in values if value[0] == "_" or not holds(plain_value(value))]
+
+
+def _kind_of(term: Term) -> str:
+    return _KINDS.get(term[0], "Literal")
+
+
+def _read(term: Term, datatype: str) -> Any:
+    """Return what rdflib reads in a literal of *datatype*, None in any other term and in an ill-typed one."""
+    if _kind_of(term) != "Literal" or (said := parse_literal(term)).datatype != datatype:
+        return None
+    if datatype not in _READ:
+        raise NeedsReference(term)
+    try:
+        return _READ[datatype](said.text)
+    except (KeyError, ValueError, ArithmeticError):
+        return None
+
+
+def _of_datatype(datatype: str) -> Check:
+    if datatype == XSD + "string":  # of what ends in its text no other is the datatype
+        return lambda data, focus, values: [
+            value for value in values if not (value[0] == value[-1] == '"') and _read(value, datatype) is None
+        ]
+    return lambda data, focus, values: [value for value in values if _read(value, datatype) is None]
+
+
+def _pair(broken: Callable[[set[Term], set[Term]], Collection[Term]]) -> Callable[[Term], Check]:
+    """Return the check of the values beside those of another property of the same node."""
+    return lambda other: lambda data, focus, values: broken(set(values), set(data.objects(focus, other)))
+
+
+def _later(values: set[Term], others: set[Term]) -> list[Term]:
+    """Return the times after one of *others*; raise Doubt for what is no time, or is told by another clock."""
+    times = [_read(other, XSD + "dateTime") for other in others]
+    try:
+        return [value for value in values if any(_read(value, XSD + "dateTime") > time for time in times)]
+    except TypeError as error:
+        raise NeedsReference(error) from error
+
+
+#: Of every parameter its check, given its value: a term, the members of a list, or the shapes it refers to.
+BUILD: dict[str, Callable[[Any], Check]] = {
+    "class": lambda cls: lambda data, focus, values: [value for value in values if cls not in data.types(value)],
+    "datatype": lambda wanted: _of_datatype(plain_value(wanted)),
+    "nodeKind": lambda kinds: lambda data, focus, values: [value for value in values if _kind_of(value) not in kinds],
+    "in": lambda known: lambda data, focus, values: [value for value in values if value not in known],
+    "hasValue": lambda wanted: _all(lambda values: wanted in values),
+    "minCount": lambda limit: lambda data, focus, values: () if len(values) >= limit else (None,),
+    "maxCount": lambda limit: lambda data, focus, values: () if len(values) <= limit else (None,),
+    "minLength": lambda limit: _text(lambda text: len(text) >= limit) if limit else _all(lambda values: True),
+    "maxLength": lambda limit: _text(lambda text: len(text) <= limit),
+    "pattern": lambda pattern: _text(finder(plain_value(pattern))),
+    "equals": _pair(set.symmetric_difference),
+    "disjoint": _pair(set.intersection),
+    "lessThanOrEquals": _pair(_later),
+    "and": lambda shapes: _each(lambda data, value: all(shape.conforms(data, value) for shape in shapes)),
+    "or": lambda shapes: _each(lambda data, value: any(shape.conforms(data, value) for shape in shapes)),
+    "not": lambda shape: _each(lambda data, value: not shape.conforms(data, value)),
+    "node": lambda shape: _each(shape.conforms),
+}
+#: The constraint components that are compiled, by their parameters; shapes that use others are left to pyshacl.
+COVERED = (*BUILD, "property")
+
+
+_TARGETS = ("targetClass", "targetSubjectsOf")
+#: What a shape may say besides its constraints, and what it may say more than once.
+_BESIDE = {"path", "message", "severity", "name", "description", "order", "group", *_TARGETS}
+_MANY = {"property", *_TARGETS}
+_NODE_SHAPE, _PROPERTY_SHAPE = iri(SH + "NodeShape"), iri(SH + "PropertyShape")
+
+
+class CompiledValidator:
+    """Shapes as closures, and pyshacl beside them for what is `left` (the shapes not covered) or in doubt.
+
+    The shapes are well formed: those of an overlay are held to the SHACL of SHACL when they are loaded.
+    """
+
+    def __init__(self, rules: Iterable[Triple]) -> None:
+        shapes = TripleGraph(rules)
+        self._by: dict[str, dict[Term, list[Shape]]] = {target: {} for target in _TARGETS}
+        self.left = frozenset(node for node in shapes.about if not self._take(shapes, node))
+        self._speaking = lru_cache(maxsize=1024)(self._of)  # memories of one kind are alike
+        self.pyshacl, self._rest = (
+            PyshaclValidator(shapes.triples, linear=True),
+            PyshaclValidator(shapes.triples, self.left, linear=True),
+        )
+
+    def _take(self, shapes: TripleGraph, node: Term) -> bool:
+        """Keep the shape *node* by its targets; return whether it is covered, or has none."""
+        said, types = shapes.shacl(node), set(shapes.objects(node, TYPE))
+        if said and types - {_PROPERTY_SHAPE if "path" in said else _NODE_SHAPE}:
+            return False  # it may be a class, and so what it is about
+        if not any(name.startswith("target") for name in said):
+            return True
+        try:
+            shape = _shape(shapes, node)
+        except (UnsupportedShape, Unsearchable):
+            return False
+        for target, by in self._by.items():
+            for term in said.get(target, ()):
+                by.setdefault(term, []).append(shape)
+        return True
+
+    def judged(self, triples: Iterable[Triple], focus: set[Term] | None) -> tuple[set[Finding], set[Term]]:
+        """Return what the compiled shapes find, and the nodes that only the reference can judge, or word."""
+        data, found, unsure = TripleGraph(triples), set[Finding](), set[Term]()
+        for node in data.about if focus is None else focus:
+            shapes = self._about(data, node)
+            try:
+                if all(shape.conforms(data, node) for shape in shapes):
+                    continue
+                broken = [finding for shape in shapes for finding in shape.broken(data, node)]
+            except NeedsReference:
+                unsure.add(node)
+                continue
+            if all(finding.message for finding in broken):
+                found.update(broken)
+            else:
+                unsure.add(node)
+        return found, unsure
+
+    def _about(self, data: TripleGraph, node: Term) -> Collection[Shape]:
+        """Return the shapes that speak about *node*."""
+        of_subject = self._by["targetSubjectsOf"]
+        return self._speaking(
+            tuple(data.types(node)), tuple([prop for prop in data.about.get(node, ()) if prop in of_subject])
+        )
+
+    def _of(self, types: tuple[Term, ...], props: tuple[Term, ...]) -> Collection[Shape]:
+        """Return the shapes that speak about a node of such types that has such properties."""
+        of_class, of_subject = self._by.values()
+        found = {shape: None for cls in types for shape in of_class.get(cls, ())}
+        return tuple(found | {shape: None for prop in props for shape in of_subject[prop]})
+
+    def findings(self, triples: Iterable[Triple], focus: set[Term] | None) -> list[Finding]:
+        """Return what SHACL finds, as `Judge.findings` does, asking it about what is left or in doubt."""
+        triples = list(triples)
+        found, unsure = self.judged(triples, focus)
+        if unsure:
+            found.update(self.reference(triples, unsure))
+        if self.left:
+            with ONE_AT_A_TIME:
+                found.update(self._rest.findings(triples, focus))
+        return list(found)
+
+    def reference(self, triples: Iterable[Triple], focus: set[Term] | None) -> list[Finding]:
+        """Return what pyshacl finds."""
+        with ONE_AT_A_TIME:
+            return self.pyshacl.findings(triples, focus)
+
+    def confirmed(self, triples: Iterable[Triple], focus: set[Term] | None) -> list[Finding]:
+        """Return the findings, those of pyshacl where a rule is violated; where they differ, a finding says so."""
+        triples = list(triples)
+        found = self.findings(triples, focus)
+        if all(finding.severity != "violation" for finding in found):
+            return found
+        said = self.reference(triples, focus)
+        for finding in sorted(set(said) ^ set(found), key=repr)[:1]:
+            text = f"The compiled shapes and pyshacl differ on {finding.shape} (pyshacl counts): please report this."
+            grave = any(other.severity == "violation" for other in said)
+            said.append(replace(finding, message=text, severity="violation" if grave else "warning"))
+        return said
+
+
+def _shape(rules: TripleGraph, node: Term, within: Term = "", depth: int = 0) -> Shape:
+    """Return *node* compiled, named or by the name of what it is *within*; raise Left for what is not covered."""
+    said = rules.shacl(node)
+    unknown = said.keys() - _BESIDE - set(COVERED) or any(len(said[each]) > 1 for each in said.keys() - _MANY)
+    shared = not is_iri(node) and [value for _, _, value in rules.triples].count(node) > 1
+    name = node if is_iri(node) else within
+    if unknown or shared or not name or depth > DEEPEST:
+        raise UnsupportedShape(node)
+    path, values = compile_path(rules, said["path"][0]) if "path" in said else (None, None)
+    given = {each: _given(rules, each, said[each][0], name, depth + 1) for each in BUILD if each in said}
+    return Shape(
+        name=name,
+        path=path,
+        values=values,
+        checks=tuple(BUILD[each](value) for each, value in given.items()),
+        properties=tuple(_shape(rules, each, name, depth + 1) for each in said.get("property", ())),
+        message="".join(map(plain_value, said.get("message", ()))),
+        severity=severity_of("".join(said.get("severity", ()))),
+    )
+
+
+def _given(rules: TripleGraph, parameter: str, value: Term, name: Term, depth: int) -> Any:
+    """Return what the check of *parameter* is built from."""
+    if parameter in ("not", "node"):
+        return _shape(rules, value, name, depth)
+    if parameter in ("and", "or"):
+        return [_shape(rules, each, name, depth) for each in rules.members(value)]
+    if parameter == "in":
+        return frozenset(rules.members(value))
+    if not parameter.endswith(("Count", "Length")):
+        return value
+    if (limit := int(plain_value(value))) < 0:
+        raise UnsupportedShape(value)
+    return limit
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Rule:
+    """A shape that has something to say: its IRI, how grave breaking it is, and what it tells the author."""
+
+    shape: str
+    severity: str
+    message: str
+
+
+def about(shapes: Iterable[Triple], classes: Collection[Term], properties: Collection[Term]) -> list[Rule]:
+    """Return the rules for a node of *classes*, those above included, that has *properties*."""
+    data = TripleGraph(shapes)
+    targets = {"targetClass": classes, "targetSubjectsOf": properties}
+    found: set[Rule] = set()
+    for node in data.about:
+        said = data.shacl(node)
+        if any(not set(of).isdisjoint(said.get(target, ())) for target, of in targets.items()):
+            found.update(_rules(data, node))
+    return sorted(found)
+
+
+def _rules(data: TripleGraph, node: Term) -> Iterator[Rule]:
+    """Yield *node*, where it has a message of its own, and the shapes of properties it names."""
+    said = data.shacl(node)
+    if "message" in said and is_iri(node):
+        severity = severity_of(plain_value(said["severity"][0])) if "severity" in said else "violation"
+        yield Rule(plain_value(node), severity, plain_value(said["message"][0]))
+    for further in said.get("property", ()):
+        yield from _rules(data, further)

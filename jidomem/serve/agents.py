@@ -1,0 +1,223 @@
+"""Conversations over HTTP: turns are recorded, and read back in their order.
+
+Entries over HTTP, by the store contract: they are kept, those of an agent are recalled, and they are taken back.
+
+Work sessions over HTTP: opened, and moved to a status or a phase.
+
+The working memories of agents over HTTP: read, changed as data, forgotten; each agent reaches its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+
+from flask import Response, request
+
+from jidomem.errors import STOPPING, InvalidRequest, JidomemError, NotFound
+from jidomem.records.entry import Entry, WriteRequest, uses
+from jidomem.records.intent import parse_json
+from jidomem.records.recall import RecallRequest
+from jidomem.runtime.agent_memory import AgentMemory
+from jidomem.serve import wire
+from jidomem.serve.feed import wait_for_version
+from jidomem.serve.server_state import RequestContext
+
+RECORDING = {"prompt": str, "answer": str, "asked_by": str, "answered_by": str, "tools": list, "timestamp": str}
+
+
+def show_conversation(site: RequestContext, project: str, session: str) -> Response:
+    """Return the turns of a conversation in their order, the `last` so many where that is given."""
+    asked = wire.arguments("last", "as_of", "min_position")
+    wait_for_version(site, project, asked)
+    last = wire.whole(asked, "last")
+    site.memory.catch_up(project)
+    turns = site.memory.conversation(session, project).turns(last, as_of=asked.get("as_of"))
+    return wire.answer({"rows": [turn.to_dict() for turn in turns], "cursor": None})
+
+
+def record(site: RequestContext, project: str, session: str) -> Response:
+    """Return the turn that was recorded, as the next one."""
+    wire.arguments()
+    values = wire.json_object(RECORDING)
+    said = site.memory.conversation(session, project, writer=site.writer)
+    return wire.answer(said.record(**{**values, "tools": uses(values.get("tools", ()))}).to_dict(), 201)
+
+
+#: What a recall takes beside the request, and what each of it is.
+NARROWED_BY = {
+    "include_sessions": "With the scope agent also what is of any session.",
+    "since": "Only what was kept from then on.",
+    "until": "Only what was kept before.",
+    "budget_tokens": "How long all texts may be; a token is counted for every three bytes.",
+    "explain": "Also the parts of each score.",
+}
+_FLAGS, _MOMENTS = ("include_sessions", "explain"), ("as_of", "since", "until")
+_WRITING = ("entry", "metadata")
+_IDS = 'send {"ids": ["mem_..."]}: the id of each entry that is taken back'
+_AN_ENTRY = 'send {"entry": {"agent_id": "planner", "content": "..."}}, or an array of these'
+
+
+def write(site: RequestContext, project: str) -> Response:
+    """Return the entry as it was kept, or what came of each of several."""
+    wire.arguments()
+    wire.content_type(wire.JSON)
+    values = parse_json(wire.body())
+    if isinstance(values, list):
+        return _each(site, project, values)
+    kept = site.memory.entry_store(project, writer=site.writer).write(_asked(site, values))
+    return wire.answer(kept.to_dict(), 201)
+
+
+def recall(site: RequestContext, project: str) -> Response:
+    """Return the entries of an agent within the scope, those that answer the query first."""
+    given = wire.arguments(*_FLAGS, *_MOMENTS, "budget_tokens", "min_position")
+    opts: dict[str, Any] = {name: wire.flag(given, name) for name in _FLAGS}
+    opts |= {name: given[name] for name in _MOMENTS if name in given}
+    opts |= {"budget_tokens": wire.whole(given, "budget_tokens")} if "budget_tokens" in given else {}
+    wire.content_type(wire.JSON)
+    values = parse_json(wire.body())
+    if not isinstance(values, dict):
+        raise InvalidRequest("the body is no JSON object", hint='send {"agent_id": "planner", "query": "..."}')
+    asked = RecallRequest.from_input(_owned(site, values))
+    wait_for_version(site, project, given)
+    site.memory.catch_up(project)
+    return wire.answer(site.memory.entry_store(project).recall(asked, opts).to_dict())
+
+
+def remove(site: RequestContext, project: str) -> Response:
+    """Return under how many of some ids something was kept, which is taken back, all of it or nothing."""
+    wire.arguments()
+    wire.content_type(wire.JSON)
+    values = parse_json(wire.body())
+    ids = values.get("ids") if isinstance(values, dict) else None
+    if not isinstance(ids, list) or not ids or not all(isinstance(each, str) and each for each in ids):
+        raise InvalidRequest("there are no ids of entries", hint=_IDS)
+    for name in values:
+        if name != "ids":
+            raise wire.unknown(f"{request.path} takes no member {name!r}", name, ("ids",))
+    site.memory.catch_up(project)
+    return wire.answer({"removed": site.memory.entry_store(project, writer=site.writer).remove(ids)})
+
+
+def _each(site: RequestContext, project: str, values: list[Any]) -> Response:
+    """Return what came of each entry of an array, in order; raises the error that stopped them all."""
+    asked = [_read(site, each) for each in values]
+    store = site.memory.entry_store(project, writer=site.writer)
+    written = iter(store.write_many(each for each in asked if isinstance(each, WriteRequest)))
+    outcomes = [next(written) if isinstance(each, WriteRequest) else each for each in asked]
+    refused = {place: each for place, each in enumerate(outcomes) if isinstance(each, JidomemError)}
+    if outcomes and all(place in refused and refused[place].code in STOPPING for place in range(len(outcomes))):
+        raise refused[0]
+    for place, refusal in refused.items():
+        if refusal.code not in STOPPING:  # one error, of all that it stopped, has no place
+            refusal.position = place
+            site.operation.measures.refused(refusal.code, _by(site, values[place]), project)
+    return wire.answer(
+        [wire.outcome(outcome, project) for outcome in outcomes], 200 if refused or not outcomes else 201
+    )
+
+
+def _by(site: RequestContext, values: Any) -> str | None:
+    """Return who wrote what was refused: who asks, else the agent of the entry."""
+    if site.caller is not None:
+        return site.caller.agent
+    entry = values.get("entry") if isinstance(values, dict) else None
+    agent = entry.get("agent_id") if isinstance(entry, dict) else None
+    return agent if isinstance(agent, str) else None
+
+
+def _read(site: RequestContext, values: Any) -> WriteRequest | JidomemError:
+    try:
+        return _asked(site, values)
+    except JidomemError as error:
+        return error
+
+
+def _asked(site: RequestContext, values: Any) -> WriteRequest:
+    """Return the request to write that *values* are; raises InvalidRequest, PolicyDenied for another agent's entry."""
+    if not isinstance(values, dict) or not isinstance(values.get("entry"), dict):
+        raise InvalidRequest("there is no entry", hint=_AN_ENTRY)
+    for name in values:
+        if name not in _WRITING:
+            raise wire.unknown(f"{request.path} takes no member {name!r}", name, _WRITING)
+    return WriteRequest(Entry.new(_owned(site, values["entry"])), values.get("metadata", {}))
+
+
+def _owned(site: RequestContext, values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return *values* with the agent who asks where they name none; raises PolicyDenied for another agent's."""
+    if site.caller is None:
+        return values
+    agent = values.get("agent_id")
+    if isinstance(agent, str):
+        site.check_own(agent)
+    return {**values, "agent_id": site.caller.agent} if agent is None else values
+
+
+OPENING = {"name": str, "agent": str, "continues": str}
+MOVING = {"status": str, "phase": str, "agent": str}
+
+
+def start(site: RequestContext, project: str) -> Response:
+    """Return the receipt of a new work session."""
+    wire.arguments()
+    values = wire.json_object(OPENING)
+    if "name" not in values:
+        raise InvalidRequest("a session has a name", hint='send {"name": "s-42"}')
+    name = values.pop("name")
+    receipt = site.writer.start_session(project, name, **values)
+    return wire.answer(receipt.to_dict(), 201, Location=f"/projects/{project}/sessions/{quote(name, safe='')}")
+
+
+def move(site: RequestContext, project: str, id: str) -> Response:  # noqa: A002 - the name of the part of the path
+    """Return the receipt of an event that gives a session a status, a phase, or both."""
+    wire.arguments()
+    receipt = site.writer.move_session(project, id, **wire.json_object(MOVING))
+    return wire.answer(receipt.to_dict())
+
+
+CHANGING = {"changes": list, "expected_rev": int}
+
+
+def listed(site: RequestContext, project: str) -> Response:
+    """Return the agents that hold something, of those that who asks may read."""
+    wire.arguments()
+    site.memory.catch_up(project)
+    rows = [row for row in site.memory.agents(project) if site.is_theirs(row["agent"])]
+    return wire.answer({"rows": rows, "cursor": None})
+
+
+def show_working_memory(site: RequestContext, project: str, agent: str) -> Response:
+    """Return what an agent holds; raises NotFound where it never held anything."""
+    wire.arguments()
+    kept = _of(site, project, agent)
+    memory = kept.get()
+    if memory is None:
+        raise NotFound(
+            f"{kept.agent!r} holds nothing in {project}", hint="the first change makes its memory: PATCH this address"
+        )
+    return wire.answer(memory.to_dict())
+
+
+def change(site: RequestContext, project: str, agent: str) -> Response:
+    """Return what an agent holds after changes, all of them or none."""
+    wire.arguments()
+    values = wire.json_object(CHANGING)
+    if "changes" not in values:
+        raise InvalidRequest("there are no changes", hint='send {"changes": [{"do": "tasks_add", "text": "..."}]}')
+    kept = _of(site, project, agent)
+    return wire.answer(kept.apply(values["changes"], expected_rev=values.get("expected_rev")).to_dict())
+
+
+def forget(site: RequestContext, project: str, agent: str) -> Response:
+    """Let an agent hold nothing any more; say whether it held anything."""
+    wire.arguments()
+    return wire.answer({"forgotten": _of(site, project, agent).forget()})
+
+
+def _of(site: RequestContext, project: str, agent: str) -> AgentMemory:
+    """Return the working memory of *agent*; raises PolicyDenied for another agent's, NotFound for no project."""
+    site.check_own(agent)
+    site.memory.catch_up(project)
+    return site.memory.agent(agent, project=project)

@@ -1,0 +1,295 @@
+"""Which pages of other origins a browser may let read the answers: those who runs the server names, and no other.
+
+Who is let in: the token of a request, what it may be used for, and the headers no answer goes without.
+
+The HTTP application: every route of the table, one way to refuse, and no host but those it was made for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+from dataclasses import replace
+from difflib import get_close_matches
+from functools import partial
+from typing import Any
+
+from flask import Flask, Response, current_app, g, request
+from werkzeug.exceptions import HTTPException, MethodNotAllowed
+
+from jidomem.errors import InvalidRequest, JidomemError, NotFound, NotServed, PolicyDenied, Unauthenticated
+from jidomem.extras.web import pages
+from jidomem.extras.web.pages import PAGES, authorization
+from jidomem.runtime.root import Jidomem
+from jidomem.runtime.tokens import Keyring
+from jidomem.runtime.user_config import Token
+from jidomem.serve import wire
+from jidomem.serve.monitoring import Watch, broke
+from jidomem.serve.routes import ROUTES
+from jidomem.serve.server_state import Operation, RequestContext, Route
+
+_ORIGIN = re.compile(r"https?://(?:[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?")
+_METHODS = "GET, HEAD, POST, PATCH, DELETE, OPTIONS"
+_HEADERS = "Accept, Authorization, Content-Type, Idempotency-Key, Last-Event-ID, X-Request-Id"
+_EXPOSED = "Allow, Link, Retry-After, Warning, X-Request-Id"
+#: Seconds a browser need not ask again.
+_AGE = "600"
+
+
+def parse_origins(
+    texts: Iterable[str], hint: str = "name each origin: --allow-origin https://yasgui.example.org"
+) -> frozenset[str]:
+    """Return origins as browsers send them; raises InvalidRequest, with *hint*, for what is none.
+
+    >>> sorted(origins(["https://Example.org"]))
+    ['https://example.org']
+    """
+    found = frozenset(text.lower() for text in texts)
+    for text in sorted(found):
+        if not _ORIGIN.fullmatch(text):
+            raise InvalidRequest(
+                f"{text!r} is no origin: a scheme, a host and a port where it is another one, and nothing after them",
+                hint=hint,
+            )
+    return found
+
+
+class Cors:
+    """What browsers are told for pages of the *allowed* origins; without any, nothing."""
+
+    def __init__(self, allowed: frozenset[str]) -> None:
+        self._allowed = allowed
+
+    def preflight(self) -> Response | None:
+        """Return the answer to a browser that asks whether it may send a request, which it does without a token."""
+        asks = request.method == "OPTIONS" and "Access-Control-Request-Method" in request.headers
+        if not asks or self._origin() is None:
+            return None
+        told = {"Allow-Methods": _METHODS, "Allow-Headers": _HEADERS, "Max-Age": _AGE}
+        return Response(status=204, headers={f"Access-Control-{name}": text for name, text in told.items()})
+
+    def headed(self, response: Response) -> Response:
+        """Return *response*, readable for who asked where that is one of the allowed origins."""
+        if self._allowed:
+            response.vary.add("Origin")
+            if origin := self._origin():
+                response.headers["Access-Control-Allow-Origin"] = origin
+                response.headers["Access-Control-Expose-Headers"] = _EXPOSED
+        return response
+
+    def _origin(self) -> str | None:
+        origin = request.headers.get("Origin", "")
+        return origin if origin.lower() in self._allowed else None
+
+
+#: What every answer says to a browser: take it for what it is, show it in no frame, and tell nobody where it was.
+HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+    "Referrer-Policy": "no-referrer",
+}
+_PUBLIC = frozenset(f"{route.method} {route.path}" for route in (*ROUTES, *PAGES) if route.public)
+_TELLS_MORE = frozenset(f"{route.method} {route.path}" for route in ROUTES if route.tells_more)
+_HINT = "send the header Authorization: Bearer TOKEN; who runs the server gives one out in a shell: jidomem token add"
+
+
+def headers(keyring: Keyring | None) -> dict[str, str]:
+    """Return the headers no answer goes without: with tokens on *keyring*, what one opened is kept nowhere."""
+    return {**HEADERS, "Cache-Control": "no-store"} if keyring is not None and keyring.is_needed else HEADERS
+
+
+def caller_of(keyring: Keyring, authorization: str) -> Token:
+    """Return the token in the header *authorization*; raises Unauthenticated where there is none on the keyring."""
+    scheme, _, secret = authorization.partition(" ")
+    if scheme.lower() != "bearer" or not secret.strip():
+        raise Unauthenticated("this server answers those who have a token", hint=_HINT)
+    caller = keyring.whose(secret.strip())
+    if caller is None:
+        raise Unauthenticated("this token is none, or none any more", hint=_HINT)
+    return caller
+
+
+class Gate:
+    """The door before every route of one site; without a keyring, or tokens on it, it is open."""
+
+    def __init__(self, site: RequestContext) -> None:
+        self._site = site
+        self._keyring = site.keyring
+
+    def admit(self) -> None:
+        """Keep who asks, by the token of the request; raises Unauthenticated where it needs one, on every address.
+
+        That there is nothing at an address is told only to those who have one, too.
+        """
+        g.caller = None
+        route = request.url_rule.endpoint if request.url_rule is not None else ""
+        if self._keyring is None or (route in _PUBLIC and route not in _TELLS_MORE):
+            return
+        said = authorization(self._site.memory.settings.root)
+        if (said or route not in _PUBLIC) and self._keyring.asks():
+            g.caller = caller_of(self._keyring, said)
+            g.seen.agent = g.caller.agent
+
+    def answer(self, route: Route, **parts: str) -> Response:
+        """Return what *route* answers to who asks; raises NotFound and PolicyDenied for what is not theirs."""
+        caller: Token | None = g.caller
+        if caller is None:
+            return route.answer(self._site, **parts)
+        site = replace(self._site, caller=caller)
+        project = parts.get("project")
+        if project is not None:
+            site.check(project)
+        if route.writes:
+            caller.check_writes()
+        try:
+            return route.answer(site, **parts)
+        except NotFound as error:
+            if project is not None and error.code == "unknown_project" and site.is_hidden():
+                raise site.unknown(project) from None
+            raise
+
+    def headed(self, response: Response) -> Response:
+        """Return *response* with the headers no answer goes without."""
+        for name, value in headers(self._keyring).items():
+            response.headers.setdefault(name, value)
+        return response
+
+
+#: The names of this machine for itself.
+LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
+_PORT = re.compile(r":[0-9]*$")
+_PUBLIC_URL_HINT = "give scheme and host as clients ask them: --public-url https://memory.example.org"
+_LONG = ("name", "id")  # parts of a path that may hold slashes
+
+
+def create_app(
+    memory: Jidomem,
+    *,
+    hosts: Collection[str] = LOOPBACK,
+    keyring: Keyring | None = None,
+    operation: Operation | None = None,
+    origins: Collection[str] = (),
+    public_url: str | None = None,
+) -> Flask:
+    """Return the WSGI application that serves *memory* to requests for one of *hosts*.
+
+    With a *keyring* that has tokens it serves those who have one, each what its token reaches. *operation* counts what
+    it does, and logs it. Pages of *origins* may read the answers, and *public_url* is the origin that clients ask
+    where that is another than the server sees; raises InvalidRequest where one is none.
+    """
+    app = _App("jidomem.serve", static_folder=None)
+    app.config[wire.LIMITS] = memory.settings.limits
+    app.config["MAX_CONTENT_LENGTH"] = memory.settings.limits.body
+    app.url_map.strict_slashes = True
+    app.url_map.merge_slashes = False
+    at_work = operation or Operation()
+    memory.journal.on_kept = at_work.measures.committed
+    public = None if public_url is None else next(iter(parse_origins([public_url], _PUBLIC_URL_HINT)))
+    gate, watch = Gate(RequestContext(memory, keyring, operation=at_work, public_url=public)), Watch(at_work)
+    cors = Cors(parse_origins(origins))
+    for route in (*ROUTES, *pages.PAGES):
+        app.add_url_rule(
+            re.sub(r"\{(\w+)\}", _part, route.path),
+            endpoint=f"{route.method} {route.path}",
+            view_func=partial(gate.answer, route),
+            methods=[route.method],
+        )
+    allowed = frozenset(host.lower() for host in hosts)
+    app.before_request(watch.begin)
+    app.before_request(lambda: check_host(request.environ.get("HTTP_HOST", ""), allowed))
+    app.before_request(cors.preflight)
+    app.before_request(gate.admit)
+    app.before_request(_refuse_unreadable)
+    app.after_request(watch.end)  # the last of them
+    app.after_request(cors.headed)
+    app.after_request(gate.headed)
+    app.register_error_handler(JidomemError, _told)
+    app.register_error_handler(HTTPException, _refused)
+    app.register_error_handler(Exception, partial(_bug, at_work))
+    return app
+
+
+class _Whole(Response):
+    """An answer that is there in one piece is handed over as such, which saves the server a thread's turns."""
+
+    def __call__(self, environ: Any, start_response: Any) -> Any:
+        """Return the body, as WSGI has it."""
+        if not self.is_sequence or environ["REQUEST_METHOD"] == "HEAD":
+            return super().__call__(environ, start_response)
+        _, status, headers = self.get_wsgi_response(environ)
+        start_response(status, headers)
+        body = b"".join(self.iter_encoded())
+        self.close()
+        return [body]
+
+
+class _App(Flask):
+    """An application without coroutines: nothing is asked of each function whether it is one."""
+
+    response_class = _Whole
+
+    def ensure_sync(self, func: Any) -> Any:
+        """Return *func*."""
+        return func
+
+
+def _part(match: re.Match[str]) -> str:
+    return f"<path:{match[1]}>" if match[1] in _LONG else f"<{match[1]}>"
+
+
+def check_host(given: str, allowed: Collection[str]) -> None:
+    """Raise PolicyDenied for a request meant for another host: a page in a browser may have been sent here for it."""
+    host = _PORT.sub("", given).lower()
+    if host not in allowed:
+        raise PolicyDenied(
+            f"this server does not answer for the host {host!r}", hint=f"use one of: {', '.join(sorted(allowed))}"
+        )
+
+
+def _refuse_unreadable() -> None:
+    """Raise InvalidRequest for a query string that is not percent-encoded UTF-8, and for a body nobody reads."""
+    wire.check(request.query_string, "the query string")
+    has_body = request.content_length or "chunked" in request.headers.get("Transfer-Encoding", "").lower()
+    if has_body and request.method in ("GET", "HEAD"):
+        raise InvalidRequest(
+            f"a {request.method} has no body here", hint="write it into the query string, or send it with POST"
+        )
+
+
+def _refused(error: HTTPException) -> Response:
+    """Return what Flask refused as the error table has it."""
+    if isinstance(error, MethodNotAllowed):
+        allow = sorted(error.valid_methods or ())
+        refusal: JidomemError = NotServed(
+            f"{request.path} has no method {request.method}", hint=f"use one of: {', '.join(allow)}", allow=allow
+        )
+    elif error.code == 404:
+        paths = sorted(pages.PLACES) if pages.is_page() else sorted({route.path for route in ROUTES})
+        near = get_close_matches(request.path, paths, n=3, cutoff=0.5) or paths
+        refusal = NotFound(f"there is nothing at {request.path}", hint=f"there is {', '.join(near)}")
+    elif error.code == 413:
+        refusal = wire.too_large("the form", current_app.config[wire.LIMITS].body)
+    else:
+        refusal = InvalidRequest(error.description or error.name, hint="correct the request; see /openapi.json")
+    return _told(refusal)
+
+
+def _told(error: JidomemError) -> Response:
+    """Return *error* as a page to who asked for a page, else as a problem document."""
+    return pages.refused(error) if pages.is_page() else wire.problem(error)
+
+
+def _bug(operation: Operation, error: Exception) -> Response:
+    """Return 500 without what went wrong inside, which is written to the log, or else to standard error."""
+    broke(operation, error, request_id=g.seen.id)
+    g.seen.refusal = "internal_error"
+    told = {
+        "type": "urn:jido:error:internal_error",
+        "title": "internal error",
+        "status": 500,
+        "code": "internal_error",
+        "detail": f"{type(error).__name__} in {request.method} {request.path}",
+        "hint": "this is a bug in jidomem; its traceback is in the server's standard error",
+        "request_id": g.seen.id,
+    }
+    return pages.broken(told) if pages.is_page() else Response(wire.dump(told), 500, content_type=wire.PROBLEM)

@@ -1,0 +1,206 @@
+"""Reading no older than a version: wait a moment for it to arrive here, or say that it has not.
+
+The change feed over HTTP: commits as JSON lines, at once or when there are any, or as server-sent events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from time import monotonic, sleep
+from typing import Any
+from urllib.parse import urlencode
+
+from flask import Response, request
+
+from jidomem.errors import Busy, InvalidRequest, JidomemError
+from jidomem.journal.journal import Stream
+from jidomem.rdf.terms import integer, plain_value
+from jidomem.rdf.vocab import graph_iri, jido
+from jidomem.read.history import Entry, entries, version_of
+from jidomem.records.intent import Version, read
+from jidomem.runtime.worker_pool import is_disconnected
+from jidomem.serve import wire
+from jidomem.serve.server_state import RequestContext
+from jidomem.serve.wire import negotiate
+
+WAIT = 1.0
+_PAUSE = 0.02
+_COMMIT = "urn:jido:commit:"
+
+
+def wait_for_version(site: RequestContext, project: str, given: Mapping[str, str]) -> None:
+    """Return when the memory of *project* has reached the version in `min_position`, at once where none is given.
+
+    Raises InvalidRequest for a text that is no version, Busy `index_behind` when it has not been reached in time.
+    """
+    wanted = given.get("min_position")
+    if wanted is None or wanted == "0":
+        return
+    version = read(wanted)
+    if version is None:
+        raise InvalidRequest(
+            f"min_position={wanted!r} is no version", hint="give the version of a receipt: 12-0a1b2c3d4e5f"
+        )
+    deadline = monotonic() + WAIT
+    while not _holds(site, project, *version):
+        if monotonic() > deadline:
+            at = site.memory.catch_up(project)
+            raise Busy(
+                f"{project} is at version {at} here, and {wanted} has not arrived",
+                hint="ask again in a moment, or without min_position",
+                code="index_behind",
+            )
+        sleep(_PAUSE)
+
+
+def _holds(site: RequestContext, project: str, position: int, ids: list[str]) -> bool:
+    """Return whether the index has a commit of that position, and of one of the ids, which are beginnings.
+
+    Heads of one version beside the foremost may have other positions, and came before or with it.
+    """
+    site.memory.catch_up(project)
+    found = site.memory.index.triples(graph_iri(project), None, jido("position"), integer(position))
+    commits = [plain_value(node).removeprefix(_COMMIT) for node, _, _ in found]
+    return any(commit.startswith(tuple(ids)) for commit in commits)
+
+
+NDJSON, EVENTS = "application/x-ndjson", "text/event-stream"
+#: Commits of one answer, unless it is asked for fewer or more, and the most of them.
+SOME, MOST = 1_000, 10_000
+#: Bytes after which an answer is ended.
+BYTES = 8 * 1024 * 1024
+#: Seconds that an answer may be waited for.
+LONGEST = 30
+#: Seconds between two looks at the journal, between two signs of life, and until a stream of events is begun anew.
+PAUSE, HEARTBEAT, LIFE = 0.1, 10.0, 300.0
+
+
+def journal(site: RequestContext, project: str) -> Response:
+    """Return the commits after a version: lines in one answer, or events as they come."""
+    form = negotiate({NDJSON: "lines", EVENTS: "events"})
+    given = wire.arguments("after", "limit", "wait", "min_position")
+    wait_for_version(site, project, given)
+    limit, wait = _whole(given, "limit", 1, MOST), _whole(given, "wait", 0, LONGEST)
+    site.memory.catch_up(project)  # raises for a project there is not
+    after = (request.headers.get("Last-Event-ID") if form == "events" else None) or given.get("after", "0")
+    feed = _Feed(site, project, version_of(site.memory.journal, Stream(project), after))
+    if form == "lines":
+        return _lines(feed, limit or SOME, wait or 0)
+    if wait is not None:
+        raise InvalidRequest("events are waited for as long as they are read", hint="leave out wait")
+    return _events(feed, limit)
+
+
+def _whole(given: Mapping[str, str], name: str, least: int, most: int) -> int | None:
+    value = wire.whole(given, name)
+    if value is not None and not least <= value <= most:
+        raise InvalidRequest(f"{name}={value} is not from {least} to {most:,}", hint=f"give {name}={most} or less")
+    return value
+
+
+class _Feed:
+    """Where one reader is: all up to `version` was told."""
+
+    def __init__(self, site: RequestContext, project: str, version: Version) -> None:
+        self.site, self.project, self.version = site, project, version
+        self._stream, self._seen = Stream(project), Version()
+        self._asker = wire.asker()
+
+    def next(self) -> Iterator[Entry]:
+        """Yield what came since; who goes on has told the one before. Raises what `entries` raises."""
+        memory = self.site.memory
+        self._seen = memory.journal.head(self._stream)
+        memory.catch_up(self.project)
+        for entry in entries(memory.journal, memory.index, self._stream, self.version):
+            yield entry
+            self.version = entry.version
+
+    def wait(self, seconds: float) -> bool:
+        """Return whether something came within so many *seconds*; sooner where the server stops, or nobody reads.
+
+        Raises Unauthenticated where the token of who reads was taken back meanwhile.
+        """
+        deadline = monotonic() + seconds
+        while not self.site.memory.journal.moved(self._stream, self._seen, PAUSE):
+            if monotonic() > deadline or self.site.operation.stopping.is_set() or self.is_left():
+                return False
+            self.site.check_caller()
+        return True
+
+    def is_left(self) -> bool:
+        """Return whether who reads has hung up."""
+        return self._asker is not None and is_disconnected(self._asker)
+
+    def place(self) -> None:
+        """Take one of the places of those who wait; raises Busy `too_many_requests` where there is none."""
+        if not self.site.operation.feeds.acquire(blocking=False):
+            raise Busy(
+                "as many wait for what is not written yet as may",
+                hint="ask again in a moment, or without wait",
+                code="too_many_requests",
+            )
+
+    def leave(self) -> None:
+        """Give the place back."""
+        self.site.operation.feeds.release()
+
+
+def _lines(feed: _Feed, limit: int, wait: int) -> Response:
+    """Return up to *limit* commits, each a line, once there are any; with a link to the next ones if there are more."""
+    body, more = _gathered(feed, limit)
+    if wait and not body:
+        feed.place()
+        try:
+            if feed.wait(wait):
+                body, more = _gathered(feed, limit)
+        finally:
+            feed.leave()
+    found = Response(body, content_type=NDJSON)
+    if more:
+        further = urlencode({**wire.once(request.args), "after": str(feed.version)})
+        found.headers["Link"] = f'<{request.path}?{further}>; rel="next"'
+    return found
+
+
+def _gathered(feed: _Feed, limit: int) -> tuple[bytes, bool]:
+    """Return the lines of what came, and whether there is more."""
+    body = bytearray()
+    for number, entry in enumerate(feed.next()):
+        if number == limit or len(body) > BYTES:
+            return bytes(body), True
+        body += wire.dump(entry.to_dict()) + b"\n"
+    return bytes(body), False
+
+
+def _events(feed: _Feed, limit: int | None) -> Response:
+    """Return a stream of events that ends with the server, after so many, or when its reader is to begin anew."""
+    feed.place()
+    found = Response(_told(feed, limit), content_type=EVENTS)
+    found.call_on_close(feed.leave)
+    found.headers["Cache-Control"] = "no-store"
+    found.headers["X-Accel-Buffering"] = "no"  # what stands before a server may hold back what it reads
+    return found
+
+
+def _told(feed: _Feed, limit: int | None) -> Iterator[bytes]:
+    end, count = monotonic() + LIFE, 0
+    yield b"retry: 1000\n\n"
+    try:
+        while monotonic() < end and not feed.site.operation.stopping.is_set():
+            for entry in islice(feed.next(), None if limit is None else limit - count):
+                yield _event("commit", entry.to_dict(), str(entry.version))
+                count += 1
+            if count == limit:
+                return
+            if not feed.wait(HEARTBEAT):
+                if feed.is_left():
+                    return
+                yield b": \n\n"
+    except JidomemError as error:
+        yield _event("refused", wire.described(error))
+
+
+def _event(kind: str, value: Mapping[str, Any], identity: str | None = None) -> bytes:
+    named = f"id: {identity}\n" if identity is not None else ""
+    return f"{named}event: {kind}\ndata: ".encode() + wire.dump(value) + b"\n\n"

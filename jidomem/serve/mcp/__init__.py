@@ -1,0 +1,1 @@
+"""The MCP server over standard streams and HTTP. Start with `server`."""

@@ -1,0 +1,141 @@
+"""Who asks over MCP: an agent known by its client's name, and the work session its memories are asserted in."""
+
+from __future__ import annotations
+
+import sys
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from jidomem.base.words import slug
+from jidomem.errors import JidomemError, PolicyDenied
+from jidomem.records.intent import Receipt
+from jidomem.runtime.agent_memory import AgentMemory
+from jidomem.runtime.root import Jidomem
+from jidomem.runtime.user_config import Token
+
+if TYPE_CHECKING:
+    from jidomem.extras.memoryos.memory_os import MemoryOS
+
+
+class ClientSession:
+    """One agent at one memory.  Its work session begins with the first thing it keeps, and is closed when it leaves."""
+
+    def __init__(
+        self,
+        memory: Jidomem,
+        agent: str,
+        session: str | None = None,
+        *,
+        is_named: bool = False,
+        caller: Token | None = None,
+    ) -> None:
+        """Work for *agent*, who *is_named* by whoever started the server, or else by itself; or is the *caller*.
+
+        A *session* that was given is neither opened nor closed here.
+        """
+        self.memory = memory
+        own = memory.writer
+        self.writer = own.speaking_for(agent) if caller is None else own.acting_as(caller.agent, caller.role)
+        self.agent = agent
+        self._caller, self._is_named = caller, is_named
+        self.is_briefed = False
+        self._session = session
+        self._is_ours = session is None
+        self._is_open = False
+        self._lock = Lock()
+
+    @property
+    def project(self) -> str:
+        """Return the project all is about."""
+        return self.memory.project
+
+    def check_writes(self) -> None:
+        """Raise PolicyDenied where the token of who asks is a reader's."""
+        if self._caller is not None:
+            self._caller.check_writes()
+
+    def who(self) -> dict[str, str]:
+        """Return who asserts, and in which session; raises PolicyDenied for a curator's name that nobody gave it."""
+        if not self._is_named and self.writer.is_curator(self.project, self.agent):
+            raise PolicyDenied(
+                f"this client calls itself {self.agent}, and {self.agent} judges for {self.project}: none becomes that"
+                " by its own name",
+                hint=f"start the server in a shell as: jidomem mcp --agent {self.agent};"
+                " or, for another agent, with its name",
+            )
+        return {"asserted_by": self.agent, "asserted_in": self._name()}
+
+    def working(self) -> AgentMemory:
+        """Return what the agent holds now; raises PolicyDenied for a curator's name that nobody gave it."""
+        return self.memory.agent(self.who()["asserted_by"], project=self.project)
+
+    def dialogue(self) -> MemoryOS:
+        """Return the tiers of the agent; raises PolicyDenied as `working` does."""
+        return self.memory.os(self.who()["asserted_by"], project=self.project)
+
+    def begin(self) -> dict[str, str]:
+        """Return who asserts what is to be kept: as `who`, in a session that is open where the project is strict."""
+        who = self.who()
+        if self._is_ours and not self._is_open and self.memory.settings.policy.strict:
+            with self._lock:
+                if not self._is_open:
+                    self.writer.start_session(self.project, who["asserted_in"], agent=self.agent)
+                    self._is_open = True
+        return who
+
+    def kept(self, receipt: Receipt) -> Receipt:
+        """Return *receipt*, taking note that the session is open where something was kept in it."""
+        if receipt.commit is not None and receipt.status != "deduplicated":
+            self._is_open = True
+        return receipt
+
+    def opened(self) -> None:
+        """Take note that the session is open."""
+        self._is_open = True
+
+    def leave(self) -> None:
+        """Close the session, where something was kept in it; what goes wrong is told on standard error."""
+        if not (self._is_open and self._is_ours):
+            return
+        self._is_open = False
+        try:
+            self.writer.move_session(self.project, self._name(), agent=self.agent, status="closed")
+        except JidomemError as error:
+            sys.stderr.write(f"jidomem: the session {self._name()} stays open: {error.detail}\n")
+
+    def _name(self) -> str:
+        with self._lock:
+            if self._session is None:
+                sources = self.memory.sources
+                self._session = f"{self.agent}-{sources.now():%Y-%m-%d-%H%M%S}-{sources.new_id()[-6:]}"
+            return self._session
+
+
+class ClientSessions:
+    """The desks of one process, one for each agent."""
+
+    def __init__(self, memory: Jidomem, agent: str | None = None, session: str | None = None) -> None:
+        """Serve *memory*; *agent* and *session* are those that were given, and then hold for every client."""
+        self.memory = memory
+        self._agent, self._session = agent, session
+        self._desks: dict[tuple[str, str | None], ClientSession] = {}
+        self._lock = Lock()
+
+    def of(self, client: str | None, caller: Token | None = None) -> ClientSession:
+        """Return the desk of the *caller*, whose token says who it is, else of the agent a client is by its name."""
+        if caller is not None:
+            return self._desk(caller.agent, is_named=True, caller=caller)
+        named = slug(slug(client or "")[:64])
+        return self._desk(self._agent or named or self.memory.settings.agent, is_named=self._agent is not None)
+
+    def _desk(self, agent: str, *, is_named: bool, caller: Token | None = None) -> ClientSession:
+        key = (agent, None if caller is None else caller.digest)
+        with self._lock:
+            if key not in self._desks:
+                self._desks[key] = ClientSession(self.memory, agent, self._session, is_named=is_named, caller=caller)
+            return self._desks[key]
+
+    def leave(self) -> None:
+        """Close every session that was opened."""
+        for desk in self._desks.values():
+            desk.leave()

@@ -1,0 +1,268 @@
+"""Each request of MCP over HTTP, as it comes and goes: what is counted of it, and what the log says.
+
+The Model Context Protocol over streamable HTTP, on this machine; once there are tokens, to those who have one.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import h11
+import uvicorn
+from flask import Response as Told
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp_types.methods import SPEC_CLIENT_METHODS
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from jidomem.errors import JidomemError, NotFound, NotServed
+from jidomem.runtime.tokens import Keyring
+from jidomem.runtime.user_config import Token
+from jidomem.serve import wire
+from jidomem.serve.app import HEADERS, LOOPBACK, caller_of, check_host, headers
+from jidomem.serve.mcp import server
+from jidomem.serve.mcp.client_session import ClientSessions
+from jidomem.serve.mcp.server import CALLER, SEEN, create_server, leave_all
+from jidomem.serve.mcp.tools import Tool
+from jidomem.serve.monitoring import HEADER, LONGEST, METHODS, NOWHERE, TYPE, figures, id_of, level_of
+from jidomem.serve.server_state import Operation, RequestContext
+from jidomem.serve.wire import Seen
+
+#: What a method or a tool is called that there is not.
+OTHER = "other"
+
+
+@dataclass(slots=True)
+class SeenCall(Seen):
+    """What is known of a request over HTTP: the status of its answer, and what it asked of the protocol."""
+
+    status: int = 500
+    call: str | None = None
+    tool: str | None = None
+
+
+class McpWatch:
+    """Sees every request of one server; of what is asked and answered nothing is kept but names and numbers."""
+
+    def __init__(self, operation: Operation, tools: Collection[str], project: str) -> None:
+        self._operation, self._tools, self._project = operation, frozenset(tools), project
+
+    def begin(self, scope: Scope) -> SeenCall:
+        """Take note of a request that came in."""
+        headers = Headers(scope=scope)
+        given = {"HTTP_X_REQUEST_ID": headers.get("x-request-id"), "HTTP_TRACEPARENT": headers.get("traceparent")}
+        scope[SEEN] = seen = SeenCall(perf_counter(), id_of(given))
+        self._operation.measures.begun()
+        return seen
+
+    def sending(self, seen: SeenCall, send: Send) -> Send:
+        """Return *send*, which also takes note of the status, and gives the answer the id of its request."""
+
+        async def sent(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                seen.status = message["status"]
+                MutableHeaders(scope=message)[HEADER] = seen.id
+            await send(message)
+
+        return sent
+
+    def end(self, scope: Scope, seen: SeenCall, route: str) -> None:
+        """Count a request of *route* that was answered, and write a line about it."""
+        seconds, measures = perf_counter() - seen.began, self._operation.measures
+        method = scope["method"] if scope["method"] in METHODS else OTHER
+        measures.ended(route, method, seen.status, seconds)
+        if seen.refusal is not None:
+            measures.refused(seen.refusal, seen.agent, self._project if route != NOWHERE else None)
+        level = "error" if seen.refusal == "internal_error" else level_of(route, seen.status)
+        if self._operation.log is not None and self._operation.log.takes(level):
+            self._operation.tell(level, "request", {**_said(scope, seen), "ms": round(1000 * seconds, 3)})
+
+    async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+        """Return what a message is answered, and take note of what it asked and of its refusal."""
+        began, asked = perf_counter(), _asked(ctx, self._tools)
+        seen: SeenCall | None = None if ctx.request is None else ctx.request.scope.get(SEEN)
+
+        def note(refusal: str | None) -> None:
+            if ctx.request_id is not None:
+                outcome = "answered" if refusal is None else "refused"
+                self._operation.measures.called(*asked, outcome, perf_counter() - began)
+            if seen is not None:
+                seen.call, seen.tool, seen.refusal = asked[0], asked[1] or None, refusal
+
+        return await server.noted(ctx, call_next, note)
+
+
+def _asked(ctx: ServerRequestContext[Any, Any], tools: Collection[str]) -> tuple[str, str]:
+    """Return the method of a message, and the tool where it calls one; what there is not is OTHER."""
+    known = ctx.method in SPEC_CLIENT_METHODS or (ctx.request_id is None and ctx.method.startswith("notifications/"))
+    if ctx.method != "tools/call":
+        return (ctx.method[:LONGEST] if known else OTHER), ""
+    name = (ctx.params or {}).get("name")
+    return ctx.method, name if isinstance(name, str) and name in tools else OTHER
+
+
+def _said(scope: Scope, seen: SeenCall) -> dict[str, Any]:
+    """Return what the log says of a request: neither its query string nor its body, which may hold anything."""
+    said = {
+        "request_id": seen.id,
+        "client": (scope.get("client") or ("",))[0],
+        "method": scope["method"][:20],
+        "path": scope["path"][:LONGEST],
+        "status": seen.status,
+        "call": seen.call,
+        "tool": seen.tool,
+        "agent": seen.agent,
+        "code": seen.refusal,
+    }
+    return {name: value for name, value in said.items() if value is not None}
+
+
+class LibraryLog(logging.Handler):
+    """Lines of libraries in the log of a server: where they come from, not their words, which may quote anything."""
+
+    def __init__(self, operation: Operation) -> None:
+        super().__init__(logging.WARNING)
+        self._operation = operation
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write one line."""
+        said = {"logger": record.name, "where": f"{record.filename}:{record.lineno}"}
+        if record.exc_info and record.exc_info[0]:
+            said["error"] = record.exc_info[0].__name__
+        self._operation.tell("error" if record.levelno >= logging.ERROR else "warning", "library", said)
+
+
+#: Where it is served and where its figures are, and the seconds that requests under way get when the server stops.
+PATH, METRICS, GRACE = "/mcp", "/metrics", 10
+
+
+def serve_http(
+    desks: ClientSessions,
+    tools: tuple[Tool, ...],
+    keyring: Keyring,
+    listening: socket.socket,
+    leave: Callable[[], None],
+    operation: Operation,
+) -> None:
+    """Serve at PATH on *listening*, a loopback socket, until a signal that `leave_on_signals` takes.
+
+    *operation* counts what is done, and logs it.
+    """
+    desks.memory.journal.on_kept = operation.measures.committed
+    watch = McpWatch(operation, [tool.name for tool in tools], desks.memory.project)
+    speaking = create_server(desks, tools, operation)
+    speaking.middleware.append(watch)
+    most = desks.memory.settings.limits.body
+    app = speaking.streamable_http_app(streamable_http_path=PATH, max_request_body_size=most)
+    door = _Door(app, RequestContext(desks.memory, keyring, operation=operation), watch)
+    for name in ("uvicorn", "mcp"):
+        logging.getLogger(name).addHandler(LibraryLog(operation))
+        logging.getLogger(name).propagate = False
+    config = uvicorn.Config(
+        door,
+        http=_Refusing,
+        log_config=None,
+        log_level="warning",
+        timeout_graceful_shutdown=GRACE,
+        lifespan="on",
+        access_log=False,
+    )
+    uvicorn.Server(config).run(sockets=[listening])
+    leave_all(desks, leave)
+
+
+class _Refusing(H11Protocol):
+    """HTTP as uvicorn speaks it; what is no HTTP is refused with the headers that no answer goes without."""
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what could not be read, and hang up."""
+        told = {"Content-Type": "text/plain; charset=utf-8", "Connection": "close", **HEADERS}
+        begun = h11.Response(status_code=400, headers=list(told.items()), reason=b"Bad Request")
+        for event in (begun, h11.Data(data=msg.encode("ascii")), h11.EndOfMessage()):
+            self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
+
+
+class _Door:
+    """The door before the protocol: who asks is told by a token, once there are any; and all who ask are seen."""
+
+    def __init__(self, app: ASGIApp, site: RequestContext, watch: McpWatch) -> None:
+        self._app, self._site, self._watch = app, site, watch
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        route = scope["path"] if scope["path"] in (PATH, METRICS) else NOWHERE
+        seen = self._watch.begin(scope)
+        sending = self._watch.sending(seen, self._headed(send))
+        try:
+            if route == METRICS:
+                await (await run_in_threadpool(self._figures, scope, seen))(scope, receive, sending)
+            elif (refusal := await run_in_threadpool(self._refusal, scope, seen)) is not None:
+                await refusal(scope, receive, sending)
+            else:
+                await self._app(scope, receive, sending)
+        finally:
+            self._watch.end(scope, seen, route)
+
+    def _headed(self, send: Send) -> Send:
+        """Return *send*, which also gives an answer the headers none goes without."""
+
+        async def sent(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                told = MutableHeaders(scope=message)
+                for name, value in headers(self._site.keyring).items():
+                    told.setdefault(name, value)
+            await send(message)
+
+        return sent
+
+    def _refusal(self, scope: Scope, seen: SeenCall) -> Response | None:
+        """Return why who asks is not let in; None, with who it is in the *scope*, where it is."""
+        try:
+            caller = self._caller(scope, seen)
+            if caller is not None and not caller.reaches(self._site.memory.project):
+                raise NotFound(
+                    "there is no project for you here", hint="ask for a token that names it", code="unknown_project"
+                )
+        except JidomemError as error:
+            return _refused(error, seen)
+        scope[CALLER] = caller
+        return None
+
+    def _figures(self, scope: Scope, seen: SeenCall) -> Response:
+        """Return the figures, to those who get them from `jidomem serve`, or why not."""
+        try:
+            check_host(Headers(scope=scope).get("host", ""), LOOPBACK)
+            caller = self._caller(scope, seen)
+            if scope["method"] not in ("GET", "HEAD"):
+                raise NotServed(
+                    f"{METRICS} has no method {scope['method']}", hint="use one of: GET, HEAD", allow=["GET", "HEAD"]
+                )
+            site = RequestContext(self._site.memory, self._site.keyring, caller, self._site.operation)
+            return Response(figures(site), 200, media_type=TYPE)
+        except JidomemError as error:
+            return _refused(error, seen)
+
+    def _caller(self, scope: Scope, seen: SeenCall) -> Token | None:
+        keyring = self._site.keyring
+        if keyring is None or not keyring.asks():
+            return None
+        caller = caller_of(keyring, Headers(scope=scope).get("authorization", ""))
+        seen.agent = caller.agent
+        return caller
+
+
+def _refused(error: JidomemError, seen: SeenCall) -> Response:
+    seen.refusal = error.code
+    told: Told = wire.refused({**wire.described(error), "request_id": seen.id}, error)
+    return Response(told.get_data(), told.status_code, dict(told.headers))

@@ -1,0 +1,364 @@
+"""The memory over the Model Context Protocol, with the official SDK: tools, resources and prompts of one root.
+
+The SDK speaks every protocol revision from 2024-11-05 on: those that begin with a handshake, and those in which each
+request says who asks. Who asks is known by the name of its client either way, so nothing here depends on the revision.
+
+The code of what MCP refused: ours, else one for what the protocol says.
+
+The Model Context Protocol on standard input and output: lines of a bounded length, each of them answered.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Mapping
+from functools import partial
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
+
+import anyio
+import anyio.to_thread
+import mcp_types as types
+from mcp.server import Server
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.stdio import stdio_server
+from mcp.shared.exceptions import MCPError
+from mcp.shared.message import SessionMessage
+from mcp_types import INVALID_PARAMS, METHOD_NOT_FOUND
+from pydantic import ValidationError
+
+import jidomem
+from jidomem.errors import JidomemError
+from jidomem.serve.mcp import resources
+from jidomem.serve.mcp.client_session import ClientSession, ClientSessions
+from jidomem.serve.mcp.tools import Tool, ToolResult, call
+from jidomem.serve.server_state import Measures, Operation
+from jidomem.serve.wire import for_tools
+
+if TYPE_CHECKING:
+    from mcp.shared._stream_protocols import ReadStream, WriteStream
+
+Context = ServerRequestContext[Any, Any]
+T = TypeVar("T")
+#: Where a request over HTTP keeps the token of who sent it, and what is known of it.
+CALLER, SEEN = "jidomem.caller", "jidomem.seen"
+_HERE = "127.0.0.1"
+
+
+def create_server(desks: ClientSessions, tools: tuple[Tool, ...], operation: Operation | None = None) -> Server[Any]:
+    """Return the protocol server that offers *tools* at *desks*; *operation* logs what goes wrong inside."""
+    by_name, at_work = {tool.name: tool for tool in tools}, operation or Operation()
+
+    async def list_tools(ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=[*map(_tool, tools)])
+
+    async def call_tool(ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+        tool = by_name.get(params.name)
+        if tool is None:
+            raise MCPError(types.INVALID_PARAMS, f"there is no tool {params.name!r}; there is {', '.join(by_name)}")
+        return _result(
+            await _at_desk(
+                desks, ctx, at_work.measures, lambda desk: _called(tool, desk, params.arguments or {}, at_work)
+            )
+        )
+
+    async def list_resources(ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
+        return types.ListResourcesResult(
+            resources=[
+                types.Resource(uri=each.uri, name=each.name, description=each.description, mime_type=each.media)
+                for each in resources.RESOURCES
+            ]
+        )
+
+    async def list_templates(
+        ctx: Context, params: types.PaginatedRequestParams | None
+    ) -> types.ListResourceTemplatesResult:
+        found = [
+            types.ResourceTemplate(uri_template=uri, name=name, description=description, mime_type=resources.JSON)
+            for uri, name, description in resources.TEMPLATES
+        ]
+        return types.ListResourceTemplatesResult(resource_templates=found)
+
+    async def read_resource(ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+        uri = str(params.uri)
+        media, text = await _at_desk(desks, ctx, at_work.measures, lambda desk: resources.read(desk, uri), uri=uri)
+        return types.ReadResourceResult(contents=[types.TextResourceContents(uri=uri, mime_type=media, text=text)])
+
+    async def list_prompts(ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
+        return types.ListPromptsResult(prompts=[*map(_prompt, resources.PROMPTS)])
+
+    async def get_prompt(ctx: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+        given = params.arguments or {}
+        what, text = await _at_desk(
+            desks, ctx, at_work.measures, lambda desk: resources.write(desk, params.name, given)
+        )
+        message = types.PromptMessage(role="user", content=types.TextContent(type="text", text=text))
+        return types.GetPromptResult(description=what, messages=[message])
+
+    return Server(
+        "jidomem",
+        version=jidomem.__version__,
+        title="jidomem",
+        description="The governed memory of AI agents",
+        instructions=resources.INSTRUCTIONS,
+        get_tool_input_schema=lambda name: by_name[name].input_schema() if name in by_name else None,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+        on_list_resources=list_resources,
+        on_list_resource_templates=list_templates,
+        on_read_resource=read_resource,
+        on_list_prompts=list_prompts,
+        on_get_prompt=get_prompt,
+    )
+
+
+def _from(ctx: Context) -> tuple[str, str]:
+    """Return what a client calls itself, and the address it asks from: this machine where it is at standard input."""
+    client = ctx.session.client_params
+    named = f"{client.client_info.name} {client.client_info.version}" if client else ""
+    if ctx.request is None:
+        return named, _HERE
+    return named or ctx.request.headers.get("user-agent", ""), ctx.request.client.host if ctx.request.client else ""
+
+
+async def _at_desk(
+    desks: ClientSessions, ctx: Context, measures: Measures, work: Callable[[ClientSession], T], **asked: str
+) -> T:
+    """Return what *work* gives at the desk of who asks, done in a thread; raises MCPError with what was *asked*."""
+    client = ctx.session.client_params
+    caller = None if ctx.request is None else ctx.request.scope.get(CALLER)
+    desk = desks.of(client.client_info.name if client else None, caller)
+    if ctx.request is not None and (seen := ctx.request.scope.get(SEEN)) is not None:
+        seen.agent = desk.agent
+    measures.asked(desk.project, desk.agent, *_from(ctx))
+    try:
+        return await anyio.to_thread.run_sync(partial(work, desk))
+    except JidomemError as error:
+        values = for_tools(error.to_dict())
+        raise MCPError(types.INVALID_PARAMS, f"{error.detail}; {values['hint']}", {**asked, **values}) from error
+
+
+def _called(tool: Tool, desk: ClientSession, given: dict[str, Any], operation: Operation) -> ToolResult:
+    try:
+        return call(tool, desk, given)
+    except Exception as error:
+        from jidomem.serve.monitoring import broke  # brings Flask, of which standard input has no need
+
+        broke(operation, error, tool=tool.name)
+        detail = f"{type(error).__name__} in {tool.name}"
+        hint = "this is a bug in jidomem; its traceback is in the server's standard error"
+        told = {"code": "internal_error", "detail": detail, "hint": hint}
+        return ToolResult(told, f"{detail}; {hint}", is_error=True)
+
+
+def _result(told: ToolResult) -> types.CallToolResult:
+    text = types.TextContent(type="text", text=told.words())
+    return types.CallToolResult(content=[text], structured_content=dict(told.values), is_error=told.is_error)
+
+
+def _tool(tool: Tool) -> types.Tool:
+    writes: dict[str, Any] = {} if tool.reads else {"destructive_hint": False, "idempotent_hint": tool.same}
+    return types.Tool(
+        name=tool.name,
+        description=tool.description,
+        input_schema=tool.input_schema(),
+        output_schema=tool.output_schema(),
+        annotations=types.ToolAnnotations(read_only_hint=tool.reads, open_world_hint=False, **writes),
+    )
+
+
+def _prompt(prompt: resources.Prompt) -> types.Prompt:
+    takes = [
+        types.PromptArgument(name=name, description=what, required=needed)
+        for name, (what, needed) in prompt.takes.items()
+    ]
+    return types.Prompt(name=prompt.name, description=prompt.description, arguments=takes)
+
+
+def leave_on_signals(desks: ClientSessions, leave: Callable[[], None]) -> None:
+    """Let SIGTERM, SIGHUP and SIGINT end this process: close what sessions are open, call *leave*, and exit with 0.
+
+    That happens at once, for who waits for a line of standard input cannot be waited for; the HTTP server ends the
+    requests under way before it raises the signal anew.
+    """
+
+    def on_signal(number: int, frame: Any) -> None:
+        leave_all(desks, leave)
+        os._exit(0)
+
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        signal.signal(number, on_signal)
+
+
+def leave_all(desks: ClientSessions, leave: Callable[[], None]) -> None:
+    """Close what sessions are open, and call *leave*."""
+    desks.leave()
+    leave()
+
+
+_INVALID = "invalid_params"
+_CODES = {METHOD_NOT_FOUND: "method_not_found", INVALID_PARAMS: _INVALID}
+
+
+async def noted(
+    ctx: ServerRequestContext[Any, Any], call_next: CallNext, note: Callable[[str | None], object]
+) -> HandlerResult:
+    """Return what a message is answered; *note* is told the code of its refusal, None for none, however it ends."""
+    refusal: str | None = "internal_error"
+    try:
+        result = await call_next(ctx)
+        refusal = _of_result(result)
+    except MCPError as error:
+        refusal = _of_error(error)
+        raise
+    except ValidationError:
+        refusal = _INVALID
+        raise
+    finally:
+        note(refusal)
+    return result
+
+
+def _of_result(result: Any) -> str | None:
+    """Return the code in the result of a tool that refused."""
+    if not isinstance(result, dict) or not result.get("isError"):
+        return None
+    return str((result.get("structuredContent") or {}).get("code", _INVALID))
+
+
+def _of_error(error: MCPError) -> str:
+    """Return the code an error of the protocol carries: ours, else one for its number."""
+    if isinstance(error.error.data, Mapping) and "code" in error.error.data:
+        return str(error.error.data["code"])
+    return _CODES.get(error.error.code, "internal_error")
+
+
+_PIECE = 64 * 1024
+
+
+def serve_stdio(
+    desks: ClientSessions, tools: tuple[Tool, ...], leave: Callable[[], None], operation: Operation
+) -> None:
+    """Serve on standard input and output until the client leaves; then close the open sessions and call *leave*.
+
+    *operation* counts who asks and is refused.
+    """
+    speaking = create_server(desks, tools, operation)
+    speaking.middleware.append(_Counting(desks, operation))
+    lines = _Lines(_input(), desks.memory.settings.limits.body)
+    try:
+        anyio.run(_serve, speaking, lines)
+    except* BrokenPipeError:
+        pass  # it left in the middle of an answer
+    finally:
+        leave_all(desks, leave)
+
+
+async def _serve(found: Server[Any], lines: _Lines) -> None:
+    async with stdio_server(stdin=lines) as (reads, writes):  # type: ignore[arg-type]  # it is iterated over
+        answering = _Answering(reads, writes, lines.too_long)
+        await found.run(answering, writes, found.create_initialization_options())
+
+
+class _Counting:
+    """Sees every request, and counts those that are refused."""
+
+    def __init__(self, desks: ClientSessions, operation: Operation) -> None:
+        self._desks, self._measures = desks, operation.measures
+
+    async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+        """Return what a message is answered."""
+
+        def note(refusal: str | None) -> None:
+            if refusal is not None:
+                client = ctx.session.client_params
+                desk = self._desks.of(client.client_info.name if client else None)
+                self._measures.refused(refusal, desk.agent, desk.project)
+
+        return await noted(ctx, call_next, note)
+
+
+def _input() -> BinaryIO:
+    """Return standard input; what else reads it in this process, or in one it starts, finds it at its end."""
+    own, nothing = os.dup(0), os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    return os.fdopen(own, "rb")
+
+
+class _Lines:
+    """The lines of a file but the blank ones; in the place of one over *most* bytes the text `too_long`."""
+
+    def __init__(self, file: BinaryIO, most: int) -> None:
+        self._file, self._most = file, most
+        self.too_long = f"a line has more than {most:,} bytes: send less at once"
+
+    def __aiter__(self) -> _Lines:
+        return self
+
+    async def __anext__(self) -> str:
+        while line := await anyio.to_thread.run_sync(self._next):
+            if not line.isspace():
+                return line
+        raise StopAsyncIteration
+
+    def _next(self) -> str:
+        line = self._file.readline(self._most + 1)
+        if len(line) <= self._most or line.endswith(b"\n"):
+            return line.decode("utf-8", "replace")
+        while (rest := self._file.readline(_PIECE)) and not rest.endswith(b"\n"):
+            pass
+        return self.too_long
+
+
+class _Answering:
+    """The messages that are read; what is none is answered by an error, for the client would wait for it."""
+
+    def __init__(
+        self, reads: ReadStream[SessionMessage | Exception], writes: WriteStream[SessionMessage], too_long: str
+    ) -> None:
+        self._reads, self._writes, self._too_long = reads, writes, too_long
+
+    @property
+    def last_context(self) -> Any:
+        """Return the context of who sent the last message."""
+        return getattr(self._reads, "last_context", None)
+
+    async def receive(self) -> SessionMessage | Exception:
+        """Return the next message."""
+        while isinstance(item := await self._reads.receive(), Exception):
+            error = types.JSONRPCError(jsonrpc="2.0", id=None, error=_why(item, self._too_long))
+            await self._writes.send(SessionMessage(error))
+        return item
+
+    async def aclose(self) -> None:
+        """Read no more."""
+        await self._reads.aclose()
+
+    def __aiter__(self) -> _Answering:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        try:
+            return await self.receive()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
+
+    async def __aenter__(self) -> _Answering:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+
+def _why(error: Exception, too_long: str) -> types.ErrorData:
+    """Return what is said of a line that is no message: that it is too long, no JSON, or JSON of another form."""
+    found = error.errors()[0] if isinstance(error, ValidationError) else {"type": "json_invalid", "input": None}
+    if found["input"] == too_long:
+        return types.ErrorData(code=types.INVALID_REQUEST, message=too_long)
+    if found["type"] == "json_invalid":
+        return types.ErrorData(code=types.PARSE_ERROR, message="a line is no JSON: send one message a line")
+    return types.ErrorData(code=types.INVALID_REQUEST, message="a line is no message of JSON-RPC 2.0")

@@ -1,0 +1,347 @@
+"""What is asked over HTTP: projects, named queries and single memories.
+
+Briefings, and what governs files, over HTTP.
+
+The check of a memory over HTTP: the report that `jidomem check` gives.
+
+Corrections over HTTP: one memory superseded, withdrawn, confirmed, brought back or changed, by a further one.
+
+Recall over HTTP: what is asked stands in the body, by the names Python has for it.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlencode
+
+from flask import Response, g, request
+
+from jidomem.curation.review_queue import queued
+from jidomem.errors import InvalidRequest, NotServed, TooLarge
+from jidomem.index.results import write_triples
+from jidomem.rdf.turtle import turtle
+from jidomem.read import reader as read_sessions
+from jidomem.read.lists import Page
+from jidomem.read.playbook import cell, plain, tsv_line
+from jidomem.read.reader import counts, kept
+from jidomem.recall.briefing import markdown
+from jidomem.recall.governing import nearest
+from jidomem.recall.nearness import MOST_SHOWN
+from jidomem.records.named_query import NamedQuery, snake
+from jidomem.serve import wire
+from jidomem.serve.feed import wait_for_version
+from jidomem.serve.server_state import RequestContext
+from jidomem.serve.wire import negotiate
+
+CSV, TSV, TURTLE, LINKED = "text/csv", "text/tab-separated-values", "text/turtle", "application/ld+json"
+_ROWS = {wire.JSON: "json", CSV: "csv", TSV: "tsv"}
+_SUFFIXES = {"json": "json", "csv": "csv", "tsv": "tsv", "ttl": "ttl"}
+#: Arguments that name a moment: of the journal, and of the world.
+MOMENTS = ("as_of", "valid_at")
+#: Arguments every named query takes; what else it takes, its header says.
+ASKING = (*MOMENTS, "include_inactive", "limit", "cursor", "min_position")
+#: Names of parameters that would be taken for something else.
+_TAKEN = ("name", "self", "project")
+
+
+def projects(site: RequestContext) -> Response:
+    """Return the projects there are, with the version of each."""
+    wire.arguments()
+    there, default = site.projects(), site.memory.project
+    found = [{"project": name, **_version(site, name)} for name in there]
+    return wire.answer({"projects": found, "default": None if site.is_hidden() and default not in there else default})
+
+
+def project(site: RequestContext, project: str) -> Response:
+    """Return what one project holds: counts by kind and status, its version, the ontology's, what is damaged."""
+    given = wire.arguments(*MOMENTS, "min_position")
+    wait_for_version(site, project, given)
+    version = _version(site, project, given.get("as_of"))
+    return wire.answer({
+        "project": project,
+        **version,
+        "ontology_version": site.memory.schema.version,
+        "counts": counts(site.memory.reader, project, **_moment(given)),
+        "history": kept(site.memory.reader, project, as_of=given.get("as_of")),
+        "damage": [error.to_dict() for error in site.memory.damage(project)],
+    })  # fmt: skip
+
+
+def _version(site: RequestContext, project: str, as_of: str | None = None) -> dict[str, Any]:
+    version = site.memory.catch_up(project) if as_of is None else site.memory.reader.version(project, as_of)
+    return {"version": str(version), "last_commit": version.recorded_at or None}
+
+
+def playbook(site: RequestContext, project: str) -> Response:
+    """Return the questions that can be asked by name."""
+    wire.arguments()
+    site.memory.catch_up(project)  # raises for a project there is not
+    return wire.answer({"queries": [_described(query) for query in site.memory.playbook]})
+
+
+def _described(query: NamedQuery) -> dict[str, Any]:
+    known = [param for param in query.params if param.name not in ("project", "asOf", "validAt", "includeInactive")]
+    return {
+        "name": query.name,
+        "role": query.role,
+        "summary": query.summary,
+        "params": [
+            {"name": snake(param.name), "type": param.type, "required": param.default is None} for param in known
+        ],
+        "columns": list(query.columns),
+        "order": list(query.order),
+    }
+
+
+def ask(site: RequestContext, project: str, name: str) -> Response:
+    """Return the rows of one named query as JSON, CSV or TSV."""
+    name, form = _form(name)
+    given = wire.once(request.args)
+    site.memory.in_force.quietly()
+    query = site.memory.playbook.get(name)
+    g.seen.question = query.name
+    wait_for_version(site, project, given)
+    limit, most = wire.whole(given, "limit"), site.memory.settings.limits.query_rows
+    page = site.memory.reader.ask_page(
+        name,
+        project=project,
+        include_inactive=wire.flag(given, "include_inactive"),
+        limit=most if limit is None else limit,
+        cursor=given.get("cursor"),
+        **_moment(given),
+        **_parameters(given),
+    )
+    if len(page.rows) > most or (limit is None and page.cursor is not None):
+        raise TooLarge(
+            f"the answer has more than {most:,} rows",
+            hint="give limit=1000, and follow the cursor of each page",
+            code="result_too_large",
+        )
+    found = _rendered(page, site.memory.playbook.get(name).columns, form)
+    return _further(found, page.cursor)
+
+
+def _further(found: Response, cursor: str | None) -> Response:
+    """Return *found* with a link to the next page, where there is one."""
+    if cursor is not None:
+        further = urlencode({**wire.once(request.args), "cursor": cursor})
+        found.headers["Link"] = f'<{request.path}?{further}>; rel="next"'
+    return found
+
+
+def _form(name: str) -> tuple[str, str]:
+    """Return the name without its suffix, and the format that the suffix, or else the Accept header, asks for."""
+    stem, _, suffix = name.rpartition(".")
+    if suffix not in _SUFFIXES or not stem:
+        return name, negotiate(_ROWS)
+    if suffix == "ttl":
+        raise NotServed("rows cannot be Turtle", hint=f"ask for {stem}.json, .csv or .tsv", code="not_acceptable")
+    return stem, suffix
+
+
+def _parameters(given: Mapping[str, str]) -> dict[str, str]:
+    """Return the parameters of the query itself; raises InvalidRequest for one that is written another way."""
+    own = {name: value for name, value in given.items() if name not in ASKING}
+    for name in own:
+        near = name.replace("_", "").lower()
+        other = next((known for known in ASKING if known.replace("_", "") == near), None)
+        if other:
+            raise InvalidRequest(f"{name} is not given as a parameter", hint=f"give {other} instead")
+        if name in _TAKEN:
+            raise InvalidRequest(f"no question has a parameter {name!r}", hint="the path names question and project")
+    return own
+
+
+def _rendered(page: Page, columns: tuple[str, ...], form: str) -> Response:
+    if form == "json":
+        return wire.answer({"rows": page.rows, "cursor": page.cursor})
+    rows = ([cell(row[column]) for column in columns] for row in page.rows)
+    if form == "tsv":
+        text = "".join(f"{tsv_line(row)}\n" for row in (columns, *rows))
+        return Response(text, content_type=f"{TSV}; charset=utf-8")
+    file = io.StringIO()
+    table = csv.writer(file, lineterminator="\n")
+    table.writerow(columns)
+    table.writerows(rows)
+    return Response(file.getvalue(), content_type=f"{CSV}; charset=utf-8; header=present")
+
+
+def memory(site: RequestContext, project: str, id: str) -> Response:  # noqa: A002 - the name of the part of the path
+    """Return one memory, named by its IRI or a unique part of its id, as JSON, Turtle or JSON-LD."""
+    given = wire.arguments(*MOMENTS, "min_position")
+    form = negotiate({wire.JSON: "json", TURTLE: "turtle", LINKED: "jsonld"})
+    wait_for_version(site, project, given)
+    item = site.memory.reader.resolve(project, id, as_of=given.get("as_of"))
+    if form == "json":
+        return wire.answer(site.memory.reader.get_memory(project, item, **_moment(given)))
+    triples = site.memory.reader.describe(project, item, **_moment(given))
+    if form == "jsonld":
+        return wire.document(write_triples(triples, form, {}), LINKED)
+    return wire.document(turtle(triples).encode(), TURTLE)
+
+
+def _moment(given: Mapping[str, str]) -> dict[str, str]:
+    """Return the moments that are asked about."""
+    return {name: given[name] for name in MOMENTS if name in given}
+
+
+def history(site: RequestContext, project: str, id: str) -> Response:  # noqa: A002 - the name of the part of the path
+    """Return what went before one memory, and what became of it."""
+    given = wire.arguments(*MOMENTS, "min_position")
+    wait_for_version(site, project, given)
+    return wire.answer({"rows": site.memory.reader.history(project, id, **_moment(given)), "cursor": None})
+
+
+def why(site: RequestContext, project: str, id: str) -> Response:  # noqa: A002 - the name of the part of the path
+    """Return what explains one memory."""
+    given = wire.arguments(*MOMENTS, "min_position")
+    wait_for_version(site, project, given)
+    return wire.answer(site.memory.reader.why(project, id, **_moment(given)))
+
+
+def conflicts(site: RequestContext, project: str) -> Response:
+    """Return what waits for a curator, the most pressing first, or a page of it."""
+    given = wire.arguments("limit", "cursor", "min_position")
+    wait_for_version(site, project, given)
+    limit, cursor, now = wire.whole(given, "limit"), given.get("cursor"), site.memory.sources.now()
+    found = queued(site.memory.reader, project, now, limit=limit, cursor=cursor)
+    rows = [one.to_dict() for one in found.waiting]
+    return _further(wire.answer({"rows": rows, "cursor": found.cursor}), found.cursor)
+
+
+def sessions(site: RequestContext, project: str) -> Response:
+    """Return the work sessions that have not ended, or all of them, oldest first."""
+    given = wire.arguments("all", "min_position")
+    wait_for_version(site, project, given)
+    rows = read_sessions.sessions(site.memory.reader, project, ended=wire.flag(given, "all"))
+    return wire.answer({"rows": rows, "cursor": None})
+
+
+def session(site: RequestContext, project: str, id: str) -> Response:  # noqa: A002 - the name of the part of the path
+    """Return one work session, by its name or IRI, in the state it is in."""
+    wait_for_version(site, project, wire.arguments("min_position"))
+    return wire.answer(read_sessions.session(site.memory.reader, project, id))
+
+
+MARKDOWN = "text/markdown"
+_GOVERNING = ("limit", "include_inactive", "as_of", "valid_at", "min_position")
+_KNOWN = ("agent", "role", "budget_tokens", "task", "as_of", "valid_at", "min_position")
+
+
+def briefing(site: RequestContext, project: str) -> Response:
+    """Return a briefing as JSON, or its text as Markdown."""
+    given, about = _arguments(_KNOWN, "about")
+    form = negotiate({wire.JSON: "json", MARKDOWN: "md"})
+    wait_for_version(site, project, given)
+    told = site.memory.briefing(
+        project,
+        agent=site.listener(given.get("agent")),
+        role=given.get("role"),
+        budget_tokens=wire.whole(given, "budget_tokens"),
+        about=about,
+        task=given.get("task"),
+        as_of=given.get("as_of"),
+        valid_at=given.get("valid_at"),
+    )
+    return (
+        wire.answer(told.to_dict())
+        if form == "json"
+        else Response(told.text, content_type=f"{MARKDOWN}; charset=utf-8")
+    )
+
+
+def governing(site: RequestContext, project: str) -> Response:
+    """Return the nearest of what governs each file, and how many govern them in all."""
+    given, paths = _arguments(_GOVERNING, "file")
+    if not paths:
+        raise InvalidRequest("there is no file", hint="name one: ?file=src/a.py")
+    wait_for_version(site, project, given)
+    limit = wire.whole(given, "limit")
+    answer = site.memory.governing_answer(
+        *paths,
+        project=project,
+        as_of=given.get("as_of"),
+        valid_at=given.get("valid_at"),
+        include_inactive=wire.flag(given, "include_inactive"),
+    )
+    near = nearest(answer.rows, MOST_SHOWN if limit is None else limit)
+    return wire.answer({"rows": [plain(row) for row in near], "count": len(answer.rows), **answer.to_dict()})
+
+
+def _arguments(known: tuple[str, ...], repeated: str) -> tuple[dict[str, str], list[str]]:
+    """Return the arguments of the request, each given once, and the values of the one that may be *repeated*.
+
+    Raises InvalidRequest for one that is not *known*.
+    """
+    several = request.args.copy()
+    values = several.poplist(repeated)
+    given = wire.once(several)
+    for name in given:
+        if name not in known:
+            raise wire.unknown(f"{request.path} takes no argument {name!r}", name, (*known, repeated))
+    return given, values
+
+
+SARIF, XML = "application/sarif+json", "application/xml"
+_TYPES = {"json": wire.JSON, "sarif": SARIF, "junit": XML}
+
+
+def check(site: RequestContext, project: str) -> Response:
+    """Return what is wrong with the memory of a project, as JSON, SARIF 2.1.0 or JUnit XML."""
+    given = wire.arguments("format", "min_position")
+    form = given.get("format") or negotiate({media: name for name, media in _TYPES.items()})
+    if form not in _TYPES:
+        raise InvalidRequest(f"a report comes as {', '.join(_TYPES)}, not as {form!r}", hint="format=json")
+    wait_for_version(site, project, given)
+    found = site.memory.checks.answer(project, form, wire.asker())
+    return Response(found, content_type=f"{_TYPES[form]}; charset=utf-8" if form == "junit" else _TYPES[form])
+
+
+_WHO = {"asserted_by": str, "asserted_in": str}
+CORRECTION_FIELDS = {
+    "supersede": str, "invalidate": bool, "confirm": bool, "undo": bool, "set": dict, "reason": str, **_WHO,
+}  # fmt: skip
+
+
+def revise(site: RequestContext, project: str, id: str) -> Response:  # noqa: A002 - the name of the part of the path
+    """Return the receipt of the memory that corrects one."""
+    dry_run = wire.flag(wire.arguments("dry_run"), "dry_run")
+    values = wire.json_object(CORRECTION_FIELDS)
+    who: dict[str, Any] = {name: values.pop(name) for name in _WHO if name in values}
+    if key := request.headers.get("Idempotency-Key"):
+        who["idempotency_key"] = key
+    changes = values.pop("set", {})
+    if taken := [*(changes.keys() & (*_WHO, "idempotency_key", "reason"))]:
+        raise InvalidRequest(f"set cannot set {taken[0]}", hint=f"give {taken[0]} beside set")
+    item = site.memory.reader.resolve(project, id)
+    receipt = site.writer.correct(project, item, changes=changes, dry_run=dry_run, who=who, **values)
+    return wire.answer(receipt.to_dict(), 200 if dry_run or receipt.status == "deduplicated" else 201)
+
+
+#: Kinds of what is of one agent alone.
+OWN = frozenset(("entry", "page"))
+RECALL_FIELDS = {
+    "query": str, "limit": int, "agent_id": str, "session_id": str, "scope": str, "metadata": dict,
+    "kinds": list, "about": list, "since": str, "until": str, "as_of": str, "valid_at": str, "agent": str,
+    "session": str, "include_inactive": bool, "budget_tokens": int, "explain": bool,
+}  # fmt: skip
+
+
+def recall(site: RequestContext, project: str) -> Response:
+    """Return the memories that hold words of a text as JSON, or as quoted data in Markdown."""
+    given = wire.arguments("min_position")
+    form = negotiate({wire.JSON: "json", MARKDOWN: "md"})
+    asked: dict[str, Any] = wire.json_object(RECALL_FIELDS)
+    if "query" not in asked:
+        raise InvalidRequest("there is no query", hint='write {"query": "..."}')
+    wait_for_version(site, project, given)
+    if "agent" in asked and not OWN.isdisjoint(asked.get("kinds", ())):
+        site.check_own(asked["agent"])  # as of /entries/recall: one's own alone
+    who = site.listener(asked.pop("agent_id", None))
+    found = site.memory.recall(asked.pop("query"), project, **asked, **({"agent_id": who} if who else {}))
+    if form == "json":
+        return wire.answer(found.to_dict())
+    return Response(markdown(found, show="GET memories/{}"), content_type=f"{MARKDOWN}; charset=utf-8")

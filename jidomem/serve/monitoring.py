@@ -1,0 +1,361 @@
+"""The text in which Prometheus reads figures (format 0.0.4): families of samples, each with its labels.
+
+Whether the server lives, and whether it can do its work.
+
+The figures of a server for Prometheus: what it counted, and how it stands at this moment.
+
+The id of a request: the one its sender gave it, in a form that cannot break a line, or one of ours.
+
+Each request, as it comes and goes: its id, how long it took, what is counted of it and what the log says.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import traceback
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from itertools import accumulate
+from random import Random
+from time import monotonic, perf_counter
+from typing import Any
+
+from flask import Request, Response, g, request
+
+from jidomem.errors import JidomemError, PolicyDenied
+from jidomem.serve import wire
+from jidomem.serve.server_state import BOUNDS, Histogram, IndexLag, Measures, Operation, RequestContext, standing
+from jidomem.serve.wire import Seen
+
+TYPE = "text/plain; version=0.0.4; charset=utf-8"
+#: Labels, name -> value, and the figure they have.
+Sample = tuple[Mapping[str, str], float]
+
+
+def family(name: str, kind: str, text: str, samples: Iterable[Sample]) -> str:
+    """Return a family of counters or gauges, nothing where it has no samples."""
+    lines = [f"{name}{_labels(labels)} {_figure(value)}\n" for labels, value in samples]
+    return _head(name, kind, text) + "".join(lines) if lines else ""
+
+
+def histograms(name: str, text: str, label: str, found: Mapping[str, Histogram]) -> str:
+    """Return a family of histograms by the value of *label*; without a label the family has one."""
+    lines = []
+    for value, each in sorted(found.items()):
+        labels = {label: value} if label else {}
+        bounds = [*(f"{bound:g}" for bound in BOUNDS), "+Inf"]
+        for bound, count in zip(bounds, accumulate(each.counts), strict=True):
+            lines.append(f"{name}_bucket{_labels({**labels, 'le': bound})} {count}\n")
+        lines.append(f"{name}_sum{_labels(labels)} {_figure(each.seconds)}\n")
+        lines.append(f"{name}_count{_labels(labels)} {sum(each.counts)}\n")
+    return _head(name, "histogram", text) + "".join(lines) if lines else ""
+
+
+def _head(name: str, kind: str, text: str) -> str:
+    return f"# HELP {name} {text}\n# TYPE {name} {kind}\n"
+
+
+def _labels(labels: Mapping[str, str]) -> str:
+    said = ",".join(f'{name}="{_escaped(value)}"' for name, value in labels.items())
+    return f"{{{said}}}" if said else ""
+
+
+def _escaped(value: str) -> str:
+    r"""Return a label's value as it stands in quotes.
+
+    >>> print(_escaped('a"b\n'))
+    a\"b\n
+    """
+    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+def _figure(value: float) -> str:
+    return str(value) if isinstance(value, int) else repr(float(value))
+
+
+#: Seconds that an index which is behind gets to be level before it is told to be.
+PATIENCE = 1.0
+
+
+def alive(site: RequestContext) -> Response:
+    """Return that the server answers."""
+    wire.arguments()
+    return wire.answer({"status": "ok"})
+
+
+def ready(site: RequestContext) -> Response:
+    """Return the version each project can be read at; 503 while one is behind or damaged, or rules do not do.
+
+    Who has no token where one is needed is told whether that is so, and nothing else.
+    """
+    wire.arguments()
+    if site.caller is None and _is_needed(site):
+        return _health_response(
+            {"status": "ok" if site.operation.readiness.look(lambda: _is_ready(site)) else "not ready"}
+        )
+    return _health_response(_told(site))
+
+
+def _health_response(told: dict[str, Any]) -> Response:
+    return wire.answer(told) if told["status"] == "ok" else wire.answer(told, 503, Retry_After="1")
+
+
+def _told(site: RequestContext) -> dict[str, Any]:
+    """Return how the projects of who asks stand, and what is in the way."""
+    memory = site.memory
+    site.operation.leveller.wait(memory, PATIENCE)
+    found = [standing(memory, name) for name in site.projects()]
+    behind = {each.project: each.to_dict() for each in found if each.behind}
+    damaged = {name: [error.to_dict() for error in each] for name in site.projects() if (each := memory.damage(name))}
+    problem = memory.in_force.problem
+    return {
+        "status": "behind" if behind else "damaged" if damaged else "rules" if problem else "ok",
+        "versions": {each.project: str(each.index) for each in found},
+        "behind": behind,
+        "damage": damaged,
+        **({"rules": problem.to_dict()} if problem else {}),
+    }
+
+
+def _is_needed(site: RequestContext) -> bool:
+    """Return whether a token is needed, as it is where that cannot be found out."""
+    try:
+        return site.keyring is not None and site.keyring.asks()
+    except JidomemError:
+        return True
+
+
+def _is_ready(site: RequestContext) -> bool:
+    try:
+        return bool(_told(site)["status"] == "ok")
+    except JidomemError:
+        return False
+
+
+def metrics(site: RequestContext) -> Response:
+    """Return the figures; raises PolicyDenied for who does not reach every project."""
+    wire.arguments()
+    return Response(figures(site, site.memory.settings.limits.connections), content_type=TYPE)
+
+
+def figures(site: RequestContext, connections: int | None = None) -> str:
+    """Return the figures; raises PolicyDenied for who does not reach every project: they tell of all of them.
+
+    *connections* is how many the server answers at once at most, where it bounds them.
+    """
+    if site.is_hidden():
+        raise PolicyDenied(
+            "figures tell of every project, and this token does not reach all of them",
+            hint="ask who runs the server for another one, made in a shell:"
+            " jidomem token add prometheus --role reader --all-projects",
+        )
+    return "".join(_families(site, connections))
+
+
+def _families(site: RequestContext, connections: int | None) -> Iterator[str]:
+    measures = site.operation.measures
+    with measures.lock:
+        yield from _counted(measures)
+    if connections is not None:
+        most: list[Sample] = [({}, connections)]
+        yield family("jidomem_http_requests_limit", "gauge", "Requests that are answered at once at most.", most)
+    yield from _queues(site)
+    yield from _projects([standing(site.memory, name) for name in site.projects()])
+    yield from _process(measures)
+
+
+def _counted(measures: Measures) -> list[str]:
+    requests: list[Sample] = [
+        ({"route": route, "method": method, "status": str(status)}, count)
+        for (route, method, status), count in sorted(measures.requests.items())
+    ]
+    refusals: list[Sample] = [({"code": code}, count) for code, count in sorted(measures.refusals.items())]
+    calls: list[Sample] = [
+        ({"method": method, "tool": tool, "outcome": outcome}, count)
+        for (method, tool, outcome), count in sorted(measures.calls.items())
+    ]
+    return [
+        family("jidomem_http_requests_total", "counter", "Requests answered.", requests),
+        family("jidomem_refusals_total", "counter", "Requests, and intents among several, refused.", refusals),
+        histograms("jidomem_http_request_seconds", "How long requests took.", "route", measures.routes),
+        histograms("jidomem_query_seconds", "How long named questions took.", "query", measures.questions),
+        family("jidomem_mcp_requests_total", "counter", "Requests of MCP, each with its outcome.", calls),
+        histograms("jidomem_mcp_tool_seconds", "How long calls of tools took.", "tool", measures.tools),
+        histograms("jidomem_commit_seconds", "How long commits took to be durable.", "", {"": measures.commits}),
+        family("jidomem_http_requests_in_progress", "gauge", "Requests under way.", [({}, measures.under_way)]),
+    ]
+
+
+def _queues(site: RequestContext) -> Iterator[str]:
+    memory, lost = site.memory, site.operation.log.lost if site.operation.log else 0
+    for name, text, value in (
+        ("jidomem_writers_waiting", "Intents that wait for their turn.", memory.writer.waiting),
+        ("jidomem_sparql_running", "Ad hoc queries that are being answered.", memory.pool.running),
+        ("jidomem_sparql_waiting", "Ad hoc queries that wait for their turn.", memory.pool.waiting),
+        ("jidomem_sparql_limit", "Ad hoc queries that are answered at once at most.", memory.settings.limits.queries),
+    ):
+        yield family(name, "gauge", text, [({}, value)])
+    yield family("jidomem_log_lines_lost_total", "counter", "Lines of the log nobody read in time.", [({}, lost)])
+
+
+def _projects(found: list[IndexLag]) -> Iterator[str]:
+    for name, text, values in (
+        ("journal", "The position of the journal of a project's memory.", [each.journal.position for each in found]),
+        ("index", "The position the index has reached.", [each.index.position for each in found]),
+    ):
+        samples: list[Sample] = [({"project": e.project}, value) for e, value in zip(found, values, strict=True)]
+        yield family(f"jidomem_{name}_position", "gauge", text, samples)
+    behind: list[Sample] = [({"project": each.project}, each.behind) for each in found]
+    yield family("jidomem_index_behind_commits", "gauge", "Commits the index has not taken in.", behind)
+
+
+def _process(measures: Measures) -> Iterator[str]:
+    with open("/proc/self/statm", "rb") as file:
+        resident = int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    yield family("process_resident_memory_bytes", "gauge", "Memory this process has.", [({}, resident)])
+    times = os.times()
+    yield family("process_cpu_seconds_total", "counter", "Processor time used.", [({}, times.user + times.system)])
+    yield family("process_open_fds", "gauge", "Files and connections open.", [({}, len(os.listdir("/proc/self/fd")))])
+    yield family("jidomem_uptime_seconds", "gauge", "Since when it serves.", [({}, monotonic() - measures.began)])
+
+
+HEADER = "X-Request-Id"
+_GIVEN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/=+@-]{0,127}")
+_TRACE = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?")
+
+
+#: Seeded by the system; nobody gains by guessing an id.
+_RANDOM = Random()
+
+
+def id_of(environ: Mapping[str, Any]) -> str:
+    """Return the X-Request-Id of a request, else the trace id of its traceparent, else a new id.
+
+    A header of another form counts as none.
+
+    >>> id_of({"HTTP_X_REQUEST_ID": "build-7"})
+    'build-7'
+    """
+    given = environ.get("HTTP_X_REQUEST_ID")
+    if given is not None and _GIVEN.fullmatch(given):
+        return str(given)
+    trace = environ.get("HTTP_TRACEPARENT")
+    if trace is not None and (match := _TRACE.fullmatch(trace)):
+        return match[1]
+    return f"{_RANDOM.getrandbits(128):032x}"
+
+
+#: What a route is called that there is not.
+NOWHERE = "none"
+METHODS = frozenset(("GET", "POST", "PATCH", "HEAD", "OPTIONS", "PUT", "DELETE"))
+#: What is asked again and again by machines.
+_QUIET = frozenset(("/healthz", "/readyz", "/metrics"))
+LONGEST = 300
+
+
+class Watch:
+    """Sees every request of one server; of what is asked and answered nothing is kept but names and numbers."""
+
+    def __init__(self, operation: Operation) -> None:
+        self._operation = operation
+
+    def begin(self) -> None:
+        """Take note of a request that came in."""
+        g.seen = Seen(perf_counter(), id_of(request.environ))
+        self._operation.measures.begun()
+
+    def end(self, response: Response) -> Response:
+        """Return *response* with the id of its request, and count it once all of it is given."""
+        seen: Seen = g.seen
+        asked: Request = request._get_current_object()  # type: ignore[attr-defined]
+        response.headers.add(HEADER, seen.id)
+        rule, status = asked.url_rule, response.status_code
+        route = NOWHERE if rule is None else rule.endpoint.partition(" ")[2]
+        level, said = level_of(route, status), None
+        if self._operation.log is not None and self._operation.log.takes(level):
+            said = _log_fields(asked, response, seen)
+        method = asked.method if asked.method in METHODS else "other"
+        project = (asked.view_args or {}).get("project")
+        if project is not None and seen.refusal != "unauthenticated":
+            given, address = asked.headers.get("User-Agent", ""), asked.environ.get("REMOTE_ADDR", "")
+            self._operation.measures.asked(project, seen.agent, given, address)
+        if response.is_streamed:
+            response.call_on_close(partial(self._told, seen, route, method, status, project, level, said))
+        else:
+            self._told(seen, route, method, status, project, level, said)
+        return response
+
+    def _told(
+        self,
+        seen: Seen,
+        route: str,
+        method: str,
+        status: int,
+        project: str | None,
+        level: str,
+        said: dict[str, Any] | None,
+    ) -> None:
+        """Count a request that was answered, and write what is *said* of it."""
+        seconds, measures = perf_counter() - seen.began, self._operation.measures
+        measures.ended(route, method, status, seconds, seen.question)
+        if seen.refusal is not None:
+            measures.refused(seen.refusal, seen.agent or seen.claimed, project)
+        if said is not None:
+            said["ms"] = round(1000 * seconds, 3)
+            self._operation.tell(level, "request", said)
+
+
+def unread(operation: Operation, refusal: JidomemError, name: str, client: str, seconds: float) -> None:
+    """Count and log a request called *name* that was refused before any application saw it."""
+    status = refusal.http_status
+    operation.measures.begun()
+    operation.measures.ended(NOWHERE, "other", status, seconds)
+    operation.measures.refused(refusal.code)
+    said = {
+        "request_id": name,
+        "client": client,
+        "status": status,
+        "code": refusal.code,
+        "ms": round(1000 * seconds, 3),
+    }
+    operation.tell(level_of(NOWHERE, status), "request", said)
+
+
+def broke(operation: Operation, error: Exception, **said: str) -> None:
+    """Say what went wrong inside to the log, or else on standard error."""
+    trace = "".join(traceback.format_exception(error))
+    if operation.log is None:
+        sys.stderr.write(trace)
+    operation.tell("error", "bug", {**said, "traceback": trace})
+
+
+def level_of(route: str, status: int) -> str:
+    """Return the level of the line about a request."""
+    if status >= 500:
+        return "warning" if status == 503 else "error"
+    return "debug" if route in _QUIET else "info"
+
+
+def _log_fields(asked: Request, response: Response, seen: Seen) -> dict[str, Any]:
+    """Return what the log says of a request: neither its query string nor its body, which may hold anything."""
+    said: dict[str, Any] = {
+        "request_id": seen.id,
+        "client": asked.environ.get("REMOTE_ADDR", ""),
+        "method": asked.method[:20],
+        "path": asked.path[:LONGEST],
+        "status": response.status_code,
+    }
+    if not response.is_streamed:
+        said["bytes"] = response.content_length
+    project = (asked.view_args or {}).get("project")
+    if project is not None:
+        said["project"] = project[:LONGEST]
+    if seen.agent is not None:
+        said["agent"] = seen.agent
+    if seen.question is not None:
+        said["question"] = seen.question
+    if seen.refusal is not None:
+        said["code"] = seen.refusal
+    return said

@@ -1,0 +1,667 @@
+"""What was done on pages, told on the page that is shown then: under a name nobody guesses, at its address alone.
+
+Who was refused what, and who asked, since a server began: bounded, so that nobody fills it.
+
+What is counted while a server runs: requests, refusals, and how long requests, questions and commits take.
+
+What a server counts of refusals and clients, put every few seconds where all servers of the root find it.
+
+The log of a server: a line an event, whole whatever is in it, written by a thread nobody waits for.
+
+What forms have done: one that is sent twice, as by an impatient hand, does nothing twice and is told the same.
+
+How far the index of each project is behind its journal, told without waiting for it; and what brings it level.
+
+What a running server knows of itself: what it counts, where it logs, and whether it is stopping.
+
+What every route is handed: the open memory, and who asks; and what a route is.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+from bisect import bisect_left
+from collections import Counter, deque
+from collections.abc import Callable, Hashable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from difflib import get_close_matches
+from functools import lru_cache
+from hashlib import blake2b
+from ipaddress import ip_address
+from queue import SimpleQueue
+from threading import BoundedSemaphore, Event, Lock, Thread
+from time import monotonic, sleep, time
+from typing import Any, NamedTuple, TextIO, TypeVar
+
+import orjson
+from flask import Response
+
+from jidomem.base.clock import format_timestamp, now
+from jidomem.base.words import slug
+from jidomem.errors import JidomemError, NotFound, PolicyDenied, Unauthenticated
+from jidomem.journal.journal import NAMES, Stream
+from jidomem.rdf.vocab import BASE
+from jidomem.records.intent import Version
+from jidomem.records.policy import CURATORS, role_named
+from jidomem.runtime.logs import AskedAt, DoorLog, RefusedAt
+from jidomem.runtime.root import Jidomem
+from jidomem.runtime.tokens import Keyring
+from jidomem.runtime.user_config import EVERY, Token
+from jidomem.write.writer import MemoryWriter
+
+#: So many are remembered.
+MOST_FLASH_MESSAGES = 1_000
+
+
+class FlashMessages:
+    """The latest deeds of one server."""
+
+    def __init__(self) -> None:
+        self._deeds: dict[str, tuple[str, Mapping[str, str]]] = {}
+        self._key, self._lock = secrets.token_bytes(32), Lock()
+
+    def keep(self, path: str, said: Mapping[str, str]) -> str:
+        """Return the name under which the page at *path* finds what was *said* of a deed; the same for the same."""
+        name = blake2b(repr((path, *said.items())).encode(), key=self._key, digest_size=8).hexdigest()
+        with self._lock:
+            self._deeds[name] = (path, said)
+            if len(self._deeds) > MOST_FLASH_MESSAGES:
+                del self._deeds[next(iter(self._deeds))]
+        return name
+
+    def told(self, path: str, name: str) -> Mapping[str, str]:
+        """Return what was said of the deed *name* to the page at *path*; nothing where it is none, or forgotten."""
+        place, said = self._deeds.get(name, ("", {}))
+        return said if place == path else {}
+
+
+#: So many refusals, each of its kind, are told apart, and so many clients.
+REFUSALS, CLIENTS = 4_000, 500
+#: What those are counted under that are not told apart any more.
+OTHERS = "others"
+#: So many signs are kept of what others call themselves.
+_LONGEST = 100
+
+
+class Refusal(NamedTuple):
+    """What was refused: on a day, in a project where it was in one, to an agent where one is known, with a code."""
+
+    day: str
+    project: str
+    agent: str
+    code: str
+
+
+class Client(NamedTuple):
+    """Who asked a project: the agent where one is known, what it calls itself, and from where."""
+
+    project: str
+    agent: str
+    user_agent: str
+    address: str
+
+
+@dataclass(slots=True)
+class Visits:
+    """When a client asked first and last, and how often."""
+
+    first: datetime
+    last: datetime
+    requests: int = 0
+
+
+class Refusals:
+    """How often each was refused; of too many kinds the oldest become others, of any day, project and agent."""
+
+    def __init__(self) -> None:
+        self.counts: dict[Refusal, int] = {}
+        self.others: Counter[str] = Counter()  # by code
+
+    def add(self, day: str, project: str | None, agent: str | None, code: str) -> None:
+        """Count one."""
+        key = Refusal(day, _cut(project), _cut(agent), code)
+        if key not in self.counts and len(self.counts) >= REFUSALS:
+            oldest = next(iter(self.counts))
+            self.others[oldest.code] += self.counts.pop(oldest)
+        self.counts[key] = self.counts.get(key, 0) + 1
+
+
+class Clients:
+    """Who asked; of too many those are forgotten that asked least recently."""
+
+    def __init__(self) -> None:
+        self.seen: dict[Client, Visits] = {}  # who asked last is the last
+
+    def add(self, at: datetime, project: str, agent: str | None, user_agent: str, address: str) -> None:
+        """Count a request."""
+        key = Client(_cut(project), _cut(agent), _cut(user_agent), kind_of(address))
+        visits = self.seen.pop(key, None) or Visits(at, at)
+        visits.last, visits.requests = at, visits.requests + 1
+        self.seen[key] = visits
+        if len(self.seen) > CLIENTS:
+            del self.seen[next(iter(self.seen))]
+
+
+def _cut(text: str | None) -> str:
+    return (text or "")[:_LONGEST]
+
+
+@lru_cache(1_000)
+def kind_of(address: str) -> str:
+    """Return where an address is, in words; the address itself is kept nowhere.
+
+    >>> kind_of("127.0.0.1"), kind_of("10.1.2.3"), kind_of("8.8.8.8")
+    ('this machine', 'private network', 'elsewhere')
+    """
+    try:
+        found = ip_address(address)
+    except ValueError:
+        return "unknown"
+    if found.is_loopback:
+        return "this machine"
+    return "private network" if found.is_private else "elsewhere"
+
+
+#: The upper bounds of the buckets of a histogram, in seconds.
+BOUNDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+
+
+class Histogram:
+    """How many took how long: `counts` by bucket, the last of which has no bound, and the sum of all `seconds`."""
+
+    __slots__ = ("counts", "seconds")
+
+    def __init__(self) -> None:
+        self.counts = [0] * (len(BOUNDS) + 1)
+        self.seconds = 0.0
+
+    def add(self, seconds: float) -> None:
+        """Count one that took so long."""
+        self.counts[bisect_left(BOUNDS, seconds)] += 1
+        self.seconds += seconds
+
+
+class Measures:
+    """The counts of one server; any thread may add to them, and whoever reads holds `lock`."""
+
+    def __init__(self) -> None:
+        self.lock = Lock()
+        self.began = monotonic()
+        self.since = now()
+        self.under_way = 0
+        self.requests: Counter[tuple[str, str, int]] = Counter()  # by route, method and status
+        self.refusals: Counter[str] = Counter()  # by code
+        self.told_apart = Refusals()
+        self.clients = Clients()
+        self.routes: dict[str, Histogram] = {}
+        self.questions: dict[str, Histogram] = {}
+        self.commits = Histogram()
+        self.calls: Counter[tuple[str, str, str]] = Counter()  # by method of MCP, tool (if any) and outcome
+        self.tools: dict[str, Histogram] = {}
+
+    def begun(self) -> None:
+        """Count a request that came in."""
+        with self.lock:
+            self.under_way += 1
+
+    def ended(self, route: str, method: str, status: int, seconds: float, question: str | None = None) -> None:
+        """Count a request that was answered; *question* is the named one it asked."""
+        with self.lock:
+            self.under_way -= 1
+            self.requests[route, method, status] += 1
+            _of(self.routes, route).add(seconds)
+            if question is not None:
+                _of(self.questions, question).add(seconds)
+
+    def called(self, method: str, tool: str, outcome: str, seconds: float) -> None:
+        """Count a request of MCP that was answered or refused: the call of a *tool*, or none."""
+        with self.lock:
+            self.calls[method, tool, outcome] += 1
+            if tool:
+                _of(self.tools, tool).add(seconds)
+
+    def refused(self, code: str, agent: str | None = None, project: str | None = None) -> None:
+        """Count a refusal: of a request, or of one intent among several, of *agent* where that is known."""
+        day = format_timestamp(now())[:10]
+        with self.lock:
+            self.refusals[code] += 1
+            self.told_apart.add(day, project, agent, code)
+
+    def asked(self, project: str, agent: str | None, user_agent: str, address: str) -> None:
+        """Count who asked *project*."""
+        with self.lock:
+            self.clients.add(now(), project, agent, user_agent, address)
+
+    def committed(self, seconds: float) -> None:
+        """Count a commit that took so long to be durable."""
+        with self.lock:
+            self.commits.add(seconds)
+
+
+def _of(known: dict[str, Histogram], name: str) -> Histogram:
+    found = known.get(name)
+    if found is None:
+        found = known[name] = Histogram()
+    return found
+
+
+#: The doors there are.
+HTTP, MCP_HTTP, MCP_STDIO = "HTTP", "MCP over HTTP", "MCP over standard input"
+_SECONDS, _LAST = 5.0, 2.0
+T = TypeVar("T")
+
+
+class Ledger:
+    """The counts of one server, at one *door*, on their way into the log of the root."""
+
+    def __init__(self, log: DoorLog, door: str, measures: Measures) -> None:
+        """Put what *measures* counts into *log*, from now on."""
+        self.log, self._door, self._measures = log, door, measures
+        self._lock, self._ends = Lock(), Event()
+        self._refused: dict[Refusal, int] = {}
+        self._others: dict[str, int] = {}
+        self._asked: dict[Client, int] = {}
+        self._thread = Thread(target=self._go_on, name="jidomem-ledger", daemon=True)
+        self._thread.start()
+
+    def keep(self) -> bool:
+        """Put what was counted since into the log, and return whether that could be written."""
+        with self._lock:
+            with self._measures.lock:
+                refused = dict(self._measures.told_apart.counts)
+                others = dict(self._measures.told_apart.others)
+                seen = {client: (visits.requests, format_timestamp(visits.first), format_timestamp(visits.last))
+                        for client, visits in self._measures.clients.seen.items()}  # fmt: skip
+            rows = [RefusedAt(*each, self._door, more) for each, more in _more(refused, self._refused)]
+            rows += [RefusedAt("", "", OTHERS, code, self._door, more) for code, more in _more(others, self._others)]
+            asked = {client: requests for client, (requests, _, _) in seen.items()}
+            clients = [AskedAt(*each, self._door, *seen[each][1:], more) for each, more in _more(asked, self._asked)]
+            if rows or clients:
+                try:
+                    self.log.add(rows, clients)
+                except JidomemError:  # of a full disk, or one who writes for long: they are added the next time
+                    return False
+            self._refused, self._others, self._asked = refused, others, asked
+            return True
+
+    def close(self) -> None:
+        """Put the last of it into the log; where a signal came in the middle of counting, that is lost."""
+        self._ends.set()
+        self._thread.join(_LAST)
+
+    def _go_on(self) -> None:
+        while not self._ends.wait(_SECONDS):
+            self.keep()
+        self.keep()
+
+
+def _more(now: dict[T, int], before: dict[T, int]) -> list[tuple[T, int]]:
+    """Return by how much each has grown; one that was forgotten meanwhile began anew."""
+    grown = ((each, count, before.get(each, 0)) for each, count in now.items())
+    return [(each, count - was if count > was else count) for each, count, was in grown if count != was]
+
+
+LEVELS = ("debug", "info", "warning", "error")
+FORMS = ("json", "text")
+#: Lines that may wait for a reader who is slow; those after them are counted, and lost.
+WAITING = 10_000
+#: Seconds that lines are gathered, to be written together.
+_GATHERED = 0.05
+_PLAIN = re.compile(r"[A-Za-z0-9._:/@%+-]+")
+LogEvent = dict[str, Any]
+
+
+class Log:
+    """Lines about a server, of *level* and above, written to *sink* as JSON or as text for people."""
+
+    def __init__(self, sink: TextIO, form: str = "json", level: str = "info") -> None:
+        self._sink = sink
+        self._write = _as_json if form == "json" else _as_text
+        self._least = LEVELS.index(level)
+        self._waiting: deque[LogEvent] = deque()
+        # Not an Event: a signal handler that closes the log while a line is told would wait for its own lock.
+        self._wakes, self._is_closed = SimpleQueue[None](), False
+        self.lost = 0
+        self._told_lost = 0
+        self._thread = Thread(target=self._work, name="jidomem-log", daemon=True)
+        self._thread.start()
+
+    def takes(self, level: str) -> bool:
+        """Return whether what is of *level* is written."""
+        return LEVELS.index(level) >= self._least
+
+    def tell(self, level: str, event: str, said: Mapping[str, Any]) -> None:
+        """Write one line, soon; what nobody reads in time is counted in `lost`."""
+        if self.takes(level):
+            if len(self._waiting) < WAITING:
+                self._waiting.append({"time": time(), "level": level, "event": event, **said})
+            else:
+                self.lost += 1
+            if self._wakes.empty():
+                self._wakes.put(None)
+
+    def close(self, seconds: float = 1.0) -> None:
+        """Write what waits, unless that takes longer."""
+        self._is_closed = True
+        self._wakes.put(None)
+        self._thread.join(seconds)
+
+    def _work(self) -> None:
+        while not self._is_closed or self._waiting:
+            self._wakes.get()
+            if not self._is_closed:
+                sleep(_GATHERED)  # whoever tells more meanwhile need not wake this thread
+            while not self._wakes.empty():
+                self._wakes.get()
+            told = [self._waiting.popleft() for _ in range(len(self._waiting))]
+            if (lost := self.lost) > self._told_lost:
+                told.append({"time": time(), "level": "warning", "event": "lost", "lines": lost - self._told_lost})
+                self._told_lost = lost
+            with suppress(OSError, ValueError):  # nobody reads any more
+                self._sink.write("".join(map(self._write, told)))
+                self._sink.flush()
+
+
+def _moment(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def _as_json(event: LogEvent) -> str:
+    """Return one line: ASCII, so that no sign in it is a line's end to anybody."""
+    event["time"] = _moment(event["time"])
+    data = orjson.dumps(event, option=orjson.OPT_APPEND_NEWLINE)
+    return data.decode() if data.isascii() else json.dumps(event) + "\n"
+
+
+def _as_text(event: LogEvent) -> str:
+    """Return one line for people; whatever is not plain is quoted and escaped as in JSON."""
+    said = {name: value for name, value in event.items() if name not in ("time", "level", "event")}
+    pairs = (f"{name}={_word(str(value))}" for name, value in said.items())
+    return " ".join((_moment(event["time"]), event["level"], event["event"], *pairs)) + "\n"
+
+
+def _word(text: str) -> str:
+    return text if _PLAIN.fullmatch(text) else json.dumps(text)
+
+
+#: So many are remembered; and what is answered to who asks for what is done already.
+MOST_FORM_POSTS = 1_000
+_DONE_ALREADY = (400, 404, 409)
+
+
+class _Deed:
+    """Something that is done once; `told` is what came of it, None until it is done."""
+
+    __slots__ = ("lock", "told")
+
+    def __init__(self) -> None:
+        self.lock = Lock()
+        self.told: str | None = None
+
+
+class FormDeduplicator:
+    """The latest deeds of one server."""
+
+    def __init__(self) -> None:
+        self._deeds: dict[Hashable, _Deed] = {}
+        self._lock = Lock()
+
+    def once(self, key: Hashable, do: Callable[[], str]) -> str:
+        """Return what *do* returns; where it is refused and was done before under the same *key*, what came of it then.
+
+        Whoever comes with the same key meanwhile waits. Raises what *do* raises where it was not done before.
+        """
+        with self._lock:
+            deed = self._deeds.pop(key, None) or _Deed()
+            self._deeds[key] = deed
+            if len(self._deeds) > MOST_FORM_POSTS:
+                del self._deeds[next(iter(self._deeds))]
+        with deed.lock:
+            try:
+                deed.told = do()
+            except JidomemError as error:
+                if deed.told is None or error.http_status not in _DONE_ALREADY:
+                    raise
+            return deed.told
+
+
+#: For how many seconds it is believed whether a server is ready, and while somebody looks whether it still is.
+FRESH, LASTS = 1.0, 4.0
+
+
+@dataclass(frozen=True, slots=True)
+class IndexLag:
+    """The versions of a project's memory in the journal and in the index, and `behind`, the commits in between.
+
+    `behind` counts those of all four graphs that the index has not taken in.
+    """
+
+    project: str
+    journal: Version
+    index: Version
+    behind: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain JSON values."""
+        return {"journal": str(self.journal), "index": str(self.index), "behind": self.behind}
+
+
+def standing(memory: Jidomem, project: str) -> IndexLag:
+    """Return how far the index is with *project*; nothing is taken in for it."""
+    memory_of = Stream(project)
+    behind = sum(_behind(memory, Stream(project, name)) for name in NAMES)
+    journal = memory.journal.head(memory_of)
+    return IndexLag(project, journal, memory.index.mark(memory_of.graph).version, behind)
+
+
+def _behind(memory: Jidomem, stream: Stream) -> int:
+    held, folder = memory.index.mark(stream.graph).version, memory.journal.seen(stream)
+    try:
+        return sum(1 for _ in folder.after(held))
+    except NotFound:  # another branch was checked out: all of it is to be read
+        return sum(1 for _ in folder.after(Version()))
+
+
+class Readiness:
+    """Whether a server is ready, as anybody may ask as often as they like: it is looked at once a second, by one."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._found = False
+        self._at = -LASTS
+
+    def look(self, is_ready: Callable[[], bool]) -> bool:
+        """Return what *is_ready* says, or said less than a second ago; False while that takes longer than it may."""
+        if monotonic() - self._at >= FRESH and self._lock.acquire(blocking=False):
+            try:
+                self._found = is_ready()
+                self._at = monotonic()
+            finally:
+                self._lock.release()
+        return self._found and monotonic() - self._at < LASTS
+
+
+class CatchUpThread:
+    """Brings the index level in a thread of its own, one at a time, so that who wants to know need not wait for it."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._thread: Thread | None = None
+
+    def follow(self, memory: Jidomem) -> None:
+        """Begin with what a shared root holds before anybody asks, and make checkpoints of it from now on."""
+        if memory.place.is_shared:
+            self.wait(memory, 0)
+        memory.place.keep_checkpoints(lambda: [memory.catch_up(project) for project in memory.projects()])
+
+    def wait(self, memory: Jidomem, seconds: float) -> None:
+        """Return once the index is level with the journal, or after so many *seconds*."""
+        with self._lock:
+            if self._thread is None or not self._thread.is_alive():
+                self._thread = Thread(target=_level, args=(memory,), name="jidomem-level", daemon=True)
+                self._thread.start()
+            thread = self._thread
+        thread.join(seconds)
+
+
+def _level(memory: Jidomem) -> None:
+    for project in memory.projects():
+        with suppress(JidomemError, OSError, RuntimeError):  # then it stays behind, which is what is told
+            memory.catch_up(project)
+
+
+#: One of so many connections may wait for what is not written yet.
+SHARE = 4
+
+
+class Operation:
+    """One server at work: what it counts, logs if it keeps a `log`, and has done; `stopping` is set once it is."""
+
+    def __init__(self, log: Log | None = None, *, connections: int = 64) -> None:
+        self.measures = Measures()
+        self.log = log
+        self.leveller, self.readiness = CatchUpThread(), Readiness()
+        self.repeats = FormDeduplicator()
+        self.deeds = FlashMessages()
+        self.ledger: Ledger | None = None
+        self.stopping = Event()
+        self.feeds = BoundedSemaphore(max(1, connections // SHARE))
+
+    def keep_counts(self, log: DoorLog, door: str) -> None:
+        """Put what is counted of refusals and clients at *door* into *log*, until this is closed."""
+        self.ledger = Ledger(log, door, self.measures)
+
+    def stop(self) -> None:
+        """Let what goes on without end come to its end."""
+        self.stopping.set()
+        self.tell("info", "stopping", {"under_way": self.measures.under_way})
+
+    def close(self) -> None:
+        """Say that the server has stopped, and write what waits."""
+        self.tell("info", "stopped", {})
+        if self.ledger is not None:
+            self.ledger.close()
+        if self.log is not None:
+            self.log.close()
+
+    def tell(self, level: str, event: str, said: Mapping[str, Any]) -> None:
+        """Write one line to the log, if there is one."""
+        if self.log is not None:
+            self.log.tell(level, event, said)
+
+
+@dataclass(frozen=True, slots=True)
+class RequestContext:
+    """One memory, served to `caller`, who is known by a token; to anybody on this machine where there is none.
+
+    `operation` is the server that serves it, `public_url` the origin it is asked at, where it was told.
+    """
+
+    memory: Jidomem
+    keyring: Keyring | None = None
+    caller: Token | None = None
+    operation: Operation = field(default_factory=Operation)
+    public_url: str | None = None
+
+    def check_caller(self) -> None:
+        """Raise Unauthenticated where the token was taken back meanwhile: what takes long asks between its parts."""
+        if self.caller is not None and self.keyring is not None and not self.keyring.has(self.caller):
+            raise Unauthenticated("this token was taken back meanwhile", hint="ask who runs the server for another one")
+
+    @property
+    def writer(self) -> MemoryWriter:
+        """Return the writer, held to who asks; raises Unauthenticated where that is nobody any more."""
+        self.check_caller()
+        writer = self.memory.writer
+        return writer if self.caller is None else writer.acting_as(self.caller.agent, self.caller.role)
+
+    def projects(self) -> list[str]:
+        """Return the projects that are there for who asks."""
+        return [name for name in self.memory.projects() if self.caller is None or self.caller.reaches(name)]
+
+    def default(self) -> str:
+        """Return the project of who names none; raises NotFound where it is none of theirs."""
+        name = self.memory.project
+        if self.caller is not None and not self.caller.reaches(name):
+            raise self._unknown("there is no project for you here that need not be named", "")
+        return name
+
+    def check(self, project: str) -> None:
+        """Raise NotFound unless *project* may be there for who asks, in the same words as where there is none."""
+        if self.caller is not None and not self.caller.reaches(Stream(project).project):
+            raise self.unknown(project)
+
+    def unknown(self, project: str) -> NotFound:
+        """Return the refusal of *project*, which names no project that is not there for who asks."""
+        return self._unknown(f"no project {project!r} here", project)
+
+    def _unknown(self, detail: str, name: str) -> NotFound:
+        there = self.projects()
+        near = get_close_matches(name, there, n=3) or there
+        return NotFound(
+            detail,
+            hint=f"there is {', '.join(near) or 'none yet'}; another one needs a token that names it",
+            code="unknown_project",
+        )
+
+    def is_hidden(self) -> bool:
+        """Return whether there may be projects that are not there for who asks."""
+        return self.caller is not None and EVERY not in self.caller.projects
+
+    def is_theirs(self, agent: str) -> bool:
+        """Return whether who asks is *agent*, or a curator; anybody is where there are no tokens."""
+        if self.caller is None:
+            return True
+        return _iri(agent) == _iri(self.caller.agent) or role_named(self.caller.role) in CURATORS
+
+    def listener(self, agent: str | None) -> str | None:
+        """Return who is told: *agent*, else who asks; raises PolicyDenied for another one where that is no curator."""
+        if self.caller is None or agent is None or self.is_theirs(agent):
+            return agent or (self.caller.agent if self.caller else None)
+        raise PolicyDenied(
+            f"{self.caller.agent} may not listen for {agent}", hint=f"leave agent out, or give {self.caller.agent}"
+        )
+
+    def check_own(self, agent: str) -> None:
+        """Raise PolicyDenied unless what *agent* holds may be reached by who asks."""
+        if self.caller is not None and not self.is_theirs(agent):
+            raise PolicyDenied(
+                f"what {agent} holds is not there for {self.caller.agent}", hint=f"ask for that of {self.caller.agent}"
+            )
+
+
+def _iri(agent: str) -> str:
+    return agent if ":" in agent else f"{BASE}agents/{slug(agent)}"
+
+
+#: What a route does: the site, and the parts of the path by name.
+Answer = Callable[..., Response]
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One method of one path: what answers it, and what the description of the interface says of it.
+
+    `path` is written as OpenAPI writes it. `takes` are the arguments of the query string, name -> what it does; with
+    `is_open` there are more, which the named query decides. `reads` are the media types of the body, each with the
+    name of its schema, and `gives` those of the answer; `statuses` say what each success means. Who may only read is
+    not let at one that `writes`; one that is `public` needs no token, and `tells_more` to who has one.
+    """
+
+    method: str
+    path: str
+    answer: Answer
+    summary: str
+    statuses: Mapping[int, str]
+    gives: Mapping[str, str]
+    takes: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    reads: Mapping[str, str] = field(default_factory=dict)
+    is_open: bool = False
+    writes: bool = False
+    public: bool = False
+    tells_more: bool = False

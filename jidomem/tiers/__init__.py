@@ -1,1 +1,0 @@
-"""How what an agent holds moves: kept short, scored, promoted."""

@@ -1,0 +1,627 @@
+"""The conversation of a session: its newest messages, as many as fit into a number of tokens.  A value.
+
+A value of short-term memory as what long-term memory keeps of it, and the way back.  Pure.
+
+Promotion: which items of short-term memory are important enough to be kept for long, and under which class.
+
+What is to change in a memory that is known already, so that it says what was promoted.  Pure over intents.
+
+Short-term memory: what one session holds now, by key, in a limited number of entries that no restart survives.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from datetime import datetime
+from difflib import get_close_matches
+from itertools import islice
+from threading import Lock
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple
+
+from jidomem.base import clock
+from jidomem.base.clock import format_timestamp, parse_moment
+from jidomem.base.json_values import to_json_value
+from jidomem.errors import InvalidRequest, JidomemError, NotFound
+from jidomem.rdf import vocab
+from jidomem.rdf.terms import Triple, date_time, iri, literal
+from jidomem.rdf.vocab import JIDO, TYPE, XSD, jido
+from jidomem.records.intent import MemoryItem, Receipt, parse_json
+from jidomem.working.container import TO_ONTOLOGY
+
+MAX_TOKENS = 100_000
+Estimator = Callable[[str], int]
+
+
+def estimate(text: str) -> int:
+    """Return about how many tokens *text* has: one for four signs, and one.
+
+    >>> estimate(""), estimate("abc"), estimate("abcd")
+    (1, 1, 2)
+    """
+    return len(text) // 4 + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What was said by whom (user, assistant, system, tool), when, and how many tokens that is."""
+
+    role: str
+    content: str
+    timestamp: datetime
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationBuffer:
+    """The newest `messages`, oldest first, which have `current_tokens` in all.
+
+    That is `max_tokens` at most, unless the newest message alone has more: the newest one is always kept. `evicted`
+    is what the `add` that made this buffer removed, oldest first.
+    """
+
+    max_tokens: int = MAX_TOKENS
+    estimator: Estimator = estimate
+    messages: tuple[Message, ...] = ()
+    current_tokens: int = 0
+    evicted: tuple[Message, ...] = ()
+
+    @classmethod
+    def new(cls, max_tokens: int = MAX_TOKENS, *, estimator: Estimator = estimate) -> ConversationBuffer:
+        """Return an empty buffer; raises InvalidRequest for a *max_tokens* below 1."""
+        if not _is_count(max_tokens) or max_tokens == 0:
+            raise InvalidRequest(
+                f"max_tokens={max_tokens!r} is no positive whole number", hint=f"give max_tokens={MAX_TOKENS}"
+            )
+        return cls(max_tokens, estimator)
+
+    def add(self, role: str, content: str, *, now: Callable[[], datetime] = clock.now) -> ConversationBuffer:
+        """Return the buffer with one message more, less the oldest ones that no longer fit.
+
+        Raises InvalidRequest for a role or content that is no text, and for an estimate that is no number of tokens.
+        """
+        if not isinstance(role, str) or not role.strip() or not isinstance(content, str):
+            raise InvalidRequest(
+                f"a message has a role and a content: {role!r:.100} and {content!r:.100} are not both texts",
+                hint='add("user", "what was said")',
+            )
+        tokens = self.estimator(content)
+        if not _is_count(tokens):
+            raise InvalidRequest(f"the estimator says {tokens!r} tokens", hint="let it return a whole number from 0 on")
+        messages, total, gone = (*self.messages, Message(role, content, now(), tokens)), self.current_tokens + tokens, 0
+        while total > self.max_tokens and gone < len(messages) - 1:
+            total -= messages[gone].tokens
+            gone += 1
+        return replace(self, messages=messages[gone:], current_tokens=total, evicted=messages[:gone])
+
+    def get_context(self, window: int | None = None) -> list[dict[str, str]]:
+        """Return role and content of each message, oldest first; of the last *window* alone where that is given.
+
+        Raises InvalidRequest for a window below 0.
+        """
+        if window is not None and not _is_count(window):
+            raise InvalidRequest(f"window={window!r} is no whole number from 0 on", hint="leave window out for all")
+        first = 0 if window is None else max(len(self.messages) - window, 0)
+        return [{"role": each.role, "content": each.content} for each in self.messages[first:]]
+
+
+def _is_count(number: object) -> bool:
+    return isinstance(number, int) and not isinstance(number, bool) and number >= 0
+
+
+#: A value with a type and a content: a mapping, or what `create_memory` gives.
+Item = Mapping[str, Any] | MemoryItem
+#: What a value may say beside its content, by the names of an intent; and which of them are lists.
+FIELDS = (
+    "rationale", "detailed_explanation", "topic", "about", "evidence", "status", "severity", "assigned_to",
+    "confidence", "convention_name", "convention_scope", "enforcement_level", "alternatives", "tracked_by",
+    "expires_on", "valid_from", "valid_until", "source_type",
+)  # fmt: skip
+_LISTS = ("about", "evidence", "alternatives")
+#: The types of a task, which may have its content as `text` and the status it has in working memory.
+_TASKS = ("task", "task_completed")
+#: What a value may say besides -> the property that keeps it.
+_PROPERTIES: Mapping[str, str] = {
+    "id": "localId", "key": "key", "context": "context", "affected_module": "affectedModule",
+    "affectedModule": "affectedModule",
+}  # fmt: skip
+_SOURCES: Mapping[str, str] = {
+    "user": "UserSource", "agent": "AgentSource", "tool": "ToolSource", "document": "ExternalDocumentSource",
+}  # fmt: skip
+KEY, VALUE, CATEGORY, VERIFIED = (JIDO + name for name in ("key", "value", "category", "verified"))
+
+
+def said(item: Item) -> dict[str, Any]:
+    """Return what *item* says by name, its metadata among it; raises InvalidRequest for what is no item."""
+    if isinstance(item, MemoryItem):
+        plain = {
+            "type": item.type, "content": item.content, "timestamp": item.timestamp, "confidence": item.confidence,
+            "source": item.source, "verified_by_user": item.verified, "high_confidence": item.confidence >= 0.8,
+        }  # fmt: skip
+        return {**item.metadata, **plain}
+    if not isinstance(item, Mapping):
+        raise InvalidRequest(
+            f"an item is a mapping, not {type(item).__name__}", hint='give {"type": "fact", "content": "..."}'
+        )
+    metadata = item.get("metadata")
+    own = {
+        name: value for name, value in item.items() if name != "key"
+    }  # the key of a value is the one it is put under
+    return {**(metadata if isinstance(metadata, Mapping) else {}), **own}
+
+
+def item_of(value: Any, *, session_id: str, now: datetime) -> dict[str, Any]:
+    """Return the item that *value* is promoted as: of its type if it is a mapping that says one, else a fact.
+
+    Its content is the text a mapping has under `content`, else the value. It is of this session and moment.
+    """
+    own = _with_content(value)
+    moment = own["timestamp"] if isinstance(value, MemoryItem) else now
+    source = {"source_type": _SOURCES[own["source"]]} if own.get("source") in [*_SOURCES] else {}
+    return {"type": "fact", **source, **own, "timestamp": moment, "source": f"session:{session_id}"}
+
+
+def text_of(content: Any) -> str:
+    """Return *content* as text: as it is, or as JSON; raises InvalidRequest for what JSON does not give back."""
+    return content.strip() if isinstance(content, str) else written(content, readable=True)
+
+
+def told(item: Mapping[str, Any]) -> tuple[str, str | None]:
+    """Return the summary and the explanation of *item*; of a content of several lines the first is the summary.
+
+    Raises InvalidRequest for what JSON does not give back, and for an explanation that is no text.
+    """
+    text, more = text_of(item.get("content")), item.get("detailed_explanation") or ""
+    if not isinstance(more, str):
+        raise InvalidRequest(f"detailed_explanation={more!r:.100} is no text", hint="give it as text, or leave it out")
+    if "\n" in text:
+        return text.splitlines()[0].strip(), f"{text}\n\n{more}".strip()
+    return text, more.strip() or None
+
+
+def fields_of(item: Mapping[str, Any], kind: str, category: str) -> dict[str, Any]:
+    """Return the fields of the intent of that *kind* by which *item* is kept, as far as it says them.
+
+    Raises InvalidRequest for what cannot be said.
+    """
+    summary, explanation = told(item)
+    given = {name: item[name] for name in FIELDS if item.get(name) is not None}
+    given |= {name: [given[name]] for name in _LISTS if isinstance(given.get(name), str)}
+    if explanation is not None:
+        given["detailed_explanation"] = explanation
+    if item.get("high_confidence") is True:
+        given.setdefault("confidence", "high")
+    if item.get("type") == "task_completed":
+        given.setdefault("status", "Completed")
+    if kind == "task" and isinstance(given.get("status"), str):
+        given["status"] = TO_ONTOLOGY.get(given["status"], given["status"])
+    moment = parse_moment(item.get("timestamp"))
+    if moment is not None:
+        given["timestamp"] = format_timestamp(moment)
+    return {**given, "type": kind, "summary": summary, "extra_triples": _extras(item, category)}
+
+
+def extra(predicate: str, text: str, datatype: str = "string") -> list[Any]:
+    """Return what a memory says of itself in an extra triple, in the form in which it is given back."""
+    return [predicate, {"@value": text, "@type": XSD + datatype}]
+
+
+def kept_value(key: str, value: Any, summary: str, explanation: str | None) -> list[list[Any]]:
+    """Return the extra triple by which the value of *key* is given back, none where the content says it to the letter.
+
+    Raises InvalidRequest for a value that JSON does not give back as it was.
+    """
+    if value == core(summary, explanation):
+        return []
+    return [extra(VALUE, f"[{written(key)}, {written(value)}]")]
+
+
+def given_back(key: str, values: Iterable[str], summary: str, explanation: str | None) -> Any:
+    """Return the value that was promoted under *key*; the content of the memory where that says something else now.
+
+    *values* are what the memory keeps in `jido:value`.
+    """
+    for name, value in filter(None, map(pair, values)):
+        if name == key and _still_said(value, summary, explanation):
+            return value
+    return core(summary, explanation)
+
+
+def pair(kept: str) -> tuple[str, Any] | None:
+    """Return the key and the value in a `jido:value`, None where somebody wrote something else there."""
+    try:
+        found = parse_json(kept)
+    except InvalidRequest:
+        return None
+    is_pair = isinstance(found, list) and len(found) == 2 and isinstance(found[0], str)
+    return (found[0], found[1]) if is_pair else None
+
+
+def content_of(summary: str, explanation: str | None) -> str:
+    """Return the content of a memory: its summary and what explains it, which may begin with it."""
+    if not explanation:
+        return summary
+    return explanation if explanation.startswith(summary) else f"{summary}\n{explanation}"
+
+
+def core(summary: str, explanation: str | None) -> str:
+    """Return the content that a memory was given: all its lines where the first is the summary, else the summary."""
+    lines = (explanation or "").splitlines()
+    return explanation or "" if len(lines) > 1 and lines[0].strip() == summary else summary
+
+
+def _still_said(value: Any, summary: str, explanation: str | None) -> bool:
+    return _folded(core(*told(_with_content(value)))) == _folded(core(summary, explanation))
+
+
+def _folded(text: str) -> str:
+    """Return *text* as it is compared: two keys may stand for one content in different case and white space."""
+    return " ".join(text.casefold().split())
+
+
+def _with_content(value: Any) -> dict[str, Any]:
+    """Return what *value* says by name, its content in any case."""
+    own = said(value) if isinstance(value, (Mapping, MemoryItem)) else {}
+    content = own.get("content", own.get("text") if own.get("type") in _TASKS else None)
+    return {**own, "content": content if isinstance(content, str) and content.strip() else value}
+
+
+def _extras(item: Mapping[str, Any], category: str) -> list[Any]:
+    found = [extra(CATEGORY, category)]
+    for name, called in _PROPERTIES.items():
+        given = item.get(name)
+        for one in given if isinstance(given, (list, tuple)) else [] if given is None else [given]:
+            if isinstance(one, bool) or not isinstance(one, (str, int)):
+                raise InvalidRequest(f"{name}={one!r:.100} is no text", hint=f"give {name} as text, or leave it out")
+            found.append(extra(JIDO + called, str(one).strip()))
+    if item.get("verified") is True or item.get("verified_by_user") is True:
+        found.append(extra(VERIFIED, "true", "boolean"))
+    return found
+
+
+def written(value: Any, *, readable: bool = False) -> str:
+    """Return *value* as one JSON text; raises InvalidRequest for what JSON does not give back as it was."""
+    fields = _fields(value) if isinstance(value, MemoryItem) else value
+    try:
+        return json.dumps(to_json_value(fields, "value"), ensure_ascii=not readable, sort_keys=True)
+    except RuntimeError as error:  # another thread puts keys into it
+        raise InvalidRequest(f"the value changed while it was read: {error}", hint="store a copy of it") from None
+
+
+def _fields(item: MemoryItem) -> dict[str, Any]:
+    """Return what `create_memory` gives as the mapping of its fields."""
+    fields = {name: getattr(item, name) for name in item.__slots__}
+    return {**fields, "timestamp": format_timestamp(item.timestamp), "metadata": dict(item.metadata)}
+
+
+THRESHOLD = 0.5
+#: What a category is kept as.
+TYPE_OF_CATEGORY: Mapping[str, str] = {
+    "decisions": "decision",
+    "errors": "error",
+    "tasks": "task",
+    "discoveries": "discovery",
+    "conventions": "convention",
+    "facts": "fact",
+    "lessons": "lesson_learned",
+    "assumptions": "assumption",
+    "hypotheses": "hypothesis",
+    "risks": "risk",
+    "unknowns": "unknown",
+}
+
+
+class Rule(NamedTuple):
+    """How important a type of item is, from 0 to 1, its category, and its type of memory unless the category's."""
+
+    importance: float
+    category: str
+    type: str | None = None
+
+
+#: The rules of the memory guide.
+RULES: Mapping[str, Rule] = MappingProxyType(
+    {
+        "decision": Rule(1.0, "decisions"),
+        "error": Rule(0.9, "errors"),
+        "task_completed": Rule(0.8, "tasks"),
+        "discovery": Rule(0.7, "discoveries"),
+        "preference": Rule(0.6, "conventions"),
+    }
+)
+#: The same, and rules for all the other types of memory.
+EXTENDED_RULES: Mapping[str, Rule] = MappingProxyType(
+    {
+        **RULES,
+        "architectural_decision": Rule(1.0, "decisions", "architectural_decision"),
+        "implementation_decision": Rule(1.0, "decisions", "implementation_decision"),
+        "lesson_learned": Rule(0.8, "lessons"),
+        "lesson": Rule(0.8, "lessons"),
+        "convention": Rule(0.7, "conventions"),
+        "risk": Rule(0.7, "risks"),
+        "task": Rule(0.6, "tasks"),
+        "fact": Rule(0.5, "facts"),
+        "assumption": Rule(0.5, "assumptions"),
+        "hypothesis": Rule(0.5, "hypotheses"),
+        "unknown": Rule(0.5, "unknowns"),
+    }
+)
+#: What makes an item more important, the first that holds before those after it.
+BOOSTS: Mapping[str, float] = MappingProxyType(
+    {"verified_by_user": 0.1, "referenced_multiple_times": 0.1, "high_confidence": 0.05}
+)
+_NO_RULE = Rule(0.0, "facts")
+
+
+@dataclass(frozen=True, slots=True)
+class PromotionDecision:
+    """What became of one item, and why.
+
+    `outcome` is discarded (not important enough), promoted, updated (what was known is superseded), known (nothing to
+    add), proposed (a curator decides) or refused: then `error` is what the writer said. `iri` is the memory.
+    """
+
+    outcome: str
+    reason: str
+    importance: float
+    category: str
+    key: str | None = None
+    iri: str | None = None
+    receipt: Receipt | None = None
+    error: JidomemError | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the decision as plain JSON values."""
+        return {
+            **{each.name: getattr(self, each.name) for each in fields(self)},
+            "receipt": None if self.receipt is None else self.receipt.to_dict(),
+            "error": None if self.error is None else self.error.to_dict(),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Promotion:
+    """The rules by which items are promoted: what is as important as `threshold` is.
+
+    With `additive` all that makes an item more important counts, and not the first alone.
+    """
+
+    threshold: float = THRESHOLD
+    rules: Mapping[str, Rule] = field(default_factory=lambda: RULES)
+    additive: bool = False
+
+    @classmethod
+    def new(
+        cls, threshold: float = THRESHOLD, *, rules: Mapping[str, Rule] = RULES, additive: bool = False
+    ) -> Promotion:
+        """Return the promotion by these rules; raises InvalidRequest for a number or a category that is none."""
+        for name, number in [("threshold", threshold), *((kind, rule[0]) for kind, rule in rules.items())]:
+            if isinstance(number, bool) or not isinstance(number, (int, float)) or not 0 <= number <= 1:
+                raise InvalidRequest(f"{name}: {number!r} is no number from 0 to 1", hint=f"give {THRESHOLD}")
+        given = {kind: Rule(*rule) for kind, rule in rules.items()}
+        for rule in given.values():
+            _one_of("category", rule.category, TYPE_OF_CATEGORY)
+            if rule.type is not None:
+                _one_of("type", rule.type, vocab.CLASS_OF_TYPE)
+        return cls(threshold, MappingProxyType(given), additive)
+
+    def importance(self, item: Item) -> float:
+        """Return how important *item* is, from 0 to 1: as its type is, and more for what holds of it.
+
+        Raises InvalidRequest for what is no item.
+        """
+        own = said(item)
+        holding = [boost for name, boost in BOOSTS.items() if _holds(own, name)]
+        # rounded, since 0.7 and 0.1 are together less than 0.8 otherwise
+        return min(round(self._rule(own).importance + sum(holding if self.additive else holding[:1]), 9), 1.0)
+
+    def category(self, item: Item) -> str:
+        """Return the category of *item*: facts where no rule names its type."""
+        return self._rule(said(item)).category
+
+    def kind(self, item: Item) -> str:
+        """Return the type of memory that *item* is kept as."""
+        rule = self._rule(said(item))
+        return rule.type or TYPE_OF_CATEGORY[rule.category]
+
+    def should_promote(self, item: Item) -> bool:
+        """Return whether *item* is as important as the threshold."""
+        return self.importance(item) >= self.threshold
+
+    def decide(self, item: Item, known: str | None = None, *, force: bool = False) -> PromotionDecision:
+        """Return what is to become of *item*: discarded, promoted, or updated where it is *known*, an IRI.
+
+        With *force* it counts as important enough.
+        """
+        own, importance = said(item), self.importance(item)
+        told = f"importance {importance:g} of {_type_of(own)!r}"
+        if not force and importance < self.threshold:
+            without = "" if _type_of(own) in self.rules else "; no rule names that type: EXTENDED_RULES name more"
+            reason = f"{told} is below the threshold {self.threshold:g}{without}"
+            return PromotionDecision("discarded", reason, importance, self.category(own))
+        reason = (
+            f"{told} reaches the threshold {self.threshold:g}" if importance >= self.threshold else f"{told}, forced"
+        )
+        return PromotionDecision("updated" if known else "promoted", reason, importance, self.category(own), iri=known)
+
+    def promote(
+        self,
+        item: Item,
+        *,
+        new_id: Callable[[], str] = clock.new_id,
+        now: Callable[[], datetime] = clock.now,
+    ) -> list[Triple]:
+        """Return the triples that say *item* of a fresh IRI: its class, its content and when; none if unimportant.
+
+        They are among those that are kept when a session promotes it. A content of several lines is said by two: its
+        first line, and all of it.
+        """
+        if not self.should_promote(item):
+            return []
+        own = said(item)
+        subject, (summary, explanation) = iri(f"{vocab.BASE}memory/{new_id()}"), told(own)
+        moment = parse_moment(own.get("timestamp")) or now()
+        triples = [
+            (subject, TYPE, iri(vocab.type_uri(self.kind(own)))),
+            (subject, jido("summary"), literal(summary)),
+            (subject, jido("hasTimestamp"), date_time(format_timestamp(moment))),
+        ]
+        return triples + ([(subject, jido("detailedExplanation"), literal(explanation))] if explanation else [])
+
+    def _rule(self, own: Mapping[str, Any]) -> Rule:
+        return self.rules.get(_type_of(own), _NO_RULE)
+
+
+def _type_of(own: Mapping[str, Any]) -> str:
+    kind = own.get("type", "fact")
+    if not isinstance(kind, str):
+        raise InvalidRequest(f"type={kind!r:.100} is no type of item", hint='give type as text, such as "decision"')
+    return kind
+
+
+def _holds(own: Mapping[str, Any], name: str) -> bool:
+    """Return whether *name* holds; what is not said does not."""
+    given = own.get(name)
+    if given is not None and not isinstance(given, bool):
+        raise InvalidRequest(f"{name}={given!r:.100} is no truth", hint=f"give {name} as True, or leave it out")
+    return given is True
+
+
+def _one_of(what: str, given: str, known: Mapping[str, object]) -> None:
+    if given not in known:
+        near = get_close_matches(str(given), known, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"use one of: {', '.join(known)}"
+        raise InvalidRequest(f"{given!r} is no {what} of a rule", hint=hint)
+
+
+#: What a memory has one of, so that the new one takes the place of the old one.
+_SINGLE = (CATEGORY, VERIFIED)
+
+
+def keys_of(fields: Mapping[str, Any]) -> list[str]:
+    """Return the keys that the memory these *fields* say was promoted under."""
+    return [each[1]["@value"] for each in fields.get("extra_triples", ()) if each[0] == KEY]
+
+
+def changes(new: Mapping[str, Any], old: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields to set in *old*, a memory of the same content, so that it says what *new* does, and still
+    what that does not speak of; none where it says all of it.
+    """
+    said = {name: value for name, value in new.items() if name not in ("extra_triples", "timestamp")}
+    if "evidence" in said:
+        said["evidence"] = [*dict.fromkeys([*old.get("evidence", ()), *said["evidence"]])]
+    found = {name: value for name, value in said.items() if value != old.get(name)}
+    mine, theirs = new["extra_triples"], old.get("extra_triples", [])
+    merged = [*mine, *(each for each in theirs if each not in mine and not _is_replaced(each, mine))]
+    return found if _sorted(merged) == _sorted(theirs) else {**found, "extra_triples": merged}
+
+
+def without(key: str, old: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields to set in *old* so that it is no longer known by *key*, but by the others it has."""
+    return {"extra_triples": [each for each in old["extra_triples"] if _key_in(each) != key]}
+
+
+def _is_replaced(theirs: Sequence[Any], mine: Sequence[Sequence[Any]]) -> bool:
+    if theirs[0] in _SINGLE:
+        return any(each[0] == theirs[0] for each in mine)
+    return theirs[0] == VALUE and _key_in(theirs) in [_key_in(each) for each in mine]
+
+
+def _key_in(triple: Sequence[Any]) -> str | None:
+    """Return the key that an extra triple names or gives the value of."""
+    text = triple[1].get("@value", "")
+    if triple[0] == KEY:
+        return str(text)
+    found = pair(text) if triple[0] == VALUE else None
+    return found[0] if found else None
+
+
+def _sorted(triples: Sequence[Any]) -> list[str]:
+    return sorted(map(str, triples))
+
+
+#: How many entries are held, and how many more than needed go when they are too many.
+MAXIMUM, SLACK = 1_000, 100
+_RAISE = object()
+
+
+class Stamped(NamedTuple):
+    """A value, and when it was put, in milliseconds since 1970."""
+
+    value: Any
+    at: int
+
+
+def surplus(size: int, maximum: int = MAXIMUM, slack: int = SLACK) -> int:
+    """Return how many of *size* entries, the oldest, have to go; the newest always stays.
+
+    >>> surplus(1000), surplus(1001)
+    (0, 101)
+    """
+    return min(size - maximum + slack, size - 1) if size > maximum else 0
+
+
+class ShortTerm:
+    """The entries of one session, oldest first; any number of threads may use it at once."""
+
+    def __init__(
+        self,
+        session_id: str | None = None,
+        *,
+        maximum: int = MAXIMUM,
+        slack: int = SLACK,
+        now_ms: Callable[[], int] = clock.now_ms,
+    ) -> None:
+        """Hold nothing yet; raises InvalidRequest for a *maximum* below 1 or a *slack* below 0."""
+        for name, number, least in (("maximum", maximum, 1), ("slack", slack, 0)):
+            if isinstance(number, bool) or not isinstance(number, int) or number < least:
+                raise InvalidRequest(f"{name}={number!r} is no whole number from {least} on", hint=f"leave {name} out")
+        self.session_id = session_id
+        self._maximum, self._slack, self._now_ms = maximum, slack, now_ms
+        self._entries: dict[str, Stamped] = {}
+        self._lock = Lock()
+
+    def put(self, key: str, value: Any) -> Literal[True]:
+        """Return True once *key* holds *value*, as the newest entry; the oldest go where they are too many.
+
+        Raises InvalidRequest for a key that is no text, is blank, begins or ends with a space, or is not printable.
+        """
+        if not isinstance(key, str) or not key or key != key.strip() or not key.isprintable():
+            raise InvalidRequest(f"{key!r:.200} is no key", hint="a key is a printable text without spaces at its ends")
+        with self._lock:
+            self._entries.pop(key, None)
+            self._entries[key] = Stamped(value, self._now_ms())
+            if gone := surplus(len(self._entries), self._maximum, self._slack):
+                for old in [*islice(self._entries, gone)]:
+                    del self._entries[old]
+        return True
+
+    def get(self, key: str, default: Any = _RAISE) -> Any:
+        """Return the value of *key*; where it holds none, *default* if one is given, else NotFound is raised."""
+        with self._lock:
+            found = self._entries.get(key)
+        if found is not None:
+            return found.value
+        if default is _RAISE:
+            raise NotFound(f"short-term memory holds nothing under {key!r:.200}", hint="put it there, or ask for all")
+        return default
+
+    def entry(self, key: str) -> Stamped | None:
+        """Return the value of *key* and when it was put, None where it holds none."""
+        with self._lock:
+            return self._entries.get(key)
+
+    def get_all(self) -> list[tuple[str, Any]]:
+        """Return every key with its value, the one put longest ago first."""
+        with self._lock:
+            return [(key, entry.value) for key, entry in self._entries.items()]
+
+    def clear(self) -> None:
+        """Hold nothing any more."""
+        with self._lock:
+            self._entries.clear()
+
+    def __len__(self) -> int:
+        return len(self._entries)

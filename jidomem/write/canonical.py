@@ -1,0 +1,316 @@
+"""What each kind of memory takes: its closed vocabularies, its defaults, and the family it belongs to.
+
+The one written form of names, IRIs and moments, and the repairs that bring a value into it.  Pure.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from difflib import get_close_matches
+from functools import cache, lru_cache, partial
+from typing import Any
+
+from pyoxigraph import NamedNode
+
+from jidomem.base.clock import format_timestamp, parse_moment
+from jidomem.base.words import slug
+from jidomem.errors import Repair
+from jidomem.rdf import vocab
+from jidomem.rdf.terms import Term
+from jidomem.schema.ontology import Schema
+
+DECISIONS = frozenset(("decision", "architectural_decision", "implementation_decision"))
+ERRORS = frozenset(("error", "bug", "failure", "incident"))
+CONVENTIONS = frozenset(
+    ("convention", "coding_standard", "architectural_convention", "agent_rule", "process_convention")
+)
+
+
+#: What others call a state of ours; refused like a slip of the pen, with ours as the nearest.
+SYNONYMS: Mapping[str, tuple[str, ...]] = {
+    "closed": ("Completed", "Resolved"),
+    "done": ("Completed", "Resolved"),
+    "finished": ("Completed", "Resolved"),
+    "fixed": ("Resolved",),
+    "new": ("Planned", "Reported", "proposed"),
+    "open": ("Planned", "Reported", "proposed"),
+    "started": ("InProgress", "Investigating"),
+    "todo": ("Planned",),
+    "wip": ("InProgress",),
+    "cancelled": ("Abandoned", "rejected"),
+    "canceled": ("Abandoned", "rejected"),
+    "wontfix": ("Abandoned", "Deferred"),
+}
+
+#: What others call a type of ours; refused like a slip of the pen, with ours as the nearest.
+TYPE_SYNONYMS: Mapping[str, str] = {
+    "action": "task",
+    "choice": "decision",
+    "guideline": "convention",
+    "idea": "hypothesis",
+    "insight": "lesson_learned",
+    "issue": "error",
+    "learning": "lesson_learned",
+    "memo": "fact",
+    "memory": "fact",
+    "note": "fact",
+    "observation": "discovery",
+    "open_question": "unknown",
+    "preference": "convention",
+    "problem": "error",
+    "question": "unknown",
+    "rule": "convention",
+    "standard": "coding_standard",
+    "ticket": "task",
+    "to_do": "task",
+    "todo": "task",
+}
+
+
+def family(kind: str) -> str:
+    """Return the kind directly below MemoryItem that *kind* belongs to.
+
+    >>> family("coding_standard")
+    'convention'
+    """
+    for name, kinds in (("decision", DECISIONS), ("convention", CONVENTIONS), ("error", ERRORS)):
+        if kind in kinds:
+            return name
+    return kind
+
+
+@cache
+def choices_of(kind: str | None) -> Mapping[str, tuple[str, ...]]:
+    """Return the fields of *kind* that take one of a few names, with the names."""
+    choices: dict[str, tuple[str, ...]] = {
+        "severity": vocab.SEVERITY,
+        "enforcement_level": vocab.ENFORCEMENT,
+        "convention_scope": vocab.SCOPE,
+        "source_type": vocab.SOURCE_TYPE,
+    }
+    if kind == "task":
+        choices["status"] = vocab.TASK_STATUS
+    elif kind in ERRORS:
+        choices["status"] = vocab.ERROR_STATUS
+    elif kind in DECISIONS:
+        choices["status"] = vocab.DECISION_STATUS
+    return choices
+
+
+def defaults_of(kind: str | None, values: Mapping[str, Any]) -> dict[str, tuple[str, Any]]:
+    """Return what *kind* is filled with: field -> (the property that says it too, value)."""
+    if kind == "task":
+        return {"status": ("hasTaskStatus", "Planned")}
+    if kind in ERRORS:
+        return {"status": ("hasErrorStatus", "Reported"), "severity": ("severityLevel", "medium")}
+    if kind in CONVENTIONS:
+        return {
+            "convention_name": ("conventionName", values["summary"]),
+            "enforcement_level": ("hasEnforcementLevel", "Advisory"),
+            "convention_scope": ("hasConventionScope", "ProjectScope"),
+        }
+    return {}
+
+
+def other_kind(cls: Term, own: Term, schema: Schema) -> str | None:
+    """Return the closest type of memory that lies above *cls* and not above the class *own*, None where none does."""
+    above = [each for each in schema.ancestors(cls) if vocab.type_of(each) and not schema.is_a(own, each)]
+    closest = max(above, key=lambda each: (len(schema.ancestors(each)), each), default=None)
+    return vocab.type_of(closest) if closest else None
+
+
+_ABSOLUTE = re.compile(r"(?:https?://|urn:)[^\x00-\x20<>\"{}|\\^`\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069]+")
+_OF_A_MEMORY = re.compile(rf"{re.escape(vocab.BASE)}memory/[0-9a-f-]{{36}}")  # most of what is named
+_LONGEST = 2048
+_SHORT_ID = re.compile("[0-9a-f]{8}")
+_LOOKS_ABSOLUTE = re.compile(r"\s*<?\s*(?:https?:/|urn:)", re.IGNORECASE)
+_CURIE = re.compile(r"([a-z]+):([A-Za-z_][\w-]*)")
+_FOLDERS = ("memory", "agents", "projects", "sessions", "evidence", "submissions", "policies")
+#: What only jidomem mints, and what nobody mints at run time.
+MINTED = (*(f"{vocab.BASE}{folder}/" for folder in _FOLDERS), "urn:jido:")
+RESERVED = (*MINTED, vocab.JIDO, vocab.SHAPE, vocab.BASE + "graphs/")
+_SAYS_NOTHING = re.compile(r"^\./|/\.?/|[^./]/\.\./|//")
+_OTHER_DATES = (
+    "%Y/%m/%d", "%d.%m.%Y", "%Y.%m.%d", "%d %b %Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y", "%b %d %Y", "%B %d %Y",
+)  # fmt: skip
+
+
+def moment(text: str) -> str | None:
+    """Return an ISO 8601 date or moment as UTC to the microsecond, None for anything else; a naive one is UTC.
+
+    >>> moment("2026-11-21")
+    '2026-11-21T00:00:00.000000Z'
+    """
+    found = parse_moment(text)
+    return format_timestamp(found) if found and found.year >= 1000 else None
+
+
+def other_date(text: str) -> str | None:
+    """Return the moment that a date in a common other form can only mean, or None.
+
+    >>> other_date("21.11.2026")
+    '2026-11-21T00:00:00.000000Z'
+    """
+    for form in _OTHER_DATES:
+        try:
+            return moment(datetime.strptime(" ".join(text.split()), form).date().isoformat())
+        except ValueError:
+            continue
+    return None
+
+
+def squash(value: str) -> str:
+    """Return the letters and digits of a name in lower case, without prefix or namespace.
+
+    >>> squash("jido:In-Progress")
+    'inprogress'
+    """
+    return re.sub(r"[^a-z0-9]", "", vocab.local_name(value).rsplit(":", 1)[-1].casefold())
+
+
+def type_key(value: str) -> str:
+    """Return the name of a memory type as it is written.
+
+    >>> type_key("ArchitecturalDecision"), type_key("architectural decision")
+    ('architectural_decision', 'architectural_decision')
+    """
+    name = vocab.local_name(value).rsplit(":", 1)[-1]
+    return re.sub(r"[\s_-]+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name)).casefold()
+
+
+def nearest(value: str, allowed: Iterable[str]) -> str | None:
+    """Return the one of *allowed* that *value* begins, or is most like, without case and separators; else None."""
+    given, squashed = squash(value), {squash(name): name for name in allowed}
+    begun = [name for name in squashed if len(given) > 2 and name.startswith(given)]
+    near = begun if len(begun) == 1 else get_close_matches(given, squashed, n=1, cutoff=0.7)
+    return squashed[near[0]] if near else None
+
+
+def unique(entries: Iterable[str]) -> list[str]:
+    """Return *entries* in order, each once."""
+    return list(dict.fromkeys(entries))
+
+
+def expand(text: str) -> str | None:
+    """Return the IRI of a prefixed name, None for anything else.
+
+    >>> expand("jido:Fact")
+    'https://jido.ai/ontology#Fact'
+    """
+    curie = _CURIE.fullmatch(text)
+    return vocab.PREFIXES[curie[1]] + curie[2] if curie and curie[1] in vocab.PREFIXES else None
+
+
+def is_reference(text: str, *, prose: bool = False) -> bool:
+    """Return whether *text* is meant as an IRI; where *prose* may stand as well, an IRI is a single word."""
+    if ":" not in text and "<" not in text:
+        return False
+    if expand(text.strip()) is not None:
+        return True
+    if prose and len(text.split()) != 1:
+        return False
+    return bool(_LOOKS_ABSOLUTE.match(text)) or bool(re.fullmatch(r"\s*<[^<>]*>\s*", text))
+
+
+def is_short_id(text: str) -> bool:
+    """Return whether *text* looks like the short id of a memory, as it is printed."""
+    return _SHORT_ID.fullmatch(text) is not None
+
+
+def plain_path(text: str) -> str:
+    """Return a path without the parts that say nothing, and any other text as it is; a last slash stays.
+
+    >>> plain_path("./src//a.py"), plain_path("src/../lib/"), plain_path("https://x.org//a"), plain_path("../a")
+    ('src/a.py', 'lib/', 'https://x.org//a', '../a')
+    """
+    if ":" in text or not _SAYS_NOTHING.search(text):
+        return text
+    path = posixpath.normpath(text)
+    if path == "." or path.startswith("../"):
+        return text
+    return path + "/" * text.endswith("/")
+
+
+def is_ours(text: str) -> bool:
+    """Return whether *text* is an IRI only jidomem mints."""
+    return text.startswith(MINTED)
+
+
+def is_reserved(text: str) -> bool:
+    """Return whether *text* is an IRI in a namespace of jidomem, the ontology's included."""
+    return text.startswith(RESERVED)
+
+
+def is_absolute(text: str) -> bool:
+    """Return whether *text* is an absolute http, https or urn IRI in its one written form, of 2048 signs at most."""
+    return len(text) <= _LONGEST and _is_written(text)
+
+
+@lru_cache(maxsize=1024)  # what a memory names is looked at by several stages
+def _is_written(text: str) -> bool:
+    if _OF_A_MEMORY.fullmatch(text):
+        return True
+    return text == written(text) and _ABSOLUTE.fullmatch(text) is not None and _parses(text)
+
+
+def _parses(text: str) -> bool:
+    """Return whether *text* is an IRI by RFC 3987, host and percent signs included."""
+    try:
+        NamedNode(text)
+    except ValueError:
+        return False
+    return True
+
+
+def written(text: str) -> str:
+    """Return the one form *text* can only mean: no brackets or spaces, lower-case scheme, host and folders.
+
+    >>> written("<HTTPS://Jido.ai/Agents/ Architect>")
+    'https://jido.ai/agents/architect'
+    """
+    bare = "".join(text.split()).strip("<>")
+    match = re.fullmatch(r"(?i)(https?)://?([^/?#]*)(.*)", bare)
+    if not match:
+        return "urn:" + bare[4:] if bare[:4].lower() == "urn:" else bare
+    scheme, host, rest = match[1].lower(), match[2].lower(), match[3]
+    if host == "jido.ai":
+        scheme = "https"
+        folder, slash, name = rest[1:].partition("/")
+        if slash and folder.lower() in _FOLDERS:
+            rest = f"/{folder.lower()}/{_written_name(folder.lower(), name)}"
+    return f"{scheme}://{host}{rest}"
+
+
+def _written_name(folder: str, name: str) -> str:
+    """Return the last part of an IRI of ours: agents and sessions as slugs, memories in lower case."""
+    if folder in ("agents", "sessions"):
+        return slug(name) or name
+    return name.lower() if folder == "memory" else name
+
+
+def put(field: str, value: Any) -> Repair:
+    """Return the repair that sets *field* to *value*."""
+    return partial(_put, field=field, value=value)
+
+
+def swap(field: str, old: Any, new: Any) -> Repair:
+    """Return the repair that replaces *old* by *new* wherever it stands in *field*, be it a list or one value."""
+    return partial(_swap, field=field, old=old, new=new)
+
+
+def _put(values: Mapping[str, Any], *, field: str, value: Any) -> dict[str, Any]:
+    return {**values, field: value}
+
+
+def _swap(values: Mapping[str, Any], *, field: str, old: Any, new: Any) -> dict[str, Any]:
+    def mended(entry: Any) -> Any:
+        if isinstance(entry, (list, tuple)):
+            return [mended(part) for part in entry]
+        if isinstance(entry, Mapping):
+            return {key: mended(part) for key, part in entry.items()}
+        return new if isinstance(entry, str) and entry.strip() == old else entry
+
+    return {**values, field: mended(values.get(field))}

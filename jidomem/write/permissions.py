@@ -1,0 +1,282 @@
+"""May this agent assert this, propose it, or neither; and does it rest on a source that is trusted.  Pure over rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from jidomem.base.clock import format_timestamp, parse_moment
+from jidomem.errors import PolicyDenied
+from jidomem.rdf import vocab
+from jidomem.rdf.terms import Term, Triple, boolean, integer, iri, literal, parse_literal, plain_value
+from jidomem.rdf.vocab import TYPE, jido
+from jidomem.records.intent import MemoryUpdateIntent
+from jidomem.records.policy import BESIDES, CURATORS, PRESETS, AccessPolicy, Change, Policy
+from jidomem.write.canonical import family, is_absolute
+from jidomem.write.snapshot import WriteSnapshot
+from jidomem.write.triples import alternative_nodes
+
+_CHANGE = jido("PolicyChange")
+_FROM, _SOURCE, _QUARANTINED = jido("derivedFrom"), jido("hasSourceType"), jido("quarantined")
+_CONFIRMED = jido("confirmedBy")
+_UNTRUSTED = frozenset(jido(name) for name, level in vocab.TRUST_OF_SOURCE.items() if level == "untrusted")
+_TEXT = f"<{vocab.BASE}evidence/"  # evidence that was given as a text has no source of its own
+#: Field of a change -> the property that says it.
+_TEXTS = {
+    "kind": "forKind", "path": "forPath", "scope": "forScope", "allows": "allows", "confirms": "confirmsBy",
+    "reason": "policyReason",
+}  # fmt: skip
+_AGENTS = {"agent": "forAgent", "by": "setBy"}
+_ROLES = {"role": "forRole", "grants": "grantsRole"}
+
+
+@dataclass(frozen=True, slots=True)
+class Speaker:
+    """Who speaks, on the word of a door that knows it by a token: an agent, and its role where the door says it.
+
+    With *by_rule* it is the writer itself, which does what a rule says.
+    """
+
+    agent: str
+    role: str | None
+    by_rule: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Permission:
+    """What may become of an intent: to be asserted (or only proposed, for a reason), and on whose judgement."""
+
+    is_curator: bool
+    held_back: str | None = None
+
+
+def authority(view: WriteSnapshot, policy: Policy) -> AccessPolicy:
+    """Return the policy of the project as the journal has it, on top of the root's."""
+    nodes = view.subjects(TYPE, _CHANGE)
+    kept = view.derived.get("authority")
+    if kept is None or kept[0] != nodes:
+        roles = {name: agent.role for name, agent in policy.agents.items()}
+        changes = tuple(_change(node, view) for node in nodes)
+        kept = view.derived["authority"] = (nodes, AccessPolicy(changes, PRESETS[policy.preset], roles))
+    found: AccessPolicy = kept[1]
+    return found
+
+
+def permitted(intent: MemoryUpdateIntent, view: WriteSnapshot, policy: Policy, speaker: Speaker | None) -> Permission:
+    """Return what may become of the normal *intent*; raises PolicyDenied where its agent may not say this at all.
+
+    What an intent ends or revives counts as much as what it says: who may not assert a decision may not withdraw one.
+    """
+    rules = authority(view, policy)
+    agent = intent.asserted_by
+    if agent is None or intent.type is None:
+        return Permission(is_curator=False)  # refused for that in a moment
+    role = role_of(agent, rules, speaker)
+    if speaker is not None and speaker.by_rule:
+        return Permission(is_curator=False)
+    if rules.is_open and role != "MemoryReader":
+        return Permission(role in CURATORS)
+    held_back = None
+    for kind, places, scope in _matters(intent, view):
+        verdict, rule = rules.verdict(agent, role, (kind, family(kind)), places, scope)
+        if verdict == "deny":
+            raise _denied(f"{vocab.local_name(agent)}, {_a(role)}, may not write a {kind}", rule, rules, agent, role)
+        if verdict == "propose":
+            held_back = f"by policy: {rule}"
+    return Permission(role in CURATORS, held_back)
+
+
+def check_besides(what: str, agent: str, view: WriteSnapshot, policy: Policy, speaker: Speaker | None) -> None:
+    """Raise PolicyDenied unless *agent* may write *what* is no memory: a session, or a description."""
+    assert what in BESIDES
+    rules = authority(view, policy)
+    role = role_of(agent, rules, speaker)
+    verdict, rule = rules.verdict(agent, role, (what, what))
+    if verdict == "deny":
+        raise _denied(f"{vocab.local_name(agent)}, {_a(role)}, may not write a {what}", rule, rules, agent, role)
+
+
+def check_moves(session: Term, agent: Term, view: WriteSnapshot, policy: Policy, speaker: Speaker | None) -> None:
+    """Raise PolicyDenied unless *session* is of *agent*, or that is a curator; while nobody says who is, all may."""
+    rules, opener = authority(view, policy), view.first(session, jido("hasPrimaryAgent"))
+    role = role_of(plain_value(agent), rules, speaker)
+    if opener in (None, agent) or role in CURATORS or not _matters_who(role, rules.curators, speaker):
+        return
+    who, name = vocab.local_name(opener or ""), vocab.local_name(session)
+    raise PolicyDenied(
+        f"{vocab.local_name(agent)}, {_a(role)}, may not move {name}, a session of {who}",
+        hint=f"ask {who} or a curator, or open one of your own: jidomem session start NAME --continues {name}",
+    )
+
+
+def role_of(agent: str, rules: AccessPolicy, speaker: Speaker | None) -> str:
+    """Return the role of *agent*: the speaker's, whom a door knows, else the one the project gives it.
+
+    Raises PolicyDenied where a speaker who is no curator speaks for somebody else.
+    """
+    if speaker is None:
+        return rules.role_of(agent)
+    role = speaker.role or rules.role_of(speaker.agent)
+    if speaker.role is None and role in CURATORS:
+        role = "Implementer"  # a curator is one by the token
+    if agent != speaker.agent and role not in CURATORS:
+        raise PolicyDenied(
+            f"{vocab.local_name(speaker.agent)} may not speak for {vocab.local_name(agent)}",
+            hint=f"leave out `asserted_by`, or give {vocab.local_name(speaker.agent)}",
+        )
+    return role
+
+
+def check_speaks(agent: str | None, view: WriteSnapshot, policy: Policy, speaker: Speaker | None) -> None:
+    """Raise PolicyDenied where *agent* is another than whom a door knows to speak, and that is no curator."""
+    if speaker is not None and agent is not None:
+        role_of(agent, authority(view, policy), speaker)
+
+
+def change_triples(project: Term, changes: Iterable[tuple[Term, Change]]) -> list[Triple]:
+    """Return what is recorded of *changes* in *project*, each with the node that is to hold it."""
+    triples: list[Triple] = []
+    for node, change in changes:
+        triples += [(node, TYPE, _CHANGE), (node, jido("partOfProject"), project)]
+        said = {field: getattr(change, field) for field in (*_TEXTS, *_AGENTS, *_ROLES)}
+        triples += [(node, jido(name), literal(said[field])) for field, name in _TEXTS.items() if said[field]]
+        triples += [(node, jido(name), iri(said[field])) for field, name in _AGENTS.items() if said[field]]
+        triples += [(node, jido(name), jido(said[field])) for field, name in _ROLES.items() if said[field]]
+        if change.days is not None:
+            triples.append((node, jido("afterDays"), integer(change.days)))
+    return triples
+
+
+def check_may_change(agent: str, rules: AccessPolicy, after: AccessPolicy, speaker: Speaker | None) -> None:
+    """Raise PolicyDenied unless *agent* may change the policy from *rules* to *after*."""
+    role, others = role_of(agent, rules, speaker), rules.administrators
+    if role != "Administrator" and _matters_who(role, others, speaker):
+        raise _not_one("change the policy", agent, role, others, "admin")
+    if others and not after.administrators:
+        hint = "make another one first: jidomem policy grant AGENT admin"
+        raise PolicyDenied(f"{_named(others)} would be no administrator, and there is no other", hint=hint)
+
+
+def check_curates(what: str, agent: str, rules: AccessPolicy, speaker: Speaker | None) -> None:
+    """Raise PolicyDenied unless *agent* may do *what* is for curators; while a project has none, every agent may."""
+    role, others = role_of(agent, rules, speaker), rules.curators
+    if role not in CURATORS and _matters_who(role, others, speaker):
+        raise _not_one(what, agent, role, others, "curator")
+
+
+def quarantine(described: Iterable[Triple], item: Term, view: WriteSnapshot) -> str | None:
+    """Return why *item* is not trusted: its own source, or what it is derived from; None where it is.
+
+    A memory is trusted as far as the least of itself and all it is derived from. What was not trusted carries a mark,
+    so that one step back is enough.
+    """
+    for subject, predicate, value in described:
+        if subject != item:
+            continue
+        if predicate == _SOURCE and value in _UNTRUSTED:
+            return f"memories of source type {vocab.local_name(value)} become active by review"
+        if predicate == _FROM and not value.startswith(_TEXT) and view.objects(value, _QUARANTINED):
+            return f"it rests on what is not trusted: {plain_value(value)}"
+    return None
+
+
+def confirmations(intent: MemoryUpdateIntent, view: WriteSnapshot) -> list[Term]:
+    """Return the curators who confirmed what *intent* supersedes; none where nobody vouched for some of it."""
+    old = [iri(each) for each in intent.supersedes]
+    if any(view.objects(each, _QUARANTINED) for each in old):
+        return []
+    return sorted({who for each in old for who in view.objects(each, _CONFIRMED)})
+
+
+def held(
+    described: Iterable[Triple],
+    intent: MemoryUpdateIntent,
+    permission: Permission,
+    view: WriteSnapshot,
+    *,
+    waits: bool,
+    confirmed: Sequence[Term] = (),
+) -> tuple[str | None, list[Triple]]:
+    """Return why the memory is only proposed, None where nothing here says so, and what is written of that.
+
+    What is not trusted is asserted on the word of a curator alone, who gives none for what *waits* for one; ending
+    what was asserted so is for curators, too. The alternatives of a decision are trusted no further than it. By
+    *confirmed* it keeps the word that curators gave for what says the same.
+    """
+    item = iri(intent.iri or "")
+    untrusted = quarantine(described, item, view)
+    if untrusted and permission.is_curator and permission.held_back is None and not waits:
+        return None, [(item, _CONFIRMED, iri(intent.asserted_by or ""))]
+    if untrusted and confirmed and permission.held_back is None and not waits:
+        return None, [(item, _CONFIRMED, who) for who in confirmed]
+    vouched = None if permission.is_curator or confirmed else _vouched(intent, view)
+    held_back = permission.held_back or untrusted or vouched
+    because = [(item, jido("proposedBecause"), literal(held_back))] if held_back else []
+    marked = [item, *alternative_nodes(intent)] if untrusted else []
+    return held_back, [*because, *((node, _QUARANTINED, boolean(True)) for node in marked)]
+
+
+def _vouched(intent: MemoryUpdateIntent, view: WriteSnapshot) -> str | None:
+    """Return why *intent* is for a curator: it ends an active memory that holds on the word of one; None otherwise."""
+    for other in map(iri, (*intent.supersedes, *intent.invalidates)):
+        if (who := view.first(other, _CONFIRMED)) is not None and view.in_force(other):
+            return f"it ends {plain_value(other)}, which {vocab.local_name(who)} accepted"
+    return None
+
+
+def _change(node: Term, view: WriteSnapshot) -> Change:
+    def text(name: str) -> str | None:
+        found = view.first(node, jido(name))
+        return plain_value(found) if found else None
+
+    roles = {field: vocab.local_name(found) for field, name in _ROLES.items() if (found := text(name))}
+    said = {field: text(name) for field, name in (_TEXTS | _AGENTS).items()}
+    days = view.first(node, jido("afterDays"))
+    recorded = parse_moment(text("recordedAt"))  # an index may leave out the zeros at its end
+    return Change(
+        **said,
+        **roles,
+        days=int(parse_literal(days).text) if days else None,
+        recorded=format_timestamp(recorded) if recorded else "",
+        node=plain_value(node),
+    )
+
+
+def _matters(intent: MemoryUpdateIntent, view: WriteSnapshot) -> Iterable[tuple[str, list[str], str | None]]:
+    """Yield kind, places and scope of what the intent says, and of each memory it ends or revives."""
+    named = (other for field in ("supersedes", "invalidates", "revives") for other in getattr(intent, field))
+    ended = [iri(other) for other in named if is_absolute(other)]
+    if intent.type != "deleted_marker" or not ended:
+        yield intent.type or "", intent.about, intent.convention_scope
+    for other in ended:
+        kind = next(filter(None, map(vocab.type_of, view.types(other))), "")
+        scope = view.first(other, jido("hasConventionScope"))
+        yield (
+            kind,
+            [plain_value(value) for value in view.objects(other, jido("about"))],
+            vocab.local_name(scope or "") or None,
+        )
+
+
+def _denied(what: str, rule: Change | None, rules: AccessPolicy, agent: str, role: str) -> PolicyDenied:
+    may = [kind for kind in vocab.CLASS_OF_TYPE if rules.verdict(agent, role, (kind, family(kind)))[0] != "deny"]
+    hint = f"say it as one of: {', '.join(may[:5])}" if may else "ask a curator to record it"
+    return PolicyDenied(f"{what}: {rule}", hint=f"{hint}; the rules: jidomem policy show")
+
+
+def _matters_who(role: str, others: Sequence[str], speaker: Speaker | None) -> bool:
+    """Return whether a project says who may, so that not everybody may: it names them, or gives out tokens."""
+    return bool(others) or speaker is not None or role == "MemoryReader"
+
+
+def _not_one(what: str, agent: str, role: str, others: Sequence[str], word: str) -> PolicyDenied:
+    hint = f"ask {_named(others)}" if others else f"ask whoever gives out the tokens for one of the role {word}"
+    return PolicyDenied(f"{vocab.local_name(agent)}, {_a(role)}, may not {what}", hint=hint)
+
+
+def _named(agents: Iterable[str]) -> str:
+    return ", ".join(map(vocab.local_name, agents))
+
+
+def _a(role: str) -> str:
+    return f"{'an' if role[0] in 'AI' else 'a'} {role}"

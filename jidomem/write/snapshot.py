@@ -1,0 +1,155 @@
+"""What is known while intents are judged: the index's triples, plus what was accepted since."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from jidomem.rdf import vocab
+from jidomem.rdf.terms import Term, Triple, plain_value
+from jidomem.records.active import is_accepted
+
+Probe = Callable[[Term | None, Term | None, Term | None], Iterable[Triple]]
+ITEM_MARK = vocab.jido("hasAssertionStatus")
+_ASSERTED = vocab.jido("Asserted")
+_DECIDED = vocab.jido("decisionStatus")
+_ENDS = (vocab.jido("supersededBy"), vocab.jido("invalidatedBy"))
+
+
+class WriteSnapshot:
+    """Rows for the judging stages; every look-up is by subject or by predicate and object, never a scan.
+
+    What the index says of a subject, or in one property, is asked once, and what is accepted is added here: so
+    the index may come to hold what was added while the view is in use. `size` is about how many triples it keeps;
+    `derived` is what others have worked out from the rows.
+    """
+
+    def __init__(self, probe: Probe) -> None:
+        self.size = 0
+        self._probe = probe
+        self._whole: dict[Term, dict[Term, list[Term]]] = {}  # of these subjects all is known
+        self._partly: dict[Term, dict[Term, list[Term]]] = {}  # and of others these properties
+        self._added: list[Triple] = []
+        self._by_object: dict[Term, dict[Term, list[Term]]] = {}  # what was added, of the properties ever asked so
+        self._pointed: set[Term] = set()  # by the first so many of what was added
+        self._pointed_by = 0
+        self._types: dict[Term, frozenset[Term]] = {}
+        self._new: set[Term] = set()
+        self._found: dict[tuple[Term, Term], frozenset[Term]] = {}
+        self.derived: dict[str, Any] = {}
+
+    def add(self, triples: Iterable[Triple]) -> None:
+        """Let those who are judged later see *triples*."""
+        whole, by_object, types, before = self._whole, self._by_object, self._types, len(self._added)
+        self._added += triples
+        for subject, predicate, value in self._added[before:] if before else self._added:
+            said = whole.get(subject)
+            if said is None:
+                self._of(subject, predicate).append(value)
+            elif predicate in said:
+                said[predicate].append(value)
+            else:
+                said[predicate] = [value]
+            if predicate in by_object:
+                by_object[predicate].setdefault(value, []).append(subject)
+            if predicate == vocab.TYPE:
+                types.pop(subject, None)
+        self.size += len(self._added) - before
+
+    def add_new(self, subject: Term, triples: Iterable[Triple]) -> None:
+        """Let those who are judged later see *triples* of a *subject* that was never said anything of or pointed at."""
+        self._whole[subject] = {}
+        self._new.add(subject)
+        self.add(triples)
+
+    def said(self, subject: Term) -> dict[Term, list[Term]]:
+        """Return the properties of *subject* with their values; not to be changed."""
+        said = self._whole.get(subject)
+        if said is None:
+            said = {}
+            for _, predicate, value in self._probe(subject, None, None):
+                said.setdefault(predicate, []).append(value)
+                self.size += 1
+            # what was added to a property is not there twice where the index has come to hold it
+            said |= {known: values for known, values in self._partly.pop(subject, {}).items() if values}
+            self._whole[subject] = said
+        return said
+
+    def about(self, subject: Term) -> list[Triple]:
+        """Return every triple with this subject."""
+        return [(subject, predicate, value) for predicate, values in self.said(subject).items() for value in values]
+
+    def objects(self, subject: Term, predicate: Term) -> list[Term]:
+        """Return the values of one property."""
+        return [*self._of(subject, predicate)]
+
+    def subjects(self, predicate: Term, value: Term) -> list[Term]:
+        """Return what has *value* as this property, in a stable order."""
+        found = self._found.get((predicate, value))
+        if found is None:
+            found = frozenset([triple[0] for triple in self._probe(None, predicate, value)])
+            self._found[predicate, value] = found
+            self.size += 1
+        added = self._added_to(predicate).get(value)
+        return sorted(found.union(added) if added else found)
+
+    def _added_to(self, predicate: Term) -> dict[Term, list[Term]]:
+        """Return what was added of one property: value -> what has it."""
+        added = self._by_object.get(predicate)
+        if added is None:
+            added = self._by_object[predicate] = {}
+            for subject, said, value in self._added:
+                if said == predicate:
+                    added.setdefault(value, []).append(subject)
+        return added
+
+    def first(self, subject: Term, predicate: Term) -> Term | None:
+        """Return one value of a property, None when it has none."""
+        return next(iter(self._of(subject, predicate)), None)
+
+    def mentions(self, subject: Term) -> bool:
+        """Return whether *subject* is described or pointed at."""
+        self._pointed.update([value for _, _, value in self._added[self._pointed_by :]])
+        self._pointed_by = len(self._added)
+        if self.said(subject) or subject in self._pointed:
+            return True
+        return subject not in self._new and next(iter(self._probe(None, None, subject)), None) is not None
+
+    def describes(self, subject: Term) -> bool:
+        """Return whether anything is said of *subject*: cheapest of what has a class."""
+        return bool(self._of(subject, vocab.TYPE) or self.said(subject))
+
+    def types(self, subject: Term) -> frozenset[Term]:
+        """Return the classes *subject* is typed with."""
+        types = self._types.get(subject)
+        if types is None:
+            types = self._types[subject] = frozenset(self._of(subject, vocab.TYPE))
+        return types
+
+    def is_item(self, subject: Term) -> bool:
+        """Return whether *subject* is a memory of this project."""
+        return bool(self._of(subject, ITEM_MARK))
+
+    def in_force(self, item: Term) -> bool:
+        """Return whether the record *item* is asserted, and neither superseded nor invalidated."""
+        return _ASSERTED in self._of(item, ITEM_MARK) and not self.has_ended(item)
+
+    def is_active(self, item: Term) -> bool:
+        """Return whether *item* is in force and accepted, where it is a decision; validity is not judged."""
+        return self.in_force(item) and all(is_accepted(plain_value(status)) for status in self._of(item, _DECIDED))
+
+    def has_ended(self, item: Term) -> bool:
+        """Return whether *item* is superseded or invalidated."""
+        return any(self._of(item, end) for end in _ENDS)
+
+    def _of(self, subject: Term, predicate: Term) -> list[Term]:
+        """Return the values of one property, in a list that is not to be changed by others."""
+        said = self._whole.get(subject)
+        if said is not None:
+            return said.get(predicate) or []
+        partly = self._partly.setdefault(subject, {})
+        values = partly.get(predicate)
+        if values is None:
+            values = partly[predicate] = [value for _, _, value in self._probe(subject, predicate, None)]
+            self.size += 1
+        return values
