@@ -28,7 +28,7 @@ from jidomem.base.clock import Sources
 from jidomem.errors import IntentRefused, TooLarge
 from jidomem.extras.memoryos.config import MemoryOSConfig
 from jidomem.extras.memoryos.memory_os import MemoryOS
-from jidomem.extras.memoryos.segments import Policy
+from jidomem.extras.memoryos.segments import TierPolicy
 from jidomem.models.local_embedder import LocalEmbedder
 from jidomem.providers import execute_directive
 from jidomem.records.directive import MemoryQuery
@@ -72,7 +72,7 @@ class Listener:
         self.memory: Jidomem = jidomem.open(
             root, project=PROJECT, agent=AGENT, sources=sources, embedder=LocalEmbedder()
         )
-        self.os: MemoryOS = self.memory.os(policy=Policy(SETTINGS[settings]()))
+        self.os: MemoryOS = self.memory.os(policy=TierPolicy(SETTINGS[settings]()))
         self.became: Counter[str] = Counter()
         self.refused = 0
 

@@ -20,8 +20,8 @@ from bench import frame
 from bench.frame import Options, Row, Spread, in_turn, percentile
 from jidomem.extras.memoryos.config import MemoryOSConfig
 from jidomem.extras.memoryos.memory_os import MemoryOS
-from jidomem.extras.memoryos.retrieval import Question
-from jidomem.extras.memoryos.segments import Policy, fscore
+from jidomem.extras.memoryos.retrieval import RetrievalQuery
+from jidomem.extras.memoryos.segments import TierPolicy, fscore
 from jidomem.extras.memoryos.values import (
     DialoguePage,
     DialogueSegment,
@@ -62,7 +62,7 @@ def rows(options: Options) -> Iterator[Row]:
             ada.transfer_page_to_mtm(page.id)
 
         def scanned() -> None:
-            question = Question(ASKED, ada.model.calculate_embedding(ASKED), ada.model.extract_keywords(ASKED))
+            question = RetrievalQuery(ASKED, ada.model.calculate_embedding(ASKED), ada.model.extract_keywords(ASKED))
             scored = [(fscore(page, question, ada.config), page.id) for page in everything]
             sorted(scored)[-7:]
 
@@ -144,7 +144,7 @@ def _opened(root: Path) -> jidomem.Jidomem:
 
 
 def _agent(memory: jidomem.Jidomem) -> MemoryOS:
-    policy = Policy(MemoryOSConfig(stm_capacity=1_000))
+    policy = TierPolicy(MemoryOSConfig(stm_capacity=1_000))
     return memory.os(model=OfflineModel(HashedStems(NUMBERS)), policy=policy, work="queued")
 
 

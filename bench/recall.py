@@ -28,8 +28,8 @@ from jidomem.index.search_tables import SearchFilter
 from jidomem.journal.journal import Stream
 from jidomem.models.local_embedder import LocalEmbedder
 from jidomem.recall import ranking
-from jidomem.recall.bm25 import asked_for
-from jidomem.recall.candidates import Asked, gather
+from jidomem.recall.bm25 import query_stems
+from jidomem.recall.candidates import RecallQuery, gather
 from jidomem.records.entry import Entry, WriteRequest
 from jidomem.records.interfaces import Vector
 from jidomem.runtime.root import Jidomem
@@ -96,7 +96,7 @@ class Ours:
         memory = self._memory
         assert memory is not None
         alike = memory.alike_to(query, PROJECT, spoken=True)
-        asked = Asked(query, asked_for(memory.texts.stemmer, query), now=memory.now(), alike=alike)
+        asked = RecallQuery(query, query_stems(memory.texts.stemmer, query), now=memory.now(), alike=alike)
         found, question = gather(memory.texts, Stream(PROJECT, "history"), asked, SearchFilter())
         profile = ranking.chosen(found)
         for sign in ("", *(name for name in profile if name != "name")):

@@ -23,7 +23,7 @@ from jidomem.runtime import root_config as trusting
 from jidomem.runtime.root_config import OF_TRUST, check_root, root_folder
 from jidomem.runtime.settings import FOLDER, address_of, own_config
 from jidomem.runtime.tokens import take_back
-from jidomem.runtime.user_config import EVERY, ROLES, Token, read
+from jidomem.runtime.user_config import EVERY, ROLES, ApiToken, read
 from jidomem.write.canonical import family
 from jidomem_cli.fields import own_words
 from jidomem_cli.options import ROWS, Door, Verb, Verbs, pass_door
@@ -296,7 +296,7 @@ def remove(door: Door, id_: str) -> None:
         door.say(f"taken back: {gone.id}, of {gone.agent}, for {gone.root}")
 
 
-def _token_row(each: Token) -> dict[str, object]:
+def _token_row(each: ApiToken) -> dict[str, object]:
     return {
         "id": each.id,
         "agent": each.agent,

@@ -179,7 +179,7 @@ def show_working(door: Door) -> None:
       jidomem working show
       jidomem working show --json
     """
-    kept = _kept(door, reads=True)
+    kept = _agent_memory(door, reads=True)
     memory = kept.get()
     if memory is None:
         raise NotFound(f"{kept.agent!r} holds nothing", hint="begin with: jidomem working put KEY VALUE")
@@ -235,7 +235,7 @@ def tasks(door: Door, done: bool) -> None:
     Examples:
       jidomem working tasks --all
     """
-    memory = _kept(door, reads=True).get()
+    memory = _agent_memory(door, reads=True).get()
     rows = [] if memory is None else memory.tasks() if done else memory.tasks_open()
     show_rows(door, rows, ("id", "text", "status"))
 
@@ -290,7 +290,7 @@ def forget(door: Door) -> None:
     Examples:
       jidomem working forget
     """
-    kept = _kept(door)
+    kept = _agent_memory(door)
     told = kept.forget()
     if door.json:
         show_json({"agent": kept.agent, "forgotten": told})
@@ -298,12 +298,12 @@ def forget(door: Door) -> None:
         door.say(f"{kept.agent} {'holds nothing any more' if told else 'held nothing'}")
 
 
-def _kept(door: Door, *, reads: bool = False) -> AgentMemory:
+def _agent_memory(door: Door, *, reads: bool = False) -> AgentMemory:
     return (door.read(look=False) if reads else door.open()).agent()
 
 
 def _change(door: Door, *changes: Any, expected_rev: int | None = None) -> None:
-    kept = _kept(door)
+    kept = _agent_memory(door)
     try:
         memory = kept.apply(changes, expected_rev=expected_rev)
     except JidomemError as refusal:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from jidomem import Jidomem
     from jidomem.check.check import Options
-    from jidomem.check.report import Baseline, Problem, Report
+    from jidomem.check.report import Baseline, CheckReport, Problem
 
 MISUSE, UNCHECKED = 2, 3
 FORMATS = ("text", "json", "sarif", "junit", "github")
@@ -28,7 +28,7 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class CheckArguments:
     """What the command line asks for."""
 
     paths: Sequence[Path]
@@ -74,7 +74,7 @@ def check(
       jidomem check --data people.ttl --shapes people-shapes.ttl
     """
     try:
-        report = _report(door, Asked(paths, data, shapes, since, baseline, issues, reference, secrets))
+        report = _report(door, CheckArguments(paths, data, shapes, since, baseline, issues, reference, secrets))
         show(door, report)
     except Exception as error:
         return MISUSE if complain_in_format(error, door) == MISUSE else UNCHECKED
@@ -96,27 +96,27 @@ def complain_in_format(error: Exception, door: Door) -> int:
     return code
 
 
-def _report_on(error: Exception, door: Door) -> Report | None:
+def _report_on(error: Exception, door: Door) -> CheckReport | None:
     """Return a report on what *error* kept from being checked, with the faults of the root's own terms and shapes."""
     if not isinstance(error, JidomemError):
         return None
     from jidomem.check.overlay import check_overlay
-    from jidomem.check.report import Report
+    from jidomem.check.report import CheckReport
     from jidomem.runtime import settings
 
     if error.code == "invalid_config" and settings.address_of(door.root) is None:
         try:
             report = check_overlay(settings.find(door.root)[0])
         except JidomemError:  # of the bounds of a root, which *error* names
-            report = Report()
+            report = CheckReport()
         report.judged, report.problems = 0, [each for each in report.problems if each.severity == "violation"]
         if report.problems:
             report.unchecked.append("the memory of this root: correct the above first, then run this command again")
             return report
-    return Report(unchecked=[f"{error.detail}; {error.hint}" if error.hint else error.detail])
+    return CheckReport(unchecked=[f"{error.detail}; {error.hint}" if error.hint else error.detail])
 
 
-def _report(door: Door, asked: Asked) -> Report:
+def _report(door: Door, asked: CheckArguments) -> CheckReport:
     """Return the report on what was named; raises InvalidRequest when that is not clear."""
     from jidomem.check.check import check_files
     from jidomem.check.report import waive
@@ -147,13 +147,13 @@ def _report(door: Door, asked: Asked) -> Report:
     return report
 
 
-def _baseline(asked: Asked) -> Baseline | None:
+def _baseline(asked: CheckArguments) -> Baseline | None:
     from jidomem.check.report import read_baseline
 
     return read_baseline(str(asked.baseline), asked.baseline.read_bytes()) if asked.baseline else None
 
 
-def _options(memory: Jidomem, asked: Asked, folder: Path) -> Options:
+def _options(memory: Jidomem, asked: CheckArguments, folder: Path) -> Options:
     from jidomem.check.check import read_issues
     from jidomem.journal.branches import Revision
 
@@ -179,7 +179,7 @@ def _shown(problem: Problem) -> Problem:
     return seen_from(problem, Path.cwd())
 
 
-def show(door: Door, report: Report) -> None:
+def show(door: Door, report: CheckReport) -> None:
     """Print a report in the format asked for, its paths as seen from the working directory."""
     report.problems = [_shown(problem) for problem in report.problems]
     form = "json" if door.json else door.format or "text"
@@ -198,7 +198,7 @@ def show(door: Door, report: Report) -> None:
         _print(door, report, form)
 
 
-def _print(door: Door, report: Report, form: str) -> None:
+def _print(door: Door, report: CheckReport, form: str) -> None:
     """Print findings as lines; words about the check go to standard error."""
     from jidomem.check.report import commands, coverage, merge_redactions, notes
 
@@ -214,7 +214,7 @@ def _print(door: Door, report: Report, form: str) -> None:
     door.say(f"{report.judged} judged: {found or 'nothing found'}")
 
 
-def _unchecked(report: Report) -> list[str]:
+def _unchecked(report: CheckReport) -> list[str]:
     return [f"unchecked: {clean(reason)}" for reason in report.unchecked]
 
 

@@ -24,10 +24,10 @@ from jidomem.clients.config_files import disk_error_hint, write_atomically
 from jidomem.errors import Failed, InvalidRequest, TooLarge
 from jidomem.exchange import documents as exporting
 from jidomem.exchange import other_formats
-from jidomem.exchange.documents import Form
-from jidomem.exchange.importer import Entry, Report, import_document
+from jidomem.exchange.documents import DocumentFormat
+from jidomem.exchange.importer import ImportedEntry, ImportReport, import_document
 from jidomem.exchange.sync_plan import CHANGES
-from jidomem.exchange.synchroniser import Look, SourceFile, Synchronisation
+from jidomem.exchange.synchroniser import SourceFile, SourceScan, Synchronisation
 from jidomem.extras.code.importer import ENDINGS, FILES, CodeImportReport, import_code
 from jidomem.index.follower import after_clearing
 from jidomem.journal.commit import Commit
@@ -37,7 +37,7 @@ from jidomem.records.named_query import moment_hint
 from jidomem.repository import git
 from jidomem.repository.git import Checkout, first_commits
 from jidomem.repository.other_tools import ADR, GRAPH, ISSUES, NOTES
-from jidomem.repository.worktree import Named, tracked
+from jidomem.repository.worktree import PathFinder, tracked
 from jidomem.runtime.root_config import slug_of
 from jidomem.runtime.settings import FOLDER
 from jidomem.write.canonical import moment as moment_of
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from jidomem import Jidomem
 
 #: Notes that are told one by one; `--json` has them all.
-_TOLD = 20
+_MAX_SHOWN = 20
 
 
 @click.command("code", cls=Verb, writes=("agent", "wait"))
@@ -127,10 +127,10 @@ def _tell(door: Door, project: str, report: CodeImportReport, dry_run: bool) -> 
         counts = {"files": dict(report.files), "found": dict(report.found), "triples": report.triples}
         show_json({"project": project, "dry_run": dry_run, **counts, "commits": report.commits, "notes": notes})
         return
-    for note in report.notes[:_TOLD]:
+    for note in report.notes[:_MAX_SHOWN]:
         door.say(clean(str(note)))
-    if len(report.notes) > _TOLD:
-        door.say(f"and {len(report.notes) - _TOLD} notes more; all with --json")
+    if len(report.notes) > _MAX_SHOWN:
+        door.say(f"and {len(report.notes) - _MAX_SHOWN} notes more; all with --json")
     if not report.files:
         door.say("there is no Python or Elixir file there that git does not ignore: nothing was kept")
         return
@@ -282,7 +282,7 @@ def check(door: Door, sources: tuple[str, ...]) -> int:
 import_.add_command(code)
 
 
-def _taking(kind: str, form: Form, example: str) -> None:
+def _taking(kind: str, form: DocumentFormat, example: str) -> None:
     """Add the verb that takes in a document of RDF in one form."""
 
     @click.argument("files", type=FILE, nargs=-1, required=True)
@@ -292,10 +292,10 @@ def _taking(kind: str, form: Form, example: str) -> None:
         code = 0
         for path in files:
             report = import_document(memory.writer, memory.schema, memory.project, str(path), _content(path), form)
-            code = code or _told(door, memory, report)
+            code = code or _print_report(door, memory, report)
         return code
 
-    more = "\n\n    What stands in the project's other graphs is kept there." if form is Form.N_QUADS else ""
+    more = "\n\n    What stands in the project's other graphs is kept there." if form is DocumentFormat.N_QUADS else ""
     text = f"""Import memories from {form.value} FILES: an export, or one written by hand.{more}
 
     The exit code is the first refusal's.
@@ -306,9 +306,9 @@ def _taking(kind: str, form: Form, example: str) -> None:
     import_.command(kind, writes=WRITES, help=cleandoc(text))(take)
 
 
-_taking("turtle", Form.TURTLE, "jidomem import turtle memory.ttl")
-_taking("jsonld", Form.JSON_LD, "jidomem import jsonld memory.jsonld")
-_taking("nquads", Form.N_QUADS, "jidomem import nquads memory.nq")
+_taking("turtle", DocumentFormat.TURTLE, "jidomem import turtle memory.ttl")
+_taking("jsonld", DocumentFormat.JSON_LD, "jidomem import jsonld memory.jsonld")
+_taking("nquads", DocumentFormat.N_QUADS, "jidomem import nquads memory.nq")
 
 
 def _importing(kind: str, what: str, more: str, example: str) -> None:
@@ -321,11 +321,11 @@ def _importing(kind: str, what: str, more: str, example: str) -> None:
         memory = door.open()
         base = _base(memory)
         named = [SourceFile(kind, _name(base, path, kind), _content(path)) for path in files]
-        look = Look(Checkout(base).is_removed) if base else Look()
-        find = Named(base).of if base else lambda page: lambda word: None
+        look = SourceScan(Checkout(base).is_removed) if base else SourceScan()
+        find = PathFinder(base).of if base else lambda page: lambda word: None
         found = Synchronisation.of(memory.writer, memory.reader, memory.project, named, look, find=find)
         report = found.submit(partial(first_commits, base) if base else lambda paths: {}, dry_run=dry_run)
-        code = _told(door, memory, report)
+        code = _print_report(door, memory, report)
         if door.json:
             show_json({"counts": _counts(report), "left_out": dict(report.left_out), "notes": report.notes})
         return code
@@ -393,7 +393,7 @@ def _moment(text: str) -> str:
     return found
 
 
-def _told(door: Door, memory: Jidomem, report: Report) -> int:
+def _print_report(door: Door, memory: Jidomem, report: ImportReport) -> int:
     """Print what became of each memory, and every note; return the exit code of the first refusal."""
     refused = Counter[tuple[str, str | None]]()
     for entry in report.entries:
@@ -429,7 +429,7 @@ def _told(door: Door, memory: Jidomem, report: Report) -> int:
     return next((e.outcome.exit_code for e in report.refusals if isinstance(e.outcome, JidomemError)), 0)
 
 
-def _counts(report: Report) -> dict[str, int]:
+def _counts(report: ImportReport) -> dict[str, int]:
     """Return how many memories were written, were here already and were refused, and how many changed in which way."""
     kept, refused = len(report.accepted), len(report.refusals)
     changes = Counter(entry.change for entry in report.entries if not isinstance(entry.outcome, JidomemError))
@@ -437,7 +437,7 @@ def _counts(report: Report) -> dict[str, int]:
     return {**counts, **{change: changes[change] for change in CHANGES if any(changes)}}
 
 
-def _as_json(entry: Entry) -> dict[str, object]:
+def _as_json(entry: ImportedEntry) -> dict[str, object]:
     outcome = entry.outcome.to_dict() if entry.outcome else None
     word = "refused" if isinstance(entry.outcome, JidomemError) else "kept" if entry.outcome else "here already"
     said = {"iri": entry.iri, "summary": entry.summary, "place": entry.place, "became": word, "outcome": outcome}

@@ -165,7 +165,7 @@ def own_words(context: click.Context, param: click.Parameter, value: Any) -> Any
     return value
 
 
-def as_named_here(memory: Jidomem, fields: Mapping[str, Any]) -> dict[str, Any]:
+def with_memory_paths(memory: Jidomem, fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return *fields* with files that are seen from here as the memory has them."""
     about = fields.get("about")
     if not about:
@@ -185,10 +185,10 @@ def json_or_text(text: str) -> Any:
 
 def whole_id(memory: Jidomem, name: str) -> str:
     """Return the IRI of a memory from its IRI, which is not looked up here, or from another name of it."""
-    return memory.reader.whole_id(memory.project, named_here(memory, name))
+    return memory.reader.whole_id(memory.project, memory_path(memory, name))
 
 
-def named_here(memory: Jidomem, name: str) -> str:
+def memory_path(memory: Jidomem, name: str) -> str:
     """Return *name*, that of a file which is seen from here, with a line or without, as the memory has the file.
 
     Of a line within a paragraph that was imported from its first line it is that one.

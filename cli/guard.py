@@ -25,7 +25,7 @@ from jidomem.errors import Failed, InvalidRequest
 from jidomem.guard.guard import Edit, Guard, Verdict, changes_of, edited, of_patch, stopped, text_of
 from jidomem.guard.rules import Stop
 from jidomem.read.playbook import plain
-from jidomem.recall.governing import GOVERNING_COLUMNS, RelatedMemory, besides, nearest
+from jidomem.recall.governing import GOVERNING_COLUMNS, RelatedMemory, nearest, related_memories
 from jidomem.recall.nearness import MOST_SHOWN
 from jidomem.repository import git
 from jidomem.runtime import root_config, settings
@@ -309,8 +309,8 @@ def governing(door: Door, paths: tuple[str, ...], every: bool, limit: int | None
             door.say(text)
     others: list[RelatedMemory] = []
     if not (include_inactive or door.quiet or door.as_of or door.valid_at):
-        others = besides(memory.reader, memory.project, asked, {row["item"] for row in found})
-        _say_besides(door, "related, not binding", [one for one in others if not one.waits])
+        others = related_memories(memory.reader, memory.project, asked, {row["item"] for row in found})
+        _print_related(door, "related, not binding", [one for one in others if not one.waits])
         _say_pending(door, memory, [one for one in others if one.waits], is_empty=not found)
     if form != "json" and (text := answer.inactive_but({one.item for one in others}).notice(_OPTION)):
         door.say(text)
@@ -323,7 +323,7 @@ def _whole_project(conventions: int) -> str:
     return f" about this alone; conventions of the project: {conventions}, see: jidomem ask conventions"
 
 
-def _say_besides(door: Door, what: str, found: Sequence[RelatedMemory]) -> None:
+def _print_related(door: Door, what: str, found: Sequence[RelatedMemory]) -> None:
     """Say how much there is of *what*, and the nearest of it."""
     if found:
         door.say(f"{what}: {len(found)}")
@@ -359,11 +359,11 @@ def _say_nearest(door: Door, found: Sequence[RelatedMemory]) -> None:
 
 def _freshness(found: Sequence[dict[str, str | None]]) -> list[str]:
     """Return what became of the files of a memory in words; in one where all are as they were."""
-    changed = [_told(each) for each in found if each["state"] != "unchanged"]
+    changed = [_outcome_text(each) for each in found if each["state"] != "unchanged"]
     return changed or (["unchanged"] if found else [])
 
 
-def _told(found: dict[str, str | None]) -> str:
+def _outcome_text(found: dict[str, str | None]) -> str:
     """Return what became of a file, in words."""
     at = f" to {found['at']}" if found["at"] not in (None, found["path"]) else ""
     return f"{found['path']} {found['state']}{at}"

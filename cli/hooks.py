@@ -21,7 +21,7 @@ from click.shell_completion import get_completion_class
 
 from jidomem.clients import setup as setups
 from jidomem.clients.config_files import check_inside, write
-from jidomem.clients.setup import CLIENTS, MODE, Change, Client, plan_hook_change
+from jidomem.clients.setup import CLIENTS, MODE, AgentProgram, FileChange, plan_hook_change
 from jidomem.errors import InvalidRequest, JidomemError, TooLarge
 from jidomem.runtime import location
 from jidomem.runtime.settings import FOLDER
@@ -128,7 +128,7 @@ def _folder() -> Path:
     return held or next((folder for folder in above if (folder / ".git").exists()), here)
 
 
-def _changes(name: str, folder: Path, user: bool, removed: bool) -> list[Change]:
+def _changes(name: str, folder: Path, user: bool, removed: bool) -> list[FileChange]:
     command = _command()
     if name == "git":
         if user:
@@ -141,7 +141,7 @@ def _changes(name: str, folder: Path, user: bool, removed: bool) -> list[Change]
     return changes
 
 
-def _place(client: Client, folder: Path, user: bool) -> Callable[[str], Path]:
+def _place(client: AgentProgram, folder: Path, user: bool) -> Callable[[str], Path]:
     """Return where each file of *client* is."""
     if not user:
         return lambda name: folder / name
@@ -169,18 +169,18 @@ def _command() -> str:
     return str(Path(sys.executable).parent / "jidomem")
 
 
-def _print(door: Door, changes: Sequence[Change]) -> None:
+def _print(door: Door, changes: Sequence[FileChange]) -> None:
     if door.json:
-        show_json({"files": [{**_told(change), "text": change.after} for change in changes]})
+        show_json({"files": [{**_change_json(change), "text": change.after} for change in changes]})
         return
     for change in changes:
         click.echo(f"# {change.path}")
         click.echo(change.after or "", nl=not (change.after or "\n").endswith("\n"))
 
 
-def _print_setup(door: Door, client: str, changes: Sequence[Change], due: Sequence[Change], done: str) -> None:
+def _print_setup(door: Door, client: str, changes: Sequence[FileChange], due: Sequence[FileChange], done: str) -> None:
     if door.json:
-        show_json({"client": client, "current": not due, "files": [_told(change) for change in changes]})
+        show_json({"client": client, "current": not due, "files": [_change_json(change) for change in changes]})
         return
     for change in due:
         door.say(f"{done}{change.path}")
@@ -188,7 +188,7 @@ def _print_setup(door: Door, client: str, changes: Sequence[Change], due: Sequen
         door.say(f"{client}: all is as it is to be")
 
 
-def _told(change: Change) -> dict[str, object]:
+def _change_json(change: FileChange) -> dict[str, object]:
     return {"path": str(change.path), "is": change.before is not None, "due": change.is_due}
 
 

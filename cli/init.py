@@ -26,13 +26,13 @@ from jidomem.check.report import command as workflow_command
 from jidomem.curation.review_queue import Waiting, queue
 from jidomem.curation.review_text import commands
 from jidomem.errors import Failed, InvalidRequest, JidomemError, NotFound
-from jidomem.exchange.sync_plan import CHANGES, LocalChange, PendingChange, Plan, Step
+from jidomem.exchange.sync_plan import CHANGES, LocalChange, PendingChange, SyncPlan, SyncStep
 from jidomem.exchange.synchroniser import refusal_of, without_secret
 from jidomem.journal.journal import FileJournal, Stream
-from jidomem.recall.governing import besides
+from jidomem.recall.governing import related_memories
 from jidomem.recall.nearness import is_about
 from jidomem.records.intent import Receipt
-from jidomem.repository.other_tools import DULL, KINDS, Found, Passed, from_path, look
+from jidomem.repository.other_tools import DULL, KINDS, FolderScan, Passed, from_path, look
 from jidomem.repository.worktree import listing
 from jidomem.runtime import location, root_config, settings
 from jidomem.runtime.adoption import Scope, compare
@@ -42,7 +42,7 @@ from jidomem_cli.output import short, show_json, show_rows
 
 if TYPE_CHECKING:
     from jidomem import Jidomem
-    from jidomem.exchange.importer import Entry, Report, UnreadableEntry
+    from jidomem.exchange.importer import ImportedEntry, ImportReport, UnreadableEntry
     from jidomem.exchange.synchroniser import Synchronisation
     from jidomem.runtime.adoption import Adopted
 
@@ -54,14 +54,14 @@ _COPIED = ("config.toml", "baseline.toml", "projects", "ontology", "shapes", "qu
 #: How a change made in memory is worded, where its name does not say it.
 _LOCAL = {"retained": "active, though its source was removed"}
 _TAKEN_OUT = "take it out of the file, revoke it if it was ever pushed, then: jidomem init --from auto"
-_TOLD = 8
+_MAX_SHOWN = 8
 #: Of so many files it is looked up whether something governs them.
 _TRIED = 10
 
 
-def looked(folder: Path, names: Sequence[str]) -> Found:
+def looked(folder: Path, names: Sequence[str]) -> FolderScan:
     """Return what is found in *folder* by *names*: `auto`, kinds of memory, or paths; raises InvalidRequest."""
-    found = Found()
+    found = FolderScan()
     kinds = [*KINDS] if AUTO in names else [name for name in names if name in KINDS]
     if kinds:
         found = look(folder, kinds)
@@ -108,7 +108,12 @@ def judged_in(door: Door, root: Path, dry_run: bool) -> Iterator[Jidomem]:
 
 
 def show(
-    door: Door, memory: Jidomem, found: Found, adopted: Sequence[Adopted], report: Report, made: dict[str, Any]
+    door: Door,
+    memory: Jidomem,
+    found: FolderScan,
+    adopted: Sequence[Adopted],
+    report: ImportReport,
+    made: dict[str, Any],
 ) -> int:
     """Print what became of each source and what is next; return the exit code, that of the first refusal.
 
@@ -202,12 +207,12 @@ def check(door: Door, names: Sequence[str]) -> int:
         again = " ".join(f"--from {shlex.quote(name)}" for name in names)
         door.say(f"bring memory level with them: jidomem init {again}")
     settle = _settling(door, memory) if pending else {}
-    for change in pending[:_TOLD]:
+    for change in pending[:_MAX_SHOWN]:
         door.say(
             f"pending: jidomem show {short(change.proposal)}, then: {settle.get(change.proposal, 'jidomem review')}"
         )
-    if len(pending) > _TOLD:
-        door.say(f"and {len(pending) - _TOLD:,} more: jidomem review")
+    if len(pending) > _MAX_SHOWN:
+        door.say(f"and {len(pending) - _MAX_SHOWN:,} more: jidomem review")
     if unreviewed:
         several = "memories are" if unreviewed > 1 else "memory is"
         door.say(f"{unreviewed:,} new {several} pending review, which is no difference: jidomem review")
@@ -240,12 +245,12 @@ def _line(row: dict[str, Any]) -> int | None:
 def _say_local(door: Door, local: Sequence[dict[str, Any]]) -> None:
     """Name the memories that differ from their sources by a decision made here."""
     several = "memories were" if len(local) > 1 else "memory was"
-    named = ", ".join(f"{row['place']} ({_LOCAL.get(row['change'], row['change'])})" for row in local[:_TOLD])
-    more = f" and {len(local) - _TOLD:,} more: see them with --json" if len(local) > _TOLD else ""
+    named = ", ".join(f"{row['place']} ({_LOCAL.get(row['change'], row['change'])})" for row in local[:_MAX_SHOWN])
+    more = f" and {len(local) - _MAX_SHOWN:,} more: see them with --json" if len(local) > _MAX_SHOWN else ""
     door.say(clean(f"{len(local):,} {several} changed here since the import: {named}{more}"))
 
 
-def _counted(plan: Plan) -> Iterator[str]:
+def _counted(plan: SyncPlan) -> Iterator[str]:
     """Yield how many entries there are of each change, as phrases; a change that is pending is not unchanged."""
     pending = len(plan.pending)
     waiting = {id(each.lineage) for each in plan.pending if each.entry is not None}
@@ -257,11 +262,11 @@ def _counted(plan: Plan) -> Iterator[str]:
     yield from (f"{counts[change]} {change}" for change in CHANGES[-1:] if counts[change])
 
 
-def _order(step: Step) -> int:
+def _order(step: SyncStep) -> int:
     return CHANGES.index(step.change)
 
 
-def _difference(step: Step) -> dict[str, Any]:
+def _difference(step: SyncStep) -> dict[str, Any]:
     current = step.lineage.current if step.lineage else None
     return {"change": step.change, "kind": step.kind, "path": step.path,
             "place": step.place, "summary": step.summary,
@@ -269,14 +274,14 @@ def _difference(step: Step) -> dict[str, Any]:
             "note": step.note or None, "proposal": None, "refusal": None}  # fmt: skip
 
 
-def _secret(memory: Jidomem, found: Synchronisation, step: Step) -> tuple[Step, str, str] | None:
+def _secret(memory: Jidomem, found: Synchronisation, step: SyncStep) -> tuple[SyncStep, str, str] | None:
     """Return a step whose entry would be refused for a likely secret, with its place and its kind; None for others."""
     if memory.settings.policy.secrets != "refuse" or not step.write or (at := found.secret_of(step)) is None:
         return None
     return step, *at
 
 
-def _secret_refusal(step: Step, place: str, kind: str) -> dict[str, Any]:
+def _secret_refusal(step: SyncStep, place: str, kind: str) -> dict[str, Any]:
     """Return what a row says of a difference that cannot be imported for a likely secret."""
     refusal = f"it holds what looks like {kind}, which no memory may hold"
     return {"place": place, "summary": without_secret(step.summary), "refusal": refusal}
@@ -285,21 +290,21 @@ def _secret_refusal(step: Step, place: str, kind: str) -> dict[str, Any]:
 def _pending_difference(change: PendingChange) -> dict[str, Any]:
     """Return a change that is pending review as a row beside those of `_difference`."""
     current = next(iter(change.lineage.active), change.lineage.newest)
-    row = _difference(Step(change.change, change.entry, change.lineage))
+    row = _difference(SyncStep(change.change, change.entry, change.lineage))
     return {**row, "item": current.iri, "proposal": change.proposal}
 
 
 def _local_difference(change: LocalChange) -> dict[str, Any]:
     """Return a difference that a decision here made as a row beside those of `_difference`."""
     last = next((each for each in reversed(change.lineage.versions) if each.is_asserted), change.lineage.newest)
-    return {**_difference(Step(change.change, change.entry, change.lineage)), "item": last.iri}
+    return {**_difference(SyncStep(change.change, change.entry, change.lineage)), "item": last.iri}
 
 
-def _say_refused(door: Door, refusals: Sequence[tuple[Entry, JidomemError]]) -> None:
+def _say_refused(door: Door, refusals: Sequence[tuple[ImportedEntry, JidomemError]]) -> None:
     """Say why something was refused, a reason that many share once."""
     count = Counter((error.detail, error.hint) for _, error in refusals)
     first = {(error.detail, error.hint): (entry, error) for entry, error in reversed(refusals)}
-    reasons = [*count][:_TOLD]
+    reasons = [*count][:_MAX_SHOWN]
     for reason in reasons:
         entry, error = first[reason]
         tell(error, door, where=f"{clean(entry.place)}: ")
@@ -316,7 +321,7 @@ def _row(adopted: Adopted) -> dict[str, Any]:
     return {"found": adopted.path + many, "what": KINDS[adopted.kind], **words}
 
 
-def as_change(entry: Entry) -> dict[str, Any]:
+def as_change(entry: ImportedEntry) -> dict[str, Any]:
     """Return what became of an entry of a source as plain JSON values."""
     status = entry.outcome.status if isinstance(entry.outcome, Receipt) else None
     change = "refused" if isinstance(entry.outcome, JidomemError) else entry.change
@@ -325,19 +330,19 @@ def as_change(entry: Entry) -> dict[str, Any]:
             "note": entry.note or None}  # fmt: skip
 
 
-def say_changes(door: Door, memory: Jidomem, entries: Sequence[Entry], changes: Sequence[str]) -> None:
+def say_changes(door: Door, memory: Jidomem, entries: Sequence[ImportedEntry], changes: Sequence[str]) -> None:
     """Name the entries that changed in one of these ways, and say how a conflict is settled."""
     has_conflicts = "conflict" in changes and any(each.change == "conflict" for each in entries)
     settle = _settling(door, memory) if has_conflicts else {}
     for change in changes:
         some = [each for each in entries if each.change == change and not isinstance(each.outcome, JidomemError)]
-        for each in some[: None if door.verbose else _TOLD]:
+        for each in some[: None if door.verbose else _MAX_SHOWN]:
             door.say(f"{change}: {_described(each, settle.get(each.iri, ''))}")
-        if len(some) > _TOLD and not door.verbose:
-            door.say(f"and {len(some) - _TOLD:,} more {change}: see them with -v")
+        if len(some) > _MAX_SHOWN and not door.verbose:
+            door.say(f"and {len(some) - _MAX_SHOWN:,} more {change}: see them with -v")
 
 
-def _described(entry: Entry, settle: str) -> str:
+def _described(entry: ImportedEntry, settle: str) -> str:
     moved = f" (from {entry.moved_from})" if entry.moved_from and entry.change != "unchanged" else ""
     note = f"; {entry.note}" if entry.note else ""
     if entry.change == "conflict" and settle:
@@ -350,34 +355,34 @@ def _settling(door: Door, memory: Jidomem) -> dict[str, str]:
     return {one.item: ", or ".join(line for line, _ in commands(one, place(door))) for one in _pending(memory)}
 
 
-def _say_rest(door: Door, found: Found, report: Report) -> None:
+def _say_rest(door: Door, found: FolderScan, report: ImportReport) -> None:
     """Say which files were passed over and why, and the notes on those that were imported."""
     grouped: dict[tuple[str, str], list[str]] = {}
     for each in _passed(found, report):
         grouped.setdefault((each.path if door.verbose else dirname(each.path), each.why), []).append(each.path)
     lines = [f"skipped: {_named(folder, paths)}: {why}" for (folder, why), paths in grouped.items()]
-    for line in lines[: None if door.verbose else _TOLD]:
+    for line in lines[: None if door.verbose else _MAX_SHOWN]:
         door.say(clean(line))
-    if len(lines) > _TOLD and not door.verbose:
-        count = sum(len(paths) for paths in [*grouped.values()][_TOLD:])
+    if len(lines) > _MAX_SHOWN and not door.verbose:
+        count = sum(len(paths) for paths in [*grouped.values()][_MAX_SHOWN:])
         door.say(f"and {count} more skipped: see them with -v")
     if not found.is_whole:
         door.say("this is no git repository, and a large one: only its first folders were looked through")
     warnings = [note for note in report.notes if ": warning: " in note or ": error: " in note]
-    for note in report.notes if door.verbose else warnings[:_TOLD]:
+    for note in report.notes if door.verbose else warnings[:_MAX_SHOWN]:
         door.say(clean(note))
     for part in report.places if door.verbose else ():
         door.say(clean(part))
     if report.left_out:
         door.say(", ".join(f"{count} left out ({why})" for why, count in sorted(report.left_out.items())))
-    if (more := len(report.notes) - len(warnings[:_TOLD])) and not door.verbose:
-        left = len(warnings) - _TOLD
+    if (more := len(report.notes) - len(warnings[:_MAX_SHOWN])) and not door.verbose:
+        left = len(warnings) - _MAX_SHOWN
         told = f", {left} of them warnings" if left > 0 else ""
         noun = f"{'more ' if warnings else ''}{'note' if more == 1 else 'notes'}"
         door.say(f"{more} {noun} on what was read{told}: see them with -v")
 
 
-def _passed(found: Found, report: Report) -> list[Passed]:
+def _passed(found: FolderScan, report: ImportReport) -> list[Passed]:
     """Return the files that were passed over, those that look most like records first."""
     read = [Passed(path, why) for path, why in report.passed]
     return [*read, *sorted(found.passed, key=lambda each: each.why in DULL)]
@@ -458,7 +463,7 @@ def _governed(memory: Jidomem) -> str | None:
         named = [file for file in found if file is not None]
     known = {file: memory.governing(file) for file in named[:_TRIED]}
     counts = {
-        file: len(rows) + len(besides(memory.reader, memory.project, [file], {row["item"] for row in rows}))
+        file: len(rows) + len(related_memories(memory.reader, memory.project, [file], {row["item"] for row in rows}))
         for file, rows in known.items()
         if rows
     }

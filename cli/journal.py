@@ -24,7 +24,7 @@ from typing import Any, TextIO
 import click
 
 from jidomem import Jidomem
-from jidomem.check.journal_integrity import Finding, anchor, anchored, compare_with_git, findings
+from jidomem.check.journal_integrity import JournalFinding, anchor, anchored, compare_with_git, findings
 from jidomem.check.journal_integrity import replay as replayed
 from jidomem.curation.find_text import (
     AS_IT_IS,
@@ -37,7 +37,7 @@ from jidomem.curation.find_text import (
     leftovers,
     source_leftovers,
 )
-from jidomem.curation.redact import Plan, leaks
+from jidomem.curation.redact import RedactionPlan, leaks
 from jidomem.errors import BranchChanged, InvalidRequest, JournalDamaged
 from jidomem.index import search_index
 from jidomem.journal.journal import Stream
@@ -54,7 +54,7 @@ from jidomem.write.triples import TEXTS
 from jidomem_cli.fields import Paths, own_words, whole_id
 from jidomem_cli.options import ROWS, Door, Verb, clean, pass_door
 from jidomem_cli.output import form_of, show_json, show_rows
-from jidomem_cli.status import told, vectors_told
+from jidomem_cli.status import snapshot_json, vectors_text
 
 DAMAGED = 7
 
@@ -145,7 +145,7 @@ def redact(
         if item or properties or texts or dry_run:
             raise InvalidRequest("--again does what was asked before", hint="leave out all but --reason")
         made = memory.keeper.redact_again(memory.project, agent=memory.writer.agent, reason=_given(reason))
-        _told(door, memory, [commit.id for commit in made], None)
+        _print_redaction_result(door, memory, [commit.id for commit in made], None)
         return 0
     if properties and texts:
         raise InvalidRequest("--property and --text are two ways to say what goes", hint="leave one of them out")
@@ -160,7 +160,7 @@ def redact(
         return 0
     sources = _source_paths(memory)  # before what names them goes
     made = memory.keeper.redact(plan, agent=memory.writer.agent, reason=_given(reason))
-    _told(door, memory, [commit.id for commit in made], plan, sources)
+    _print_redaction_result(door, memory, [commit.id for commit in made], plan, sources)
     return 0
 
 
@@ -182,7 +182,7 @@ def _property(name: str) -> str:
     return JIDO + _PROPERTIES.get(name.replace("-", "_"), name)
 
 
-def _print_redaction(door: Door, memory: Jidomem, plan: Plan) -> None:
+def _print_redaction(door: Door, memory: Jidomem, plan: RedactionPlan) -> None:
     rows = [
         {
             "stream": f"{stream.project}/{stream.name}",
@@ -197,7 +197,7 @@ def _print_redaction(door: Door, memory: Jidomem, plan: Plan) -> None:
     show_rows(door, rows, _REDACTION_COLUMNS)
     commits = len({row["commit"] for row in rows})
     door.say(f"{len(rows)} statements of {commits} commits would go; nothing was touched")
-    _say_found(door, plan)
+    _print_occurrences(door, plan)
     for cost in _costs(plan):
         door.say(f"cost: {cost}")
     _say_emptied(door, plan, "would say")
@@ -209,7 +209,7 @@ def _print_redaction(door: Door, memory: Jidomem, plan: Plan) -> None:
     _warn_history(door, memory, left)
 
 
-def _costs(plan: Plan) -> Iterator[str]:
+def _costs(plan: RedactionPlan) -> Iterator[str]:
     """Yield what can no longer be told, found or recognised once the digests of *plan* are gone."""
     digests = [trace for _, trace in plan.traces if trace.why in (DIGEST, UNKNOWN)]
     files: dict[tuple[Term, str], set[Term]] = defaultdict(set)
@@ -245,7 +245,7 @@ def _id(item: Term) -> str:
     return short_id(plain_value(item))
 
 
-def _say_emptied(door: Door, plan: Plan, says: str) -> None:
+def _say_emptied(door: Door, plan: RedactionPlan, says: str) -> None:
     """Name the active memories that say nothing without the texts, with the command that ends them."""
     if not plan.emptied:
         return
@@ -256,7 +256,7 @@ def _say_emptied(door: Door, plan: Plan, says: str) -> None:
     door.say(f'end each: jidomem revise {shown[0]} --invalidate --reason "its text was redacted"')
 
 
-def _say_found(door: Door, plan: Plan) -> None:
+def _print_occurrences(door: Door, plan: RedactionPlan) -> None:
     """Say in which forms the texts were found, and how much of the working state shows them."""
     if forms := {form: count for form, count in plan.forms.items() if form != AS_IT_IS}:
         door.say(f"forms other than as it is: {_count_redactions(forms)}")
@@ -273,7 +273,7 @@ def _source_paths(memory: Jidomem) -> set[str]:
     return {source.path for source in memory_detail.sources(memory.tail.index, memory.project)}
 
 
-def _left(memory: Jidomem, plan: Plan, sources: Collection[str]) -> list[Leftover]:
+def _left(memory: Jidomem, plan: RedactionPlan, sources: Collection[str]) -> list[Leftover]:
     """Return the files in which the texts stand: of the root, and of the repository those that memories came from."""
     root, texts = memory.settings.root, sorted(plan.wanted.texts)
     return [
@@ -303,7 +303,9 @@ def _warn_history(door: Door, memory: Jidomem, left: Sequence[Leftover]) -> None
         )
 
 
-def _told(door: Door, memory: Jidomem, made: Sequence[str], plan: Plan | None, sources: Collection[str] = ()) -> None:
+def _print_redaction_result(
+    door: Door, memory: Jidomem, made: Sequence[str], plan: RedactionPlan | None, sources: Collection[str] = ()
+) -> None:
     """Say what was done, and what of it this command cannot reach."""
     left = _left(memory, plan, sources) if plan is not None else []
     tracked, others = memory.journal.is_tracked, memory.tail.others
@@ -318,7 +320,7 @@ def _told(door: Door, memory: Jidomem, made: Sequence[str], plan: Plan | None, s
         door.say("nothing was left to do")
         return
     if plan is not None:
-        _say_found(door, plan)
+        _print_occurrences(door, plan)
         _say_emptied(door, plan, "say")
     _warn_left(door, left)
     if others:
@@ -369,7 +371,7 @@ def reindex(door: Door) -> int:
         "triples": memory.index.triples_taken,
         "seconds": round(seconds, 3),
         "index": "disk" if tail.on_disk else "memory",
-        "snapshots": list(map(told, tail.snapshots())),
+        "snapshots": list(map(snapshot_json, tail.snapshots())),
         "remote": put,
         "vectors": vectors,
         "damage": [error.to_dict() for error in damage],
@@ -384,7 +386,7 @@ def reindex(door: Door) -> int:
         if put is not None:
             door.say(f"{put['graphs']} graphs were put into {put['address']} anew")
         for name, told_of in vectors.items():
-            door.say(f"{name}: {vectors_told(told_of)}")
+            door.say(f"{name}: {vectors_text(told_of)}")
         for error in damage:
             click.echo(clean(error.detail))
     return DAMAGED if damage else 0
@@ -552,7 +554,7 @@ def _print_damage(
     door: Door,
     memory: Jidomem,
     damage: Sequence[tuple[Stream, tuple[JournalDamaged, ...]]],
-    found: Sequence[Finding],
+    found: Sequence[JournalFinding],
     *,
     anchored_to: bool,
 ) -> None:
@@ -584,7 +586,7 @@ def _print_damage(
         door.say(f"not detected: {UNSEEN}")
 
 
-def _is_of(memory: Jidomem, stream: Stream, found: Finding) -> bool:
+def _is_of(memory: Jidomem, stream: Stream, found: JournalFinding) -> bool:
     folder = str(memory.journal.path(stream))
     return found.path == folder or (found.path or "").startswith(f"{folder}/")
 

@@ -67,7 +67,7 @@ INTERRUPTED = 130
 BROKEN_PIPE = 141  # what a shell reports of a command that wrote to a reader who had left
 
 
-class Jidomem(Verbs):
+class VerbGroup(Verbs):
     """The verbs of the table, each imported when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -117,7 +117,7 @@ class Jidomem(Verbs):
         sys.exit(code or 0)
 
 
-@click.group(cls=Jidomem, params=everywhere(hidden=False), context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=VerbGroup, params=everywhere(hidden=False), context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(None, "--version", package_name="jidomem", message="%(prog)s %(version)s")
 def cli() -> None:
     """The governed memory of AI agents.

@@ -20,11 +20,11 @@ from jidomem_cli.output import form_of, show_json, show_rows
 if TYPE_CHECKING:
     from jidomem.extras.memoryos.jobs import Outcome
     from jidomem.extras.memoryos.memory_os import MemoryOS
-    from jidomem.extras.memoryos.retrieval import Found, FoundPersona, Retrieved
+    from jidomem.extras.memoryos.retrieval import PersonaMatch, Retrieved, RetrievedItem
     from jidomem.extras.memoryos.values import Tiers
 
 
-def found_rows(found: Retrieved) -> Iterator[dict[str, Any]]:
+def match_rows(found: Retrieved) -> Iterator[dict[str, Any]]:
     """Yield what was found, tier by tier: its `tier`, `score`, `id` and `text`."""
     yield from _scored("stm", found.stm, "text")
     yield from _scored("leaving", found.leaving, "text")
@@ -36,11 +36,11 @@ def found_rows(found: Retrieved) -> Iterator[dict[str, Any]]:
     yield from _scored("system", found.system, "content")
 
 
-def _of(persona: FoundPersona) -> str:
+def _of(persona: PersonaMatch) -> str:
     return f"{persona.key.type}:{persona.key.identifier}" if persona.key is not None else "itself"
 
 
-def _scored(tier: str, found: Iterable[Found[Any]], text: str) -> Iterator[dict[str, Any]]:
+def _scored(tier: str, found: Iterable[RetrievedItem[Any]], text: str) -> Iterator[dict[str, Any]]:
     for each in found:
         yield {"tier": tier, "score": round(each.score, 3), "id": each.what.id, "text": getattr(each.what, text)}
 
@@ -74,7 +74,7 @@ def known_rows(tiers: Tiers) -> Iterator[dict[str, Any]]:
 
 
 _WRITES = ("agent",)
-_FOUND = ("tier", "score", "id", "text")
+_COLUMNS_OF_MATCHES = ("tier", "score", "id", "text")
 _PAGES = ("id", "in", "timestamp", "about", "query", "response")
 _KNOWN = ("of", "is", "id", "text", "confidence", "private")
 _SHARED = ("id", "content", "source_agent_id", "importance_score", "creation_timestamp")
@@ -139,7 +139,7 @@ def retrieve(door: Door, query: str, about: str | None, pages: int | None, unvis
     if form_of(door) == "json":
         show_json(found.to_dict())
     else:
-        show_rows(door, [*found_rows(found)], _FOUND)
+        show_rows(door, [*match_rows(found)], _COLUMNS_OF_MATCHES)
 
 
 @memory_os.command("prompt", writes=_WRITES)
@@ -208,7 +208,7 @@ def maintain(door: Door, retry: bool) -> int:
     """
     kept = door.open().os()
     outcomes = [*(kept.retry() if retry else []), *kept.maintain()]
-    show_rows(door, [_told(each) for each in outcomes], ("kind", "subject", "ok", "error"))
+    show_rows(door, [_outcome_json(each) for each in outcomes], ("kind", "subject", "ok", "error"))
     return 0 if all(each.ok for each in outcomes) else 1
 
 
@@ -360,5 +360,5 @@ def _setting(said: str) -> tuple[str, Any]:
     return name, json_or_text(value)
 
 
-def _told(outcome: Outcome) -> dict[str, Any]:
+def _outcome_json(outcome: Outcome) -> dict[str, Any]:
     return {"kind": outcome.kind, "subject": outcome.subject, "ok": outcome.ok, "error": outcome.error}

@@ -17,7 +17,7 @@ from jidomem_cli.options import ROWS, Door, Verb, Verbs, clean, pass_door
 from jidomem_cli.output import form_of, show_json, show_rows
 
 if TYPE_CHECKING:
-    from jidomem.check.terms import Entry
+    from jidomem.check.terms import TermEntry
     from jidomem.curation.term_proposals import Proposal
     from jidomem.schema.ontology import Schema
 
@@ -125,7 +125,7 @@ def _print_all(schema: Schema, *, md: bool) -> None:
         click.echo(clean(f"{'- ' if md else '  '}{terms.short(term)}: {listed(kinds)}{mark.get(term, '')}"))
 
 
-def _print_entry(entry: Entry, *, md: bool) -> None:
+def _print_entry(entry: TermEntry, *, md: bool) -> None:
     from jidomem.check.terms import short
 
     name, bullet = short(iri(entry.iri)), "- " if md else "  "

@@ -16,7 +16,7 @@ from typing import Any
 import click
 
 from jidomem import Jidomem, JidomemError, Receipt
-from jidomem.curation.review_queue import Line, Queue, Waiting, apply, newest, queue, queued, settle_by_rule
+from jidomem.curation.review_queue import Queue, ReviewLine, Waiting, apply, newest, queue, queued, settle_by_rule
 from jidomem.curation.review_text import commands, parse, todo, without_settled
 from jidomem.errors import Conflict, InvalidRequest, PolicyDenied
 from jidomem.rdf.vocab import REDACTED
@@ -186,9 +186,9 @@ def _accept_all(door: Door, memory: Jidomem, reason: str | None, dry_run: bool) 
     proposals = [one for one in waiting if one.kind == "proposal"]
     unopposed = [one for one in proposals if one.other is None]
     chosen = newest(memory.reader, memory.project, unopposed)
-    lines = [Line(0, "accept", one, reason) for one in chosen]
+    lines = [ReviewLine(0, "accept", one, reason) for one in chosen]
     _preview(door, chosen, dry_run)
-    code = _told(door, memory, apply(memory.writer, memory.project, lines, dry_run=dry_run))
+    code = _print_outcomes(door, memory, apply(memory.writer, memory.project, lines, dry_run=dry_run))
     if replaced := len(unopposed) - len(lines):
         door.say(f"{replaced} have a newer version here, and are left to it")
     if left := len(proposals) - len(unopposed):
@@ -370,16 +370,16 @@ def _do(door: Door, memory: Jidomem, text: str, dry_run: bool) -> int:
     if settled:
         which = ", ".join(map(str, settled[:10])) + (" ..." if len(settled) > 10 else "")
         door.say(f"settled already, and left alone: {len(settled)} (line {which})")
-    return _told(door, memory, apply(memory.writer, memory.project, lines, dry_run=dry_run))
+    return _print_outcomes(door, memory, apply(memory.writer, memory.project, lines, dry_run=dry_run))
 
 
 def _by_rule(door: Door, memory: Jidomem, dry_run: bool) -> int:
     rules = memory.writer.authority(memory.project)
     found = settle_by_rule(memory.writer, memory.reader, memory.project, rules, memory.sources.now(), dry_run=dry_run)
-    outcomes = [(Line(0, "accept", one, str(rule)), outcome) for one, rule, outcome in found]
+    outcomes = [(ReviewLine(0, "accept", one, str(rule)), outcome) for one, rule, outcome in found]
     if not rules.confirmations:
         door.say("no rule confirms anything: jidomem policy confirm restated|unopposed")
-    return _told(door, memory, outcomes)
+    return _print_outcomes(door, memory, outcomes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -398,7 +398,7 @@ class Settled:
         return f"line {self.number}: " if self.number else ""
 
 
-def _told(door: Door, memory: Jidomem, outcomes: Sequence[tuple[Line, Receipt | JidomemError]]) -> int:
+def _print_outcomes(door: Door, memory: Jidomem, outcomes: Sequence[tuple[ReviewLine, Receipt | JidomemError]]) -> int:
     settled = [
         Settled(line.number, line.action, line.waiting.item, line.waiting.summary, outcome)
         for line, outcome in outcomes

@@ -22,7 +22,7 @@ from jidomem_cli.output import show_json, show_rows
 if TYPE_CHECKING:
     from jidomem.extras.servers.log import SharedLog
     from jidomem.extras.servers.transfer import Progress
-    from jidomem.runtime.move import Moved
+    from jidomem.runtime.move import MoveReport
 
 #: What only an acceptance writes; who pushes an older one would take terms back that are in use.
 _ACCEPTED = "ontology/accepted.ttl"
@@ -189,7 +189,7 @@ def _look_through(folder: Path) -> None:
 
 T = TypeVar("T")
 
-_KEPT = "the working state there was used since, and is left as it is"
+_STATE_IN_USE = "the working state there was used since, and is left as it is"
 _OTHERS = "tokens are believed there alone: given out there, or taken back at the source since; see jidomem token list"
 _FILE = click.Path(path_type=Path)
 
@@ -269,7 +269,7 @@ def _watched(door: Door, work: Callable[[Progress], T]) -> T:
         return work(lambda size: bar.update(size))
 
 
-def _tell(door: Door, moved: Moved, **more: str) -> None:
+def _tell(door: Door, moved: MoveReport, **more: str) -> None:
     if door.json:
         show_json({**moved.to_dict(), **more})
     else:
@@ -281,7 +281,7 @@ def _tell(door: Door, moved: Moved, **more: str) -> None:
     came = sum(each.came for each in moved.streams)
     door.say(clean(f"{moved.source} -> {moved.target}: {came:,} commits came; working state: {moved.state}"))
     if moved.state == "kept":
-        door.say(_KEPT)
+        door.say(_STATE_IN_USE)
     if moved.tokens:
         door.say(f"{moved.tokens} tokens are believed there, too")
     if moved.other_tokens:

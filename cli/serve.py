@@ -173,13 +173,13 @@ def mcp(door: Door, toolset: str, http: bool, host: str, port: int, form: str | 
         ) from error
     from jidomem.serve.mcp.client_session import ClientSessions
     from jidomem.serve.mcp.server_memory import KNOWLEDGE
-    from jidomem.serve.mcp.tools import FIND_PAGES, KEEP_PAGE, SAID, TOOLS, WORKING
+    from jidomem.serve.mcp.tools import FIND_PAGES, KEEP_PAGE, RECORD_TURN, TOOLS, WORKING
 
     memory = door.open(stays=True)
     memory.settings = replace(memory.settings, configured=memory.project)  # it is there before anything is kept in it
     tools = {
         "jidomem": TOOLS,
-        "working": (*TOOLS, WORKING, SAID),
+        "working": (*TOOLS, WORKING, RECORD_TURN),
         "dialogue": (*TOOLS, KEEP_PAGE, FIND_PAGES),
         "server-memory": KNOWLEDGE,
     }[toolset]

@@ -26,7 +26,7 @@ from jidomem.rdf.vocab import REDACTED, jido, local_name
 from jidomem.read.history import Rewording, rewordings
 from jidomem.read.playbook import plain
 from jidomem_cli.errors import place
-from jidomem_cli.fields import named_here
+from jidomem_cli.fields import memory_path
 from jidomem_cli.options import ROWS, Door, Verb, pass_door
 from jidomem_cli.output import INDENT, PIPED, cut_text, form_of, line_width, short, show_fields, show_json, show_rows
 
@@ -47,7 +47,7 @@ def show(door: Door, item: str) -> None:
       jidomem show --json 1a2b3c4d
     """
     memory = door.read()
-    whole = memory.reader.resolve(memory.project, named_here(memory, item), as_of=door.as_of)
+    whole = memory.reader.resolve(memory.project, memory_path(memory, item), as_of=door.as_of)
     moment = {"as_of": door.as_of, "valid_at": door.valid_at}
     if door.format == "ttl":
         click.echo(turtle(memory.reader.describe(memory.project, whole, **moment)), nl=False)
@@ -150,7 +150,7 @@ def history(door: Door, item: str) -> None:
       jidomem history 1a2b3c4d --as-of 2030-01-01 --json
     """
     memory = door.read()
-    rows = memory.reader.history(memory.project, named_here(memory, item), as_of=door.as_of, valid_at=door.valid_at)
+    rows = memory.reader.history(memory.project, memory_path(memory, item), as_of=door.as_of, valid_at=door.valid_at)
     columns = memory.playbook.get("history").columns
     if form_of(door) == "table":
         rows = [{**row, _CHANGES: _below(door, row)} for row in rows]
@@ -180,12 +180,14 @@ def log(door: Door) -> None:
     memory = door.read()
     page = memory.reader.log(memory.project, as_of=door.as_of, limit=door.limit, cursor=door.cursor)
     if form_of(door) in ("table", "md"):
-        show_rows(door, [{**row, "brought": _told(row["brought"])} for row in page.rows], _LOG_COLUMNS, page.cursor)
+        show_rows(
+            door, [{**row, "brought": _commit_counts(row["brought"])} for row in page.rows], _LOG_COLUMNS, page.cursor
+        )
     else:
         show_rows(door, page.rows, _WHOLE, page.cursor)
 
 
-def _told(brought: dict[str, int]) -> str:
+def _commit_counts(brought: dict[str, int]) -> str:
     return ", ".join(f"{count} {kind}" for kind, count in brought.items())
 
 
@@ -251,7 +253,7 @@ def why(door: Door, item: str) -> None:
       jidomem why 1a2b3c4d --json
     """
     memory = door.read()
-    found = memory.reader.why(memory.project, named_here(memory, item), as_of=door.as_of, valid_at=door.valid_at)
+    found = memory.reader.why(memory.project, memory_path(memory, item), as_of=door.as_of, valid_at=door.valid_at)
     if form_of(door) == "json":
         show_json(plain(found))
     else:

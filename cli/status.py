@@ -16,7 +16,7 @@ from jidomem import Jidomem
 from jidomem.curation.review_queue import count
 from jidomem.index.snapshots import Snapshot
 from jidomem.journal.journal import LOOSE, Stream
-from jidomem.read.reader import counts, kept, pending
+from jidomem.read.reader import count_entries, counts, pending
 from jidomem.records.intent import Version
 from jidomem.records.interfaces import Embedder, LanguageModel
 from jidomem.runtime import settings
@@ -56,7 +56,7 @@ def status(door: Door) -> None:
         "jidomem": jidomem.__version__,
         "ontology_version": memory.schema.version,
     }
-    kind, snapshots = "disk" if memory.tail.on_disk else "memory", list(map(told, memory.tail.snapshots()))
+    kind, snapshots = "disk" if memory.tail.on_disk else "memory", list(map(snapshot_json, memory.tail.snapshots()))
     reader, embedder = settings.models(memory.settings)
     models = {"model": _model(reader), "embedder": _model(embedder)}
     store = memory.remote.shown if memory.remote else None
@@ -84,7 +84,7 @@ def _model(model: LanguageModel | Embedder | None) -> dict[str, str | None]:
     return {"name": None if model is None else model.name, "error": None if why is None else why.detail}
 
 
-def told(snapshot: Snapshot) -> dict[str, Any]:
+def snapshot_json(snapshot: Snapshot) -> dict[str, Any]:
     """Return a snapshot as plain values: its name and size, and the version of each graph in it."""
     versions = {graph: str(mark.version) for graph, mark in snapshot.marks.items()}
     commits = sum(mark.commits for mark in snapshot.marks.values())
@@ -101,7 +101,7 @@ def _project(door: Door, memory: Jidomem, name: str) -> dict[str, Any]:
         "version": str(version),
         "last_commit": version.recorded_at or None,
         "counts": held,
-        "history": kept(memory.reader, name, as_of=door.as_of),
+        "history": count_entries(memory.reader, name, as_of=door.as_of),
         "waiting": pending(memory.reader, name, as_of=door.as_of),
         "conflicts": _conflicts(door, memory, name),
         "due": due,
@@ -141,7 +141,7 @@ def _tell(project: dict[str, Any]) -> None:
     if project["recall"]:
         click.echo(f"  {'recall':24} {clean(_texts(project['recall'], project['version']))}")
     if project["vectors"]:
-        click.echo(f"  {'vectors':24} {clean(vectors_told(project['vectors']))}")
+        click.echo(f"  {'vectors':24} {clean(vectors_text(project['vectors']))}")
     if project["guard"] and any(project["guard"].values()):
         click.echo(f"  {'guard':24} " + ", ".join(f"{count} {what}" for what, count in project["guard"].items()))
     if project["commit_files"] > LOOSE:
@@ -165,7 +165,7 @@ def _texts(told: dict[str, Any], version: str) -> str:
     return f"{memories}, {told['bytes']:,} bytes, {at}; made because {why}"
 
 
-def vectors_told(told: dict[str, Any]) -> str:
+def vectors_text(told: dict[str, Any]) -> str:
     """Return what is known of the vectors that recall compares, in words."""
     failed = f"; the embedder failed: {told['error']}" if told["error"] else ""
     waits = "text waits" if told["pending"] == 1 else "texts wait"

@@ -24,7 +24,7 @@ from jidomem.base.json_values import decode_json
 from jidomem.errors import STOPPING, InvalidRequest, TooLarge
 from jidomem.records.intent import LIST_FIELDS, parse_json, parse_line
 from jidomem_cli.errors import as_changes, as_options, tell
-from jidomem_cli.fields import REASON, as_named_here, given, intent_options, own_words, whole_id
+from jidomem_cli.fields import REASON, given, intent_options, own_words, whole_id, with_memory_paths
 from jidomem_cli.options import Door, Verb, clean, pass_door
 from jidomem_cli.output import Bar, bar, short, show_json, show_receipt
 
@@ -33,14 +33,14 @@ LIMIT = 64 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class IntentBatch:
     """What was read: whether it may be several, and the intents; in the place of one may stand why it is unreadable."""
 
     many: bool
     intents: Iterable[Any]
 
 
-def read(file: BinaryIO) -> Batch:
+def read(file: BinaryIO) -> IntentBatch:
     """Return the intents in *file*; lines are read as they are asked for, and one that cannot be read is an error.
 
     Raises InvalidRequest `malformed_json`, with line and column, for a single object or array that cannot be read, and
@@ -50,12 +50,12 @@ def read(file: BinaryIO) -> Batch:
     head = _first_two(lines)
     if _are_lines([line for line in head if line.strip()]):
         numbered = enumerate(chain(head, lines), start=1)
-        return Batch(True, (_parsed(number, line) for number, line in numbered if line.strip()))
+        return IntentBatch(True, (_parsed(number, line) for number, line in numbered if line.strip()))
     text = b"".join(_bounded(chain(head, lines)))
     if not text.strip():
         raise InvalidRequest("there is nothing to submit", hint="give one JSON object", code="malformed_json")
     value = parse_json(text)
-    return Batch(True, value) if isinstance(value, list) else Batch(False, [value])
+    return IntentBatch(True, value) if isinstance(value, list) else IntentBatch(False, [value])
 
 
 def _lines(file: BinaryIO) -> Iterator[bytes]:
@@ -127,7 +127,7 @@ def submit(door: Door, file: BinaryIO, atomic: bool, dry_run: bool) -> int:
     if not batch.many:
         show_receipt(door, memory, memory.writer.submit_intent(memory.project, _only(intents), dry_run=dry_run))
         return 0
-    told = _Told(door, bar(door, file, batch.intents))
+    told = _PrintedOutcomes(door, bar(door, file, batch.intents))
     try:
         if atomic:
             for receipt in memory.writer.submit_many(memory.project, _sound(intents), atomic=True):
@@ -141,7 +141,7 @@ def submit(door: Door, file: BinaryIO, atomic: bool, dry_run: bool) -> int:
     return told.finish()
 
 
-def _submit_each(memory: Jidomem, intents: Iterable[Any], told: _Told) -> None:
+def _submit_each(memory: Jidomem, intents: Iterable[Any], told: _PrintedOutcomes) -> None:
     """Submit one after the other; where the machine refuses, no more than were submitted with that one."""
     with closing(memory.writer.submit_many(memory.project, iter(intents))) as outcomes:
         for outcome in outcomes:
@@ -150,7 +150,7 @@ def _submit_each(memory: Jidomem, intents: Iterable[Any], told: _Told) -> None:
                 return
 
 
-def _judge_each(memory: Jidomem, intents: Iterable[Any], told: _Told) -> None:
+def _judge_each(memory: Jidomem, intents: Iterable[Any], told: _PrintedOutcomes) -> None:
     for intent in intents:
         try:
             told.tell(memory.writer.submit_intent(memory.project, *_sound([intent]), dry_run=True))
@@ -187,7 +187,7 @@ def _sound(intents: Iterable[Any]) -> list[Any]:
     return found
 
 
-class _Told:
+class _PrintedOutcomes:
     """The outcomes told so far: how many, the first refusal's exit code, and whether the machine refuses them all."""
 
     def __init__(self, door: Door, shown: Bar | None) -> None:
@@ -253,7 +253,7 @@ def remember(door: Door, /, text: str, dry_run: bool, **fields: Any) -> int:
     flags = {value: f"--{name.replace('_', '-')}" for name, value in patterns}
     checks = [[_CHECKS[name], {"@value": value}] for name, value in patterns]
     fields |= {"extra_triples": checks} if checks else {}
-    values = as_named_here(memory, given(fields))
+    values = with_memory_paths(memory, given(fields))
     try:
         receipt = memory.writer.remember(memory.project, text, dry_run=dry_run, **values)
     except JidomemError as refusal:
@@ -309,7 +309,7 @@ def revise(
             invalidate=invalidate,
             confirm=confirm,
             undo=undo,
-            changes=as_named_here(memory, _fields(changes)),
+            changes=with_memory_paths(memory, _fields(changes)),
             reason=reason,
             dry_run=dry_run,
             who={"idempotency_key": idempotency_key} if idempotency_key else {},

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from jidomem.errors import InvalidRequest
-from jidomem.records.interfaces import Bounds, Fact, Prompt, Trait
+from jidomem.records.interfaces import Fact, ModelPrompt, OutputLimits, Trait
 
 
 @pytest.mark.parametrize("confidence", [-0.1, 1.1, math.nan, math.inf, True, "high", None])
@@ -36,8 +36,8 @@ def test_a_fact_is_about_the_one_who_asks_or_the_agent():
 @pytest.mark.parametrize("bound", [0, -1, 1.5, True, None])
 def test_a_bound_is_a_whole_number_from_1(bound):
     with pytest.raises(InvalidRequest, match=r"keywords=.* is no whole number from 1"):
-        Bounds(keywords=bound)
+        OutputLimits(keywords=bound)
 
 
 def test_a_prompt_is_one_text_with_the_words_of_the_program_first():
-    assert str(Prompt("Answer.", "Which index?")) == "Answer.\n\nWhich index?"
+    assert str(ModelPrompt("Answer.", "Which index?")) == "Answer.\n\nWhich index?"

@@ -4,7 +4,7 @@ from jidomem.base import stems
 
 
 def test_a_name_of_many_words_counts_as_many_in_what_is_kept(monkeypatch):
-    monkeypatch.setattr(stems, "KEPT", 5)
+    monkeypatch.setattr(stems, "CACHE_SIZE", 5)
     stemmer = stems.Stemmer()
     key = "4f0a9c3e7b1d"
 

@@ -155,7 +155,7 @@ def _fields(kind: type, words: Mapping[str, str]) -> Iterator[list[str]]:
 
 
 def _limits() -> Iterator[list[str]]:
-    for name, default, text in _fields(user_config.Limits, _LIMITS):
+    for name, default, text in _fields(user_config.RootLimits, _LIMITS):
         least, most = user_config._BETWEEN[name.strip("`")]
         yield [name, default, f"{least:_}", f"{most:_}", text]
 

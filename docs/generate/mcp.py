@@ -17,12 +17,15 @@ from jidomem.serve.mcp.client_session import ClientSessions
 from jidomem.serve.mcp.resources import INSTRUCTIONS
 from jidomem.serve.mcp.server import create_server
 from jidomem.serve.mcp.server_memory import KNOWLEDGE
-from jidomem.serve.mcp.tools import FIND_PAGES, KEEP_PAGE, SAID, TOOLS, WORKING, Tool
+from jidomem.serve.mcp.tools import FIND_PAGES, KEEP_PAGE, RECORD_TURN, TOOLS, WORKING, Tool
 
 #: What `--toolset` offers, and what it is; those beside the tools of the first.
 TOOLSETS: Mapping[str, tuple[str, tuple[Tool, ...]]] = {
     "jidomem": ("is what there is where none is named", TOOLS),
-    "working": ("adds to these what an agent [holds now](../working-memory.md#from-run-to-run)", (WORKING, SAID)),
+    "working": (
+        "adds to these what an agent [holds now](../working-memory.md#from-run-to-run)",
+        (WORKING, RECORD_TURN),
+    ),
     "dialogue": ("adds to these what an agent [talked about](../memoryos.md)", (KEEP_PAGE, FIND_PAGES)),
     "server-memory": ("has in their place those of the reference memory server", KNOWLEDGE),
 }

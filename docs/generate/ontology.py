@@ -7,7 +7,7 @@ from pathlib import Path
 
 from docs.generate.tables import code, table
 from jidomem.check import terms
-from jidomem.check.terms import Entry, short
+from jidomem.check.terms import TermEntry, short
 from jidomem.rdf.terms import iri
 from jidomem.schema.ontology import load
 
@@ -34,18 +34,18 @@ def pages() -> dict[str, str]:
     return {"reference/ontology.md": text}
 
 
-def _module(entry: Entry) -> str:
+def _module(entry: TermEntry) -> str:
     return Path(entry.path or "").stem
 
 
-def _terms(entries: Iterable[Entry]) -> Iterable[str]:
+def _terms(entries: Iterable[TermEntry]) -> Iterable[str]:
     for kind, (title, head) in _HEADS.items():
         rows = table(head, (_row(each) for each in entries if each.kind == kind))
         if rows:
             yield f"\n### {title}\n\n{rows}"
 
 
-def _row(entry: Entry) -> list[str]:
+def _row(entry: TermEntry) -> list[str]:
     name = code(_name(entry.iri)) + (" (deprecated)" if entry.deprecated else "")
     if entry.kind == "property":
         of, takes = _names(entry.domain), _names(entry.range) + (", one at most" if entry.functional else "")

@@ -68,21 +68,21 @@ _NAMES: dict[str, str] = {
         " TooLarge Unauthenticated Violation"
     ),
     "jidomem.records.policy": (
-        "AccessPolicy BESIDES BUILT_IN CONFIRMS CURATORS Change KINDS PRESETS ROLE_WORDS UNSET"
+        "AccessPolicy OTHER_WRITES BUILT_IN CONFIRMS CURATORS Change KINDS PRESETS ROLE_WORDS UNSET"
         " VERDICTS checked is_below role_named"
     ),
     "jidomem.records.recall": (
-        "Found Hit InvalidRecall LongQuery NAMESPACE Narrowing RecallRequest RecallResult SCOPES parsed"
+        "MemoryRecall Hit InvalidRecall LongQuery NAMESPACE Narrowing RecallRequest RecallResult SCOPES parsed"
     ),
     "jidomem.records.entry": ("ToolUse Turn uses"),
     "jidomem.records.intent": ("CommitRef SHORT Version read"),
     "jidomem.base.clock": ("Sources monotonic_time new_id nonce now now_ms"),
     "jidomem.working.tiers": (
-        "BOOSTS EXTENDED_RULES Promotion PromotionDecision RULES Rule THRESHOLD TYPE_OF_CATEGORY"
+        "BOOSTS EXTENDED_RULES Promotion PromotionDecision RULES ItemType THRESHOLD TYPE_OF_CATEGORY"
     ),
     "jidomem.runtime.state": ("FILE State WAIT"),
     "jidomem.records.directive": (
-        "Answer DEFAULT_PROVIDER Directive Done Found MemoryDelete MemoryQuery MemoryUpsert Missing"
+        "Answer DEFAULT_PROVIDER Directive Done StoredValue MemoryDelete MemoryQuery MemoryUpsert Missing"
         " Opts Provider RESULT_SIGNAL Scored Searchable Signal State TOP_K UpsertItem forget lookup"
         " new_request_id only recall remember vector_of"
     ),
@@ -90,22 +90,24 @@ _NAMES: dict[str, str] = {
         "AgentRecord COMPARISONS Configurations DEFAULT_TYPE EVICT KINDS MemoryOSConfig ON_TRANSFER refuse_unknown"
     ),
     "jidomem.extras.memoryos.segments": (
-        "Arrival Described Description Placement Policy before choose_segment cosine describe fscore"
+        "Arrival Described Description Placement TierPolicy before choose_segment cosine describe fscore"
         " has_room heat insert jaccard keywords_of known_page recency relevance segment_text transfer"
     ),
     "jidomem.extras.memoryos.retrieval": (
-        "Found FoundPersona Question Retrieved Round Visit archived hot maintain retrieve touch_segments warmed"
+        "RetrievedItem PersonaMatch RetrievalQuery Retrieved Round Visit archived hot maintain retrieve touch_segments warmed"
     ),
     "jidomem.extras.memoryos.storage": (
-        "Form Moved TIER_TABLES TierStorage agent_tiers agents_with_tiers system_memory"
+        "HolderFormat TierMove TIER_TABLES TierStorage agent_tiers agents_with_tiers system_memory"
     ),
-    "jidomem.records.interfaces": ("Bounds Embedder Fact Known LanguageModel Learned Page Prompt Segment Trait Vector"),
+    "jidomem.records.interfaces": (
+        "OutputLimits Embedder Fact Known LanguageModel Learned DialogueTurn ModelPrompt Segment Trait Vector"
+    ),
     "jidomem.models.local_embedder": ("DIMENSIONS LONGEST_BATCH LocalEmbedder NAME Net missing not_there"),
-    "jidomem.models.embeddings": ("AT_ONCE EndpointEmbedder HashedStems LONGEST Unavailable"),
-    "jidomem.models.endpoint": ("Endpoint Outside PASSING Patience Unavailable"),
+    "jidomem.models.embeddings": ("AT_ONCE EndpointEmbedder HashedStems LONGEST EmbedderUnavailable"),
+    "jidomem.models.endpoint": ("ModelEndpoint Outside PASSING Patience EndpointUnavailable"),
     "jidomem.models.chat": ("AT_ONCE ChatModel Message OPTIONS OURS"),
     "jidomem.models.offline": ("GAP OfflineModel"),
-    "jidomem.check.terms": ("Entry Rule definitions described entry find glossary_terms labels short tree"),
+    "jidomem.check.terms": ("TermEntry TermRule definitions described entry find glossary_terms labels short tree"),
     "jidomem.recall.briefing": ("LONGEST anchored disagreement fit_recall_to_budget markdown stale_files"),
     "jidomem.read.reader": ("trust"),
 }

@@ -21,7 +21,7 @@ from urllib.parse import quote
 
 from jidomem.adapters.langgraph import agent_of
 from jidomem.errors import Failed, JidomemError
-from jidomem.read.conversations import Held
+from jidomem.read.conversations import CachedEntries
 from jidomem.records.entry import Entry
 from jidomem.runtime.root import Jidomem
 from jidomem.write.conversation import EntryChanges
@@ -35,7 +35,7 @@ _WIDTH = len(str(_MOST_LINES))
 _ABOVE = "/\0"
 
 
-class Refused(Exception):
+class CommandError(Exception):
     """A command that cannot be followed; the text is for the model."""
 
 
@@ -69,10 +69,10 @@ def view(files: Files, path: str, lines: Sequence[int] | None = None) -> str:
     if place in files.folders:
         return _listed(files, place, path)
     if place not in files.texts:
-        raise Refused(f"The path {path} does not exist. Please provide a valid path.")
+        raise CommandError(f"The path {path} does not exist. Please provide a valid path.")
     every = files.texts[place].split("\n")
     if len(every) > _MOST_LINES:
-        raise Refused(f"File {path} exceeds maximum line limit of {_MOST_LINES:,} lines.")
+        raise CommandError(f"File {path} exceeds maximum line limit of {_MOST_LINES:,} lines.")
     first, last = 0, len(every)
     if lines and len(lines) == 2:
         first, last = max(1, lines[0]) - 1, len(every) if lines[1] == -1 else lines[1]
@@ -84,21 +84,21 @@ def create(files: Files, path: str, text: str) -> tuple[Files, str]:
     """Return the files with a new one, and what is said of it."""
     place = resolved(path)
     if files.has(place):
-        raise Refused(f"File {path} already exists")
+        raise CommandError(f"File {path} already exists")
     _check_above(files, place, path)
     return Files.of({**files.texts, place: text}, files.empty), f"File created successfully at: {path}"
 
 
 def replace(files: Files, path: str, old: str, new: str) -> tuple[Files, str]:
     """Return the files after the only *old* of one was made *new*, and the lines around it."""
-    place, text = _found(files, path)
+    place, text = _read_file(files, path)
     count = text.count(old)
     if count == 0:
-        raise Refused(f"No replacement was performed, old_str `{old}` did not appear verbatim in {path}.")
+        raise CommandError(f"No replacement was performed, old_str `{old}` did not appear verbatim in {path}.")
     if count > 1:
         where = ", ".join(map(str, _lines_with(text, old)))
         said = f"No replacement was performed. Multiple occurrences of old_str `{old}` in lines: {where}."
-        raise Refused(f"{said} Please ensure it is unique")
+        raise CommandError(f"{said} Please ensure it is unique")
     line = text[: text.find(old)].count("\n")
     after = text.replace(old, new)
     first = max(0, line - 2)
@@ -109,13 +109,13 @@ def replace(files: Files, path: str, old: str, new: str) -> tuple[Files, str]:
 
 def insert(files: Files, path: str, line: int, text: str) -> tuple[Files, str]:
     """Return the files with *text* after the *line* of one, 0 being its beginning, and what is said of it."""
-    place, before = _found(files, path)
+    place, before = _read_file(files, path)
     lines = before.split("\n")
     if lines[-1] == "":
         lines.pop()
     if not 0 <= line <= len(lines):
         said = f"Invalid `insert_line` parameter: {line}."
-        raise Refused(f"{said} It should be within the range [0, {len(lines)}].")
+        raise CommandError(f"{said} It should be within the range [0, {len(lines)}].")
     after = "\n".join([*lines[:line], text.rstrip("\n"), *lines[line:]])
     ended = after if after.endswith("\n") else after + "\n"
     return Files.of({**files.texts, place: ended}, files.empty), f"The file {path} has been edited."
@@ -125,9 +125,9 @@ def delete(files: Files, path: str) -> tuple[Files, str]:
     """Return the files without one, or without a folder and all that was in it, and what is said of it."""
     place = resolved(path)
     if not place:
-        raise Refused(f"Cannot delete the {ROOT} directory itself")
+        raise CommandError(f"Cannot delete the {ROOT} directory itself")
     if not files.has(place):
-        raise Refused(f"The path {path} does not exist")
+        raise CommandError(f"The path {path} does not exist")
     texts = {name: text for name, text in files.texts.items() if not _is_in(name, place)}
     folders = [name for name in files.folders if not _is_in(name, place)]
     return Files.of(texts, folders), f"Successfully deleted {path}"
@@ -137,14 +137,14 @@ def rename(files: Files, path: str, new: str) -> tuple[Files, str]:
     """Return the files after one, or a folder with all that is in it, got another path, and what is said of it."""
     place, target = resolved(path), resolved(new)
     if not place:
-        raise Refused(f"Cannot rename the {ROOT} directory itself")
+        raise CommandError(f"Cannot rename the {ROOT} directory itself")
     if files.has(target):
-        raise Refused(f"The destination {new} already exists")
+        raise CommandError(f"The destination {new} already exists")
     if not files.has(place):
-        raise Refused(f"The path {path} does not exist")
+        raise CommandError(f"The path {path} does not exist")
     _check_above(files, target, new)
     if _is_in(target, place):
-        raise Refused(f"The path {path} cannot be renamed to {new}, which is below it")
+        raise CommandError(f"The path {path} cannot be renamed to {new}, which is below it")
     texts = {_moved(name, place, target): text for name, text in files.texts.items()}
     folders = [_moved(name, place, target) for name in files.folders]
     return Files.of(texts, folders), f"Successfully renamed {path} to {new}"
@@ -163,31 +163,31 @@ def resolved(path: str) -> str:
     'plan.md'
     """
     if not path.startswith(ROOT):
-        raise Refused(f"Path must start with {ROOT}, got: {path}")
+        raise CommandError(f"Path must start with {ROOT}, got: {path}")
     if "\0" in path:
-        raise Refused(f"Path {path!r} holds a NUL, which no name of a file has")
+        raise CommandError(f"Path {path!r} holds a NUL, which no name of a file has")
     top = _ABOVE + ROOT
     place = posixpath.normpath(f"{top}/{path[len(ROOT) :].lstrip('/')}")
     if place != top and not place.startswith(top + "/"):
-        raise Refused(f"Path {path} would escape {ROOT} directory")
+        raise CommandError(f"Path {path} would escape {ROOT} directory")
     return place[len(top) + 1 :]
 
 
-def _found(files: Files, path: str) -> tuple[str, str]:
+def _read_file(files: Files, path: str) -> tuple[str, str]:
     """Return the file at *path* and what it says."""
     place = resolved(path)
     if place in files.texts:
         return place, files.texts[place]
     if place in files.folders:
-        raise Refused(f"The path {path} is not a file.")
-    raise Refused(f"The path {path} does not exist. Please provide a valid path.")
+        raise CommandError(f"The path {path} is not a file.")
+    raise CommandError(f"The path {path} does not exist. Please provide a valid path.")
 
 
 def _check_above(files: Files, place: str, path: str) -> None:
     """Raise Refused where what *place* is to be in is a file."""
     for above in _above([place]):
         if above in files.texts:
-            raise Refused(f"The path {path} is below {ROOT}/{above}, which is a file")
+            raise CommandError(f"The path {path} is below {ROOT}/{above}, which is a file")
 
 
 def _listed(files: Files, place: str, path: str) -> str:
@@ -332,7 +332,7 @@ class ClaudeMemory(BetaAbstractMemoryTool):
         """Return what *follow* does; raises ToolError, which the model is shown, for what is refused."""
         try:
             return follow()
-        except Refused as refusal:
+        except CommandError as refusal:
             raise ToolError(str(refusal)) from refusal
         except JidomemError as refusal:
             raise ToolError(f"{refusal.detail}{f' ({refusal.hint})' if refusal.hint else ''}") from refusal
@@ -404,7 +404,7 @@ class AsyncClaudeMemory(BetaAsyncAbstractMemoryTool):
         return await asyncio.to_thread(self._tool.clear_all_memory)
 
 
-def _files(kept: Held) -> Files:
+def _files(kept: CachedEntries) -> Files:
     """Return the files that entries say."""
     texts, folders = {}, []
     for one in kept.by_id.values():

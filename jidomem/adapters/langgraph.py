@@ -32,7 +32,7 @@ import orjson
 
 from jidomem.errors import Failed, InvalidRequest, JidomemError, MemoryClosed
 from jidomem.providers.stores import TABLES
-from jidomem.read.conversations import Held, Keyed
+from jidomem.read.conversations import CachedEntries, Keyed
 from jidomem.records.entry import Entry, WriteRequest
 from jidomem.records.recall import MOST, NAMESPACE, RecallRequest
 from jidomem.runtime.root import Jidomem
@@ -342,7 +342,7 @@ class JidomemStore(BaseStore):
         """Return whether that thread has come to its end, which is waited for."""
         return self._expiry.stop(timeout)
 
-    def _answer(self, held: Held, op: Any, scores: Mapping[str, Scores]) -> Any:
+    def _answer(self, held: CachedEntries, op: Any, scores: Mapping[str, Scores]) -> Any:
         if isinstance(op, GetOp):
             one = held.by_id.get(self._id(op.namespace, op.key))
             found = [] if one is None or self._expiry.omits(one) else [one]
@@ -354,7 +354,7 @@ class JidomemStore(BaseStore):
             return [SearchItem(**_fields(one), score=score) for one, score in pairs]
         return self._namespaces(held, op) if isinstance(op, ListNamespacesOp) else None
 
-    def _found(self, held: Held, op: SearchOp, scores: Scores) -> Iterator[tuple[Keyed, float | None]]:
+    def _found(self, held: CachedEntries, op: SearchOp, scores: Scores) -> Iterator[tuple[Keyed, float | None]]:
         """Yield what is in the namespace and passes: what answers the query, the best first, then what is newest."""
         passes = build_filter(op.filter)
         start, whole = len(self._beginning), ".".join(op.namespace_prefix)
@@ -374,7 +374,7 @@ class JidomemStore(BaseStore):
         scores: dict[str, float] = found.metadata["scores"]
         return {one.id: scores[one.id] for one in found.entries if one.id in scores}
 
-    def _namespaces(self, held: Held, op: ListNamespacesOp) -> list[tuple[str, ...]]:
+    def _namespaces(self, held: CachedEntries, op: ListNamespacesOp) -> list[tuple[str, ...]]:
         omits = self._expiry.omits
         names = [name for name, group in held.groups.items() if not all(map(omits, group.values()))]
         found = [labels for labels in (tuple(name.split(".")) for name in names) if _matches(labels, op)]
@@ -417,7 +417,7 @@ class JidomemStore(BaseStore):
         content = "\n".join(texts)
         return content if content.strip() else f"{'.'.join(op.namespace)} {op.key}"
 
-    def _expired(self, held: Held) -> list[str]:
+    def _expired(self, held: CachedEntries) -> list[str]:
         return [one.id for one in held.by_id.values() if self._expiry.is_over(one)]
 
 

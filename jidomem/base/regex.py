@@ -25,8 +25,14 @@ _NO_SPACE = (
 )
 _DIGITS = {r"\d": r"\p{Nd}", r"\D": r"\P{Nd}"}
 #: How RE2 says what a sign of Python's is, outside a class and inside.
-_SAID = _DIGITS | {r"\w": f"[{_WORD}]", r"\W": f"[^{_WORD}]", r"\s": f"[{_SPACE}]", r"\S": f"[^{_SPACE}]", r"\Z": r"\z"}
-_SAID_INSIDE = _DIGITS | {r"\w": _WORD, r"\s": _SPACE, r"\S": _NO_SPACE}
+_ESCAPES = _DIGITS | {
+    r"\w": f"[{_WORD}]",
+    r"\W": f"[^{_WORD}]",
+    r"\s": f"[{_SPACE}]",
+    r"\S": f"[^{_SPACE}]",
+    r"\Z": r"\z",
+}
+_ESCAPES_IN_CLASS = _DIGITS | {r"\w": _WORD, r"\s": _SPACE, r"\S": _NO_SPACE}
 #: What to do in the place of what RE2 has not, by what it says of it.
 _INSTEAD = (
     (r"operator: \(\?(<?[=!])", "it looks around: say what may stand there, or use a second pattern"),
@@ -96,6 +102,6 @@ def _written(pattern: str) -> str:
             raise Unsearchable(f"it has {sign}{' in brackets' if inside else ''}", "write out what is meant")
         if sign.startswith("{,"):
             sign = f"{{0{sign[1:]}"
-        parts.append((_SAID_INSIDE if inside else _SAID).get(sign, sign))
+        parts.append((_ESCAPES_IN_CLASS if inside else _ESCAPES).get(sign, sign))
         inside = sign != "]" if inside else sign.startswith("[")
     return "".join(parts)

@@ -12,7 +12,7 @@ from jidomem.base.words import names, words_of
 #: A word is what stands between spaces, and nothing in it is changed: `jidomem.base.words` has done that.
 TOKENS = "ascii tokenchars '_'"
 #: So many words are kept with their stems before they are forgotten: about 40 MB. A name may have thousands.
-KEPT = 100_000
+CACHE_SIZE = 100_000
 
 
 class Stemmer:
@@ -39,7 +39,7 @@ class Stemmer:
         """Return the same of each of *texts*; what is new in them is found at once, which takes a tenth of the time."""
         asked = [names(text) for text in texts]
         with self._lock:
-            if self._kept > KEPT:
+            if self._kept > CACHE_SIZE:
                 self._known.clear()
                 self._kept = 0
             new = {name for each in asked for name in each if name not in self._known}

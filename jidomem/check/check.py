@@ -22,7 +22,7 @@ from typing import Any
 
 from jidomem.base.json_values import decode_json
 from jidomem.check import rules
-from jidomem.check.journal_integrity import Finding, Screening, edited_lines, findings, gone
+from jidomem.check.journal_integrity import JournalFinding, Screening, edited_lines, findings, missing_files
 from jidomem.check.reasoning import inconsistencies
 from jidomem.check.report import (
     CIRCLE,
@@ -40,13 +40,13 @@ from jidomem.check.report import (
     SUCCESSORS,
     SYNTAX,
     Baseline,
-    Found,
+    CheckReport,
     Problem,
-    Report,
+    UnplacedFinding,
     in_order,
 )
-from jidomem.check.rules import Ask, Gate, idle, shacl, untargeted, untargeted_shapes
-from jidomem.check.sources import FileSource, JournalSource, Source, line_of_error
+from jidomem.check.rules import Ask, GateQuery, idle, shacl, untargeted, untargeted_shapes
+from jidomem.check.sources import FileSource, JournalSource, TripleSource, line_of_error
 from jidomem.check.terms import literals, terms_used
 from jidomem.errors import Failed, InvalidRequest, JournalDamaged
 from jidomem.exchange.synchroniser import BLOB, STATE
@@ -69,7 +69,7 @@ _REVIVES, _STATUS, _PROPOSED = jido("revives"), jido("hasAssertionStatus"), jido
 _INVALIDATES = jido("invalidates")
 
 
-def chains(source: Source) -> list[Found]:
+def chains(source: TripleSource) -> list[UnplacedFinding]:
     """Return the circles of supersession, and the items with two successors that are both, in the end, in force."""
     after, ended, revived, proposed = _links(source)
     rounds = list(_circles(after))
@@ -84,12 +84,12 @@ def chains(source: Source) -> list[Found]:
             some = sorted(map(plain_value, ends))
             names, both = " and ".join(some), " --against ".join(some[:2])
             text = f"superseded by more than one memory, and {names} are in force: jidomem review supersede {both}"
-            found.append(Found(item, SUCCESSORS, "violation", text, _BY, None, tuple(ends)))
+            found.append(UnplacedFinding(item, SUCCESSORS, "violation", text, _BY, None, tuple(ends)))
     return found
 
 
 def _links(
-    source: Source,
+    source: TripleSource,
 ) -> tuple[dict[Term, set[Term]], set[Term], list[tuple[Term, Term]], set[Term]]:
     """Return what superseded each item, what was invalidated, what was revived by what, and what is only proposed."""
     proposed = {subject for subject, _, value in source.of(_STATUS) if value == _PROPOSED}
@@ -110,12 +110,12 @@ def _ends(item: Term, after: Mapping[Term, set[Term]]) -> set[Term]:
     return {node for node in seen if node not in after}
 
 
-def _circle(circle: list[Term], after: Mapping[Term, set[Term]]) -> Found:
+def _circle(circle: list[Term], after: Mapping[Term, set[Term]]) -> UnplacedFinding:
     first = circle[0]
     following = min(after[first] & {*circle})
     members = ", ".join(map(plain_value, circle))
     text = f"supersession runs in a circle through {members}: record anew what holds, reviving one"
-    return Found(first, CIRCLE, "violation", text, _BY, following, tuple(circle[1:]))
+    return UnplacedFinding(first, CIRCLE, "violation", text, _BY, following, tuple(circle[1:]))
 
 
 def _circles(after: Mapping[Term, set[Term]]) -> Iterator[set[Term]]:
@@ -155,7 +155,7 @@ def _closed(node: Term, open_: dict[Term, None], after: Mapping[Term, set[Term]]
         yield members
 
 
-def _later(source: Source, item: Term, circle: set[Term]) -> bool:
+def _later(source: TripleSource, item: Term, circle: set[Term]) -> bool:
     """Return whether *item* was recorded after all of *circle*, as far as that is known."""
     own = source.recorded_at(item)
     moments = [moment for moment in map(source.recorded_at, circle) if moment is not None]
@@ -163,8 +163,10 @@ def _later(source: Source, item: Term, circle: set[Term]) -> bool:
 
 
 def brought(
-    found: Sequence[Found], source: Source, judge: Callable[[Source], Iterable[Found]] | None = None
-) -> list[Found]:
+    found: Sequence[UnplacedFinding],
+    source: TripleSource,
+    judge: Callable[[TripleSource], Iterable[UnplacedFinding]] | None = None,
+) -> list[UnplacedFinding]:
     """Return those of *found* that the range which is asked about brought; all of them where none is.
 
     Where a finding is about something old that the range said more of, or less, *judge* tells what was found before.
@@ -186,7 +188,7 @@ def brought(
 class _Own:
     """What a range added, and which nodes it said more of, or less."""
 
-    def __init__(self, source: Source, older: Source) -> None:
+    def __init__(self, source: TripleSource, older: TripleSource) -> None:
         now, before = {*source.triples}, {*older.triples}
         self._types = source.types
         self._known = {subject for subject, _, _ in now}
@@ -195,15 +197,15 @@ class _Own:
             self._added.setdefault(triple[0], []).append(triple)
         self._changed = {node for subject, _, value in now ^ before for node in (subject, value)}
 
-    def says(self, found: Found) -> bool:
+    def says(self, found: UnplacedFinding) -> bool:
         """Return whether the range itself says what is wrong, or brought the node that it is wrong with."""
         return any(self._says(node, found) for node in (found.item, *found.beside))
 
-    def touches(self, found: Found) -> bool:
+    def touches(self, found: UnplacedFinding) -> bool:
         """Return whether the range changed what is said of a node that a finding is about."""
         return not self._changed.isdisjoint((found.item, found.value, *found.beside))
 
-    def may_have_brought(self, found: Found) -> bool:
+    def may_have_brought(self, found: UnplacedFinding) -> bool:
         """Return whether it cannot be told who brought the row of a gate: it names no property that is to blame.
 
         So it counts where the range says anything of its item, or where that is in another graph than the range.
@@ -212,7 +214,7 @@ class _Own:
             return False
         return self.touches(found) or found.item not in self._known
 
-    def _says(self, node: Term, found: Found) -> bool:
+    def _says(self, node: Term, found: UnplacedFinding) -> bool:
         rows = self._added.get(node, ())
         if node not in self._types:
             return bool(rows)
@@ -222,7 +224,7 @@ class _Own:
         )
 
 
-def _named(found: Found) -> Found:
+def _named(found: UnplacedFinding) -> UnplacedFinding:
     """Return a finding as it can be told again: nodes without names have others in another file."""
     item, value = ("_:" if term and term.startswith("_:") else term for term in (found.item, found.value))
     return replace(found, item=item or "", value=value)
@@ -234,7 +236,7 @@ _GRAPHS = {jido("inStream"), jido("clears")}
 _ONLY_POINTED_AT = re.compile(rf"<{vocab.BASE}(?:evidence/[^/]+|memory/[^/]+/alternatives/[^/]+)>")
 
 
-def dangling(source: Source) -> list[Found]:
+def dangling(source: TripleSource) -> list[UnplacedFinding]:
     """Return each reference to something jidomem mints that nothing describes: it is of no class."""
     missing = {value for value in source.objects - source.types.keys() if value.startswith(_MINTED)}
     found = []
@@ -242,17 +244,17 @@ def dangling(source: Source) -> list[Found]:
         if value in missing and predicate not in _GRAPHS:
             text = f"jido:{local_name(predicate)} points at {plain_value(value)}, which nothing describes:"
             text += " name what is there, or bring in what describes it"
-            found.append(Found(subject, DANGLING, "violation", text, predicate, value))
+            found.append(UnplacedFinding(subject, DANGLING, "violation", text, predicate, value))
     return found
 
 
-def orphans(source: Source) -> list[Found]:
+def orphans(source: TripleSource) -> list[UnplacedFinding]:
     """Return the evidence and the alternatives that nothing points at."""
     alone = {node for node in source.types if node.startswith(_MINTED) and _ONLY_POINTED_AT.fullmatch(node)}
     alone -= source.objects
     text = "nothing points at this, and it says nothing by itself: name it where it belongs (jido:derivedFrom, " \
         "jido:hasAlternative)"  # fmt: skip
-    return [Found(node, ORPHAN, "violation", text) for node in alone]
+    return [UnplacedFinding(node, ORPHAN, "violation", text) for node in alone]
 
 
 _DONE = {jido("Completed"), jido("Abandoned")}
@@ -281,14 +283,14 @@ def read_issues(path: str, data: bytes) -> dict[str, str]:
 
 
 def tasks_closed(
-    source: Source, schema: Schema, issues: Iterable[Mapping[str, str]]
-) -> tuple[list[Found], int, list[str]]:
+    source: TripleSource, schema: Schema, issues: Iterable[Mapping[str, str]]
+) -> tuple[list[UnplacedFinding], int, list[str]]:
     """Return the tasks in force that are open here and closed there, how many name no issue, and whose is not listed.
 
     *issues* are lists as `read_issues` gives them.
     """
     states = {url: state for one in issues for url, state in one.items()}
-    found: list[Found] = []
+    found: list[UnplacedFinding] = []
     unchecked: list[str] = []
     untracked = 0
     for task, status in _open_tasks(source, schema):
@@ -302,11 +304,11 @@ def tasks_closed(
                 )
             elif state == "CLOSED":
                 text = f"{local_name(status)} here, and {plain_value(url)} is closed: complete it, or open that again"
-                found.append(Found(task, CLOSED_THERE, "violation", text, jido("trackedBy"), url))
+                found.append(UnplacedFinding(task, CLOSED_THERE, "violation", text, jido("trackedBy"), url))
     return found, untracked, unchecked
 
 
-def _open_tasks(source: Source, schema: Schema) -> list[tuple[Term, Term]]:
+def _open_tasks(source: TripleSource, schema: Schema) -> list[tuple[Term, Term]]:
     """Return the tasks in force that are not done, each with its status."""
     proposed = {task for task, _, status in source.of(jido("hasAssertionStatus")) if status == jido("Proposed")}
     tasks = []
@@ -350,7 +352,7 @@ class Options:
     strict: bool = False
     disagreements: Callable[[], Iterable[Mapping[str, Any]]] = tuple
     changed_files: Callable[[], Iterable[Mapping[str, Any]]] = tuple
-    own_gates: Sequence[Gate] = ()
+    own_gates: Sequence[GateQuery] = ()
     ask_own: Ask | None = None
     refused: Sequence[str] = ()
     revision: Revision | None = None
@@ -361,7 +363,7 @@ class Options:
     secrets: bool = False
 
 
-def check_project(tail: IndexFollower, schema: Schema, project: str, options: Options | None = None) -> Report:
+def check_project(tail: IndexFollower, schema: Schema, project: str, options: Options | None = None) -> CheckReport:
     """Return what is wrong with the memory of *project*: journal, ontology, shapes, gates, references, conflicts."""
     asked, stream = options or Options(), Stream(project)
     tail.catch_up(stream)
@@ -400,7 +402,7 @@ def check_project(tail: IndexFollower, schema: Schema, project: str, options: Op
 
 
 def _of_journal(
-    journal: FileJournal, stream: Stream, damage: Sequence[JournalDamaged], lost: Sequence[Finding]
+    journal: FileJournal, stream: Stream, damage: Sequence[JournalDamaged], lost: Sequence[JournalFinding]
 ) -> list[Problem]:
     """Return what is wrong with the files of a stream, each fault once, at its cause."""
     noted = findings(journal, stream)
@@ -425,7 +427,7 @@ def _verified(journal: FileJournal, stream: Stream, screening: Screening) -> tup
     return journal.verify(stream, lambda commit: screening.take(commit.head, commit.triples))
 
 
-def _by_themselves(found: Iterable[Found], source: Source) -> list[Found]:
+def _by_themselves(found: Iterable[UnplacedFinding], source: TripleSource) -> list[UnplacedFinding]:
     """Return those of *found* that are so whatever else the journal holds: all it says of their items is at hand.
 
     A commit that cannot be read may be what describes a node, ends a memory, or records that something was redacted.
@@ -445,10 +447,10 @@ def _by_themselves(found: Iterable[Found], source: Source) -> list[Found]:
 
 
 def _lost(
-    journal: FileJournal, damage: Mapping[Stream, Sequence[JournalDamaged]], asked: Options, report: Report
-) -> dict[Stream, list[Finding]]:
+    journal: FileJournal, damage: Mapping[Stream, Sequence[JournalDamaged]], asked: Options, report: CheckReport
+) -> dict[Stream, list[JournalFinding]]:
     """Return, by stream, the commits that git has, at HEAD or the revision asked for, and the journal no longer has."""
-    nothing: dict[Stream, list[Finding]] = {stream: [] for stream in damage}
+    nothing: dict[Stream, list[JournalFinding]] = {stream: [] for stream in damage}
     if not journal.is_tracked:
         return nothing
     try:
@@ -456,21 +458,21 @@ def _lost(
         revisions = [] if head is None else [head]
         if asked.revision is not None:
             revisions.append(asked.revision.shared(journal.folder))
-        return {stream: gone(journal, stream, revisions, damaged) for stream, damaged in damage.items()}
+        return {stream: missing_files(journal, stream, revisions, damaged) for stream, damaged in damage.items()}
     except InvalidRequest as error:
         report.unchecked.append(f"commits that were taken away: {error.detail}; {error.hint}")
         return nothing
 
 
-def _follows(damage: JournalDamaged, lost: Iterable[Finding]) -> bool:
+def _follows(damage: JournalDamaged, lost: Iterable[JournalFinding]) -> bool:
     """Return whether *damage* is no more than that a commit which is *lost* is the parent of another."""
     parent = lacking(damage.detail)
     return parent is not None and any(parent.startswith(each) for one in lost for each in one.commits)
 
 
-def check_files(files: Sequence[tuple[str, bytes]], schema: Schema, options: Options | None = None) -> Report:
+def check_files(files: Sequence[tuple[str, bytes]], schema: Schema, options: Options | None = None) -> CheckReport:
     """Return what is wrong with Turtle *files* (path, content), each judged by itself with the ontology in view."""
-    asked, report = options or Options(), Report()
+    asked, report = options or Options(), CheckReport()
     for path, data in files:
         try:
             source = FileSource(path, data, _older(path, asked.revision))
@@ -494,7 +496,7 @@ def check_files(files: Sequence[tuple[str, bytes]], schema: Schema, options: Opt
     return report
 
 
-def _of_file(source: Source, schema: Schema, asked: Options) -> tuple[list[Found], list[str]]:
+def _of_file(source: TripleSource, schema: Schema, asked: Options) -> tuple[list[UnplacedFinding], list[str]]:
     """Return what is found in a file, and which gates could not be asked."""
     gated, unchecked = rules.run(rules.shipped(), rules.of_source(source, schema.triples))
     return _judged(source, schema, asked) + gated + _reasoned(source, schema, gated, asked), unchecked
@@ -508,14 +510,14 @@ def seen_from(problem: Problem, folder: Path) -> Problem:
     return replace(problem, path=str(path.relative_to(folder)))
 
 
-def _judged(source: Source, schema: Schema, asked: Options) -> list[Found]:
+def _judged(source: TripleSource, schema: Schema, asked: Options) -> list[UnplacedFinding]:
     """Return what all rules but the gates find."""
     found = shacl(source, schema, reference=asked.reference)
     found += terms_used(source, schema, strict=asked.strict) + literals(source)
     return found + dangling(source) + orphans(source) + chains(source)
 
 
-def _once(found: Iterable[Found]) -> list[Found]:
+def _once(found: Iterable[UnplacedFinding]) -> list[UnplacedFinding]:
     """Return *found* without what only follows: nobody judges what is of no declared class, or of another kind."""
     found = list(found)
     said = {each.item for each in found if each.severity == "violation" and each.rule in (DECLARED, MISPLACED)
@@ -523,7 +525,9 @@ def _once(found: Iterable[Found]) -> list[Found]:
     return [each for each in found if each.rule != UNJUDGED or each.item not in said]
 
 
-def _reasoned(source: Source, schema: Schema, gated: Sequence[Found], asked: Options) -> list[Found]:
+def _reasoned(
+    source: TripleSource, schema: Schema, gated: Sequence[UnplacedFinding], asked: Options
+) -> list[UnplacedFinding]:
     """Return the contradictions that no gate has explained."""
     explained = {term for found in gated for term in (found.item, found.value) if term}
     explained |= {term for found in gated if found.property for term in source.values(found.item, found.property)}
@@ -532,7 +536,7 @@ def _reasoned(source: Source, schema: Schema, gated: Sequence[Found], asked: Opt
 
 def _of_index(
     tail: IndexFollower, project: str, asked: Options
-) -> tuple[list[Found], list[Mapping[str, Any]], list[str]]:
+) -> tuple[list[UnplacedFinding], list[Mapping[str, Any]], list[str]]:
     """Return what gates find, which memories disagree, and which gates could not be asked."""
     found, unchecked = rules.run(rules.shipped(), rules.of_project(tail.index, project))
     if asked.ask_own is not None:
@@ -542,8 +546,8 @@ def _of_index(
     return found, list(pairs.values()), [*asked.refused, *unchecked]
 
 
-def _report(source: Source, schema: Schema, unchecked: list[str]) -> Report:
-    return Report(
+def _report(source: TripleSource, schema: Schema, unchecked: list[str]) -> CheckReport:
+    return CheckReport(
         judged=source.items(schema),
         unchecked=unchecked,
         idle=idle(source, schema.rules, schema),
@@ -551,7 +555,7 @@ def _report(source: Source, schema: Schema, unchecked: list[str]) -> Report:
     )
 
 
-def _unsettled(row: Mapping[str, Any], source: Source) -> Found:
+def _unsettled(row: Mapping[str, Any], source: TripleSource) -> UnplacedFinding:
     """Return two memories that disagree as a finding about the one recorded later."""
 
     def recorded(item: str) -> tuple[datetime, str]:
@@ -559,10 +563,10 @@ def _unsettled(row: Mapping[str, Any], source: Source) -> Found:
 
     earlier, later = sorted((row["a"], row["b"]), key=recorded)
     text = f"{row['kind']} with {earlier}: settle it with one of the commands of: jidomem conflicts"
-    return Found(iri(later), CONFLICT, "violation", text, None, None, (iri(earlier),))
+    return UnplacedFinding(iri(later), CONFLICT, "violation", text, None, None, (iri(earlier),))
 
 
-def _changed_files(rows: Iterable[Mapping[str, Any]], source: Source) -> Iterator[Found]:
+def _changed_files(rows: Iterable[Mapping[str, Any]], source: TripleSource) -> Iterator[UnplacedFinding]:
     """Yield each file that a memory is about, and that is not as it was, as something to look at.
 
     A memory that was imported from the file is brought level with it; one to confirm is about a file of another kind.
@@ -591,7 +595,9 @@ def _changed_files(rows: Iterable[Mapping[str, Any]], source: Source) -> Iterato
                     do += f" (where that finds it unchanged: jidomem revise {short_id(row['item'])} --confirm)"
         else:
             do = f"look at it, then: jidomem revise {short_id(row['item'])} --confirm, or --supersede"
-        yield Found(item, FRESH, "warning" if row["state"] == "gone" else "info", f"{row['path']} is {state}: {do}")
+        yield UnplacedFinding(
+            item, FRESH, "warning" if row["state"] == "gone" else "info", f"{row['path']} is {state}: {do}"
+        )
 
 
 def _damaged(found: JournalDamaged, line: int | None) -> Problem:
@@ -604,12 +610,12 @@ def _damaged(found: JournalDamaged, line: int | None) -> Problem:
     )
 
 
-def _noted(found: Finding) -> Problem:
+def _noted(found: JournalFinding) -> Problem:
     commit = f"urn:jido:commit:{found.commit}" if found.commit else found.path or ""
     return Problem(commit, JOURNAL, found.severity, f"{found.detail}: {found.hint}", found.path, found.line)
 
 
-def _excused(found: Iterable[Found], source: Source) -> list[Found]:
+def _excused(found: Iterable[UnplacedFinding], source: TripleSource) -> list[UnplacedFinding]:
     """Return *found*; that a statement is missing which was redacted is no more than to be known.
 
     Of a memory that ended since it is not even that: there is nothing left to do.
@@ -627,7 +633,7 @@ def _excused(found: Iterable[Found], source: Source) -> list[Found]:
     return excused
 
 
-def _is_ended(item: Term, source: Source) -> bool:
+def _is_ended(item: Term, source: TripleSource) -> bool:
     """Return whether something asserted superseded or invalidated *item*."""
     ends = (end for name in ("supersededBy", "invalidatedBy") for end in source.values(item, jido(name)))
     return any(jido("Asserted") in source.values(end, jido("hasAssertionStatus")) for end in ends)
@@ -651,14 +657,16 @@ def _of_overlay(problems: list[Problem], overlay: Path | None) -> list[Problem]:
     def placed(problem: Problem) -> Problem:
         for source in sources if problem.path is None else ():
             if iri(problem.item) in source.about:
-                (found,) = source.placed([Found(iri(problem.item), problem.rule, problem.severity, problem.message)])
+                (found,) = source.placed(
+                    [UnplacedFinding(iri(problem.item), problem.rule, problem.severity, problem.message)]
+                )
                 return replace(problem, path=found.path, line=found.line)
         return problem
 
     return list(map(placed, problems))
 
 
-def _older(path: str, revision: Revision | None) -> Source | None:
+def _older(path: str, revision: Revision | None) -> TripleSource | None:
     """Return what a file held before; None where all of it is asked about."""
     if revision is None:
         return None
@@ -666,4 +674,4 @@ def _older(path: str, revision: Revision | None) -> Source | None:
     try:
         return FileSource(path, data)
     except InvalidRequest:
-        return Source([])
+        return TripleSource([])

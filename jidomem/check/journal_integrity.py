@@ -29,7 +29,7 @@ from jidomem.base import clock
 from jidomem.base.clock import Sources
 from jidomem.base.json_values import decode_json
 from jidomem.base.words import slug
-from jidomem.check.report import SECRET, Found, Problem
+from jidomem.check.report import SECRET, Problem, UnplacedFinding
 from jidomem.check.sources import by_subject, line_in, statements_of
 from jidomem.errors import BranchChanged, InvalidRequest, JournalDamaged, NotFound
 from jidomem.exchange import documents
@@ -40,7 +40,7 @@ from jidomem.journal import commit as commits
 from jidomem.journal.branches import Revision, head_of, vanished
 from jidomem.journal.commit import ASIDE, COMMIT, EDITED, Commit, aside_of, each_file, set_aside, stem_of
 from jidomem.journal.journal import FileJournal, Stream
-from jidomem.journal.rewrite import Form, forms, leaves, orders, recorded, redacted_ids, taken_out
+from jidomem.journal.rewrite import CommitForm, forms, leaves, orders, recorded, redacted_ids, taken_out
 from jidomem.journal.stream import beyond, moment_after
 from jidomem.journal.stream_files import FROM_ROOT, in_repository
 from jidomem.rdf import vocab
@@ -93,7 +93,7 @@ def order(
     )
 
 
-def said_of(commit: Commit, predicate: str) -> list[Term]:
+def record_values(commit: Commit, predicate: str) -> list[Term]:
     """Return what an order says of itself by *predicate*, sorted."""
     own, name = iri(commit.iri), jido(predicate)
     return sorted(value for s, p, value in commit.triples if s == own and p == name)
@@ -107,7 +107,7 @@ _VERSION = re.compile(r"(?:0|[1-9][0-9]*-[0-9a-f]{12}(?:\+[0-9a-f]{12})*)")
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class JournalFinding:
     """Something about a stream that somebody should know; a `violation` is to be put right, a `warning` to be known."""
 
     kind: str  # exposed, unrecorded, set_aside, missing, too_late, stray, unchecked
@@ -138,7 +138,7 @@ class Exposure:
     triples: frozenset[Triple] = frozenset()
 
 
-def findings(journal: FileJournal, stream: Stream, now: datetime | None = None) -> list[Finding]:
+def findings(journal: FileJournal, stream: Stream, now: datetime | None = None) -> list[JournalFinding]:
     """Return what else than damage is to be said of a stream at the moment *now*: every file of it is read."""
     told = list(orders(journal.seen(stream)))
     late = beyond(journal.seen(stream), now or clock.now()).values()
@@ -150,9 +150,9 @@ def findings(journal: FileJournal, stream: Stream, now: datetime | None = None) 
     ]
 
 
-def _too_late(error: JournalDamaged) -> Finding:
+def _too_late(error: JournalDamaged) -> JournalFinding:
     detail = error.detail.removeprefix(f"{error.path}: ")
-    return Finding("too_late", "violation", detail, error.hint, error.path, commit=error.commit)
+    return JournalFinding("too_late", "violation", detail, error.hint, error.path, commit=error.commit)
 
 
 def exposures(journal: FileJournal, stream: Stream) -> list[Exposure]:
@@ -179,13 +179,15 @@ def _silently(journal: FileJournal, stream: Stream, told: Iterable[Commit]) -> I
                 yield _exposure(folder.path, form, lost)
 
 
-def _exposure(folder: str, form: Form, found: frozenset[str], triples: frozenset[Triple] = frozenset()) -> Exposure:
+def _exposure(
+    folder: str, form: CommitForm, found: frozenset[str], triples: frozenset[Triple] = frozenset()
+) -> Exposure:
     return Exposure(f"{folder}/{form.name}", form.before + 1, form.commit.id, found, triples)
 
 
-def _exposed(journal: FileJournal, stream: Stream, told: Iterable[Commit]) -> Iterator[Finding]:
+def _exposed(journal: FileJournal, stream: Stream, told: Iterable[Commit]) -> Iterator[JournalFinding]:
     for found in _showing(journal, stream, told):
-        yield Finding(
+        yield JournalFinding(
             "exposed",
             "violation",
             "shows what was redacted: the copy came back, as by a merge, or a redaction was cut short",
@@ -196,9 +198,9 @@ def _exposed(journal: FileJournal, stream: Stream, told: Iterable[Commit]) -> It
         )
 
 
-def _unrecorded(journal: FileJournal, stream: Stream, told: Iterable[Commit]) -> Iterator[Finding]:
+def _unrecorded(journal: FileJournal, stream: Stream, told: Iterable[Commit]) -> Iterator[JournalFinding]:
     for found in _silently(journal, stream, told):
-        yield Finding(
+        yield JournalFinding(
             "unrecorded",
             "violation",
             "something was taken out of this commit, and no commit records who did it and why",
@@ -210,25 +212,25 @@ def _unrecorded(journal: FileJournal, stream: Stream, told: Iterable[Commit]) ->
         )
 
 
-def _set_aside(journal: FileJournal, stream: Stream, told: Iterable[Commit]) -> Iterator[Finding]:
+def _set_aside(journal: FileJournal, stream: Stream, told: Iterable[Commit]) -> Iterator[JournalFinding]:
     folder = journal.seen(stream)
-    why = {parse_literal(name).text: order for order in told for name in said_of(order, "setsAside")}
+    why = {parse_literal(name).text: order for order in told for name in record_values(order, "setsAside")}
     for name in sorted(set_aside(folder.path)):
         file, path = name.removesuffix(ASIDE), f"{folder.path}/{name}"
         order = why.get(file)
         if order is None:
             detail = "was set aside, and no commit records who did it and why"
             hint = f"jidomem verify --project {stream.project} --quarantine {file} --reason TEXT"
-            yield Finding("unrecorded", "violation", detail, hint, path)
+            yield JournalFinding("unrecorded", "violation", detail, hint, path)
         else:
-            named = (said_of(order, said) for said in ("orderedBy", "orderReason"))
+            named = (record_values(order, said) for said in ("orderedBy", "orderReason"))
             who, reason = (", ".join(map(plain_value, terms)) or "nobody knows" for terms in named)
             detail = f"was set aside by {who} at {order.recorded_at}: {reason}"
             hint = f"found again, put it back as {aside_of(file)}, remove {name} and run: jidomem reindex"
-            yield Finding("set_aside", "warning", detail, hint, path)
+            yield JournalFinding("set_aside", "warning", detail, hint, path)
 
 
-def anchored(journal: FileJournal, stream: Stream, heads: Iterable[str]) -> list[Finding]:
+def anchored(journal: FileJournal, stream: Stream, heads: Iterable[str]) -> list[JournalFinding]:
     """Return a finding for each of *heads*, ids or their first 12 digits, that the journal of a stream lacks.
 
     A commit that is there has all its ancestors, or they are damage: so nothing before these heads was taken away.
@@ -236,7 +238,7 @@ def anchored(journal: FileJournal, stream: Stream, heads: Iterable[str]) -> list
     folder = journal.seen(stream)
     missing = [head for head in heads if not folder.contents.has(head)]
     return [
-        Finding(
+        JournalFinding(
             "missing",
             "violation",
             f"{stream.project}/{stream.name} no longer has the commit {head}, which it once ended with",
@@ -247,9 +249,9 @@ def anchored(journal: FileJournal, stream: Stream, heads: Iterable[str]) -> list
     ]
 
 
-def gone(
+def missing_files(
     journal: FileJournal, stream: Stream, revisions: Sequence[Revision], damage: Iterable[JournalDamaged]
-) -> list[Finding]:
+) -> list[JournalFinding]:
     """Return a finding for each file of a stream whose commits were there at one of *revisions* and are gone.
 
     A commit that was packed or moved within the folder is there; so is what *damage* names. One that a record of a
@@ -265,25 +267,25 @@ def gone(
     known = {error.commit[:SHORT] for error in damage if error.commit}
     told = list(orders(folder))
     known |= {identity[:SHORT] for identity in recorded(told)}
-    here |= {stem_of(parse_literal(name).text) for order in told for name in said_of(order, "setsAside")}
-    found: dict[str, Finding] = {}
+    here |= {stem_of(parse_literal(name).text) for order in told for name in record_values(order, "setsAside")}
+    found: dict[str, JournalFinding] = {}
     for revision in revisions:
         before = revision.commits(journal.path(stream), unread=files)
         before = {key: name for key, name in before.items() if key.rpartition("-")[2] not in known}
         lost = vanished(before, here)
         if before and not files:
-            return [_gone(folder.path, "", sorted(before), stream, revision)]
+            return [_missing_file(folder.path, "", sorted(before), stream, revision)]
         for name, keys in lost.items():
-            found.setdefault(name, _gone(folder.path, name, keys, stream, revision))
+            found.setdefault(name, _missing_file(folder.path, name, keys, stream, revision))
     return [*found.values()]
 
 
-def _gone(folder: str, name: str, keys: Sequence[str], stream: Stream, revision: Revision) -> Finding:
+def _missing_file(folder: str, name: str, keys: Sequence[str], stream: Stream, revision: Revision) -> JournalFinding:
     ids = ", ".join(key.rpartition("-")[2] for key in keys[:_NAMED])
     more = f" and {len(keys) - _NAMED} more" if len(keys) > _NAMED else ""
     what, verb = ("the commit", "was") if len(keys) == 1 else (f"{len(keys)} commits,", "were")
     path = f"{folder}/{name}".rstrip("/")
-    return Finding(
+    return JournalFinding(
         "missing",
         "violation",
         f"{what} {ids}{more} of {stream.project}/{stream.name} {verb} there at {revision.name} and"
@@ -338,7 +340,7 @@ def _ids(heads: Any) -> list[str]:
 
 def compare_with_git(
     journal: FileJournal, damage: Mapping[Stream, Sequence[JournalDamaged]], project: str | None = None
-) -> list[Finding]:
+) -> list[JournalFinding]:
     """Return what git knows of the streams of a root, or of one project, that their files do not show.
 
     *damage* is that of the streams that are there. A warning says where git could not be asked.
@@ -350,9 +352,9 @@ def compare_with_git(
         if head is None:
             return []
         streams = [each for each in _streams(journal, head) if project in (None, each.project)]
-        lost = [each for one in streams for each in gone(journal, one, [head], damage.get(one, ()))]
+        lost = [each for one in streams for each in missing_files(journal, one, [head], damage.get(one, ()))]
     except InvalidRequest as error:
-        return [Finding("unchecked", "warning", f"not compared with git: {error.detail}", error.hint)]
+        return [JournalFinding("unchecked", "warning", f"not compared with git: {error.detail}", error.hint)]
     changed = {
         error.detail: error for errors in damage.values() for error in errors if isinstance(error, BranchChanged)
     }
@@ -370,8 +372,8 @@ def _streams(journal: FileJournal, head: Revision) -> list[Stream]:
     return sorted(found)
 
 
-def _stray(error: BranchChanged) -> Finding:
-    return Finding("stray", "violation", error.detail, error.hint, error.path, error.line, error.commit)
+def _stray(error: BranchChanged) -> JournalFinding:
+    return JournalFinding("stray", "violation", error.detail, error.hint, error.path, error.line, error.commit)
 
 
 #: Lines are told apart by so many digests; where one differs, only its lines are compared.
@@ -380,7 +382,7 @@ _WHOLE = 1 << 128
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class GraphDigest:
     """What a graph holds: how many triples, and a digest of them that does not depend on their order."""
 
     triples: int
@@ -391,7 +393,7 @@ class Held:
 class Replayed:
     """What came of a replay: what each stream holds, the digest of each project's export, and what differs."""
 
-    streams: dict[Stream, Held]
+    streams: dict[Stream, GraphDigest]
     exports: dict[str, str]
     snapshots: int
     differences: tuple[str, ...]
@@ -420,10 +422,10 @@ class _Print(RawIOBase):
         return len(data)
 
     @property
-    def held(self) -> Held:
+    def held(self) -> GraphDigest:
         """Return what was written, as a digest."""
         whole = b"".join(number.to_bytes(16, "big") for number in self.buckets)
-        return Held(self.count, blake2b(whole, digest_size=32).hexdigest())
+        return GraphDigest(self.count, blake2b(whole, digest_size=32).hexdigest())
 
 
 def replay(tail: IndexFollower, index: Path, ontology: Iterable[Triple], ontology_version: str) -> Replayed:
@@ -513,7 +515,7 @@ _IDS = frozenset(map(jido, ("idempotencyKey", "localId")))
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
+class SecretHit:
     """A triple of a commit that says a likely secret: what kind of one, at which character."""
 
     head: CommitRef
@@ -528,7 +530,7 @@ class Screening:
     def __init__(self, journal: FileJournal, stream: Stream, is_wanted: Callable[[CommitRef], bool]) -> None:
         """Screen a stream of *journal*: the commits that *is_wanted* says are to be."""
         self._journal, self._stream, self._is_wanted = journal, stream, is_wanted
-        self.hits: list[Hit] = []
+        self.hits: list[SecretHit] = []
 
     def take(self, head: CommitRef, triples: Iterable[Triple]) -> None:
         """Screen a commit."""
@@ -548,7 +550,7 @@ class Screening:
                 f"{said} holds what looks like {hit.kind}{more}: ****; change it where it is used, and take it out of"
                 f" the journal: jidomem redact {way} --reason TEXT"
             )
-            found = Found(subject, SECRET, severity, text, predicate, value)
+            found = UnplacedFinding(subject, SECRET, severity, text, predicate, value)
             place = self._journal.document(self._stream, hit.head)
             path = line = None
             if place is not None:
@@ -558,7 +560,7 @@ class Screening:
             yield Problem(item, SECRET, severity, text, path, line)
 
 
-def _hits(head: CommitRef, triples: Iterable[Triple]) -> Iterator[Hit]:
+def _hits(head: CommitRef, triples: Iterable[Triple]) -> Iterator[SecretHit]:
     for triple in triples:
         subject, predicate, value = triple
         if predicate in _DIGESTS:
@@ -567,10 +569,10 @@ def _hits(head: CommitRef, triples: Iterable[Triple]) -> Iterator[Hit]:
         if found is None and predicate == vocab.TYPE:  # once for each node
             found = secrets.find_form(plain_value(subject))
         if found is not None:
-            yield Hit(head, triple, found.kind, found.at)
+            yield SecretHit(head, triple, found.kind, found.at)
 
 
-def _secret_in(predicate: Term, value: Term) -> secrets.Found | None:
+def _secret_in(predicate: Term, value: Term) -> secrets.SecretMatch | None:
     """Return the likely secret in the object of a triple, None where there is none."""
     if is_iri(value):
         return secrets.find_form(plain_value(value))

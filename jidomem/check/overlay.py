@@ -26,9 +26,9 @@ from jidomem.base.clock import time_limited
 from jidomem.base.files import query_files
 from jidomem.check import rules
 from jidomem.check.reasoning import inconsistencies
-from jidomem.check.report import READ, SOUND, SYNTAX, Found, Problem, Report, in_order
+from jidomem.check.report import READ, SOUND, SYNTAX, CheckReport, Problem, UnplacedFinding, in_order
 from jidomem.check.rules import around
-from jidomem.check.sources import FileSource, Source, by_subject, line_in, line_of_error
+from jidomem.check.sources import FileSource, TripleSource, by_subject, line_in, line_of_error
 from jidomem.check.terms import check_terms, is_shacl, shapes, terms_used, undeclared
 from jidomem.errors import Failed, InvalidRequest, JidomemError
 from jidomem.index.store import OxigraphIndex
@@ -55,7 +55,7 @@ _LINE = re.compile(r"(?:.*\.rq:(\d+): )?(.*)", re.DOTALL)
 _AT = re.compile(r"error at (\d+):")
 
 
-def asked(files: Sequence[Path], root: Path) -> Iterator[tuple[Path, Problem]]:
+def check_queries(files: Sequence[Path], root: Path) -> Iterator[tuple[Path, Problem]]:
     """Yield what is wrong with the queries in *files*; those of *root* and the shipped ones have their names."""
     taken = {path.stem: path for path in query_files()}
     own = {path.stem: path for path in sorted((root / "queries").glob("*/*.rq"), reverse=True)}
@@ -107,9 +107,9 @@ class OverlayAdditions:
     triples: tuple[Triple, ...]
 
 
-def check_overlay(root: Path, given: Sequence[Path] = ()) -> Report:
+def check_overlay(root: Path, given: Sequence[Path] = ()) -> CheckReport:
     """Return what is wrong with the overlay of *root*: or, the whole of it in view, with the files *given* alone."""
-    report = Report()
+    report = CheckReport()
     own = _own(root)
     wanted = {path.resolve() for path in given} or {path.resolve() for path in own}
     files = {path.resolve(): path for path in [*own, *given]}
@@ -124,7 +124,7 @@ def check_overlay(root: Path, given: Sequence[Path] = ()) -> Report:
                 broken = Problem(name, SYNTAX, "violation", text, str(path), number)
                 _add(report, broken, path.resolve() in wanted)
     queries = [path for path in files.values() if path.suffix == ".rq"]
-    for path, problem in asked(queries, root):
+    for path, problem in check_queries(queries, root):
         _add(report, problem, path.resolve() in wanted)
     if not given:
         report.problems += unread(root)
@@ -140,7 +140,7 @@ def check_overlay(root: Path, given: Sequence[Path] = ()) -> Report:
     return report
 
 
-def _add(report: Report, problem: Problem, wanted: bool) -> None:
+def _add(report: CheckReport, problem: Problem, wanted: bool) -> None:
     """Keep a problem; one that was not asked about is a reason why something went unchecked."""
     if wanted:
         report.problems.append(problem)
@@ -178,9 +178,9 @@ def unread(root: Path) -> Iterator[Problem]:
                 yield Problem(str(path.relative_to(root)), READ, "warning", text, str(path))
 
 
-def _judged(brought: Sequence[OverlayAdditions]) -> list[Found]:
+def _judged(brought: Sequence[OverlayAdditions]) -> list[UnplacedFinding]:
     """Return what is wrong with terms and shapes, in view of all that may stand."""
-    found: list[Found] = []
+    found: list[UnplacedFinding] = []
     said: dict[Path, list[Triple]] = {}
     rules: dict[Path, list[Triple]] = {}
     for each in brought:
@@ -191,18 +191,20 @@ def _judged(brought: Sequence[OverlayAdditions]) -> list[Found]:
                 kept.append(triple)
             else:
                 text = f"this {objection.text}: {objection.hint}"
-                found.append(Found(triple[0], objection.rule, "violation", text, triple[1], triple[2]))
+                found.append(UnplacedFinding(triple[0], objection.rule, "violation", text, triple[1], triple[2]))
     schema = extended_by(said, rules)
     own = [triple for triples in (*said.values(), *rules.values()) for triple in triples]
     mapped = {path: triples for path, triples in said.items() if path.name == _ALIGNMENT}
     of_terms = [row for path, rows in said.items() if path not in mapped for row in rows]
     found += check_terms(of_terms, schema) + undeclared(own, schema)
     found += shapes([row for triples in rules.values() for row in triples], schema)
-    found += inconsistencies(Source([]), schema) if of_terms else []
+    found += inconsistencies(TripleSource([]), schema) if of_terms else []
     return found
 
 
-def _placed(found: Iterable[Found], brought: Sequence[OverlayAdditions]) -> Iterator[tuple[Path | None, Problem]]:
+def _placed(
+    found: Iterable[UnplacedFinding], brought: Sequence[OverlayAdditions]
+) -> Iterator[tuple[Path | None, Problem]]:
     """Yield each finding with the file it stands in, and as a problem with its line; unnamed nodes by their owner."""
     about: dict[Term, list[int]] = {}
     owner: dict[Term, Term] = {}
@@ -228,7 +230,7 @@ def _placed(found: Iterable[Found], brought: Sequence[OverlayAdditions]) -> Iter
         yield path, replace(problem, path=str(path), line=line_in(lines[number], local))
 
 
-def _file_of(found: Found, places: Sequence[int], brought: Sequence[OverlayAdditions]) -> int:
+def _file_of(found: UnplacedFinding, places: Sequence[int], brought: Sequence[OverlayAdditions]) -> int:
     """Return the file that says the triple to blame, else the first that speaks about the node."""
     triple = (found.item, found.property, found.value)
     return next((number for number in places if triple in brought[number].triples), places[0])
@@ -249,7 +251,7 @@ _COLUMNS = ("change", "kind", "term", "what")
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class OntologyChange:
     """One term or shape that is not what it was: added, removed, changed, deprecated, tightened or relaxed."""
 
     change: str
@@ -320,20 +322,20 @@ def _at(root: Path, ref: str) -> Schema:
         return schemas.load([Path(folder)])
 
 
-def changes(old: Schema, new: Schema) -> list[Change]:
+def changes(old: Schema, new: Schema) -> list[OntologyChange]:
     """Return what was added to terms and shapes, removed from them or changed, sorted by kind and term."""
     found = []
     for kind, before, after in (("term", old.triples, new.triples), ("shape", old.rules, new.rules)):
         was, now = _by_subject(before), _by_subject(after)
         for term in sorted(was.keys() | now.keys()):
             if term not in was or term not in now:
-                found.append(Change("added" if term in now else "removed", kind, plain_value(term)))
+                found.append(OntologyChange("added" if term in now else "removed", kind, plain_value(term)))
             elif was[term] != now[term]:
                 word = "deprecated" if term in new.deprecated - old.deprecated else "changed"
                 gone, came = was[term] - now[term], now[term] - was[term]
                 word = _grade(gone, came) if kind == "shape" else word
                 verbs = sorted({local_name(verb) for verb, _ in gone | came})
-                found.append(Change(word, kind, plain_value(term), ", ".join(verbs)))
+                found.append(OntologyChange(word, kind, plain_value(term), ", ".join(verbs)))
     return found
 
 
@@ -383,7 +385,7 @@ def _numbers(said: set[tuple[Term, Term]]) -> Mapping[str, int]:
     }
 
 
-def now_failing(index: OxigraphIndex, project: str, old: Schema, new: Schema) -> Iterator[Found]:
+def now_failing(index: OxigraphIndex, project: str, old: Schema, new: Schema) -> Iterator[UnplacedFinding]:
     """Yield each violation of *new* at a memory in force of *project* that *old* lets pass, some memories at a time."""
     graph = graph_iri(project)
     spaces = old.namespaces | new.namespaces
@@ -402,10 +404,10 @@ def now_failing(index: OxigraphIndex, project: str, old: Schema, new: Schema) ->
             yield from (one for one in broken if (one.item, one.rule, one.property, one.value) not in before)
 
 
-def _broken(schema: Schema, source: Source, nodes: set[Term], *, by_terms: bool) -> list[Found]:
+def _broken(schema: Schema, source: TripleSource, nodes: set[Term], *, by_terms: bool) -> list[UnplacedFinding]:
     """Return the violations at *nodes*, by shapes, and *by_terms* and gates where that is asked for."""
     found = [
-        Found(each.focus, plain_value(each.shape), each.severity, each.message, None, each.value)
+        UnplacedFinding(each.focus, plain_value(each.shape), each.severity, each.message, None, each.value)
         for each in schema.judge(source.triples, nodes, in_check=True)
     ]
     if by_terms:
@@ -414,7 +416,7 @@ def _broken(schema: Schema, source: Source, nodes: set[Term], *, by_terms: bool)
     return sorted({each for each in found if each.severity == "violation" and each.item in nodes}, key=repr)
 
 
-def _around(index: OxigraphIndex, graph: str, items: list[Term], rules: tuple[Triple, ...]) -> Source:
+def _around(index: OxigraphIndex, graph: str, items: list[Term], rules: tuple[Triple, ...]) -> TripleSource:
     """Return what is said of *items*, and what the paths of *rules* can meet from there."""
     rows: dict[Triple, None] = {}
     seen: set[Term] = set()
@@ -424,9 +426,9 @@ def _around(index: OxigraphIndex, graph: str, items: list[Term], rules: tuple[Tr
             rows |= dict.fromkeys(index.triples(graph, node))
             rows |= dict.fromkeys(index.triples(graph, None, None, node) if node in own else ())
         seen |= todo
-        met = {term for row in around(Source(list(rows)), items, rules) for term in (row[0], row[2])}
+        met = {term for row in around(TripleSource(list(rows)), items, rules) for term in (row[0], row[2])}
         todo = {term for term in met if is_iri(term)} - seen
-    return Source(list(rows))
+    return TripleSource(list(rows))
 
 
 FOLDERS = (TERMS, RULES)
@@ -447,7 +449,7 @@ class Preview:
     name: str
     usable: bool
     problems: Sequence[Problem]
-    changes: Sequence[Change] = ()
+    changes: Sequence[OntologyChange] = ()
     failing: Sequence[Problem] = ()
     rules: dict[str, int] = field(default_factory=dict)
 

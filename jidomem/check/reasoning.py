@@ -13,14 +13,14 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
-from jidomem.check.report import CONSISTENT, Found
-from jidomem.check.sources import Source
+from jidomem.check.report import CONSISTENT, UnplacedFinding
+from jidomem.check.sources import TripleSource
 from jidomem.rdf.terms import Term, Triple, iri, plain_value
 from jidomem.rdf.vocab import RDF, RDFS, TYPE, local_name
 from jidomem.schema.ontology import OURS, OWL, Schema
 from jidomem.schema.shacl import ONE_AT_A_TIME, as_graph
 
-_SAID_FOR_READERS = {
+_ANNOTATIONS = {
     iri(RDFS + "label"), iri(RDFS + "comment"), iri(OWL + "versionInfo"), iri(OWL + "versionIRI"), iri(OWL + "imports"),
 }  # fmt: skip
 _SKOS = "<http://www.w3.org/2004/02/skos/core#"
@@ -41,8 +41,8 @@ _NONE: frozenset[Term] = frozenset()
 
 
 def inconsistencies(
-    source: Source, schema: Schema, *, explained: Iterable[Term] = (), reference: bool = False
-) -> list[Found]:
+    source: TripleSource, schema: Schema, *, explained: Iterable[Term] = (), reference: bool = False
+) -> list[UnplacedFinding]:
     """Return what owlrl finds contradictory in ontology and memory; as the *reference* it is given all of it.
 
     What it says of disjoint classes and of one thing being another is left out at *explained* nodes, where a gate
@@ -51,11 +51,11 @@ def inconsistencies(
     rows, alike = (source.triples, dict[str, list[Term]]()) if reference else representatives(source, schema)
     axioms = [triple for triple in schema.triples if not _is_for_readers(triple)]
     known = set(explained)
-    found: dict[Found, None] = {}
+    found: dict[UnplacedFinding, None] = {}
     with schema.bounded("reasoning with the terms of this root", len(axioms) + len(rows)):
         errors = _errors((*axioms, *stand_ins(schema), *rows))
     for text in errors:
-        for each in _told(text, alike, source, schema):
+        for each in _findings_of_message(text, alike, source, schema):
             if not (text.startswith((_DISJOINT, _SAME)) and each.item in known):
                 found[each] = None
     return list(found)
@@ -93,7 +93,9 @@ def _reasoner() -> Any:
     return Reasoner
 
 
-def _told(text: str, alike: Mapping[str, list[Term]], source: Source, schema: Schema) -> list[Found]:
+def _findings_of_message(
+    text: str, alike: Mapping[str, list[Term]], source: TripleSource, schema: Schema
+) -> list[UnplacedFinding]:
     """Return one message as findings: one for each node that is like the one it names."""
     if text.startswith(_ILL_TYPED):
         return []
@@ -102,19 +104,21 @@ def _told(text: str, alike: Mapping[str, list[Term]], source: Source, schema: Sc
         if name.startswith(_STAND_IN):
             term = next(t for t in (*schema.classes, *schema.properties) if _stand_in(t) == name.rpartition(":")[0])
             said = f"nothing can be a {plain_value(term)}, or have it: {text.replace(name, 'it')}"
-            return [Found(term, CONSISTENT, "violation", said)]
+            return [UnplacedFinding(term, CONSISTENT, "violation", said)]
     nodes = [name for name in reversed(named) if iri(name) in source.about]
     if not nodes:
         subject = iri(named[-1]) if named else iri(OWL + "Ontology")
-        return [Found(subject, CONSISTENT, "violation", text)]
+        return [UnplacedFinding(subject, CONSISTENT, "violation", text)]
     told = [nodes[0]] if len(nodes) > 1 else alike.get(nodes[0], [iri(nodes[0])])
     return [
-        Found(item if item[0] == "<" else iri(item), CONSISTENT, "violation", text.replace(nodes[0], plain_value(item)))
+        UnplacedFinding(
+            item if item[0] == "<" else iri(item), CONSISTENT, "violation", text.replace(nodes[0], plain_value(item))
+        )
         for item in told
     ]
 
 
-def representatives(source: Source, schema: Schema) -> tuple[list[Triple], dict[str, list[Term]]]:
+def representatives(source: TripleSource, schema: Schema) -> tuple[list[Triple], dict[str, list[Term]]]:
     """Return the triples that stand for all others, and the nodes that each representative stands for."""
     telling = _Telling(source, schema)
     first: dict[Signature, Triple] = {}
@@ -180,7 +184,7 @@ class _Seen:
 class _Telling:
     """What a triple tells of its ends beyond their stated classes, by the axioms about its property."""
 
-    def __init__(self, source: Source, schema: Schema) -> None:
+    def __init__(self, source: TripleSource, schema: Schema) -> None:
         self._types, self._schema = source.types, schema
         axioms: dict[Term, set[tuple[Term, Term]]] = {term: set() for term in schema.properties}
         for triple in schema.triples:
@@ -267,4 +271,4 @@ def _stand_in(term: Term) -> str:
 
 
 def _is_for_readers(triple: Triple) -> bool:
-    return triple[1] in _SAID_FOR_READERS or triple[1].startswith(_SKOS)
+    return triple[1] in _ANNOTATIONS or triple[1].startswith(_SKOS)

@@ -57,7 +57,7 @@ CLOSED_THERE = vocab.SHAPE + "OpenTaskIsOpenThere"
 FRESH = vocab.SHAPE + "FileIsAsItWas"
 COMPILED = vocab.SHAPE + "ShapeIsCompiled"
 EXPLAINED = vocab.SHAPE + "TermIsExplained"
-KEPT = vocab.SHAPE + "KindCanBeKept"
+STORABLE_KIND = vocab.SHAPE + "KindCanBeKept"
 READ = vocab.SHAPE + "OverlayIsRead"
 REPAIRS = vocab.SHAPE + "ShapeSaysWhatToDo"
 SHACL = vocab.SHAPE + "ShapeIsWellFormed"
@@ -91,7 +91,7 @@ RULES: Mapping[str, str] = {
     BOUNDED: "A pattern is sure to end soon.",
     COMPILED: "A shape that is not compiled is judged by pyshacl, which is as right and slower.",
     EXPLAINED: "A term has a label and a definition.",
-    KEPT: "How a memory of a project's own class is kept.",
+    STORABLE_KIND: "How a memory of a project's own class is kept.",
     READ: "Every file of an overlay lies where it is read.",
     REPAIRS: "A shape has a message that says what to do.",
     SHACL: "A shape is one by the SHACL of SHACL.",
@@ -105,7 +105,7 @@ RULES: Mapping[str, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class UnplacedFinding:
     """A broken rule, not placed yet: the node it is about, and the triple that breaks it as far as there is one."""
 
     item: Term
@@ -190,7 +190,7 @@ class Standing:
 
 
 @dataclass(slots=True)
-class Report:
+class CheckReport:
     """What was looked at, what was found and waived, what could not be checked, and what no rule spoke about.
 
     `idle` are the shapes that found nothing to judge; `untargeted` counts, by class, what no shape speaks about;
@@ -253,7 +253,7 @@ SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sar
 _LEVELS: dict[Severity, str] = {"violation": "error", "warning": "warning", "info": "note"}
 
 
-def sarif(report: Report, version: str) -> dict[str, Any]:
+def sarif(report: CheckReport, version: str) -> dict[str, Any]:
     """Return the report as a SARIF log of one run; what is waived is a suppressed result."""
     results = [*report.problems, *(one.problem for one in report.waived)]
     rules = sorted({problem.rule for problem in results})
@@ -320,19 +320,19 @@ def _suppressed(one: Waived, rules: list[str]) -> dict[str, Any]:
     return {**_result(one.problem, rules), "suppressions": [why]}
 
 
-def _notices(report: Report) -> Iterable[dict[str, Any]]:
+def _notices(report: CheckReport) -> Iterable[dict[str, Any]]:
     for reason in report.unchecked:
         yield {"level": "error", "message": {"text": f"unchecked: {reason}"}}
     for text in words(report):
         yield {"level": "note", "message": {"text": text}}
 
 
-def words(report: Report) -> list[str]:
+def words(report: CheckReport) -> list[str]:
     """Return what a report says beside its findings: its notes, then its coverage."""
     return [*notes(report), *coverage(report)]
 
 
-def notes(report: Report) -> list[str]:
+def notes(report: CheckReport) -> list[str]:
     """Return the notes on a report that a reader should act on."""
     compared = report.not_compared
     return [
@@ -341,7 +341,7 @@ def notes(report: Report) -> list[str]:
     ]
 
 
-def coverage(report: Report) -> list[str]:
+def coverage(report: CheckReport) -> list[str]:
     """Return which rules matched nothing, and which memories no rule is about."""
     said = []
     if report.idle:
@@ -352,7 +352,7 @@ def coverage(report: Report) -> list[str]:
     return said
 
 
-def junit(report: Report) -> str:
+def junit(report: CheckReport) -> str:
     """Return the report as JUnit XML: each finding is a case that fails, or, where nothing is violated, was passed."""
     failures = report.counts()["violation"]
     cases = len(report.problems) + len(report.unchecked) + len(report.waived) + 1
@@ -464,7 +464,7 @@ def _waiver(where: str, row: dict[str, Any], line: int) -> Waiver:
 
 
 def waive(
-    report: Report, baseline: Baseline, today: date, *, project: str | None = None, in_part: bool = False
+    report: CheckReport, baseline: Baseline, today: date, *, project: str | None = None, in_part: bool = False
 ) -> None:
     """Take out of *report* what *baseline* waives today, and put in each waiver that has run out or waives nothing.
 
@@ -484,13 +484,13 @@ def waive(
             report.waived.append(Waived(problem, holding.reason, holding.until.isoformat(), holding.by))
     for waiver in waivers:
         state = "expired" if waiver.until < today else "holds" if used[waiver] or in_part else "unused"
-        counted += _amiss(waiver, state, baseline.path)
+        counted += _waiver_problems(waiver, state, baseline.path)
         until = waiver.until.isoformat()
         report.waivers.append(Standing(waiver.rule, waiver.item, waiver.reason, until, waiver.by, state, used[waiver]))
     report.problems = in_order(counted)
 
 
-def _amiss(waiver: Waiver, state: str, path: str) -> list[Problem]:
+def _waiver_problems(waiver: Waiver, state: str, path: str) -> list[Problem]:
     """Return what is to be done about a waiver, if anything is."""
     if state == "expired":
         text = f"this waiver of {waiver.rule} held until {waiver.until}: settle the finding, or waive it anew"
@@ -504,7 +504,7 @@ def _amiss(waiver: Waiver, state: str, path: str) -> list[Problem]:
 _COMMANDS: dict[Severity, str] = {"violation": "error", "warning": "warning", "info": "notice"}
 
 
-def commands(report: Report) -> Iterator[str]:
+def commands(report: CheckReport) -> Iterator[str]:
     """Yield a command for each finding, and for each thing that went unchecked."""
     for problem in report.problems:
         text = f"{problem.item}: {problem.message}"

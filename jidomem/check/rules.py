@@ -15,8 +15,18 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from jidomem.base import files
-from jidomem.check.report import AGREED, GATE, SEVERITIES, SYNTAX, TARGETED, Found, Problem, Report, in_order
-from jidomem.check.sources import FileSource, Source, line_of_error, read
+from jidomem.check.report import (
+    AGREED,
+    GATE,
+    SEVERITIES,
+    SYNTAX,
+    TARGETED,
+    CheckReport,
+    Problem,
+    UnplacedFinding,
+    in_order,
+)
+from jidomem.check.sources import FileSource, TripleSource, line_of_error, read
 from jidomem.errors import Failed, InvalidRequest, JidomemError
 from jidomem.index import OxigraphIndex, Solutions
 from jidomem.rdf import sparql, vocab
@@ -34,7 +44,7 @@ _BLANK = f"<{BASE}.well-known/genid/check/"
 
 
 @dataclass(frozen=True, slots=True)
-class Gate:
+class GateQuery:
     """A query that finds what must not be; `rule` names it, `summary` says what has to hold instead."""
 
     query: NamedQuery
@@ -50,14 +60,14 @@ class Gate:
 Ask = Callable[[str], Solutions]
 
 
-def shipped() -> list[Gate]:
+def shipped() -> list[GateQuery]:
     """Return the gates of jidomem."""
     return [read_gates(path) for path in files.query_files() if path.parent.name == FOLDER]
 
 
-def of_root(root: Path) -> tuple[list[Gate], list[str]]:
+def of_root(root: Path) -> tuple[list[GateQuery], list[str]]:
     """Return the gates of a root, and why the others of its files are none: they reach outside, or are misshapen."""
-    own: list[Gate] = []
+    own: list[GateQuery] = []
     refused = []
     taken = {gate.query.name for gate in shipped()}
     for path in sorted((root / "queries" / FOLDER).glob("*.rq")):
@@ -71,9 +81,9 @@ def of_root(root: Path) -> tuple[list[Gate], list[str]]:
     return own, refused
 
 
-def run(gates: Iterable[Gate], ask: Ask) -> tuple[list[Found], list[str]]:
+def run(gates: Iterable[GateQuery], ask: Ask) -> tuple[list[UnplacedFinding], list[str]]:
     """Return what *gates* find, and which of them could not be asked, each with the reason."""
-    found: list[Found] = []
+    found: list[UnplacedFinding] = []
     unchecked = []
     for gate in gates:
         try:
@@ -89,7 +99,7 @@ def of_project(index: OxigraphIndex, project: str) -> Ask:
     return lambda text: _solutions(index, text, graphs)
 
 
-def of_source(source: Source, ontology: Iterable[Triple]) -> Ask:
+def of_source(source: TripleSource, ontology: Iterable[Triple]) -> Ask:
     """Return who answers about the triples of *source*, in this process."""
     index, graph = OxigraphIndex(), graph_iri("checked")
     index.put_ontology(ontology)
@@ -102,7 +112,7 @@ def of_source(source: Source, ontology: Iterable[Triple]) -> Ask:
     return ask
 
 
-def read_gates(path: Path) -> Gate:
+def read_gates(path: Path) -> GateQuery:
     """Return the gate in a file; raise what says why it is none."""
     try:
         text = path.read_text("utf-8-sig")
@@ -114,14 +124,14 @@ def read_gates(path: Path) -> Gate:
         problem = f"?{odd[0]} is no column of a gate" if odd else "it takes parameters, or has no column item"
         raise _bad(path, problem, f"a gate has no params, and columns among {' '.join(COLUMNS)}, item always")
     refuse_graphs(sparql.check(text))
-    return Gate(query, path)
+    return GateQuery(query, path)
 
 
-def _rows(gate: Gate, answer: Solutions) -> list[dict[str, Term | None]]:
+def _rows(gate: GateQuery, answer: Solutions) -> list[dict[str, Term | None]]:
     return [dict(zip(answer.variables, row, strict=True)) for row in answer.rows]
 
 
-def _row(gate: Gate, row: dict[str, Term | None]) -> Found:
+def _row(gate: GateQuery, row: dict[str, Term | None]) -> UnplacedFinding:
     """Return one failure; raise Failed for a row without an item, or with a severity there is not."""
     item, message, severity = row.get("item"), row.get("message"), row.get("severity")
     grade = (
@@ -136,7 +146,7 @@ def _row(gate: Gate, row: dict[str, Term | None]) -> Found:
     graded: Severity = next(each for each in SEVERITIES if each == grade)
     said = gate.query.summary if message is None else plain_value(message)
     value, property_ = row.get("value"), row.get("property")
-    return Found(item, gate.rule, graded, said, property_ if property_ and is_iri(property_) else None, value)
+    return UnplacedFinding(item, gate.rule, graded, said, property_ if property_ and is_iri(property_) else None, value)
 
 
 def _solutions(index: OxigraphIndex, text: str, graphs: Sequence[str]) -> Solutions:
@@ -170,7 +180,7 @@ _STUB = {TYPE, jido("agentName"), vocab.LABEL}
 _OF_STUBS = {iri(vocab.SHAPE + "AgentHasARole"), iri(vocab.SHAPE + "AgentHasACapability")}
 
 
-def shacl(source: Source, schema: Schema, *, reference: bool = False) -> list[Found]:
+def shacl(source: TripleSource, schema: Schema, *, reference: bool = False) -> list[UnplacedFinding]:
     """Return what the shapes find at every node they speak about, as pyshacl words it.
 
     The compiled judge looks at all of it and pyshacl at each node it flags; as the *reference* pyshacl judges alone.
@@ -181,10 +191,10 @@ def shacl(source: Source, schema: Schema, *, reference: bool = False) -> list[Fo
         found = schema.judge(source.triples, in_check=True)
         flagged = {each.focus for each in found if each.shape != EVERY_ITEM_IS_JUDGED}
         found = _confirmed(found, source, schema, flagged) if flagged else found
-    return [as_found(_graded(each, source)) for each in found]
+    return [as_unplaced(_graded(each, source)) for each in found]
 
 
-def _confirmed(found: list[Finding], source: Source, schema: Schema, flagged: set[Term]) -> list[Finding]:
+def _confirmed(found: list[Finding], source: TripleSource, schema: Schema, flagged: set[Term]) -> list[Finding]:
     """Return the findings, those of *flagged* nodes as pyshacl has them; where the two differ a finding says so."""
     near = around(source, flagged, schema.rules)
     asked = schema.by_reference().judge(near, flagged, in_check=True)
@@ -198,7 +208,7 @@ def _confirmed(found: list[Finding], source: Source, schema: Schema, flagged: se
     return [*kept, *said]
 
 
-def around(source: Source, nodes: Iterable[Term], rules: Iterable[Triple]) -> list[Triple]:
+def around(source: TripleSource, nodes: Iterable[Term], rules: Iterable[Triple]) -> list[Triple]:
     """Return all that any path of *rules* can meet on its way from *nodes*, and what is said of it."""
     rules = list(rules)
     forward = {value for _, step, value in rules if step in _STEPS and is_iri(value)}
@@ -221,7 +231,7 @@ def around(source: Source, nodes: Iterable[Term], rules: Iterable[Triple]) -> li
     return list(kept)
 
 
-def _graded(finding: Finding, source: Source) -> Finding:
+def _graded(finding: Finding, source: TripleSource) -> Finding:
     """Return the finding, no more than a warning where it is about an agent that was only named in passing."""
     if finding.shape in _OF_STUBS and finding.focus.startswith(f"<{vocab.BASE}agents/"):
         said = {predicate for _, predicate, _ in source.about.get(finding.focus, ())}
@@ -231,9 +241,9 @@ def _graded(finding: Finding, source: Source) -> Finding:
     return finding
 
 
-def as_found(finding: Finding) -> Found:
+def as_unplaced(finding: Finding) -> UnplacedFinding:
     """Return a finding of SHACL as one of a check."""
-    return Found(
+    return UnplacedFinding(
         finding.focus,
         plain_value(finding.shape) if is_iri(finding.shape) else finding.shape,
         finding.severity,
@@ -269,7 +279,7 @@ def targets(rules: Iterable[Triple]) -> list[tuple[Term, Term, Term]]:
     return stated + [(node, _CLASS, node) for node, kinds in types.items() if kinds & _CLASSES and kinds & _SHAPES]
 
 
-def idle(source: Source, rules: Iterable[Triple], schema: Schema | None = None) -> list[str]:
+def idle(source: TripleSource, rules: Iterable[Triple], schema: Schema | None = None) -> list[str]:
     """Return the shapes with a target that found nothing to judge, sorted; with *schema* its class tree counts."""
     kinds = {cls for of in source.types.values() for cls in of}
     kinds = above(kinds, source) if schema is None else {cls for kind in kinds for cls in schema.ancestors(kind)}
@@ -285,7 +295,7 @@ def idle(source: Source, rules: Iterable[Triple], schema: Schema | None = None) 
     return sorted(plain_value(shape) if is_iri(shape) else shape for shape, met in found.items() if not met)
 
 
-def above(classes: Collection[Term], source: Source) -> set[Term]:
+def above(classes: Collection[Term], source: TripleSource) -> set[Term]:
     """Return *classes* and those above them in the data itself."""
     seen: set[Term] = set()
     todo = set(classes)
@@ -296,7 +306,7 @@ def above(classes: Collection[Term], source: Source) -> set[Term]:
     return seen
 
 
-def untargeted(source: Source, rules: Iterable[Triple], schema: Schema) -> dict[str, int]:
+def untargeted(source: TripleSource, rules: Iterable[Triple], schema: Schema) -> dict[str, int]:
     """Return how many nodes of each class no shape speaks about, so that nothing conforms by being skipped."""
     aimed = targets(rules)
     classes = {target for _, kind, target in aimed if kind == _CLASS}
@@ -310,7 +320,7 @@ def _first(kinds: Collection[Term]) -> Term:
     return min(kinds, key=lambda cls: (not cls.startswith(f"<{vocab.JIDO}"), cls))
 
 
-def untargeted_shapes(rules: Iterable[Triple], schema: Schema) -> list[Found]:
+def untargeted_shapes(rules: Iterable[Triple], schema: Schema) -> list[UnplacedFinding]:
     """Return the shapes that never find anything to judge, because what they target is not declared."""
     known: Mapping[Term, Collection[Term]] = {
         _CLASS: schema.classes, _OBJECTS_OF: schema.properties, _SUBJECTS_OF: schema.properties,
@@ -320,7 +330,7 @@ def untargeted_shapes(rules: Iterable[Triple], schema: Schema) -> list[Found]:
         if kind in known and target not in known[kind]:
             name = target if target.startswith("_:") else plain_value(target)
             text = f"sh:{local_name(kind)} {name} is not declared: this shape never finds anything to judge"
-            found.append(Found(shape, TARGETED, "violation", text, kind, target))
+            found.append(UnplacedFinding(shape, TARGETED, "violation", text, kind, target))
     return found
 
 
@@ -342,7 +352,7 @@ _BESIDE = (
 _CODEPOINT = re.compile(r"\\u([0-9A-Fa-f]{4})|\\U([0-9A-Fa-f]{8})")
 
 
-def check_data(data: tuple[str, bytes], shapes: tuple[str, bytes]) -> Report:
+def check_data(data: tuple[str, bytes], shapes: tuple[str, bytes]) -> CheckReport:
     """Return what SHACL *shapes* find in *data* (path, content); a relative IRI is resolved against the file it is in.
 
     Raise InvalidRequest for shapes that are no Turtle, PolicyDenied for shapes that would call out, and Failed for
@@ -353,8 +363,10 @@ def check_data(data: tuple[str, bytes], shapes: tuple[str, bytes]) -> Report:
     try:
         source = FileSource(*data, base=Path(data[0]).absolute().as_uri())
     except InvalidRequest as error:
-        return Report(problems=[Problem(data[0], SYNTAX, "violation", error.detail, data[0], line_of_error(error))])
-    results = [as_found(finding) for finding in _judged(shapes[0], source, rules)]
+        return CheckReport(
+            problems=[Problem(data[0], SYNTAX, "violation", error.detail, data[0], line_of_error(error))]
+        )
+    results = [as_unplaced(finding) for finding in _judged(shapes[0], source, rules)]
     named = [
         replace(
             problem,
@@ -370,7 +382,7 @@ def check_data(data: tuple[str, bytes], shapes: tuple[str, bytes]) -> Report:
     unchecked += _unknown(shapes[0], rules)
     if not aimed:
         unchecked.append(f"{data[0]}: no shape of {shapes[0]} speaks about anything in it")
-    return Report(
+    return CheckReport(
         judged=len(aimed),
         problems=in_order(named, once=False),
         unchecked=unchecked,
@@ -380,7 +392,7 @@ def check_data(data: tuple[str, bytes], shapes: tuple[str, bytes]) -> Report:
     )
 
 
-def _judged(path: str, source: Source, rules: Sequence[Triple]) -> list[Finding]:
+def _judged(path: str, source: TripleSource, rules: Sequence[Triple]) -> list[Finding]:
     """Return what pyshacl finds; raise Failed where it cannot say, whatever it fails with."""
     try:
         return validate_graph(source.triples, rules)
@@ -429,7 +441,7 @@ def _refuse(path: str, rules: Sequence[Triple]) -> None:
                 raise
 
 
-def _aimed(source: Source, rules: Sequence[Triple]) -> set[Term]:
+def _aimed(source: TripleSource, rules: Sequence[Triple]) -> set[Term]:
     """Return the nodes that a shape targets."""
     aims = [(local_name(kind), target) for _, kind, target in targets(rules)]
     classes = {target for kind, target in aims if kind == "targetClass"}
@@ -443,7 +455,7 @@ def _aimed(source: Source, rules: Sequence[Triple]) -> set[Term]:
     return found
 
 
-def _passed_over(source: Source, aimed: set[Term]) -> dict[str, int]:
+def _passed_over(source: TripleSource, aimed: set[Term]) -> dict[str, int]:
     """Return how many of what the data describes no shape speaks about, by class."""
     rest = [source.types.get(node) for node in source.about.keys() - aimed]
     counted = Counter(local_name(min(of)) if of else "of no class" for of in rest)

@@ -12,7 +12,7 @@ import pyoxigraph as ox
 
 from jidomem.base.clock import parse_moment
 from jidomem.base.json_values import check_turtle
-from jidomem.check.report import Found, Problem
+from jidomem.check.report import Problem, UnplacedFinding
 from jidomem.errors import InvalidRequest, JournalDamaged
 from jidomem.journal.commit import Commit
 from jidomem.journal.journal import FileJournal, Stream
@@ -25,10 +25,10 @@ from jidomem.schema.ontology import Schema
 _PREFIXES = "".join(f"@prefix {name}: <{space}> . " for name, space in PREFIXES.items())
 
 
-class Source:
+class TripleSource:
     """Triples to be checked; `older` are those there were before the range that is asked about, None where all are."""
 
-    def __init__(self, triples: list[Triple], older: Source | None = None) -> None:
+    def __init__(self, triples: list[Triple], older: TripleSource | None = None) -> None:
         self.triples = triples
         self.older = older
         self.redacted: frozenset[Term] = frozenset()  # what redacted commits say something of
@@ -90,15 +90,15 @@ class Source:
         moments = map(parse_moment, map(plain_value, self.values(node, jido("recordedAt"))))
         return max((moment for moment in moments if moment is not None), default=None)
 
-    def placed(self, found: Sequence[Found]) -> list[Problem]:
+    def placed(self, found: Sequence[UnplacedFinding]) -> list[Problem]:
         """Return *found* with their places."""
         raise NotImplementedError
 
 
-class FileSource(Source):
+class FileSource(TripleSource):
     """A Turtle file, whose relative IRIs are resolved against `base`, where there is one."""
 
-    def __init__(self, path: str, data: bytes, older: Source | None = None, base: str | None = None) -> None:
+    def __init__(self, path: str, data: bytes, older: TripleSource | None = None, base: str | None = None) -> None:
         """Read the file; raise InvalidRequest, with file and line, for what is no Turtle."""
         self.path = path
         self.base = base
@@ -118,13 +118,13 @@ class FileSource(Source):
         except Unread:
             return []
 
-    def placed(self, found: Sequence[Found]) -> list[Problem]:
+    def placed(self, found: Sequence[UnplacedFinding]) -> list[Problem]:
         """Return *found* with their lines in the file."""
         by = by_subject(self.stated) if found else {}
         return [problem(each, self.path, line_in(by, each)) for each in found]
 
 
-class JournalSource(Source):
+class JournalSource(TripleSource):
     """The memory of a project as its journal has it, every byte verified; `damage` is what did not verify."""
 
     def __init__(self, journal: FileJournal, stream: Stream, is_new: Callable[[CommitRef], bool] | None = None) -> None:
@@ -139,7 +139,7 @@ class JournalSource(Source):
         older = None
         if is_new is not None:
             known = (triple for head, rows in self._commits.items() if not is_new(head) for triple in rows)
-            older = Source([*dict.fromkeys(known)])
+            older = TripleSource([*dict.fromkeys(known)])
         super().__init__(list(triples), older)
         self.redacted = frozenset(self._taken_out)
 
@@ -153,7 +153,7 @@ class JournalSource(Source):
         """Return the commits that verified, each with its triples."""
         return self._commits.items()
 
-    def placed(self, found: Sequence[Found]) -> list[Problem]:
+    def placed(self, found: Sequence[UnplacedFinding]) -> list[Problem]:
         """Return *found* with the files of the commits they stand in, and the lines there."""
         stated = self._lines({each.item for each in found})
         problems = []
@@ -163,7 +163,7 @@ class JournalSource(Source):
         return problems
 
     def _chosen(
-        self, said: list[tuple[str, dict[Term, list[Stated]]]], found: Found
+        self, said: list[tuple[str, dict[Term, list[Stated]]]], found: UnplacedFinding
     ) -> tuple[str | None, dict[Term, list[Stated]] | None]:
         """Return the file in which a finding stands, of those that speak about its item."""
         for rank in range(_RANKS):
@@ -226,7 +226,7 @@ def by_subject(stated: Iterable[Stated]) -> dict[Term, list[Stated]]:
     return by
 
 
-def line_in(by: Mapping[Term, list[Stated]], found: Found) -> int | None:
+def line_in(by: Mapping[Term, list[Stated]], found: UnplacedFinding) -> int | None:
     """Return the line of what breaks the rule, else of the block of the item, else of what points at it."""
     for rank in range(_RANKS):
         line = _at(by.get(found.item, []), found, rank)
@@ -240,7 +240,7 @@ def line_in(by: Mapping[Term, list[Stated]], found: Found) -> int | None:
 _RANKS = 4
 
 
-def _at(said: Sequence[Stated], found: Found, rank: int) -> int | None:
+def _at(said: Sequence[Stated], found: UnplacedFinding, rank: int) -> int | None:
     """Return the line among what is *said* of an item that fits a finding as well as *rank* asks."""
     if rank < 2:
         fitting = [
@@ -251,7 +251,7 @@ def _at(said: Sequence[Stated], found: Found, rank: int) -> int | None:
     return blocks[0] if blocks else None
 
 
-def problem(found: Found, path: str | None, line: int | None) -> Problem:
+def problem(found: UnplacedFinding, path: str | None, line: int | None) -> Problem:
     """Return a finding with its place."""
     return Problem(plain_value(found.item) if found.item[0] == "<" else found.item, found.rule, found.severity,
                    found.message, path, line)  # fmt: skip

@@ -28,19 +28,19 @@ from jidomem.check.report import (
     CURRENT,
     DECLARED,
     EXPLAINED,
-    KEPT,
     MEETABLE,
     READ,
     REPAIRS,
     SHACL,
+    STORABLE_KIND,
     TARGETED,
     TREE,
     USABLE,
     WRITTEN,
-    Found,
+    UnplacedFinding,
 )
 from jidomem.check.rules import targets, untargeted_shapes
-from jidomem.check.sources import FileSource, Source, by_subject, line_in
+from jidomem.check.sources import FileSource, TripleSource, by_subject, line_in
 from jidomem.errors import InvalidRequest, NotFound
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import Term, Triple, iri, is_iri, parse_literal, plain_value
@@ -78,7 +78,7 @@ _MESSAGE, _SEVERITY, _SUBCLASS_OF = iri(SH + "message"), iri(SH + "severity"), i
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class TermRule:
     """A shape that speaks of a term: its IRI, what it tells the author, how grave it is, and what it targets."""
 
     iri: str
@@ -88,7 +88,7 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class TermEntry:
     """One term; lists are of IRIs, sorted. `path` and `line` say where it is declared."""
 
     iri: str
@@ -106,7 +106,7 @@ class Entry:
     classes: tuple[str, ...] = ()
     individuals: tuple[str, ...] = ()
     properties: tuple[str, ...] = ()
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[TermRule, ...] = ()
     path: str | None = None
     line: int | None = None
 
@@ -114,7 +114,7 @@ class Entry:
         """Return the entry as plain JSON values."""
         told: dict[str, Any] = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "rules"}
         told = {name: list(value) if isinstance(value, tuple) else value for name, value in told.items()}
-        rules = [{name: getattr(rule, name) for name in Rule.__dataclass_fields__} for rule in self.rules]
+        rules = [{name: getattr(rule, name) for name in TermRule.__dataclass_fields__} for rule in self.rules]
         return {"name": short(iri(self.iri)), **told, "rules": rules}
 
 
@@ -155,13 +155,13 @@ def find(schema: Schema, name: str) -> Term:
     raise NotFound(f"there is no term {name!r}", hint=hint)
 
 
-def entry(schema: Schema, term: Term, overlay: Sequence[Path] = ()) -> Entry:
+def entry(schema: Schema, term: Term, overlay: Sequence[Path] = ()) -> TermEntry:
     """Return what is said of *term*; *overlay* are the folders of the project's own terms and shapes."""
     said = [row for row in (*schema.triples, *schema.rules) if row[0] == term]
     declared = schema.properties.get(term)
     path, line = _place(term, overlay)
     classes = schema.individuals.get(term, frozenset())
-    return Entry(
+    return TermEntry(
         iri=plain_value(term),
         kind=_kind(schema, term),
         label=_text(said, LABEL),
@@ -239,7 +239,7 @@ def _kind(schema: Schema, term: Term) -> str:
     return next((name for name, of in kinds.items() if term in of), "shape")
 
 
-def _rules(schema: Schema, term: Term) -> Iterator[Rule]:
+def _rules(schema: Schema, term: Term) -> Iterator[TermRule]:
     """Yield the rules that judge a class or one above it, those about a property, or what a shape itself says."""
     above = schema.ancestors(term) if term in schema.classes else frozenset((term,))
     said: dict[Term, list[tuple[Term, Term]]] = {}
@@ -255,7 +255,9 @@ def _rules(schema: Schema, term: Term) -> Iterator[Rule]:
                 rule = part if is_iri(part) else shape
                 grade = grades.get(part, grades.get(shape, "violation"))
                 yield from (
-                    Rule(plain_value(rule), plain_value(value), grade, plain_value(target) if is_iri(target) else None)
+                    TermRule(
+                        plain_value(rule), plain_value(value), grade, plain_value(target) if is_iri(target) else None
+                    )
                     for predicate, value in rows
                     if predicate == _MESSAGE
                 )
@@ -271,7 +273,7 @@ def _place(term: Term, overlay: Sequence[Path]) -> tuple[str | None, int | None]
         if local_name(term).encode() in data:
             source = FileSource(str(path), data)
             if TYPE in {predicate for _, predicate, _ in source.about.get(term, ())}:
-                return str(path), line_in(by_subject(source.stated), Found(term, "", "info", "", TYPE))
+                return str(path), line_in(by_subject(source.stated), UnplacedFinding(term, "", "info", "", TYPE))
     return None, None
 
 
@@ -296,17 +298,17 @@ _KINDS = {
 _MOMENTS = {XSD + "dateTime", XSD + "dateTimeStamp", XSD + "date"}
 
 #: What a shape says: each property of SHACL by its local name, with its values.
-Said = dict[str, list[Term]]
+PropertyValues = dict[str, list[Term]]
 
 
-def unsatisfiable_shapes(own: Sequence[Triple]) -> list[Found]:
+def unsatisfiable_shapes(own: Sequence[Triple]) -> list[UnplacedFinding]:
     """Return each contradiction in the shapes of *own* triples, at the shape that brings it in."""
     about: dict[Term, dict[Term, list[Term]]] = defaultdict(lambda: defaultdict(list))
     for subject, predicate, value in own:
         about[subject][predicate].append(value)
-    found: dict[Found, None] = {}
+    found: dict[UnplacedFinding, None] = {}
     for shapes in [[node] for node in about] + list(_together(about)):
-        said: Said = defaultdict(list)
+        said: PropertyValues = defaultdict(list)
         for shape in shapes:
             if "true" not in map(plain_value, about[shape].get(_DEACTIVATED, ())):
                 for predicate, values in about[shape].items():
@@ -314,7 +316,9 @@ def unsatisfiable_shapes(own: Sequence[Triple]) -> list[Found]:
                         said[local_name(predicate)] += values
         for name, text in _contradictions(said, lambda head: _members(about, head)):
             at = next(shape for shape in reversed(shapes) if iri(SH + name) in about[shape])
-            found[Found(at, MEETABLE, "violation", f"nothing can meet this shape: {text}", iri(SH + name))] = None
+            found[
+                UnplacedFinding(at, MEETABLE, "violation", f"nothing can meet this shape: {text}", iri(SH + name))
+            ] = None
     return list(found)
 
 
@@ -341,7 +345,7 @@ def _members(about: dict[Term, dict[Term, list[Term]]], head: Term) -> list[Term
     return found
 
 
-def _contradictions(said: Said, members: Callable[[Term], list[Term] | None]) -> Iterator[tuple[str, str]]:
+def _contradictions(said: PropertyValues, members: Callable[[Term], list[Term] | None]) -> Iterator[tuple[str, str]]:
     """Yield each contradiction: the property of SHACL that brings it in, and what it is."""
     for of in ("Count", "Length"):
         yield from _crossed(said, (f"min{of}",), (f"max{of}",))
@@ -356,7 +360,7 @@ def _contradictions(said: Said, members: Callable[[Term], list[Term] | None]) ->
     yield from _of_two_kinds(said)
 
 
-def _crossed(said: Said, lower: Iterable[str], upper: Iterable[str]) -> Iterator[tuple[str, str]]:
+def _crossed(said: PropertyValues, lower: Iterable[str], upper: Iterable[str]) -> Iterator[tuple[str, str]]:
     for low, least in ((name, value) for name in lower for value in said.get(name, ())):
         for high, most in ((name, value) for name in upper for value in said.get(name, ())):
             a, b = _measure(least), _measure(most)
@@ -370,7 +374,7 @@ def _crossed(said: Said, lower: Iterable[str], upper: Iterable[str]) -> Iterator
                 yield high, f"nothing lies between sh:{low} {_shown(least)} and sh:{high} {_shown(most)}"
 
 
-def _of_two_kinds(said: Said) -> Iterator[tuple[str, str]]:
+def _of_two_kinds(said: PropertyValues) -> Iterator[tuple[str, str]]:
     """Yield what asks for values of one kind of node beside what asks for another."""
     asked = [("nodeKind", value, _KINDS.get(local_name(value), set())) for value in said.get("nodeKind", ())]
     asked += [("datatype", value, {"Literal"}) for value in said.get("datatype", ())]
@@ -410,7 +414,7 @@ _STANDARD = tuple(f"<{space}" for space in (RDF, RDFS, OWL, XSD))
 _BESIDE = {"path", "property", "name", "description", "order", "group", "severity", "deactivated", "node"}
 
 
-def check_terms(own: Sequence[Triple], schema: Schema) -> list[Found]:
+def check_terms(own: Sequence[Triple], schema: Schema) -> list[UnplacedFinding]:
     """Return what is wrong with the terms that *own* declares, one by one."""
     said: dict[Term, set[Term]] = {}
     for subject, predicate, _ in own:
@@ -421,14 +425,14 @@ def check_terms(own: Sequence[Triple], schema: Schema) -> list[Found]:
         missing += [] if said[term] & _DEFINITIONS else ["a definition (skos:definition)"]
         if missing:
             text = f"{plain_value(term)} has no {' and no '.join(each[2:] for each in missing)}: say what it means"
-            found.append(Found(term, EXPLAINED, "warning", text, TYPE))
+            found.append(UnplacedFinding(term, EXPLAINED, "warning", text, TYPE))
         if not is_absolute(plain_value(term)):
             name = plain_value(term)
             text = f"no memory may use {name}, which it would write {written(name)}: take an IRI of your own"
-            found.append(Found(term, USABLE, "violation", text, TYPE))
+            found.append(UnplacedFinding(term, USABLE, "violation", text, TYPE))
         elif is_reserved(plain_value(term)):
             text = f"{plain_value(term)} lies in a namespace of jidomem, and no memory may use it: take one of your own"
-            found.append(Found(term, USABLE, "violation", text, TYPE))
+            found.append(UnplacedFinding(term, USABLE, "violation", text, TYPE))
         if term in schema.classes:
             found += _class(term, schema)
         if term in schema.properties:
@@ -441,21 +445,21 @@ def is_shacl(triple: Triple) -> bool:
     return triple[1].startswith(f"<{SH}") or (triple[1] == TYPE and triple[2].startswith(f"<{SH}"))
 
 
-def _class(cls: Term, schema: Schema) -> Iterator[Found]:
+def _class(cls: Term, schema: Schema) -> Iterator[UnplacedFinding]:
     above = [value for subject, predicate, value in schema.triples if (subject, predicate) == (cls, _SUBCLASS)]
     for parent in above:
         if is_iri(parent) and cls in schema.ancestors(parent):
             text = f"{plain_value(cls)} lies below itself by way of {plain_value(parent)}: take one rdfs:subClassOf out"
-            yield Found(cls, TREE, "violation", text, _SUBCLASS, parent)
+            yield UnplacedFinding(cls, TREE, "violation", text, _SUBCLASS, parent)
     if schema.is_a(cls, ITEM):
         types = {kind: len(schema.ancestors(each)) for each in schema.ancestors(cls)
                  if (kind := type_of(each)) and each in schema.classes}  # fmt: skip
         kind = f"type {max(types, key=lambda each: types[each])!r}" if types else "any type"
         text = f'an intent of {kind} keeps one: "extra_triples": [["rdf:type", "{plain_value(cls)}"]]'
-        yield Found(cls, KEPT, "info", text, TYPE)
+        yield UnplacedFinding(cls, STORABLE_KIND, "info", text, TYPE)
 
 
-def _property(term: Term, schema: Schema) -> Iterator[Found]:
+def _property(term: Term, schema: Schema) -> Iterator[UnplacedFinding]:
     declared = schema.properties[term]
     for value in sorted(declared.range):
         takes_values = value.startswith(f"<{XSD}")
@@ -463,10 +467,10 @@ def _property(term: Term, schema: Schema) -> Iterator[Found]:
             kind = "owl:DatatypeProperty" if takes_values else "owl:ObjectProperty"
             pair = f"{plain_value(term)} can have no value in {plain_value(value)}"
             text = f"{pair}: make it an {kind}, or give it another range"
-            yield Found(term, USABLE, "violation", text, _RANGE, value)
+            yield UnplacedFinding(term, USABLE, "violation", text, _RANGE, value)
 
 
-def undeclared(own: Sequence[Triple], schema: Schema) -> list[Found]:
+def undeclared(own: Sequence[Triple], schema: Schema) -> list[UnplacedFinding]:
     """Return each use, in an overlay itself, of a term that nobody declares; a foreign one as a class is a warning."""
     spaces = tuple(f"<{space}" for space in schema.namespaces)
     described = {row[0] for row in schema.triples} | {row[0] for row in schema.rules} | schema.alignment.keys()
@@ -481,17 +485,19 @@ def undeclared(own: Sequence[Triple], schema: Schema) -> list[Found]:
             found.append(_unknown((subject, predicate, value), value, "class" if as_class else "term", schema))
         elif as_class and value not in schema.classes:
             text = f"{plain_value(value)} is a class of a foreign vocabulary: nothing here says what is one"
-            found.append(Found(subject, DECLARED, "warning", text, predicate, value))
+            found.append(UnplacedFinding(subject, DECLARED, "warning", text, predicate, value))
     return found
 
 
-def _unknown(triple: Triple, term: Term, word: str, schema: Schema) -> Found:
+def _unknown(triple: Triple, term: Term, word: str, schema: Schema) -> UnplacedFinding:
     near = schema.nearest(term)
     meant = f"; did you mean {plain_value(near)}?" if near and near != term else ""
-    return Found(triple[0], DECLARED, "violation", f"{plain_value(term)} is not a declared {word}{meant}", *triple[1:])
+    return UnplacedFinding(
+        triple[0], DECLARED, "violation", f"{plain_value(term)} is not a declared {word}{meant}", *triple[1:]
+    )
 
 
-def shapes(own: Sequence[Triple], schema: Schema) -> list[Found]:
+def shapes(own: Sequence[Triple], schema: Schema) -> list[UnplacedFinding]:
     """Return what is wrong with the shapes: by the SHACL of SHACL, in what they aim at, and in what they say."""
     if not own:
         return []
@@ -499,9 +505,15 @@ def shapes(own: Sequence[Triple], schema: Schema) -> list[Found]:
     try:
         broken = objections(schema.rules, nodes)
     except ValueError as error:  # of rdflib, where a list has no end
-        return [Found(own[0][0], SHACL, "violation", f"the shapes cannot be used: {error}: end the list with rdf:nil")]
+        return [
+            UnplacedFinding(
+                own[0][0], SHACL, "violation", f"the shapes cannot be used: {error}: end the list with rdf:nil"
+            )
+        ]
     found = [
-        Found(each.focus, SHACL, "violation", f"this is no shape: {each.path or ''}: {each.message}", _iri(each.path))
+        UnplacedFinding(
+            each.focus, SHACL, "violation", f"this is no shape: {each.path or ''}: {each.message}", _iri(each.path)
+        )
         for each in broken
     ]
     found += [each for each in untargeted_shapes(schema.rules, schema) if each.item in nodes]
@@ -513,7 +525,7 @@ def shapes(own: Sequence[Triple], schema: Schema) -> list[Found]:
     ]
 
 
-def _unheard(own: Sequence[Triple]) -> Iterator[Found]:
+def _unheard(own: Sequence[Triple]) -> Iterator[UnplacedFinding]:
     """Yield each use of a term that SHACL has not: it would say nothing, and no judge would say so."""
     known = shacl_terms()
     for triple in own:
@@ -521,10 +533,12 @@ def _unheard(own: Sequence[Triple]) -> Iterator[Found]:
             if term.startswith(f"<{SH}") and (name := local_name(term)) not in known:
                 near = get_close_matches(name, known, n=1)
                 meant = f": did you mean sh:{near[0]}?" if near else ": see https://www.w3.org/TR/shacl/"
-                yield Found(triple[0], SHACL, "violation", f"sh:{name} is no term of SHACL{meant}", *triple[1:])
+                yield UnplacedFinding(
+                    triple[0], SHACL, "violation", f"sh:{name} is no term of SHACL{meant}", *triple[1:]
+                )
 
 
-def _spoken(own: Sequence[Triple], left: frozenset[Term]) -> Iterator[Found]:
+def _spoken(own: Sequence[Triple], left: frozenset[Term]) -> Iterator[UnplacedFinding]:
     """Yield what each shape leaves unsaid, and those *left* to pyshacl."""
     said: dict[Term, set[str]] = {}
     pointed = {value for _, _, value in own}
@@ -536,22 +550,22 @@ def _spoken(own: Sequence[Triple], left: frozenset[Term]) -> Iterator[Found]:
         aims = {word for word in words if word.startswith("target")}
         if words - _BESIDE - aims and "message" not in words and (aims or node in parts):
             text = 'say what to do in sh:message, as in "A recipe says for how many: give it my:serves."'
-            yield Found(node, REPAIRS, "warning", text, iri(SH + "path") if "path" in words else TYPE)
+            yield UnplacedFinding(node, REPAIRS, "warning", text, iri(SH + "path") if "path" in words else TYPE)
         if is_iri(node) and node not in pointed and not aims:
             text = "nothing refers to this shape and it has no target: give it sh:targetClass, or take it out"
-            yield Found(node, TARGETED, "violation", text, TYPE)
+            yield UnplacedFinding(node, TARGETED, "violation", text, TYPE)
         if node in left:
             text = "judged by pyshacl, in milliseconds: it uses more than the compiled judge covers"
-            yield Found(node, COMPILED, "info", text, TYPE)
+            yield UnplacedFinding(node, COMPILED, "info", text, TYPE)
 
 
 def _iri(path: Term | str | None) -> Term | None:
     return path if path is not None and is_iri(path) else None
 
 
-def _misplaced(triple: Triple) -> Found:
+def _misplaced(triple: Triple) -> UnplacedFinding:
     text = f"sh:{local_name(triple[1])} in ontology/ is no rule: move the shape to a file in shapes/"
-    return Found(triple[0], READ, "warning", text, triple[1], triple[2])
+    return UnplacedFinding(triple[0], READ, "warning", text, triple[1], triple[2])
 
 
 #: What any memory may use without an ontology of its own: RDF itself, and what the journal's format says.
@@ -566,7 +580,7 @@ _WRITTEN_SO = {
 _REPLACED = ("<http://purl.org/dc/terms/isReplacedBy>", iri(vocab.RDFS + "seeAlso"))
 
 
-def terms_used(source: Source, schema: Schema, *, strict: bool = False) -> list[Found]:
+def terms_used(source: TripleSource, schema: Schema, *, strict: bool = False) -> list[UnplacedFinding]:
     """Return the use of each term that is undeclared or deprecated; of a foreign one its first, unless *strict*."""
     spaces = tuple(f"<{space}" for space in schema.namespaces)
     doubtful: dict[tuple[Term, str], str] = {}
@@ -578,18 +592,18 @@ def terms_used(source: Source, schema: Schema, *, strict: bool = False) -> list[
             doubtful[term, role] = "undeclared" if term.startswith(spaces) or strict else "foreign"
     if not doubtful:
         return []
-    found: list[Found] = []
+    found: list[UnplacedFinding] = []
     for triple in sorted(source.triples):
         for term, role in _roles(triple, spaces):
             how = doubtful.get((term, role))
             if how == "foreign":
                 del doubtful[term, role]
             if how is not None:
-                found.append(_found(triple, term, role, how, schema))
+                found.append(_term_finding(triple, term, role, how, schema))
     return found
 
 
-def _used(source: Source, spaces: tuple[str, ...]) -> set[tuple[Term, str]]:
+def _used(source: TripleSource, spaces: tuple[str, ...]) -> set[tuple[Term, str]]:
     """Return every term that is used, and as what."""
     used = {(predicate, "property") for predicate in source.by_property if not predicate.startswith(_ANYWHERE)}
     used |= {(cls, "class") for of in source.types.values() for cls in of if not cls.startswith(_ANYWHERE)}
@@ -608,26 +622,26 @@ def _roles(triple: Triple, spaces: tuple[str, ...]) -> Iterator[tuple[Term, str]
         yield value, "value"
 
 
-def _found(triple: Triple, term: Term, role: str, how: str, schema: Schema) -> Found:
+def _term_finding(triple: Triple, term: Term, role: str, how: str, schema: Schema) -> UnplacedFinding:
     subject, predicate, value = triple
     if how == "deprecated":
         instead = next((o for s, p, o in schema.triples if s == term and p in _REPLACED), None)
         text = f"{plain_value(term)} is deprecated" + (f": use {plain_value(instead)}" if instead else "")
-        return Found(subject, CURRENT, "warning", text, predicate, value)
+        return UnplacedFinding(subject, CURRENT, "warning", text, predicate, value)
     if how == "foreign":
         text = (
             f"{plain_value(term)} is a {role} of a foreign vocabulary: kept, not judged (said once, for its first use)"
         )
-        return Found(subject, DECLARED, "info", text, predicate, value)
+        return UnplacedFinding(subject, DECLARED, "info", text, predicate, value)
     near = schema.nearest(term)
     text = f"{plain_value(term)} is not a declared {role}" + (
         f"; did you mean {plain_value(near)}?" if near else "; ask for it with: jidomem ontology propose"
     )
     severity: Severity = "violation"
-    return Found(subject, DECLARED, severity, text, predicate, value)
+    return UnplacedFinding(subject, DECLARED, severity, text, predicate, value)
 
 
-def literals(source: Source) -> list[Found]:
+def literals(source: TripleSource) -> list[UnplacedFinding]:
     """Return the literals that are not written as their datatype has it."""
     texts: dict[Term, str] = {}
     for value in source.objects:
@@ -640,4 +654,7 @@ def literals(source: Source) -> list[Found]:
                 if example := _WRITTEN_SO.get(vocab.local_name(said.datatype)):
                     texts[value] += f", as in {example}"
     rows = [triple for triple in source.triples if triple[2] in texts] if texts else []
-    return [Found(subject, WRITTEN, "violation", texts[value], predicate, value) for subject, predicate, value in rows]
+    return [
+        UnplacedFinding(subject, WRITTEN, "violation", texts[value], predicate, value)
+        for subject, predicate, value in rows
+    ]

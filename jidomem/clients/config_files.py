@@ -91,7 +91,7 @@ def set_json(text: str, path: Sequence[str], value: Any) -> str:
 
 def append(text: str, path: Sequence[str], item: Any) -> str:
     """Return *text* with *item* at the end of the array at *path*, which is made where there is none."""
-    node = found(read(text), path)
+    node = node_at(read(text), path)
     if node is None:
         return set_json(text, path, [item])
     _be(node, list, path)
@@ -116,7 +116,7 @@ def remove_json(text: str, path: Sequence[str | int]) -> str:
     return _without(text, chain[-2], chain[-1])
 
 
-def found(node: Node | None, path: Sequence[str]) -> Node | None:
+def node_at(node: Node | None, path: Sequence[str]) -> Node | None:
     """Return what is at *path* below *node*, None where nothing is; raises NotJson for a way through no object."""
     for depth, key in enumerate(path):
         if node is None:

@@ -96,7 +96,7 @@ class Hook:
 
 
 @dataclass(frozen=True, slots=True)
-class Client:
+class AgentProgram:
     """A program agents run in, and where it reads what; paths are relative to the folder it is opened in.
 
     `agent` is the name it goes by over MCP. `grouped` hooks stand in groups below a matcher. `rooted` and `extra` say
@@ -117,8 +117,8 @@ class Client:
 
 
 _BEGIN = "startup|clear|compact"
-CLIENTS: Mapping[str, Client] = {
-    "claude": Client(
+CLIENTS: Mapping[str, AgentProgram] = {
+    "claude": AgentProgram(
         "Claude Code",
         "claude-code",
         ".mcp.json",
@@ -128,7 +128,7 @@ CLIENTS: Mapping[str, Client] = {
         user={".mcp.json": ".claude.json", ".claude/settings.json": ".claude/settings.json"},
         note="Claude Code asks once whether it may start the server of this folder",
     ),
-    "cursor": Client(
+    "cursor": AgentProgram(
         "Cursor",
         "cursor-vscode",
         ".cursor/mcp.json",
@@ -143,7 +143,7 @@ CLIENTS: Mapping[str, Client] = {
         rooted=("--root", "${workspaceFolder}/.jidomem"),
         note="Cursor starts the server once it is switched on in its settings, under MCP",
     ),
-    "codex": Client(
+    "codex": AgentProgram(
         "Codex",
         "codex-mcp-client",
         ".codex/config.toml",
@@ -153,7 +153,7 @@ CLIENTS: Mapping[str, Client] = {
         user={".codex/config.toml": "config.toml", ".codex/hooks.json": "hooks.json"},
         note="Codex reads this in a folder it trusts, and runs the hooks once they are trusted with /hooks",
     ),
-    "vscode": Client(
+    "vscode": AgentProgram(
         "VS Code",
         "visual-studio-code",
         ".vscode/mcp.json",
@@ -165,7 +165,7 @@ CLIENTS: Mapping[str, Client] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class FileChange:
     """One file as it is and as it is to be, None where there is none."""
 
     path: Path
@@ -178,7 +178,9 @@ class Change:
         return self.before != self.after
 
 
-def changes(client: Client, place: Callable[[str], Path], command: str, *, removed: bool = False) -> list[Change]:
+def changes(
+    client: AgentProgram, place: Callable[[str], Path], command: str, *, removed: bool = False
+) -> list[FileChange]:
     """Return each file of *client* that names the memory, started by *command*, or that names it no more.
 
     *place* says where a file of the client is. Raises Failed `invalid_config`, with file and line, for one that
@@ -190,7 +192,7 @@ def changes(client: Client, place: Callable[[str], Path], command: str, *, remov
     return found
 
 
-def server_of(client: Client, command: str) -> dict[str, Any]:
+def server_of(client: AgentProgram, command: str) -> dict[str, Any]:
     """Return how *client* is told to start the server."""
     words = {"command": command, "args": [*client.rooted, "mcp"]}
     if client.servers.endswith(".toml"):
@@ -198,7 +200,7 @@ def server_of(client: Client, command: str) -> dict[str, Any]:
     return {"type": "stdio", **words, **(client.extra or {})}
 
 
-def _with_server(client: Client, text: str, command: str, removed: bool) -> str:
+def _with_server(client: AgentProgram, text: str, command: str, removed: bool) -> str:
     path = (client.key, SERVER)
     if client.servers.endswith(".toml"):
         return (
@@ -218,7 +220,7 @@ def _with_server(client: Client, text: str, command: str, removed: bool) -> str:
     return text
 
 
-def _with_hooks(client: Client, text: str, command: str, removed: bool) -> str:
+def _with_hooks(client: AgentProgram, text: str, command: str, removed: bool) -> str:
     text = text or ("{\n}\n" if client.grouped else '{\n  "version": 1\n}\n')
     for hook in client.hooks:
         wanted = None if removed else _entry(client, hook, command)
@@ -226,7 +228,7 @@ def _with_hooks(client: Client, text: str, command: str, removed: bool) -> str:
     return text
 
 
-def _entry(client: Client, hook: Hook, command: str) -> dict[str, Any]:
+def _entry(client: AgentProgram, hook: Hook, command: str) -> dict[str, Any]:
     name = next(name for name, each in CLIENTS.items() if each is client)
     call: dict[str, Any] = {"command": f"{quote(command)} {hook.words} --hook {name}"}
     matcher = {} if hook.matcher is None else {"matcher": hook.matcher}
@@ -237,7 +239,7 @@ def _entry(client: Client, hook: Hook, command: str) -> dict[str, Any]:
 
 def _with_hook(text: str, path: tuple[str, str], wanted: dict[str, Any] | None) -> str:
     """Return *text* with *wanted* among the hooks of an event, and no other of ours."""
-    found = config_files.found(config_files.read(text), path)
+    found = config_files.node_at(config_files.read(text), path)
     entries = None if found is None else found.value
     ours = [at for at, entry in enumerate(entries) if _is_ours(entry)] if isinstance(entries, list) else []
     if wanted is not None and isinstance(entries, list) and [entries[at] for at in ours] == [wanted]:
@@ -261,7 +263,7 @@ def _is_ours(entry: Any) -> bool:
     return is_ours or (isinstance(inner, list) and any(map(_is_ours, inner)))
 
 
-def _changed(path: Path, edit: Callable[[str], str]) -> Change:
+def _changed(path: Path, edit: Callable[[str], str]) -> FileChange:
     """Return what becomes of the file at *path*; one that says nothing any more is none."""
     before = text_of(path)
     text = (before or "").removeprefix("\ufeff")
@@ -276,8 +278,8 @@ def _changed(path: Path, edit: Callable[[str], str]) -> Change:
         hint = "correct that line; nothing was written"
         raise Failed(f"{path}: {error}", hint=hint, code="invalid_config") from error
     if after.split() in (["{}"], [], ["{", "}"], *_BARE):
-        return Change(path, before, before if before is not None and before.split() == after.split() else None)
-    return Change(path, before, after if not (before or "").startswith("\ufeff") else "\ufeff" + after)
+        return FileChange(path, before, before if before is not None and before.split() == after.split() else None)
+    return FileChange(path, before, after if not (before or "").startswith("\ufeff") else "\ufeff" + after)
 
 
 _BARE: Sequence[list[str]] = [json.dumps({"version": 1}).split(), json.dumps({"version": 1}, indent=2).split()]
@@ -309,7 +311,7 @@ _SHELL = re.compile(r"#!\s*(?:/usr/bin/env\s+)?(?:\S*/)?(?:sh|bash|dash|ksh|zsh)
 _SHEBANG = "#!/bin/sh\n"
 
 
-def plan_hook_change(folder: Path, command: str, *, removed: bool = False) -> Change:
+def plan_hook_change(folder: Path, command: str, *, removed: bool = False) -> FileChange:
     """Return what becomes of the pre-commit hook of the repository *folder* is in; it calls *command*.
 
     The block stands first, so that nothing before it leaves the script. Raises NotFound where there is no repository,
@@ -319,15 +321,15 @@ def plan_hook_change(folder: Path, command: str, *, removed: bool = False) -> Ch
     before = text_of(path)
     plain = _BLOCK.sub("", before) if before is not None else None
     if removed:
-        return Change(path, before, None if plain is not None and plain.strip() == _SHEBANG.strip() else plain)
+        return FileChange(path, before, None if plain is not None and plain.strip() == _SHEBANG.strip() else plain)
     block = f"{_OPENS}\n{quote(command)} guard --staged || [ $? -ne {_STOPPED} ] || exit 1\n{_CLOSES}\n"
     if plain is None or not plain.strip():
-        return Change(path, before, _SHEBANG + block)
+        return FileChange(path, before, _SHEBANG + block)
     shebang = _SHELL.match(plain)
     if shebang is None:
         hint = f"have it call this, and stop where it ends with {_STOPPED}: {quote(command)} guard --staged"
         raise Failed(f"{path} is no shell script, and is left as it is", hint=hint, code="invalid_config")
-    return Change(path, before, shebang[0] + block + plain[shebang.end() :])
+    return FileChange(path, before, shebang[0] + block + plain[shebang.end() :])
 
 
 def folder_of_hooks(folder: Path) -> Path:

@@ -49,7 +49,7 @@ from jidomem.write.writer import MemoryWriter
 #: What a memory says in words of its own: what is redacted where no property is named.
 _FREE = (*(jido(TEXTS[name]) for name in ("summary", "detailed_explanation", "rationale", "reason")), jido("value"))
 #: The same of an entry, and of the parts of a turn.
-_SAID = (jido("entryText"), *map(conv, ("promptText", "answerText", "invocationParameters", "resultData")))
+_TEXT_PROPERTIES = (jido("entryText"), *map(conv, ("promptText", "answerText", "invocationParameters", "resultData")))
 #: What leads from a turn to its parts, whose words are its own.
 _PARTS = tuple(map(conv, ("hasPrompt", "hasAnswer", "involvesToolInvocation", "hasResult")))
 #: What holds a memory together is no secret, and stays.
@@ -67,7 +67,7 @@ SHORTEST = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class RedactionPlan:
     """What a redaction takes out: each trace with its stream, and the texts they are traces of.
 
     `held` counts the entries of the working state that show a text, by their kind; `emptied` are the active memories
@@ -118,7 +118,7 @@ class JournalMaintenance:
 
     def plan(
         self, project: str, item: str | None, *, properties: Sequence[str] = (), texts: Sequence[str] = ()
-    ) -> Plan:
+    ) -> RedactionPlan:
         """Return what is to go: all that shows a text, or would let a guess at it be confirmed.
 
         The texts are *texts*; else the values of *properties* (IRIs) of *item*; else what *item* says in words of its
@@ -133,7 +133,7 @@ class JournalMaintenance:
                 f"nothing in the journal of {project} says that",
                 hint="what an interrupted redaction left is taken out with: jidomem redact --again --reason TEXT",
             )
-        return Plan(project, wanted, tuple(traces), held, tuple(self._emptied(project, traces)))
+        return RedactionPlan(project, wanted, tuple(traces), held, tuple(self._emptied(project, traces)))
 
     def _emptied(self, project: str, traces: Iterable[tuple[Stream, Trace]]) -> list[str]:
         """Return the active memories, sorted, of which *traces* are all that they say in words of their own."""
@@ -172,7 +172,7 @@ class JournalMaintenance:
             {anchor: _content(data, given) for anchor, data in contents(self._tree, anchors)},
         )
 
-    def redact(self, plan: Plan, *, agent: str, reason: str) -> list[Commit]:
+    def redact(self, plan: RedactionPlan, *, agent: str, reason: str) -> list[Commit]:
         """Take out what *plan* names, and return the commits that record it; every snapshot and list is made anew.
 
         The record names commits, memories, properties, leaves, *agent* and *reason*, not what was taken out. Raises
@@ -369,7 +369,7 @@ class JournalMaintenance:
 
 def _of_history(node: Term, view: WriteSnapshot) -> Wanted:
     """Return what an entry or a turn says: all of it there, and where it is long enough wherever else it stands."""
-    said = {(part, name): view.objects(part, name) for part in _whole(node, view) for name in _SAID}
+    said = {(part, name): view.objects(part, name) for part in _whole(node, view) for name in _TEXT_PROPERTIES}
     texts = frozenset(plain_value(value) for values in said.values() for value in values)
     long = frozenset(text for text in texts if len(text) >= LONG)
     return Wanted(long, said=frozenset(key for key, values in said.items() if values), linked=frozenset((node,)))

@@ -151,7 +151,7 @@ SELECT ?item (COUNT(DISTINCT ?leans) AS ?count) WHERE { GRAPH <%s> { VALUES ?ite
 """
 
 
-class _Found:
+class _QueueFacts:
     """What was found in one project: what each item is, how many lean on it, what it says in force, its dates."""
 
     def __init__(self, graph: str) -> None:
@@ -165,14 +165,14 @@ class _Found:
 
 
 #: What was found in the projects of each index that is open.
-_FOUND: WeakKeyDictionary[OxigraphIndex, dict[str, _Found]] = WeakKeyDictionary()
+_FACTS: WeakKeyDictionary[OxigraphIndex, dict[str, _QueueFacts]] = WeakKeyDictionary()
 
 
-def kept(reader: MemoryReader, project: str) -> ReviewCache:
+def review_cache(reader: MemoryReader, project: str) -> ReviewCache:
     """Return what is known of what waits in *project*, level with what *reader* reads."""
-    of_index = _FOUND.setdefault(reader.index, {})
+    of_index = _FACTS.setdefault(reader.index, {})
     if project not in of_index:
-        found = of_index.setdefault(project, _Found(graph_iri(project)))
+        found = of_index.setdefault(project, _QueueFacts(graph_iri(project)))
         reader.index.observers.extend(found.all())
     return ReviewCache(reader, project, of_index[project])
 
@@ -180,7 +180,7 @@ def kept(reader: MemoryReader, project: str) -> ReviewCache:
 class ReviewCache:
     """What is known of what waits; what was not looked up yet is, and what may be another by now."""
 
-    def __init__(self, reader: MemoryReader, project: str, found: _Found) -> None:
+    def __init__(self, reader: MemoryReader, project: str, found: _QueueFacts) -> None:
         self._reader, self._project, self._found = reader, project, found
         self._graph, self._index = graph_iri(project), reader.index
 
@@ -203,7 +203,7 @@ class ReviewCache:
 
     def _looked_up(self, items: Collection[str]) -> dict[str, dict[str, Any]]:
         found: dict[str, dict[str, Any]] = {}
-        for row in asked(self._reader, self._project, _ABOUT, sorted(items)):
+        for row in rows_about(self._reader, self._project, _ABOUT, sorted(items)):
             kind = type_of(row["class"])
             entry = found.setdefault(row["item"], {
                 "type": kind, "since": row["recorded"], "agents": {}, "because": row["because"], "keys": {},
@@ -225,7 +225,7 @@ class ReviewCache:
         return found
 
     def _counted(self, items: Collection[str] | None) -> Mapping[str, int]:
-        rows = asked(self._reader, self._project, _LEANING, sorted(items or ()))
+        rows = rows_about(self._reader, self._project, _LEANING, sorted(items or ()))
         return {row["item"]: row["count"] for row in rows}
 
     def _said(self, items: Collection[str] | None) -> Mapping[str, str]:
@@ -255,7 +255,7 @@ def _themselves(nodes: set[Term]) -> list[str]:
     return [plain_value(node) for node in nodes if is_iri(node)]
 
 
-def asked(reader: MemoryReader, project: str, text: str, items: Collection[str]) -> Iterator[dict[str, Any]]:
+def rows_about(reader: MemoryReader, project: str, text: str, items: Collection[str]) -> Iterator[dict[str, Any]]:
     """Yield the rows of *text* about *items*, as many at a time as a query may name."""
     named, size = list[str](), 0
     for item in [*map(iri, items), ""]:
@@ -343,7 +343,7 @@ def queued(
     size, question = None if limit is None else page_size(limit), f"review by place {project}"
     start = Cursor.parse(cursor, question) if cursor is not None else None
     now = (parse_moment(plain_value(start.as_of)) or now) if start else now
-    at_hand = kept(reader, project)
+    at_hand = review_cache(reader, project)
     graph = graph_iri(project)
     view = WriteSnapshot(lambda s, p, o: reader.index.triples(graph, s, p, o))
     said = [*_disagreements(reader, project, view), *_proposals(reader, project, at_hand, view)]
@@ -386,9 +386,9 @@ def settle_by_rule(
     """
     proposals = [one for one in queue(reader, project, now) if one.kind == "proposal"]
     waiting, items = [one for one in proposals if one.other is None], [one.item for one in proposals]
-    known = kept(reader, project).known(items)
-    ends = {row["item"] for row in asked(reader, project, _ENDING, items)}
-    said_by = _said_by(known)
+    known = review_cache(reader, project).known(items)
+    ends = {row["item"] for row in rows_about(reader, project, _ENDING, items)}
+    said_by = _asserting_agents(known)
     judge = writer.by_rule()
     chosen: list[tuple[Waiting, Change]] = []
     for one in waiting:
@@ -428,12 +428,12 @@ ORDER BY ?item ?any
 def newest(reader: MemoryReader, project: str, waiting: Sequence[Waiting]) -> list[Waiting]:
     """Return those of *waiting* in whose place no other one of them would stand once it is accepted."""
     items = [one.item for one in waiting]
-    replaced = {row["any"] for row in asked(reader, project, _ENDING, items) if row["any"] != row["item"]}
+    replaced = {row["any"] for row in rows_about(reader, project, _ENDING, items) if row["any"] != row["item"]}
     return [one for one in waiting if one.item not in replaced]
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ReviewLine:
     """One line of a review: what to do with what waits, and why."""
 
     number: int
@@ -443,8 +443,8 @@ class Line:
 
 
 def apply(
-    writer: MemoryWriter, project: str, lines: Iterable[Line], *, dry_run: bool = False
-) -> list[tuple[Line, Receipt | JidomemError]]:
+    writer: MemoryWriter, project: str, lines: Iterable[ReviewLine], *, dry_run: bool = False
+) -> list[tuple[ReviewLine, Receipt | JidomemError]]:
     """Return each of *lines* with its receipt or its refusal: one commit of all that are not refused."""
     lines = list(lines)
     settlements = [
@@ -587,7 +587,7 @@ def _waiting(row: Mapping[str, Any], known: Mapping[str, Any], leaning: Mapping[
     )
 
 
-def _said_by(known: Mapping[str, Mapping[str, Any]]) -> dict[str, Counter[str]]:
+def _asserting_agents(known: Mapping[str, Mapping[str, Any]]) -> dict[str, Counter[str]]:
     """Return for each key of what is proposed the agents who say it."""
     found: dict[str, Counter[str]] = {}
     for about in known.values():

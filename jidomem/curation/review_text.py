@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 
-from jidomem.curation.review_queue import Line, Waiting
+from jidomem.curation.review_queue import ReviewLine, Waiting
 from jidomem.errors import InvalidRequest
 from jidomem.rdf.vocab import local_name
 from jidomem.read.history import Rewording
@@ -80,27 +80,27 @@ def without_settled(text: str, waiting: Iterable[Waiting], has_ended: Callable[[
     for number, line in enumerate(lines, start=1):
         words = _words(line)
         named = [word for word in words[1:3] if ":" in word]
-        if words and _found(words[1:], known, names) is None and any(map(has_ended, named)):
+        if words and _find_pair(words[1:], known, names) is None and any(map(has_ended, named)):
             lines[number - 1] = ""
             numbers.append(number)
     return "\n".join(lines), numbers
 
 
-def parse(text: str, waiting: Iterable[Waiting]) -> list[Line]:
+def parse(text: str, waiting: Iterable[Waiting]) -> list[ReviewLine]:
     """Return what the lines of a review say to do, those that skip left out; a memory is named by IRI or short id.
 
     Raises InvalidRequest that names the line, before anything is done: for a word that is no action, for what does not
     wait, and for what stands twice.
     """
     known, names = _known_by(waiting)
-    lines: list[Line] = []
+    lines: list[ReviewLine] = []
     seen: set[Pair] = set()
     for number, line in enumerate(text.splitlines(), start=1):
         words = _words(line)
         if not words:
             continue
         action, named = words[0], words[1:]
-        found = _found(named, known, names)
+        found = _find_pair(named, known, names)
         if action not in (*ACTIONS, "skip"):
             raise _bad(number, f"{action!r} is no action", f"begin it with one of: {', '.join((*ACTIONS, 'skip'))}")
         if not named:
@@ -116,7 +116,7 @@ def parse(text: str, waiting: Iterable[Waiting]) -> list[Line]:
             raise _bad(number, f"{action} does not settle a {one.kind}", f"one of: {', '.join((*one.actions, 'skip'))}")
         reason = " ".join(named[1 if one.other is None else 2 :]) or None
         if action != "skip":
-            lines.append(Line(number, action, one, reason))
+            lines.append(ReviewLine(number, action, one, reason))
     return lines
 
 
@@ -134,7 +134,7 @@ def _words(line: str) -> list[str]:
     return [] if words and words[0].startswith("#") else words
 
 
-def _found(named: Sequence[str], known: Mapping[Pair, Waiting], names: Mapping[str, str]) -> Pair | None:
+def _find_pair(named: Sequence[str], known: Mapping[Pair, Waiting], names: Mapping[str, str]) -> Pair | None:
     item, *other = (names.get(word, word) for word in named[:2]) if named else ("",)
     pairs: list[Pair] = [(item, other[0])] if other else []
     return next((pair for pair in [*pairs, (item, None)] if pair in known), None)

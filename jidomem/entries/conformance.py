@@ -22,7 +22,7 @@ from jidomem.records.recall import NAMESPACE, RecallRequest, RecallResult
 Make = Callable[[], object]
 
 #: What every entry of a check says and every request looks for, so that a store that searches finds it.
-_SAID = "The kettle is descaled on Fridays"
+_TEXT = "The kettle is descaled on Fridays"
 
 
 class ContractBroken(AssertionError):
@@ -44,7 +44,7 @@ def it_answers_with_results(make: Make) -> None:
     written: WriteResult = write(store, asked)
     _same("write answered another request", written.request, asked)
     _same("write stored the entry with another id", written.entry.id, entry.id)
-    request = RecallRequest(agent_id="kit", query=_SAID, limit=7, metadata={"trace": "kit"})
+    request = RecallRequest(agent_id="kit", query=_TEXT, limit=7, metadata={"trace": "kit"})
     _same("recall answered another request", recall(store, request).request, request)
 
 
@@ -188,7 +188,7 @@ def faults(make: Make, checks: Iterable[Callable[[Make], None]] = CHECKS) -> dic
 
 
 def _entry(name: str, **more: Any) -> Entry:
-    return Entry(**{"id": name, "agent_id": "kit", "content": _SAID, **more})
+    return Entry(**{"id": name, "agent_id": "kit", "content": _TEXT, **more})
 
 
 def _with_sessions(make: Make) -> object:
@@ -201,7 +201,7 @@ def _with_sessions(make: Make) -> object:
 
 
 def _recall(store: object, **more: Any) -> list[Entry]:
-    result: RecallResult = recall(store, **{"agent_id": "kit", "query": _SAID, "limit": 50, **more})
+    result: RecallResult = recall(store, **{"agent_id": "kit", "query": _TEXT, "limit": 50, **more})
     return list(result.entries)
 
 

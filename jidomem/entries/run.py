@@ -96,7 +96,7 @@ class Run:
             return None
         result = stores.recall(self.store, request)
         if NAMESPACE in request.metadata:
-            _held_apart(result, request.metadata[NAMESPACE])
+            _check_namespace(result, request.metadata[NAMESPACE])
         return result
 
     def remember(self, content: str, metadata: Mapping[str, Any] | None = None) -> WriteResult:
@@ -185,7 +185,7 @@ def _bullet(entry: Entry) -> str:
     return "- " + "\n  ".join(entry.content.splitlines())
 
 
-def _held_apart(result: RecallResult, namespace: str) -> None:
+def _check_namespace(result: RecallResult, namespace: str) -> None:
     """Raise StoreError unless all that was found is of *namespace*: a store may know nothing of it."""
     for entry in result.entries:
         if entry.metadata.get(NAMESPACE) != namespace:

@@ -17,7 +17,7 @@ from typing import Any, Protocol, TypeVar
 
 from jidomem.base.json_values import thaw
 from jidomem.errors import Failed, InvalidRequest, JidomemError, TooLarge
-from jidomem.records.entry import Entry, WriteRequest, WriteResult, described, fault_of_text, held
+from jidomem.records.entry import Entry, WriteRequest, WriteResult, described, fault_of_text, frozen_metadata
 from jidomem.records.recall import LIMIT, MOST, NAMESPACE, SCOPES, RecallRequest, RecallResult
 
 Options = Mapping[str, Any]
@@ -235,7 +235,7 @@ class MemoryPolicy:
                 raise _invalid(f"{name}={getattr(self, name)!r} is none", f"use one of: {', '.join(known)}")
         object.__setattr__(self, "namespace", _namespace(self.namespace))
         object.__setattr__(self, "max_entries", _count(self.max_entries))
-        object.__setattr__(self, "metadata", held(self.metadata, _invalid))
+        object.__setattr__(self, "metadata", frozen_metadata(self.metadata, _invalid))
         if NAMESPACE in self.metadata:
             raise _invalid("metadata holds a namespace", f"give namespace={self.metadata[NAMESPACE]!r} beside it")
 

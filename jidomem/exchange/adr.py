@@ -22,7 +22,7 @@ from urllib.parse import unquote, urlsplit
 
 from jidomem.base.words import topic_key
 from jidomem.exchange.adr_markdown import Reference, number_in, ordered_dates, slug, stem, unnumbered
-from jidomem.exchange.adr_parser import Note, Record, Severity, read_record
+from jidomem.exchange.adr_parser import Record, RecordNote, Severity, read_record
 from jidomem.exchange.importer import ForeignEntry
 from jidomem.exchange.memory_md import Find, mentions
 from jidomem.rdf.vocab import BASE
@@ -39,7 +39,7 @@ class Links:
     amends: Mapping[str, tuple[str, ...]]
     ended: frozenset[str]
     order: tuple[str, ...]
-    notes: tuple[Note, ...]
+    notes: tuple[RecordNote, ...]
 
 
 def tie(
@@ -76,7 +76,7 @@ class _Tying:
     ) -> None:
         self.records = records
         self.is_known = is_known
-        self.notes: list[Note] = []
+        self.notes: list[RecordNote] = []
         self.claims: dict[str, list[_Claim]] = defaultdict(list)
         self.ends: dict[str, set[str]] = defaultdict(set)
         self.amends: dict[str, set[str]] = defaultdict(set)
@@ -96,7 +96,7 @@ class _Tying:
                     self.by_name[stem(old)].append(moved_name)
 
     def note(self, severity: Severity, name: str, line: int | None, message: str) -> None:
-        self.notes.append(Note(self.records[name].path, None if line is None else line + 1, message, severity))
+        self.notes.append(RecordNote(self.records[name].path, None if line is None else line + 1, message, severity))
 
     def path(self, name: str) -> str:
         return self.records[name].path if name in self.records else name
@@ -205,7 +205,7 @@ def _sorted(links: Mapping[str, set[str]]) -> dict[str, tuple[str, ...]]:
     return {new: tuple(sorted(olds)) for new, olds in links.items()}
 
 
-__all__ = ["AdrReading", "Note", "read_records", "record_iri"]
+__all__ = ["AdrReading", "RecordNote", "read_records", "record_iri"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,9 +217,9 @@ class AdrReading:
     """
 
     entries: tuple[ForeignEntry, ...]
-    notes: tuple[Note, ...]
-    refused: frozenset[Note] = frozenset()
-    skipped: frozenset[Note] = frozenset()
+    notes: tuple[RecordNote, ...]
+    refused: frozenset[RecordNote] = frozenset()
+    skipped: frozenset[RecordNote] = frozenset()
 
 
 def record_iri(project: str, name: str) -> str:
@@ -256,7 +256,7 @@ def read_records(
     A file that gives no entry has a note that says why, and so has all that found no field of its own; its words are
     then in the explanation. A text of a record has at most *largest* bytes.
     """
-    notes: list[Note] = []
+    notes: list[RecordNote] = []
     records = _records(files, largest, notes)
     refused = frozenset(note for note in notes if note.severity == "error")
     skipped = frozenset(note for note in notes if note.is_skip)
@@ -307,7 +307,7 @@ def _content(record: Record) -> list[Any]:
     return [*texts, [*record.alternatives], [*record.evidence], references]
 
 
-def _records(files: Sequence[tuple[str, bytes]], largest: int, notes: list[Note]) -> dict[str, Record]:
+def _records(files: Sequence[tuple[str, bytes]], largest: int, notes: list[RecordNote]) -> dict[str, Record]:
     """Return the records by the names of their files, for a second file of one name by its path."""
     records: dict[str, Record] = {}
     shown: dict[str, list[str]] = {}
@@ -322,20 +322,24 @@ def _records(files: Sequence[tuple[str, bytes]], largest: int, notes: list[Note]
         if name in records:
             other = records[name].path
             notes.append(
-                Note(path, None, f"has the name of {other}; told apart by its path: import both together", "warning")
+                RecordNote(
+                    path, None, f"has the name of {other}; told apart by its path: import both together", "warning"
+                )
             )
             name = path
         records[name] = record
     return records
 
 
-def _status(name: str, record: Record, links: Links, notes: list[Note]) -> str:
+def _status(name: str, record: Record, links: Links, notes: list[RecordNote]) -> str:
     """Return the decision status; superseded without a successor here is deprecated, so that nobody follows it."""
     if record.status != "superseded":
         return record.status
     if name in links.ended:
         return "accepted"
     notes.append(
-        Note(record.path, None, "superseded, but no link to a successor could be kept; read as deprecated", "warning")
+        RecordNote(
+            record.path, None, "superseded, but no link to a successor could be kept; read as deprecated", "warning"
+        )
     )
     return "deprecated"

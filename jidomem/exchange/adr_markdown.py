@@ -132,7 +132,7 @@ MARK = re.compile("\x00(\\d+)\x00")
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class MarkdownLine:
     """One line of a paragraph, list item or field: its words, with a `MARK` for each link, and the links themselves.
 
     `number` counts from 0; `links` are (text, address); `whole` tells whether the line is exactly one line of the file.
@@ -159,7 +159,7 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class MarkdownSection:
     """A heading and what is under it: its own text ends at the next heading, all of it at the next of its level."""
 
     title: str
@@ -171,13 +171,13 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class MarkdownPage:
     """A file: its lines, where the Markdown begins, the front matter, and the headings in order."""
 
     lines: tuple[str, ...]
     start: int
     fields: tuple[Field, ...]
-    sections: tuple[Section, ...]
+    sections: tuple[MarkdownSection, ...]
     tokens: tuple[Token, ...]
     fault: str = ""
 
@@ -185,7 +185,7 @@ class Page:
         """Return the lines from *start* to before *end* as written, without blank lines around them."""
         return "\n".join(self.lines[start:end]).strip()
 
-    def said(self, start: int, end: int) -> Iterator[Line]:
+    def said(self, start: int, end: int) -> Iterator[MarkdownLine]:
         """Yield the lines of paragraphs and list items between two lines of the file: no headings, no code blocks."""
         for before, token in pairwise(self.tokens):
             if token.type == "inline" and token.map and before.type != "heading_open" and start <= token.map[0] < end:
@@ -201,18 +201,18 @@ class Page:
                     yield _plain(first.children)
 
 
-def parse_page(text: str) -> Page:
+def parse_page(text: str) -> MarkdownPage:
     """Return *text* taken apart; `fault` says why its front matter could not be read and was left as text."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     start = _front_matter_end(lines)
     fields, fault = _fields(lines[1 : start - 1]) if start else ((), "")
     tokens = _MARKDOWN.parse("\n" * start + "\n".join(lines[start:]))
-    return Page(tuple(lines), start, fields, tuple(_sections(tokens, len(lines))), tuple(tokens), fault)
+    return MarkdownPage(tuple(lines), start, fields, tuple(_sections(tokens, len(lines))), tuple(tokens), fault)
 
 
-def parse_line(number: int, text: str) -> Line:
+def parse_line(number: int, text: str) -> MarkdownLine:
     """Return *text*, the value of a field on line *number*, as a line of Markdown."""
-    return Line(number, *_pieces(_MARKDOWN.parseInline(text)[0].children or []))
+    return MarkdownLine(number, *_pieces(_MARKDOWN.parseInline(text)[0].children or []))
 
 
 def _front_matter_end(lines: Sequence[str]) -> int:
@@ -246,7 +246,7 @@ def _values(node: yaml.Node, text: str) -> tuple[str, ...]:
     return (text[node.start_mark.index : node.end_mark.index],)
 
 
-def _sections(tokens: Sequence[Token], length: int) -> Iterator[Section]:
+def _sections(tokens: Sequence[Token], length: int) -> Iterator[MarkdownSection]:
     """Yield every heading that stands on its own, not in a quote or a list item."""
     opened = [
         (int(token.tag[1]), token.map[0], token.map[1], _plain(inline.children or []))
@@ -257,10 +257,10 @@ def _sections(tokens: Sequence[Token], length: int) -> Iterator[Section]:
         after = range(index + 1, len(opened))
         own_end = opened[index + 1][1] if after else length
         end = next((opened[other][1] for other in after if opened[other][0] <= level), length)
-        yield Section(title, level, start, body, own_end, end)
+        yield MarkdownSection(title, level, start, body, own_end, end)
 
 
-def _written(inline: Token) -> Iterator[Line]:
+def _written(inline: Token) -> Iterator[MarkdownLine]:
     """Yield the lines of one paragraph; each break in it is a line of the file."""
     first, end = inline.map or [0, 1]
     rows: list[list[Token]] = [[]]
@@ -270,7 +270,7 @@ def _written(inline: Token) -> Iterator[Line]:
         else:
             rows[-1].append(child)
     for offset, row in enumerate(rows):
-        yield Line(first + offset, *_pieces(row), whole=end - first == len(rows))
+        yield MarkdownLine(first + offset, *_pieces(row), whole=end - first == len(rows))
 
 
 def _pieces(row: Sequence[Token]) -> tuple[str, tuple[tuple[str, str], ...]]:
@@ -500,7 +500,7 @@ def relation_of(found: re.Match[str]) -> str:
     return {"ends": "amends", "ended": "amended"}.get(relation, relation) if is_partial else relation
 
 
-def status_word(line: Line) -> str:
+def status_word(line: MarkdownLine) -> str:
     """Return the known status word a line opens with, `superseded` when it only names a successor, or nothing.
 
     A record that only names what amends it is accepted; one superseded, deprecated or rejected in part is `partly` so.
@@ -520,7 +520,7 @@ def status_word(line: Line) -> str:
     return "accepted" if relation["amended"] else "superseded" if relation["ended"] else ""
 
 
-def references(line: Line, text: str) -> Iterator[Reference]:
+def references(line: MarkdownLine, text: str) -> Iterator[Reference]:
     """Yield the records that *text* (of *line*) names after each word that ties it to them."""
     verbs = list(RELATION.finditer(text))
     for verb, following in zip_longest(verbs, verbs[1:]):

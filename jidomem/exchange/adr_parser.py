@@ -19,10 +19,10 @@ from jidomem.exchange.adr_markdown import (
     RELATION,
     URL,
     WORDS,
-    Line,
-    Page,
+    MarkdownLine,
+    MarkdownPage,
+    MarkdownSection,
     Reference,
-    Section,
     ambiguous_in,
     chosen,
     date_of_name,
@@ -60,7 +60,7 @@ _APART = ("consequences", "confirmation", "options", "pros", "drivers", "links")
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class RecordNote:
     """Something about one file that a person should know; `line` counts from 1."""
 
     path: str
@@ -99,7 +99,7 @@ class Record:
 
 def read_record(
     path: str, content: bytes, largest: int, dates: Sequence[str] = ()
-) -> tuple[Record | None, tuple[Note, ...]]:
+) -> tuple[Record | None, tuple[RecordNote, ...]]:
     """Return the record in a file, or None when it holds none, and what is to be said about it.
 
     One with a text of more than *largest* bytes, which no memory takes, is none. *dates* of other records of its folder
@@ -108,7 +108,7 @@ def read_record(
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        return None, (Note(path, None, f"not UTF-8 at byte {error.start}; skipped", "error"),)
+        return None, (RecordNote(path, None, f"not UTF-8 at byte {error.start}; skipped", "error"),)
     reading = _Reading(path, parse_page(text), dates)
     record = reading.record(largest)
     return record, tuple(sorted(reading.notes, key=lambda note: note.line or 0))
@@ -119,7 +119,7 @@ class _Entry:
     """One piece of metadata, wherever it stood: its key, its value, and the lines of the file that say nothing else."""
 
     key: str
-    value: Line
+    value: MarkdownLine
     lines: range
     source: str
 
@@ -127,11 +127,11 @@ class _Entry:
 class _Reading:
     """One pass over a page. What another field says in full is `used`; all other lines become the explanation."""
 
-    def __init__(self, path: str, page: Page, dates: Sequence[str] = ()) -> None:
+    def __init__(self, path: str, page: MarkdownPage, dates: Sequence[str] = ()) -> None:
         self.path = path
         self.page = page
         self.dates = dates
-        self.notes: list[Note] = []
+        self.notes: list[RecordNote] = []
         self.used: set[int] = set()
         self.title_at = self._title_section()
         parts = [
@@ -148,7 +148,7 @@ class _Reading:
         self.entries = tuple(self._entries())
 
     def note(self, severity: Severity, message: str, line: int | None = None) -> None:
-        self.notes.append(Note(self.path, None if line is None else line + 1, message, severity))
+        self.notes.append(RecordNote(self.path, None if line is None else line + 1, message, severity))
 
     def record(self, largest: int) -> Record | None:
         """Return the record, or None, with the reason in the notes."""
@@ -197,7 +197,7 @@ class _Reading:
         for heading in self.page.sections:
             key, colon, value = heading.title.partition(":")
             if colon and key_name(key) in ("status", "date") and heading is not self.title_at:
-                yield _Entry(key_name(key), Line(heading.start, value.strip()), range(0), "heading")
+                yield _Entry(key_name(key), MarkdownLine(heading.start, value.strip()), range(0), "heading")
         for part in ("status", "date"):
             if section := self.parts.get(part):
                 said = list(self.page.said(section.body, section.end))
@@ -214,7 +214,7 @@ class _Reading:
             for line in self.page.said(section.body, section.end):
                 yield _entry(line, "section")
 
-    def _title_section(self) -> Section | None:
+    def _title_section(self) -> MarkdownSection | None:
         """Return the heading that is the title: the first of level 1, else the first of all, if it names no part."""
         sections = self.page.sections
         ahead = [section for section in sections if section.level == 1]
@@ -317,7 +317,7 @@ class _Reading:
             self.note("warning", f"date {plain!r} is not ISO 8601 (2016-02-12); kept as text", dated[0].value.number)
         return found, self._moment(entries, changes, own)
 
-    def _moment(self, entries: Iterable[_Entry], changes: Iterable[Line], every: Sequence[str]) -> str | None:
+    def _moment(self, entries: Iterable[_Entry], changes: Iterable[MarkdownLine], every: Sequence[str]) -> str | None:
         """Return the first date of *entries*, else the oldest of *changes*, else that of the file name."""
         for entry in entries:
             if when := next(dates_in(entry.value.plain, every), None):
@@ -325,7 +325,7 @@ class _Reading:
         changed = [when for line in changes for when in dates_in(line.plain, every)]
         return min(changed, default=None) or date_of_name(stem(self.path))
 
-    def _note_ambiguous(self, lines: Iterable[Line], every: Sequence[str], used: str | None) -> None:
+    def _note_ambiguous(self, lines: Iterable[MarkdownLine], every: Sequence[str], used: str | None) -> None:
         """Note each date of *lines* whose order of day and month nothing shows, and the date *used* in its place."""
         instead = f"{used[:10]} is used" if used else "the date at which git first got the file is used"
         for line in lines:
@@ -426,7 +426,7 @@ class _Reading:
                     texts.append(text)
         return "\n\n".join(texts)
 
-    def _apart(self, decision: Section) -> Iterator[Section]:
+    def _apart(self, decision: MarkdownSection) -> Iterator[MarkdownSection]:
         """Yield the sections below *decision* that are another part of the record, such as its consequences."""
         for section in self.page.sections:
             if decision.start < section.start < decision.end and part_of(section.title) in _APART:
@@ -470,7 +470,7 @@ class _Reading:
 
     def _evidence(self) -> tuple[str, ...]:
         """Return what a `Technical Story:` (or ticket, or issue) points to: its address, else its words."""
-        section: Section | None = self.parts.get("context")
+        section: MarkdownSection | None = self.parts.get("context")
         said = [_entry(line, "") for line in self.page.said(section.body, section.end)] if section else []
         found: list[str] = []
         for entry in [*self.entries, *said]:
@@ -481,9 +481,9 @@ class _Reading:
         return tuple(dict.fromkeys(found))
 
 
-def _entries_of(lines: Iterable[Line]) -> Iterator[_Entry]:
+def _entries_of(lines: Iterable[MarkdownLine]) -> Iterator[_Entry]:
     """Yield the metadata of some lines: `key: value`, a key with its value on the next line, rows of a table."""
-    rows: list[Line] = []
+    rows: list[MarkdownLine] = []
     key: _Entry | None = None
     for line in lines:
         if line.text.lstrip().startswith("|"):
@@ -498,7 +498,7 @@ def _entries_of(lines: Iterable[Line]) -> Iterator[_Entry]:
     yield from _rows(rows)
 
 
-def _rows(rows: Sequence[Line]) -> Iterator[_Entry]:
+def _rows(rows: Sequence[MarkdownLine]) -> Iterator[_Entry]:
     """Yield the metadata of a table: its columns have the keys where its head does, else its first column has them."""
     cells = [[cell.strip(" *_`") for cell in re.split(r"(?<!\\)\|", row.text.strip().strip("|"))] for row in rows]
     keys = [key_name(cell) for cell in cells[0]] if cells else []
@@ -508,16 +508,18 @@ def _rows(rows: Sequence[Line]) -> Iterator[_Entry]:
             continue
         pairs = zip(keys, values, strict=False) if in_head else [(key_name(values[0]), " ".join(values[1:]))]
         for key, value in pairs if not (in_head and row is rows[0]) else ():
-            yield _Entry(key, Line(row.number, value, row.links, row.whole), range(0), "table")
+            yield _Entry(key, MarkdownLine(row.number, value, row.links, row.whole), range(0), "table")
 
 
-def _entry(line: Line, source: str) -> _Entry:
+def _entry(line: MarkdownLine, source: str) -> _Entry:
     """Return a line of the text as metadata; its key is empty when it is not of the form `key: value`."""
     lines = range(line.number, line.number + 1) if line.whole else range(0)
     found = KEY.match(line.text)
     if found and "\x00" not in found[0][: found.start(2)]:
         key = key_name(found[1])
-        return _Entry(KEY_ALIASES.get(key, key), Line(line.number, found[2], line.links, line.whole), lines, source)
+        return _Entry(
+            KEY_ALIASES.get(key, key), MarkdownLine(line.number, found[2], line.links, line.whole), lines, source
+        )
     return _Entry("", line, lines, source)
 
 

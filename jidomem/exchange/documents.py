@@ -52,7 +52,7 @@ _NO_IRI = re.compile(r'[\x00-\x20<>"{}|\\^`]')
 _PREFIXED = tuple(f"<{prefix}:" for prefix in ("jido", "owl", "rdf", "rdfs", "xsd"))
 
 
-class Form(Enum):
+class DocumentFormat(Enum):
     """How a document is written."""
 
     TURTLE = "Turtle"
@@ -61,13 +61,13 @@ class Form(Enum):
 
 
 _READ_AS = {
-    Form.TURTLE: ox.RdfFormat.TURTLE,
-    Form.JSON_LD: ox.RdfFormat.JSON_LD,
-    Form.N_QUADS: ox.RdfFormat.N_QUADS,
+    DocumentFormat.TURTLE: ox.RdfFormat.TURTLE,
+    DocumentFormat.JSON_LD: ox.RdfFormat.JSON_LD,
+    DocumentFormat.N_QUADS: ox.RdfFormat.N_QUADS,
 }
 
 
-def parse(name: str, data: bytes, form: Form = Form.TURTLE) -> dict[Term, list[Triple]]:
+def parse(name: str, data: bytes, form: DocumentFormat = DocumentFormat.TURTLE) -> dict[Term, list[Triple]]:
     """Return the triples of a document by the bare IRI of their graph, "" for the default; blank nodes as IRIs.
 
     Raises InvalidRequest, with file and line where there is one, for what cannot be read, and for JSON-LD that names
@@ -82,15 +82,15 @@ def parse(name: str, data: bytes, form: Form = Form.TURTLE) -> dict[Term, list[T
         return str(node)
 
     plain = data.removeprefix(BOM_UTF8)
-    text, base = (_strict(name, data), _RELATIVE) if form is Form.JSON_LD else (plain, None)
+    text, base = (_strict(name, data), _RELATIVE) if form is DocumentFormat.JSON_LD else (plain, None)
     graphs: dict[Term, list[Triple]] = defaultdict(list)
     try:
-        if form is not Form.JSON_LD:
+        if form is not DocumentFormat.JSON_LD:
             check_turtle(data)
         for quad in ox.parse(text, format=_READ_AS[form], base_iri=base, rename_blank_nodes=False):
             graph = "" if isinstance(quad.graph_name, ox.DefaultGraph) else plain_value(term(quad.graph_name))
             row = term(quad.subject), term(quad.predicate), term(quad.object)
-            if form is Form.JSON_LD:
+            if form is DocumentFormat.JSON_LD:
                 _refuse_unnamed(name, (f"<{graph}>", *row))
             graphs[graph].append(row)
     except SyntaxError as error:
@@ -192,7 +192,11 @@ def jsonld(project: str, commits: Iterable[Commit], ontology_version: str) -> by
 
 def nquads(graphs: Mapping[str, Iterable[Commit]]) -> bytes:
     """Return what the commits of *graphs* (bare IRI -> commits) say, a statement a line, each with its graph."""
-    lines = (f"{ntriples_line(row)[:-2]} {iri(graph)} .\n" for graph in sorted(graphs) for row in _said(graphs[graph]))
+    lines = (
+        f"{ntriples_line(row)[:-2]} {iri(graph)} .\n"
+        for graph in sorted(graphs)
+        for row in _asserted_triples(graphs[graph])
+    )
     return "".join(lines).encode()
 
 
@@ -204,10 +208,10 @@ def _document(project: str, commits: Iterable[Commit], ontology_version: str) ->
         (own, iri(OWL + "imports"), jido("JidoMemoryOntology")),
         (own, iri(OWL + "versionInfo"), literal(ontology_version)),
     ]
-    return [*header, *_said(commits)]
+    return [*header, *_asserted_triples(commits)]
 
 
-def _said(commits: Iterable[Commit]) -> list[Triple]:
+def _asserted_triples(commits: Iterable[Commit]) -> list[Triple]:
     return sorted({triple for commit in commits for triple in commit.triples if _is_content(triple)})
 
 
@@ -249,11 +253,11 @@ _SKIPPED = {iri(OWL + "Ontology"), jido("Commit"), jido("Submission"), jido("Pol
 #: What a memory says of the one that ended it, and the field of that one's intent that says so.
 LINKS = {jido("supersededBy"): "supersedes", jido("invalidatedBy"): "invalidates"}
 _NO_REASON = "The document it was imported from gives no reason."
-_NOT_SAID = BOOKKEEPING | LINKS.keys()
+_INTERNAL_PROPERTIES = BOOKKEEPING | LINKS.keys()
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class MemoryStatement:
     """One memory of a file: the intent that says it, and the line its description begins on, where that is clear.
 
     `assumed` are the fields that the file leaves open; one that was `proposed` there waits for a curator here, too.
@@ -269,7 +273,7 @@ class Statement:
 class TurtleFile:
     """What a file says: its memories, each after all that it replaces; what else it describes; what is left out."""
 
-    statements: tuple[Statement, ...]
+    statements: tuple[MemoryStatement, ...]
     declarations: tuple[Triple, ...]
     notes: tuple[str, ...]
 
@@ -283,7 +287,7 @@ def read(rows: Sequence[Triple], schema: Schema, *, stand_in: Mapping[str, Any],
     about, foreign = _described(rows, schema.alignment)
     kinds = {node: {value for _, p, value in rows if p == TYPE} for node, rows in about.items()}
     items = {node for node, of in kinds.items() if any(schema.is_a(cls, jido("MemoryItem")) for cls in of)}
-    labels = _said_as_text(about, kinds)
+    labels = _inline_texts(about, kinds)
     intents: dict[str, dict[str, Any]] = {}
     assumed: dict[str, frozenset[str]] = {}
     for node in items - labels.keys():
@@ -302,10 +306,10 @@ def read(rows: Sequence[Triple], schema: Schema, *, stand_in: Mapping[str, Any],
     lines = _lines(text)
     return TurtleFile(
         tuple(
-            Statement(intents[node], _line_of(node, lines), assumed[node], node in proposed)
+            MemoryStatement(intents[node], _line_of(node, lines), assumed[node], node in proposed)
             for node in _in_order(intents)
         ),
-        tuple(t for node in rest for t in about[node] if t[1] not in _NOT_SAID),
+        tuple(t for node in rest for t in about[node] if t[1] not in _INTERNAL_PROPERTIES),
         tuple(f"{node}: left out, it describes a file or a journal and is no memory" for node in skipped),
     )
 
@@ -339,7 +343,7 @@ def _sourced(triple: Triple) -> Triple:
     return triple
 
 
-def _said_as_text(about: Mapping[Term, list[Triple]], kinds: Mapping[Term, set[Term]]) -> dict[Term, str]:
+def _inline_texts(about: Mapping[Term, list[Triple]], kinds: Mapping[Term, set[Term]]) -> dict[Term, str]:
     """Return the text of the evidence and alternatives that an intent gives as text, by node."""
     texts = {}
     for node, rows in about.items():

@@ -17,14 +17,14 @@ from typing import Any
 
 from jidomem.errors import IntentRefused, InvalidRequest, JidomemError, NotFound
 from jidomem.exchange import documents
-from jidomem.exchange.documents import Form, parse
+from jidomem.exchange.documents import DocumentFormat, parse
 from jidomem.journal.journal import NAMES, Stream
 from jidomem.rdf.terms import Term, Triple, ntriples_line, plain_value
 from jidomem.rdf.vocab import BASE, TYPE, jido, local_name
 from jidomem.records.intent import MemoryUpdateIntent, Receipt, parse_line
 from jidomem.schema.ontology import Schema
 from jidomem.write.canonical import plain_path
-from jidomem.write.triples import SAID_ONCE
+from jidomem.write.triples import SINGLE_VALUED
 from jidomem.write.validate import WRITER_ONLY, broken_triple
 from jidomem.write.writer import MemoryWriter
 
@@ -153,7 +153,7 @@ _AT_ONCE = 150_000
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ImportedEntry:
     """What became of one memory of a file: its receipt, its refusal, or neither when it was here already.
 
     Of an entry of a source `change` says what it was, of `jidomem.exchange.sync_plan.CHANGES`; `kind` and
@@ -172,33 +172,38 @@ class Entry:
 
 
 @dataclass(slots=True)
-class Report:
+class ImportReport:
     """What became of everything in the files; nothing is left out without a note, or being counted by the reason.
 
     `passed` are the files that hold nothing of the kind: path and reason; `places` has a line for each part of a page
     that is left out.
     """
 
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[ImportedEntry] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     passed: list[tuple[str, str]] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
     places: list[str] = field(default_factory=list)
 
     @property
-    def refusals(self) -> list[Entry]:
+    def refusals(self) -> list[ImportedEntry]:
         """Return the memories that were not accepted."""
         return [entry for entry in self.entries if isinstance(entry.outcome, JidomemError)]
 
     @property
-    def accepted(self) -> list[Entry]:
+    def accepted(self) -> list[ImportedEntry]:
         """Return the memories that were kept."""
         return [entry for entry in self.entries if isinstance(entry.outcome, Receipt)]
 
 
 def import_document(
-    writer: MemoryWriter, schema: Schema, project: str, name: str, data: bytes, form: Form = Form.TURTLE
-) -> Report:
+    writer: MemoryWriter,
+    schema: Schema,
+    project: str,
+    name: str,
+    data: bytes,
+    form: DocumentFormat = DocumentFormat.TURTLE,
+) -> ImportReport:
     """Return what became of the memories and descriptions of a document, an export or one written by hand.
 
     A memory that is here already as the file has it is left alone; one that differs is refused, since a memory is
@@ -209,7 +214,7 @@ def import_document(
     found = documents.read(
         streams.pop("memory", ()), schema, stand_in=stand_in(writer, project), text=data.decode("utf-8", "replace")
     )
-    report = Report(notes=[f"{name}: {note}" for note in found.notes])
+    report = ImportReport(notes=[f"{name}: {note}" for note in found.notes])
     for stream, said in streams.items():
         answers = {subject for subject, predicate, value in said if (predicate, value) == (TYPE, jido("TermAnswer"))}
         rows = [row for row in said if row[0] not in answers]
@@ -270,10 +275,10 @@ def _is_taken(outcome: Receipt | JidomemError | None) -> bool:
 
 
 def _bring_in(
-    writer: MemoryWriter, project: str, statements: Sequence[documents.Statement], places: Sequence[str]
-) -> list[Entry]:
+    writer: MemoryWriter, project: str, statements: Sequence[documents.MemoryStatement], places: Sequence[str]
+) -> list[ImportedEntry]:
     """Return what became of each memory; a refusal says what there is to do when it is here already, but different."""
-    is_new = [not is_here(writer, project, statement) for statement in statements]
+    is_new = [not is_in_project(writer, project, statement) for statement in statements]
     new = [statement for statement, wanted in zip(statements, is_new, strict=True) if wanted]
     outcomes = chain.from_iterable(
         writer.submit_many(project, [statement.intent for statement in some], propose=proposed, imported=True)
@@ -287,21 +292,21 @@ def _bring_in(
             if outcome.code == "project_mismatch":
                 other = local_name(str(statement.intent.get("applies_to_project")))
                 outcome.hint = f"it is a memory of another project, to keep it there: --project {other}"
-            elif _is_taken(outcome) and is_here(writer, project, statement):  # another import was as fast
+            elif _is_taken(outcome) and is_in_project(writer, project, statement):  # another import was as fast
                 outcome = None
-            elif _kept(writer, project, iri) is not None:
+            elif _stored_memory(writer, project, iri) is not None:
                 outcome.hint = f"a memory is never rewritten; change it with: jidomem revise {iri} --set FIELD=VALUE"
-        entries.append(Entry(iri, str(statement.intent.get("summary", "")), place, outcome))
+        entries.append(ImportedEntry(iri, str(statement.intent.get("summary", "")), place, outcome))
     return entries
 
 
-def is_here(writer: MemoryWriter, project: str, statement: documents.Statement) -> bool:
+def is_in_project(writer: MemoryWriter, project: str, statement: documents.MemoryStatement) -> bool:
     """Return whether a memory is in the project already, as *statement* has it."""
-    kept = _kept(writer, project, str(statement.intent.get("iri", "")))
+    kept = _stored_memory(writer, project, str(statement.intent.get("iri", "")))
     return kept is not None and _content(kept, statement.assumed) == _content(statement.intent, statement.assumed)
 
 
-def _kept(writer: MemoryWriter, project: str, iri: str) -> dict[str, Any] | None:
+def _stored_memory(writer: MemoryWriter, project: str, iri: str) -> dict[str, Any] | None:
     try:
         return writer.restated(project, iri)
     except NotFound:
@@ -330,7 +335,7 @@ def insert(writer: MemoryWriter, schema: Schema, project: str, triples: Sequence
     found = documents.read(parse("the statements", data)[""], schema, stand_in=stand_in(writer, project))
     if found.notes:
         raise InvalidRequest(found.notes[0], hint="leave it out")
-    new = [each.intent for each in found.statements if not is_here(writer, project, each)]
+    new = [each.intent for each in found.statements if not is_in_project(writer, project, each)]
     try:
         writer.keep_together(project, found.declarations, new)
     except JidomemError as refusal:
@@ -365,4 +370,4 @@ def _is_second(first: dict[tuple[Term, Term], Term], triple: Triple, schema: Sch
         if schema.is_a(value, before):
             first[subject, predicate] = value
         return not (schema.is_a(value, before) or schema.is_a(before, value))
-    return predicate in SAID_ONCE and first.setdefault((subject, predicate), value) != value
+    return predicate in SINGLE_VALUED and first.setdefault((subject, predicate), value) != value

@@ -15,7 +15,7 @@ REMOVED, REPLACED = "removed", "replaced"
 
 
 @dataclass(frozen=True, slots=True)
-class Version:
+class SourceVersion:
     """One memory that carries its source: imported from there, or written here in the place of such a one.
 
     `digest` is None for a decision record that version 0.1.0 imported, and where a redaction took it out. `content`
@@ -66,33 +66,33 @@ class Lineage:
     of other entries that took its place.
     """
 
-    versions: tuple[Version, ...]
+    versions: tuple[SourceVersion, ...]
     state: str
     rejected: frozenset[str | None] = frozenset()
     successors: tuple[str, ...] = ()
 
     @property
-    def newest(self) -> Version:
+    def newest(self) -> SourceVersion:
         """Return the version that was recorded last."""
         return self.versions[-1]
 
     @property
-    def active(self) -> tuple[Version, ...]:
+    def active(self) -> tuple[SourceVersion, ...]:
         """Return the versions in force, the newest first: one, unless branches were merged."""
         return tuple(each for each in reversed(self.versions) if each.is_live and each.is_asserted)
 
     @property
-    def pending(self) -> tuple[Version, ...]:
+    def pending(self) -> tuple[SourceVersion, ...]:
         """Return the versions that are only proposed, the newest first."""
         return tuple(each for each in reversed(self.versions) if each.is_live and not each.is_asserted)
 
     @property
-    def current(self) -> Version | None:
+    def current(self) -> SourceVersion | None:
         """Return the version that stands for the entry as it was last read: the newest proposed, else that in force."""
         return next(iter((*self.pending, *self.active)), None)
 
     @property
-    def redacted(self) -> Version | None:
+    def redacted(self) -> SourceVersion | None:
         """Return the live version of which a part was redacted, the active one first; None where there is none."""
         return next((each for each in (*self.active, *self.pending) if each.is_redacted), None)
 
@@ -102,22 +102,22 @@ class Lineage:
         return any(self._imported(each).content != each.content for each in self.active)
 
     @property
-    def read(self) -> Version:
+    def read(self) -> SourceVersion:
         """Return the version that says what the entry said when it was last read."""
         return self._imported(self.newest)
 
-    def _imported(self, version: Version) -> Version:
+    def _imported(self, version: SourceVersion) -> SourceVersion:
         """Return the version that was imported when the entry said what *version* came from."""
         return next((each for each in self.versions if each.digest == version.digest is not None), version)
 
 
-def lineages(versions: Iterable[Version]) -> list[Lineage]:
+def lineages(versions: Iterable[SourceVersion]) -> list[Lineage]:
     """Return the lineages of *versions*, those of the oldest entries first.
 
     One version follows another where it names it as its previous import, or takes its place and carries its digest, as
     what a curator accepts, edits or restores does; a redacted one, that has no digest, where it is at the same place.
     """
-    by_iri: dict[str, Version] = {}
+    by_iri: dict[str, SourceVersion] = {}
     for each in sorted(versions, key=lambda each: (each.recorded, each.iri)):
         by_iri[each.iri] = _with_doubt(_with_redaction(each, by_iri), by_iri)
     root = {iri: iri for iri in by_iri}
@@ -132,25 +132,25 @@ def lineages(versions: Iterable[Version]) -> list[Lineage]:
         for other in (*version.previous, *version.supersedes, *version.revives):
             if other in by_iri and (other in version.previous or _is_same(version, by_iri[other])):
                 root[find(version.iri)] = find(other)
-    groups: dict[str, list[Version]] = defaultdict(list)
+    groups: dict[str, list[SourceVersion]] = defaultdict(list)
     for iri in by_iri:
         groups[find(iri)].append(by_iri[iri])
     lineage_of = {each.iri: root for root, group in groups.items() for each in group}
     return [_lineage(root, group, by_iri, lineage_of) for root, group in groups.items()]
 
 
-def _with_redaction(version: Version, earlier: Mapping[str, Version]) -> Version:
+def _with_redaction(version: SourceVersion, earlier: Mapping[str, SourceVersion]) -> SourceVersion:
     """Return *version* as redacted where it took the place of a redacted one: it tells as little about its entry."""
     before = (earlier[iri] for iri in (*version.supersedes, *version.revives) if iri in earlier)
     is_redacted = version.digest is None and any(each.is_redacted and _is_at(version, each) for each in before)
     return replace(version, is_redacted=True) if is_redacted else version
 
 
-def _is_at(version: Version, other: Version) -> bool:
+def _is_at(version: SourceVersion, other: SourceVersion) -> bool:
     return (version.path, version.key) == (other.path, other.key)
 
 
-def _with_doubt(version: Version, earlier: Mapping[str, Version]) -> Version:
+def _with_doubt(version: SourceVersion, earlier: Mapping[str, SourceVersion]) -> SourceVersion:
     """Return *version* as doubted where it says again what a doubted one said, as what somebody confirms does."""
     restated = (iri for iri in version.revives if iri not in version.previous)
     before = (earlier[iri] for iri in (*version.supersedes, *restated) if iri in earlier)
@@ -158,13 +158,15 @@ def _with_doubt(version: Version, earlier: Mapping[str, Version]) -> Version:
     return replace(version, is_doubted=True) if is_doubted else version
 
 
-def _is_same(version: Version, other: Version) -> bool:
+def _is_same(version: SourceVersion, other: SourceVersion) -> bool:
     if version.digest is None:
         return version.is_redacted and other.is_redacted and _is_at(version, other)
     return (version.digest, version.key) == (other.digest, other.key)
 
 
-def _lineage(root: str, group: list[Version], by_iri: Mapping[str, Version], lineage_of: Mapping[str, str]) -> Lineage:
+def _lineage(
+    root: str, group: list[SourceVersion], by_iri: Mapping[str, SourceVersion], lineage_of: Mapping[str, str]
+) -> Lineage:
     ended = (each for each in group if not each.is_live and each.withdrawn_as is None)
     rejected = frozenset(each.digest for each in ended if by_iri.keys().isdisjoint(each.ended_by))
     if any(each.is_live for each in group):

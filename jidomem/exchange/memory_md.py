@@ -15,7 +15,7 @@ from typing import Any
 from jidomem.errors import InvalidRequest
 from jidomem.exchange.adr_markdown import gives_reason
 from jidomem.exchange.importer import ForeignEntry, Reading, UnreadableEntry, not_utf8
-from jidomem.exchange.note_statements import IMPORT, Statement, read_statements
+from jidomem.exchange.note_statements import IMPORT, NoteStatement, read_statements
 
 #: Returns the path of what a page calls so, None where the repository has no such file or folder.
 Find = Callable[[str], str | None]
@@ -51,7 +51,7 @@ def mentions(text: str, find: Find) -> list[str]:
     >>> mentions("See `src/a.py:12`, run `make -C tools/` and read [why](docs/no.md)", here.get)
     ['src/a.py', 'tools']
     """
-    found = dict.fromkeys(filter(None, (_found(word, find) for word in _words(text))))
+    found = dict.fromkeys(filter(None, (_existing_path(word, find) for word in _words(text))))
     return list(islice(found, MOST))
 
 
@@ -105,7 +105,7 @@ def _words(text: str) -> Iterator[str]:
     yield from (found[0].rstrip(".,;:") for found in _ADDRESS.finditer(plain))
 
 
-def _found(word: str, find: Find) -> str | None:
+def _existing_path(word: str, find: Find) -> str | None:
     """Return the path that *word* names; a pattern counts where the folder it begins at is there."""
     if "://" in word:
         return find(word)
@@ -213,7 +213,7 @@ def read(name: str, data: bytes, find: Find = lambda named: None) -> Reading:
     return reading
 
 
-def _entry(page: _Page, statement: Statement) -> ForeignEntry:
+def _entry(page: _Page, statement: NoteStatement) -> ForeignEntry:
     kind = _kind(statement, page.is_rules)
     path = " › ".join(statement.headings)
     fields: dict[str, Any] = {
@@ -243,7 +243,7 @@ def _files(page: _Page, text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*mentions(text, page.find), *globs(text, page.find), *page.scope)))
 
 
-def _kind(statement: Statement, is_rules: bool) -> str:
+def _kind(statement: NoteStatement, is_rules: bool) -> str:
     if statement.is_done is not None:
         is_list = _CHECKLIST.search(" ".join((*statement.headings, *statement.context)))
         return "convention" if is_list else "task"
@@ -253,7 +253,7 @@ def _kind(statement: Statement, is_rules: bool) -> str:
     return kind
 
 
-def _kind_below(statement: Statement) -> str | None:
+def _kind_below(statement: NoteStatement) -> str | None:
     """Return the kind that the nearest heading names; that of the page is none if there is another one."""
     for heading in reversed(statement.headings[statement.is_titled :] or statement.headings):
         if _TASKS.fullmatch(heading):

@@ -86,7 +86,7 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class NotePage:
     """The blocks of a page, the lines of each tag section with its name, and the line and reason of what is hidden."""
 
     blocks: tuple[SyntaxTreeNode, ...]
@@ -103,7 +103,7 @@ def is_sample_section(name: str) -> bool:
     return bool(_SAMPLE_TAG.search(name))
 
 
-def parse_page(text: str) -> Page:
+def parse_page(text: str) -> NotePage:
     """Return *text* as a page."""
     hidden: list[tuple[int, str]] = []
 
@@ -123,7 +123,7 @@ def parse_page(text: str) -> Page:
     tree = SyntaxTreeNode(_MARKDOWN.parse("\n".join(lines), env))
     if env.get("too deep"):
         hidden += [(1, "is nested too deeply")] * env["too deep"]
-    return Page(tuple(tree.children), tuple(sections), tuple(hidden))
+    return NotePage(tuple(tree.children), tuple(sections), tuple(hidden))
 
 
 def _code_lines(lines: Sequence[str]) -> set[int]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from markdown_it.tree import SyntaxTreeNode
 
 from jidomem.base.words import line_sentences
-from jidomem.exchange.note_page import Page, Text, is_sample_section, parse_page, section_words, text_of
+from jidomem.exchange.note_page import NotePage, Text, is_sample_section, parse_page, section_words, text_of
 from jidomem.exchange.note_words import (
     LONGEST,
     binds,
@@ -105,7 +105,7 @@ _STRUCK = re.compile(r"~~.+~~", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class NoteStatement:
     """A statement of a page: the line it begins at, the headings above it, and the words that say it.
 
     `context` are the headings, lead-ins and parents it cannot do without, outermost first; `text` are its own words,
@@ -187,7 +187,7 @@ class _Flow:
         self.lead = _Scope(self.lead.leads[-_MOST_LEADS:], self.lead.raw[-_MOST_LEADS:])
 
 
-def read_statements(text: str) -> tuple[list[Statement], list[tuple[int, str]]]:
+def read_statements(text: str) -> tuple[list[NoteStatement], list[tuple[int, str]]]:
     """Return the statements of a page, and of each part that is none the line and the reason, in the order of lines."""
     page = parse_page(text)
     reader = _Reader(page)
@@ -198,7 +198,7 @@ def read_statements(text: str) -> tuple[list[Statement], list[tuple[int, str]]]:
 class _Reader:
     """Walks the blocks of one page."""
 
-    def __init__(self, page: Page) -> None:
+    def __init__(self, page: NotePage) -> None:
         self._page = page
         self.left_out: list[tuple[int, str]] = []
         first = next((block for block in page.blocks if block.type == "heading"), None)
@@ -208,7 +208,7 @@ class _Reader:
 
     def sequence(
         self, blocks: Sequence[SyntaxTreeNode], scope: _Scope, label: _Scope = _NOTHING
-    ) -> Iterator[Statement]:
+    ) -> Iterator[NoteStatement]:
         """Yield the statements of blocks that follow one another.
 
         A lead-in holds for the block after it, and for further lists and code after a list. A strong line holds up to
@@ -248,7 +248,7 @@ class _Reader:
     def _leave_out(self, block: SyntaxTreeNode, reason: str) -> None:
         self.left_out.append((_line(block), reason))
 
-    def _led_list(self, block: SyntaxTreeNode, flow: _Flow) -> Iterator[Statement]:
+    def _led_list(self, block: SyntaxTreeNode, flow: _Flow) -> Iterator[NoteStatement]:
         """Yield the statements of a list; a rule that leads in to links or names alone is one itself."""
         found = list(self._list(block, flow.inner))
         lead = flow.lead.leads[-1] if flow.lead.leads else ""
@@ -263,7 +263,7 @@ class _Reader:
 
     def _block_of_words(
         self, block: SyntaxTreeNode, following: SyntaxTreeNode | None, flow: _Flow
-    ) -> Iterator[Statement]:
+    ) -> Iterator[NoteStatement]:
         """Yield what a paragraph says, and take note of what it says of the blocks after it."""
         text, after = text_of(block), following.type if following else ""
         flow.introduction = _lead_words(text) if after == "table" else ""
@@ -274,7 +274,7 @@ class _Reader:
                 flow.lead, flow.label = _NOTHING, _titled(text)
             return
         before, flow.lead = flow.inner, self._lead(text, after)
-        statements: Iterator[Statement] = iter(())
+        statements: Iterator[NoteStatement] = iter(())
         if (
             not flow.lead.leads
             and after in _CODE
@@ -359,7 +359,7 @@ class _Reader:
 
     def _introduction(
         self, head: SyntaxTreeNode, text: Text, scope: _Scope, block: SyntaxTreeNode | None
-    ) -> Iterator[Statement]:
+    ) -> Iterator[NoteStatement]:
         """Yield what a lead-in to code, a table or nothing says: with commands if they are short, else if it binds."""
         own = text.plain.rstrip(".:： ")
         parts = list(line_sentences(text.plain))
@@ -377,13 +377,15 @@ class _Reader:
             self._leave_out(head, "only introduces what follows")
             yield from self._sentences(head, text, parts[:-1], scope)
 
-    def _sentences(self, block: SyntaxTreeNode, text: Text, rest: Sequence[str], scope: _Scope) -> Iterator[Statement]:
+    def _sentences(
+        self, block: SyntaxTreeNode, text: Text, rest: Sequence[str], scope: _Scope
+    ) -> Iterator[NoteStatement]:
         """Yield the sentences before a lead-in as a statement."""
         words = " ".join(sentence for sentence in rest if not re.search(r"\bthe following\b", sentence, re.IGNORECASE))
         if is_sentence(words):
             yield from self._state(block, replace(text, plain=words, bare=words), scope)
 
-    def _paragraph(self, block: SyntaxTreeNode, text: Text, scope: _Scope) -> Iterator[Statement]:
+    def _paragraph(self, block: SyntaxTreeNode, text: Text, scope: _Scope) -> Iterator[NoteStatement]:
         """Yield a paragraph as a statement, or each line of it where each is one."""
         ends = all(re.search(r"[.!?][\"')\]`*_]*$", line) for line in text.lines)
         labels = all(re.match(r"\W*[\w][^:`]{1,38}:\s", line) for line in text.lines)
@@ -401,7 +403,7 @@ class _Reader:
             for statement in self._state(block, replace(text, plain=line, bare=line), scope, is_item=False):
                 yield replace(statement, line=statement.line + offset)
 
-    def _list(self, block: SyntaxTreeNode, scope: _Scope) -> Iterator[Statement]:
+    def _list(self, block: SyntaxTreeNode, scope: _Scope) -> Iterator[NoteStatement]:
         """Yield the statements of a list; fragments that only its lead-in makes a statement are joined with it."""
         items = [item for item in block.children if item.children]
         joined = self._joined(block, items, scope)
@@ -426,7 +428,7 @@ class _Reader:
 
     def _joined(
         self, block: SyntaxTreeNode, items: Sequence[SyntaxTreeNode], scope: _Scope
-    ) -> Iterator[Statement] | None:
+    ) -> Iterator[NoteStatement] | None:
         """Return one statement of all items of a list if they are short fragments below a lead-in or heading."""
         if len(items) < 2 or any(len(item.children) != 1 or item.children[0].type != "paragraph" for item in items):
             return None
@@ -450,7 +452,7 @@ class _Reader:
         has_link = any(text.has_link for text in texts)
         return self._state(block, Text(whole, raw, bare, "", False, has_link, ()), scope)
 
-    def _item(self, item: SyntaxTreeNode, scope: _Scope) -> Iterator[Statement]:
+    def _item(self, item: SyntaxTreeNode, scope: _Scope) -> Iterator[NoteStatement]:
         """Yield the statements of a list item: its own, and those of the lists below it with it as their parent."""
         head, *below = item.children
         if head.type != "paragraph":
@@ -492,7 +494,7 @@ class _Reader:
         more: str = "",
         done: bool | None = None,
         is_item: bool = True,
-    ) -> Iterator[Statement]:
+    ) -> Iterator[NoteStatement]:
         """Yield the statement that a text is with its context, or count why it is none."""
         line = _line(block)
         tags = self._page.tags(line)
@@ -513,7 +515,7 @@ class _Reader:
         headings = tuple(title for _, title, _ in self._headings)
         is_order = any(map(binds, (own, *scope.leads))) or any(map(forbids, (*above, *denied)))
         is_titled = bool(self._headings) and self._headings[0][0] == 1 and self._title is not None
-        yield Statement(
+        yield NoteStatement(
             line, headings, (*above, *denied, *leads), own, raw, more, done, text.raw, is_order, is_titled
         )  # fmt: skip
 

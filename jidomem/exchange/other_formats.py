@@ -184,7 +184,7 @@ class Entity:
 
 
 @dataclass(slots=True)
-class Graph:
+class EntityGraph:
     """Entities by name, and relations as (from, to, relationType), with the memories that say each."""
 
     entities: dict[str, Entity] = field(default_factory=dict)
@@ -326,7 +326,7 @@ def markdown(
     and evidence are shown by their text in *texts*, the file that a memory was imported from by its path.
     """
     below: dict[str, list[str]] = {heading: [] for heading in HEADINGS.values()}
-    for memory in _with_grounds(_told_once(memories, texts), texts):
+    for memory in _with_grounds(_without_withdrawals(memories, texts), texts):
         heading = next(title for cls, title in HEADINGS.items() if is_a(jido(memory["class"]), jido(cls)))
         below[heading].append(_markdown_entry(memory))
     front = f"---\nproject: {project}\nas_of: {moment}\nwritten_by: jidomem export\n---\n\n# The memory of {project}\n"
@@ -339,22 +339,22 @@ def export_mcp_memory(project: str, memories: Iterable[Memory]) -> bytes:
     What came from such a file goes back as it was. Any other memory is an observation of each thing it is about, of
     the project where it is about nothing.
     """
-    graph = Graph()
-    for memory in _told_once(memories):
+    graph = EntityGraph()
+    for memory in _without_withdrawals(memories):
         said = memory["properties"].get(local_name(STATEMENT))
         if said:
             graph.add(memory["iri"], json.loads(said[0]), _one(memory, "summary"))
             continue
         things = [(str(name), "subject") for name in memory["properties"].get("about", ())]
         for name, kind in things or [(project, "project")]:
-            text = _told(memory)
+            text = _memory_text(memory)
             graph.add(memory["iri"], ["observation", name, kind, text], observation_fact(name, kind, text)["summary"])
     lines: list[dict[str, Any]] = [{"type": "entity", **one} for one in graph.plain_entities()]
     lines += [{"type": "relation", **one} for one in graph.plain_relations()]
     return "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in lines).encode()
 
 
-def _told_once(memories: Iterable[Memory], texts: Mapping[str, str] = MappingProxyType({})) -> list[Memory]:
+def _without_withdrawals(memories: Iterable[Memory], texts: Mapping[str, str] = MappingProxyType({})) -> list[Memory]:
     """Return the memories, less those that withdraw others; what was rejected is told by its decision alone."""
     by_iri = {memory["iri"]: memory for memory in memories if memory["class"] != "DeletedMarker"}
     told = []
@@ -428,7 +428,7 @@ def escaped(text: str) -> str:
     return _BEGINS.sub(lambda found: f"\\{found[0]}" if not found[0][0].isdigit() else f"{found[0]}\\", line)
 
 
-def _told(memory: Memory) -> str:
+def _memory_text(memory: Memory) -> str:
     why = _one(memory, "rationale")
     return f"{_words(memory['class'])}: {_one(memory, 'summary')}{f' ({why})' if why else ''}"
 

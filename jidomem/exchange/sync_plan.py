@@ -13,7 +13,7 @@ from difflib import SequenceMatcher
 
 from jidomem.exchange.adr_markdown import number_of, slug, stem
 from jidomem.exchange.importer import ForeignEntry
-from jidomem.exchange.lineage import ACTIVE, GONE, PENDING, SETTLED, SUCCEEDED, Lineage, Version
+from jidomem.exchange.lineage import ACTIVE, GONE, PENDING, SETTLED, SUCCEEDED, Lineage, SourceVersion
 from jidomem.rdf.vocab import REDACTED
 from jidomem.repository.other_tools import ADR, GRAPH, ISSUES, NOTES
 
@@ -31,7 +31,7 @@ _READ: Mapping[str, str] = {
 #: The properties that say the status of a decision, a task or an error.
 _STATES = ("decisionStatus", "hasTaskStatus", "hasErrorStatus")
 #: The note on an entry that may still say what was redacted from its memory.
-REDACTED_HERE = "a text was redacted from its memory, so it is not imported"
+REDACTED_SOURCE = "a text was redacted from its memory, so it is not imported"
 #: What becomes of an entry, in the order in which it is shown.
 CHANGES = ("added", "changed", "moved", "removed", "conflict", "redacted", "unchanged")
 
@@ -73,13 +73,13 @@ class SourceEntry:
         fields = self.entry.fields
         return " ".join(fields[name] for name in ("summary", "rationale", "detailed_explanation") if fields.get(name))
 
-    def says(self, version: Version) -> bool:
+    def says(self, version: SourceVersion) -> bool:
         """Return whether *version* says what the entry says; False where a redaction keeps that from being told."""
         if version.is_redacted:
             return False
         return version.digest in self.digests if version.digest is not None else self._reads_as(version)
 
-    def _reads_as(self, version: Version) -> bool:
+    def _reads_as(self, version: SourceVersion) -> bool:
         """Return whether the texts of *version*, which has no digest, are those of the entry."""
         said, fields = dict(version.content), self.entry.fields
         return all(_words(said.get(name)) == _words(fields.get(of)) for name, of in _READ.items())
@@ -99,7 +99,7 @@ def key_in(path: str, key: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class SyncStep:
     """What becomes of one entry, or of a lineage without one, and what to write for it.
 
     `write` is nothing, `version` (asserted), `proposal`, `relocation` (the same memory at a new place) or `withdrawal`
@@ -117,7 +117,7 @@ class Step:
     ends: tuple[str, ...] = ()
     inherits: tuple[str, ...] = ()
     note: str = ""
-    holder: Version | None = None
+    holder: SourceVersion | None = None
 
     @property
     def summary(self) -> str:
@@ -178,14 +178,14 @@ class LocalChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class SyncPlan:
     """The steps of a synchronisation: one for each entry, in the order of the sources, then one for each removed.
 
     `pending` are the changes of the sources that were proposed before and are not settled; `unreviewed` is how many
     entries have only a proposal, and never had more. `local` are the differences that decisions here made.
     """
 
-    steps: tuple[Step, ...]
+    steps: tuple[SyncStep, ...]
     pending: tuple[PendingChange, ...] = ()
     unreviewed: int = 0
     local: tuple[LocalChange, ...] = ()
@@ -207,7 +207,7 @@ def plan(
     *,
     is_absent: Callable[[str], bool],
     is_removed: Callable[[Lineage], bool],
-) -> Plan:
+) -> SyncPlan:
     """Return the steps that make memory, which has *known*, say what *entries* say.
 
     *is_absent* tells of a file that it was removed, or read as a whole: what is not among the entries is not there.
@@ -235,7 +235,7 @@ def plan(
         is_settled = (step is None or step.change == "unchanged") and id(lineage) not in in_review
         if lineage is not None and is_settled and (change := planning.local_change(entry, lineage)):
             local.append(LocalChange(change, entry, lineage))
-    return Plan(tuple(steps), tuple(pending), unreviewed, tuple(local))
+    return SyncPlan(tuple(steps), tuple(pending), unreviewed, tuple(local))
 
 
 def moved_records(
@@ -254,7 +254,7 @@ def moved_records(
     return {version.path: path for version, path in had if version.path not in paths}
 
 
-def _pending(entry: SourceEntry | None, lineage: Lineage | None, step: Step | None) -> Iterator[PendingChange]:
+def _pending(entry: SourceEntry | None, lineage: Lineage | None, step: SyncStep | None) -> Iterator[PendingChange]:
     """Yield the proposals of earlier synchronisations to change what *lineage* says, or to end it, that still stand."""
     if lineage is None:
         return
@@ -272,7 +272,7 @@ def _blocked(
     matched: Mapping[int, Lineage],
     known: Sequence[Lineage],
     is_absent: Callable[[str], bool],
-) -> dict[str, Version]:
+) -> dict[str, SourceVersion]:
     """Return, by each file in which a redacted text may stand in any new or changed entry, a redacted version.
 
     It is so in the file of that version; where that is absent also in those that entries of it moved to, and in files
@@ -290,18 +290,18 @@ def _blocked(
     return found
 
 
-def _without_redacted(step: Step, blocked: Mapping[str, Version]) -> Step:
+def _without_redacted(step: SyncStep, blocked: Mapping[str, SourceVersion]) -> SyncStep:
     """Return *step*, which writes nothing where that could bring a redacted text back to memory."""
     holder = blocked.get(step.path)
     if step.entry is not None and step.lineage is not None and step.lineage.redacted is not None:
         holder = step.lineage.redacted
         if not any(map(step.entry.says, _live(step.lineage))):
-            note = f"{REDACTED_HERE}; once the text is out of the file, run: {end_of(holder)}"
+            note = f"{REDACTED_SOURCE}; once the text is out of the file, run: {end_of(holder)}"
             return replace(step, change="redacted", write="", supersedes=(), revives=(), ends=(), note=note)
     return replace(step, write="", ends=(), holder=holder) if step.write and holder is not None else step
 
 
-def end_of(version: Version) -> str:
+def end_of(version: SourceVersion) -> str:
     """Return the command that ends a redacted version, so that its source is imported again."""
     return f'jidomem revise {version.iri} --invalidate --reason "the text is out of its source"'
 
@@ -311,14 +311,14 @@ def _is_unreviewed(lineage: Lineage | None) -> bool:
     return lineage is not None and lineage.state == PENDING and not any(each.is_asserted for each in lineage.versions)
 
 
-def _removal(lineage: Lineage) -> Step | None:
+def _removal(lineage: Lineage) -> SyncStep | None:
     """Return what becomes of a lineage whose source is removed; None where nothing does, or was proposed before."""
     doubted = [each for each in lineage.active if not each.is_doubted]
     pending = tuple(each.iri for each in lineage.pending if not each.is_doubted)
     if not doubted and not pending:
         return None
     supersedes = tuple(each.iri for each in doubted)
-    return Step("removed", None, lineage, "withdrawal" if doubted else "", supersedes, ends=pending)
+    return SyncStep("removed", None, lineage, "withdrawal" if doubted else "", supersedes, ends=pending)
 
 
 @dataclass(slots=True)
@@ -342,7 +342,7 @@ class _Planning:
             for key in _superseded_by(entry):
                 self._enders[entry.kind, key].append(entry)
 
-    def step(self, entry: SourceEntry) -> Step:
+    def step(self, entry: SourceEntry) -> SyncStep:
         """Return what becomes of *entry*."""
         step = self._step(entry)
         direct = {*_superseded_by(entry)}
@@ -360,10 +360,10 @@ class _Planning:
             return ""
         return "edited" if lineage.is_edited else "" if any(map(entry.says, lineage.active)) else "rejected"
 
-    def _step(self, entry: SourceEntry) -> Step:
+    def _step(self, entry: SourceEntry) -> SyncStep:
         lineage = self.lineage_of.get(id(entry))
         if lineage is None or lineage.state == GONE:
-            return Step("added", entry, lineage, "version")
+            return SyncStep("added", entry, lineage, "version")
         if self._enders.get((entry.kind, entry.entry.key)):
             return self._superseded(entry, lineage)
         if lineage.state == SUCCEEDED:
@@ -372,16 +372,16 @@ class _Planning:
             return self._settled(entry, lineage)
         return self._live(entry, lineage)
 
-    def _superseded(self, entry: SourceEntry, lineage: Lineage) -> Step:
+    def _superseded(self, entry: SourceEntry, lineage: Lineage) -> SyncStep:
         """Return the step of an entry that another one supersedes: it is followed no further."""
         if not any(each.is_live for each in lineage.versions):
-            return Step("unchanged", entry, lineage)
+            return SyncStep("unchanged", entry, lineage)
         pending = tuple(each.iri for each in lineage.pending)
         if not lineage.active:
-            return Step("changed", entry, lineage, ends=pending, note="it is superseded")
+            return SyncStep("changed", entry, lineage, ends=pending, note="it is superseded")
         if not any(self._is_to_link(ender, lineage) for ender in self._enders_of(entry)):
-            return Step("unchanged", entry, lineage)
-        return Step("changed", entry, lineage, ends=pending, note="it is superseded")
+            return SyncStep("unchanged", entry, lineage)
+        return SyncStep("changed", entry, lineage, ends=pending, note="it is superseded")
 
     def _enders_of(self, entry: SourceEntry) -> Iterator[SourceEntry]:
         """Yield the entries whose memories are to supersede that of *entry*.
@@ -424,25 +424,25 @@ class _Planning:
         live = {each.iri for each in lineage.versions if each.is_live}
         return own is not None and any(live.intersection(each.supersedes) for each in own.versions if each.is_live)
 
-    def _released(self, entry: SourceEntry, lineage: Lineage) -> Step:
+    def _released(self, entry: SourceEntry, lineage: Lineage) -> SyncStep:
         """Return the step of an entry whose memory was superseded by that of another one, which no entry says now."""
         if self._is_held(lineage):
-            return Step("unchanged", entry, lineage)
+            return SyncStep("unchanged", entry, lineage)
         last = next(each for each in reversed(lineage.versions) if each.is_asserted)
-        return Step("changed", entry, lineage, "version", revives=(last.iri,), note="it is no longer superseded")
+        return SyncStep("changed", entry, lineage, "version", revives=(last.iri,), note="it is no longer superseded")
 
     def _is_held(self, lineage: Lineage) -> bool:
         """Return whether *lineage* is superseded until the withdrawal of what supersedes it is accepted."""
         enders = [self._owner[iri] for iri in lineage.successors]
         return any(id(ender) not in self._present and ender.state == ACTIVE for ender in enders)
 
-    def _settled(self, entry: SourceEntry, lineage: Lineage) -> Step:
+    def _settled(self, entry: SourceEntry, lineage: Lineage) -> SyncStep:
         """Return the step of an entry whose memory was ended here."""
         if entry.digest in lineage.rejected or any(map(entry.says, lineage.versions)):
-            return Step("unchanged", entry, lineage)
-        return Step("conflict", entry, lineage, "proposal", note="its memory was withdrawn or superseded here")
+            return SyncStep("unchanged", entry, lineage)
+        return SyncStep("conflict", entry, lineage, "proposal", note="its memory was withdrawn or superseded here")
 
-    def _live(self, entry: SourceEntry, lineage: Lineage) -> Step:
+    def _live(self, entry: SourceEntry, lineage: Lineage) -> SyncStep:
         """Return the step of an entry whose memory is in force or proposed."""
         links = self._has_new_links(entry)
         same = (each for each in (*lineage.pending[:1], *lineage.active) if not links and entry.says(each))
@@ -450,25 +450,27 @@ class _Planning:
             return self._same(entry, lineage, version)
         ends = _stale(lineage)
         if entry.digest in lineage.rejected and not links:
-            return Step("changed" if ends else "unchanged", entry, lineage, ends=ends)
-        replaced = tuple(each.iri for each in lineage.active) or _kept(lineage.pending[0], lineage)
+            return SyncStep("changed" if ends else "unchanged", entry, lineage, ends=ends)
+        replaced = tuple(each.iri for each in lineage.active) or _replaced_by(lineage.pending[0], lineage)
         if not _is_contested(lineage):
-            return Step("changed", entry, lineage, "version", replaced, ends=ends, note=_status_change(entry, lineage))
+            return SyncStep(
+                "changed", entry, lineage, "version", replaced, ends=ends, note=_status_change(entry, lineage)
+            )
         note = "its memory was edited here" if lineage.is_edited else "an earlier version was turned down here"
-        return Step("conflict", entry, lineage, "proposal", replaced, ends=ends, note=note)
+        return SyncStep("conflict", entry, lineage, "proposal", replaced, ends=ends, note=note)
 
-    def _same(self, entry: SourceEntry, lineage: Lineage, version: Version) -> Step:
+    def _same(self, entry: SourceEntry, lineage: Lineage, version: SourceVersion) -> SyncStep:
         """Return the step of an entry that says what *version*, proposed or in force, says."""
         ends = _stale(lineage, version)
         if (version.path, version.key) != (entry.path, entry.key) and self.is_absent(version.path):
             if version.is_asserted:
                 active = tuple(each.iri for each in lineage.active)
-                return Step("moved", entry, lineage, "relocation", active, ends=ends)
+                return SyncStep("moved", entry, lineage, "relocation", active, ends=ends)
             write = "proposal" if _is_contested(lineage) else "version"
-            return Step("moved", entry, lineage, write, _kept(version, lineage), ends=(*ends, version.iri))
+            return SyncStep("moved", entry, lineage, write, _replaced_by(version, lineage), ends=(*ends, version.iri))
         if any(each.withdrawals for each in lineage.active):
-            return Step("added", entry, lineage, ends=ends, note="its source is back")
-        return Step("changed" if ends else "unchanged", entry, lineage, ends=ends)
+            return SyncStep("added", entry, lineage, ends=ends, note="its source is back")
+        return SyncStep("changed" if ends else "unchanged", entry, lineage, ends=ends)
 
     def _has_new_links(self, entry: SourceEntry) -> bool:
         """Return whether *entry* supersedes an entry beside it whose memory is in force still, or is to be written."""
@@ -498,28 +500,28 @@ def _status_change(entry: SourceEntry, lineage: Lineage) -> str:
     return f"{old} → {new}" if old and new and slug(old) != slug(new) else ""
 
 
-def _stale(lineage: Lineage, stays: Version | None = None) -> tuple[str, ...]:
+def _stale(lineage: Lineage, stays: SourceVersion | None = None) -> tuple[str, ...]:
     """Return the proposals that no longer stand, but for one that stays: older versions, and withdrawals."""
     versions = (each.iri for each in lineage.pending if each != stays and not each.is_doubted)
     return (*versions, *(marker for each in lineage.active for marker in each.withdrawals))
 
 
-def _kept(pending: Version, lineage: Lineage) -> tuple[str, ...]:
+def _replaced_by(pending: SourceVersion, lineage: Lineage) -> tuple[str, ...]:
     """Return what the proposal *pending* is to replace once it is accepted, less what is part of its own lineage."""
     own = {each.iri for each in lineage.versions}
     active = tuple(each.iri for each in lineage.active)
     return (*active, *(iri for iri in pending.supersedes if iri not in own))
 
 
-def _all(lineage: Lineage) -> Sequence[Version]:
+def _all(lineage: Lineage) -> Sequence[SourceVersion]:
     return lineage.versions
 
 
-def _live(lineage: Lineage) -> Sequence[Version]:
+def _live(lineage: Lineage) -> Sequence[SourceVersion]:
     return [each for each in lineage.versions if each.is_live]
 
 
-def _current(lineage: Lineage) -> Sequence[Version]:
+def _current(lineage: Lineage) -> Sequence[SourceVersion]:
     """Return the versions that are active or proposed, where there is none the newest."""
     return [each for each in lineage.versions if each.is_live] or [lineage.newest]
 
@@ -573,11 +575,11 @@ class _Matching:
     def _by(
         self,
         names: Callable[[SourceEntry], Iterable[Hashable]],
-        name: Callable[[Version], Hashable],
+        name: Callable[[SourceVersion], Hashable],
         *,
         moved: bool = False,
         state: str | None = None,
-        versions: Callable[[Lineage], Sequence[Version]] = _all,
+        versions: Callable[[Lineage], Sequence[SourceVersion]] = _all,
     ) -> None:
         """Match entries and lineages that share a name, live lineages first; with *moved* those of absent files.
 
@@ -598,7 +600,7 @@ class _Matching:
 
     def _alike(
         self,
-        group: Callable[[SourceEntry | Version], Hashable],
+        group: Callable[[SourceEntry | SourceVersion], Hashable],
         *,
         least: float = ALIKE,
         moved: bool = False,
@@ -625,7 +627,7 @@ class _Matching:
         self.taken.add(id(lineage))
 
 
-def _place(one: SourceEntry | Version) -> tuple[str, str]:
+def _place(one: SourceEntry | SourceVersion) -> tuple[str, str]:
     return one.path, one.key
 
 
@@ -639,25 +641,25 @@ def _distance(entry: SourceEntry, lineage: Lineage) -> tuple[bool, bool, bool]:
     return newest.path != entry.path, newest.key != entry.key, stem(newest.path) != stem(entry.path)
 
 
-def _name(one: SourceEntry | Version) -> str | None:
+def _name(one: SourceEntry | SourceVersion) -> str | None:
     """Return the name of the file of a record."""
     return stem(one.path) if one.kind == ADR else None
 
 
-def _title(one: SourceEntry | Version) -> str:
+def _title(one: SourceEntry | SourceVersion) -> str:
     return slug(one.entry.summary if isinstance(one, SourceEntry) else one.summary)
 
 
-def _number(one: SourceEntry | Version) -> int | None:
+def _number(one: SourceEntry | SourceVersion) -> int | None:
     return number_of(one.path, "") if one.kind == ADR else None
 
 
-def _likeness(entry: SourceEntry, version: Version, least: float) -> float:
+def _likeness(entry: SourceEntry, version: SourceVersion, least: float) -> float:
     """Return how alike the texts of an entry and a version are, 0 where that is surely less than *least*."""
     return max(_ratio(ours, theirs, least) for ours, theirs in _compared(entry, version))
 
 
-def _compared(entry: SourceEntry, version: Version) -> Iterator[tuple[str, str]]:
+def _compared(entry: SourceEntry, version: SourceVersion) -> Iterator[tuple[str, str]]:
     """Yield the texts by which an entry and a version are likened: of a note also the whole of what was shortened."""
     if entry.kind == ADR:
         yield entry.text[:_COMPARED], version.text[:_COMPARED]

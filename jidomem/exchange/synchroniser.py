@@ -20,11 +20,11 @@ from jidomem.errors import IntentRefused, InvalidRequest, JidomemError
 from jidomem.exchange import adr, memory_md, other_formats
 from jidomem.exchange.adr import named_iri, record_iri
 from jidomem.exchange.adr_markdown import stem
-from jidomem.exchange.importer import Entry, Reading, Report, UnreadableEntry
-from jidomem.exchange.lineage import REMOVED, REPLACED, Lineage, Version, lineages
+from jidomem.exchange.importer import ImportedEntry, ImportReport, Reading, UnreadableEntry
+from jidomem.exchange.lineage import REMOVED, REPLACED, Lineage, SourceVersion, lineages
 from jidomem.exchange.memory_md import Find
 from jidomem.exchange.other_formats import STATEMENT
-from jidomem.exchange.sync_plan import Plan, SourceEntry, Step, end_of, key_in, moved_records, plan
+from jidomem.exchange.sync_plan import SourceEntry, SyncPlan, SyncStep, end_of, key_in, moved_records, plan
 from jidomem.index import OxigraphIndex
 from jidomem.rdf.terms import Term, iri, is_iri, plain_value
 from jidomem.rdf.vocab import JIDO, LABEL, REDACTED, TYPE, UNDATED, graph_iri, jido, local_name
@@ -53,10 +53,10 @@ _CONTENT = (
 #: The IRI of a record that version 0.1.0 imported, which says of its source only what it is about.
 _OF_A_NAME = re.compile(r".*/memory/[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-")
 
-Said = Mapping[Term, list[Term]]
+Properties = Mapping[Term, list[Term]]
 
 
-def imported(index: OxigraphIndex, project: str) -> list[Version]:
+def imported(index: OxigraphIndex, project: str) -> list[SourceVersion]:
     """Return the memories of *project* that carry their source."""
     graph = graph_iri(project)
     items = dict.fromkeys(subject for name in (DIGEST, BLOB) for subject, _, _ in index.triples(graph, None, name))
@@ -67,9 +67,9 @@ def imported(index: OxigraphIndex, project: str) -> list[Version]:
     return [*filter(None, (_version(index, graph, project, item) for item in items))]
 
 
-def _version(index: OxigraphIndex, graph: str, project: str, item: Term) -> Version | None:
+def _version(index: OxigraphIndex, graph: str, project: str, item: Term) -> SourceVersion | None:
     """Return *item* as a version; None for a decision that came from no record."""
-    said = _said(index, graph, item)
+    said = _properties_of(index, graph, item)
     kind = _kind(said)
     path = next((anchor.path for anchor in anchors_of(said.get(BLOB, ()))), None)
     if path is None:
@@ -79,7 +79,7 @@ def _version(index: OxigraphIndex, graph: str, project: str, item: Term) -> Vers
     ends = [end for link in _ENDS for end in said.get(link, ())]
     states = [value for end in ends for _, _, value in index.triples(graph, end, STATE)]
     withdrawals = [*_withdrawals(index, graph, item)]
-    return Version(
+    return SourceVersion(
         iri=plain_value(item),
         kind=kind,
         path=path,
@@ -102,7 +102,7 @@ def _version(index: OxigraphIndex, graph: str, project: str, item: Term) -> Vers
     )
 
 
-def _said(index: OxigraphIndex, graph: str, item: Term) -> Said:
+def _properties_of(index: OxigraphIndex, graph: str, item: Term) -> Properties:
     said: dict[Term, list[Term]] = {}
     for _, predicate, value in index.triples(graph, item):
         said.setdefault(predicate, []).append(value)
@@ -115,7 +115,7 @@ def _withdrawals(index: OxigraphIndex, graph: str, item: Term) -> Iterator[tuple
     It is pending, settled, or a synchronisation withdrew it itself, as the source returned.
     """
     for marker, _, _ in index.triples(graph, None, jido("invalidates"), item):
-        said = _said(index, graph, marker)
+        said = _properties_of(index, graph, marker)
         if STATE not in said or _PROPOSED not in said.get(_STATUS, ()):
             continue
         ends = [end for link in _ENDS for end in said.get(link, ())]
@@ -123,14 +123,14 @@ def _withdrawals(index: OxigraphIndex, graph: str, item: Term) -> Iterator[tuple
         yield marker, _RETURNED if has_returned else _SETTLED if ends else _PENDING
 
 
-def _kind(said: Said) -> str:
+def _kind(said: Properties) -> str:
     if iri(STATEMENT) in said:
         return GRAPH
     sources = {local_name(value) for value in said.get(jido("hasSourceType"), ())}
     return NOTES if "ExternalDocumentSource" in sources else ISSUES if "ToolSource" in sources else ADR
 
 
-def _record_path(project: str, item: Term, said: Said) -> str | None:
+def _record_path(project: str, item: Term, said: Properties) -> str | None:
     """Return the path of the record that *item*, whose IRI comes from its name or its path, is about."""
     paths = [plain_value(value) for value in said.get(jido("about"), ()) if not is_iri(value)]
     return next((path for path in paths if plain_value(item) in _iris_of(project, path)), None)
@@ -140,14 +140,14 @@ def _iris_of(project: str, path: str) -> Iterable[str]:
     return record_iri(project, stem(path)), record_iri(project, path)
 
 
-def _path_in_evidence(index: OxigraphIndex, graph: str, said: Said) -> str:
+def _path_in_evidence(index: OxigraphIndex, graph: str, said: Properties) -> str:
     """Return the file that the evidence of a memory names, as `issues.jsonl: bd-1` does."""
     nodes = said.get(jido("derivedFrom"), ())
     labels = [plain_value(value) for node in nodes if is_iri(node) for _, _, value in index.triples(graph, node, LABEL)]
     return next((label.split(": ", 1)[0] for label in labels), "")
 
 
-def _iris(said: Said, name: str) -> tuple[str, ...]:
+def _iris(said: Properties, name: str) -> tuple[str, ...]:
     return tuple(map(plain_value, said.get(jido(name), ())))
 
 
@@ -179,7 +179,7 @@ class SourceFile:
 
 
 @dataclass(slots=True)
-class Sources:
+class SourceEntries:
     """The entries of some files, and what is to be said about them.
 
     `passed` are the files that hold no record, each with the reason. `whole` are the files of which every entry could
@@ -202,13 +202,13 @@ def read_sources(
     is_known: Callable[[str], bool] = lambda name: False,
     find: Callable[[str], Find] = lambda path: lambda named: None,
     moved: Mapping[str, str] = MappingProxyType({}),
-) -> Sources:
+) -> SourceEntries:
     """Return the entries of *files*, decision records first; an entry that stands twice in a file is one.
 
     *find* gives, for the path of a file, what returns the file that a word of it names. *is_known* tells whether the
     record by that name is in memory, and *moved* gives the present path of a record by one that it had before.
     """
-    sources = Sources()
+    sources = SourceEntries()
     records = [file for file in files if file.kind == ADR]
     if records:
         _read_records(records, sources, largest, is_known, find, moved)
@@ -221,7 +221,7 @@ def read_sources(
 
 def _read_records(
     files: Sequence[SourceFile],
-    sources: Sources,
+    sources: SourceEntries,
     largest: int,
     is_known: Callable[[str], bool],
     find: Callable[[str], Find],
@@ -244,7 +244,7 @@ def _read_records(
     sources.whole |= by_path.keys() - {note.path for note in reading.refused}
 
 
-def _add(file: SourceFile, reading: Reading, sources: Sources) -> None:
+def _add(file: SourceFile, reading: Reading, sources: SourceEntries) -> None:
     blob, met = blob_id(file.data), set[tuple[str, str]]()
     for entry in reading.entries:
         if (entry.key, entry.digest) in met:
@@ -279,7 +279,7 @@ Committed = Callable[[Collection[str]], Mapping[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class SourceScan:
     """What was looked at: *is_gone* tells whether a file was removed, *covers* whether the source of a lineage lies
     within what was looked at, so that its absence says something.
     """
@@ -300,9 +300,9 @@ class Synchronisation:
 
     writer: MemoryWriter
     project: str
-    sources: Sources
+    sources: SourceEntries
     known: Sequence[Lineage]
-    plan: Plan
+    plan: SyncPlan
     texts: Mapping[str, bytes] = field(default_factory=dict)
 
     @classmethod
@@ -312,7 +312,7 @@ class Synchronisation:
         reader: MemoryReader,
         project: str,
         files: Sequence[SourceFile],
-        look: Look = Look(),
+        look: SourceScan = SourceScan(),
         *,
         find: Callable[[str], Find] = lambda path: lambda named: None,
         known: Sequence[Lineage] | None = None,
@@ -340,19 +340,19 @@ class Synchronisation:
         planned = plan(sources.entries, known, is_absent=is_absent, is_removed=is_removed)
         return cls(writer, project, sources, known, planned, {file.path: file.data for file in files})
 
-    def submit(self, committed: Committed = lambda paths: {}, *, dry_run: bool = False) -> Report:
+    def submit(self, committed: Committed = lambda paths: {}, *, dry_run: bool = False) -> ImportReport:
         """Return what became of each entry, in one commit if it holds all; with *dry_run* nothing is kept.
 
         The refusal of one entry stops no other. Records that have no date have the moment of their first commit.
         Raises Failed where the journal cannot be written.
         """
-        report = Report(
+        report = ImportReport(
             notes=[*self.sources.notes],
             left_out=self.sources.left_out,
             places=self.sources.places,
             passed=self.sources.passed,
         )
-        report.entries += [Entry("", "", broken.place, broken.error) for broken in self.sources.broken]
+        report.entries += [ImportedEntry("", "", broken.place, broken.error) for broken in self.sources.broken]
         written = [step for step in self.plan.steps if step.write]
         intents, outcomes = Intents(self, written, committed), list[Outcome]()
         ends = {
@@ -371,7 +371,7 @@ class Synchronisation:
         report.notes += intents.notes
         return report
 
-    def secret_of(self, step: Step) -> tuple[str, str] | None:
+    def secret_of(self, step: SyncStep) -> tuple[str, str] | None:
         """Return where the entry of a step holds a likely secret, file and line, and its kind; None where none."""
         if step.entry is None or (kind := _secret_in(step.entry.entry.fields)) is None:
             return None
@@ -383,7 +383,7 @@ class Synchronisation:
                 return f"{step.path}:{number}", found.kind
         return step.place, kind
 
-    def _placed(self, step: Step, entry: Entry) -> Entry:
+    def _placed(self, step: SyncStep, entry: ImportedEntry) -> ImportedEntry:
         """Return *entry*, one that was refused for a likely secret with the line of that, and without its text."""
         if not isinstance(entry.outcome, IntentRefused) or (found := self.secret_of(step)) is None:
             return entry
@@ -403,7 +403,7 @@ def _secret_in(value: Any) -> str | None:
     return next(filter(None, map(_secret_in, within)), None)
 
 
-def refusal_of(step: Step) -> InvalidRequest | None:
+def refusal_of(step: SyncStep) -> InvalidRequest | None:
     """Return the refusal of an entry that may say what was redacted from a memory, None where it may not."""
     if (holder := step.holder) is None:
         return None
@@ -415,7 +415,7 @@ def refusal_of(step: Step) -> InvalidRequest | None:
     )
 
 
-def _batches(steps: Sequence[Step]) -> Iterator[tuple[Sequence[Step], bool]]:
+def _batches(steps: Sequence[SyncStep]) -> Iterator[tuple[Sequence[SyncStep], bool]]:
     """Yield the steps of one commit after the other, and whether they are the last; one commit holds most imports."""
     first = size = 0
     for number, step in enumerate(steps):
@@ -427,7 +427,7 @@ def _batches(steps: Sequence[Step]) -> Iterator[tuple[Sequence[Step], bool]]:
     yield steps[first:], True
 
 
-def _weight(step: Step) -> int:
+def _weight(step: SyncStep) -> int:
     """Return about how many bytes the memory of a step takes in a commit, one triple being worth a hundred."""
     if step.entry is None:
         return _LEAST
@@ -436,7 +436,7 @@ def _weight(step: Step) -> int:
     return _LEAST + 100 * lists + sum(len(str(value).encode()) for value in entry.fields.values())
 
 
-def _entry(step: Step, outcome: Outcome | None) -> Entry:
+def _entry(step: SyncStep, outcome: Outcome | None) -> ImportedEntry:
     """Return what became of a step; what another import has written meanwhile is there already."""
     change, lineage = step.change, step.lineage
     iri = lineage.newest.iri if lineage else ""
@@ -448,7 +448,9 @@ def _entry(step: Step, outcome: Outcome | None) -> Entry:
             change, outcome = "unchanged", None
     elif outcome is not None:
         iri = outcome.iri
-    return Entry(iri, step.summary, step.place, outcome, change, step.kind, step.path, step.moved_from, step.note)
+    return ImportedEntry(
+        iri, step.summary, step.place, outcome, change, step.kind, step.path, step.moved_from, step.note
+    )
 
 
 @dataclass(slots=True)
@@ -460,10 +462,10 @@ class Intents:
     """
 
     of: Synchronisation
-    written: Sequence[Step]
+    written: Sequence[SyncStep]
     committed: Committed
     notes: list[str] = field(default_factory=list)
-    submitted: list[Step] = field(default_factory=list)
+    submitted: list[SyncStep] = field(default_factory=list)
     _made: dict[tuple[str, str], str] = field(default_factory=dict)
     _lineage_of: dict[tuple[str, str], Lineage] = field(default_factory=dict)
     _taken: set[str] = field(default_factory=set)
@@ -485,7 +487,7 @@ class Intents:
         self._restated = {iri: self.of.writer.restated(self.of.project, iri) for iri in moved}
 
     def batch(
-        self, steps: Sequence[Step], ends: Mapping[str, Sequence[str]]
+        self, steps: Sequence[SyncStep], ends: Mapping[str, Sequence[str]]
     ) -> Callable[[Sequence[Outcome]], Iterator[tuple[Mapping[str, Any], SubmitOptions]]]:
         """Return what yields the intents of *steps*, and of what *ends*, in the same way however often it is called."""
         before = len(self.notes), len(self.submitted), dict(self._made)
@@ -493,7 +495,7 @@ class Intents:
 
     def _intents(
         self,
-        steps: Sequence[Step],
+        steps: Sequence[SyncStep],
         ends: Mapping[str, Sequence[str]],
         before: tuple[int, int, Mapping[tuple[str, str], str]],
         outcomes: Sequence[Outcome],
@@ -524,7 +526,7 @@ class Intents:
             if items:
                 yield self._ending(items, state), SubmitOptions()
 
-    def _ended_by(self, step: Step) -> Iterator[str]:
+    def _ended_by(self, step: SyncStep) -> Iterator[str]:
         """Yield the memories of before that *step* ends: the older version of its entry, and what that supersedes."""
         if step.entry is not None:
             yield from step.supersedes
@@ -532,7 +534,7 @@ class Intents:
                 lineage = self._lineage_of.get((step.entry.kind, key))
                 yield from (each.iri for each in lineage.active) if lineage else ()
 
-    def _values(self, step: Step) -> dict[str, Any]:
+    def _values(self, step: SyncStep) -> dict[str, Any]:
         """Return the intent of an entry, which supersedes what it was before."""
         entry = step.entry
         assert entry is not None
@@ -550,7 +552,7 @@ class Intents:
             values["reason"] = f"{step.path}: {step.note}" if "→" in step.note else _REASON.get(step.change)
         return {name: value for name, value in values.items() if value not in (None, [])}
 
-    def _link(self, values: dict[str, Any], step: Step) -> None:
+    def _link(self, values: dict[str, Any], step: SyncStep) -> None:
         """Add the links of an entry to others; one to what is not here yet, as in a circle, is noted and left out."""
         entry = step.entry
         assert entry is not None
@@ -570,7 +572,7 @@ class Intents:
             else:
                 values["extra_triples"].append([JIDO + name, {"@id": other}])
 
-    def _relocated(self, step: Step) -> dict[str, Any]:
+    def _relocated(self, step: SyncStep) -> dict[str, Any]:
         """Return the intent that says what memory says, of a source that was moved."""
         entry, lineage = step.entry, step.lineage
         assert entry is not None
@@ -592,7 +594,7 @@ class Intents:
         values |= {"extra_triples": [*extra, *self._source(step)], "supersedes": [*step.supersedes]}
         return {**values, **self._said_here(confidence=said.get("confidence"))}
 
-    def _is_about_the_same(self, step: Step, values: Mapping[str, Any]) -> bool:
+    def _is_about_the_same(self, step: SyncStep, values: Mapping[str, Any]) -> bool:
         """Return whether a moved memory is about what it was about before, but for its own file."""
         assert step.lineage is not None
         assert step.entry is not None
@@ -600,7 +602,7 @@ class Intents:
         own = {step.lineage.active[0].path, step.entry.path}
         return step.entry.kind == ADR or set(said.get("about", ())) - own == set(values["about"]) - own
 
-    def _removal(self, step: Step) -> dict[str, Any]:
+    def _removal(self, step: SyncStep) -> dict[str, Any]:
         """Return the proposal to withdraw what was imported from a source that is removed.
 
         Its IRI is the same in whichever process it is made, so that it is made once.
@@ -631,7 +633,7 @@ class Intents:
             "confidence": confidence or "medium",
         }
 
-    def _source(self, step: Step) -> list[list[Any]]:
+    def _source(self, step: SyncStep) -> list[list[Any]]:
         """Return the triples that say where an entry came from."""
         entry = step.entry
         assert entry is not None
@@ -645,7 +647,7 @@ class Intents:
             rows.append([plain_value(PREVIOUS), {"@id": step.lineage.newest.iri}])
         return rows
 
-    def _iri(self, step: Step, taken: Collection[str]) -> str:
+    def _iri(self, step: SyncStep, taken: Collection[str]) -> str:
         """Return the IRI of a version: the same wherever the same is imported after the same."""
         entry = step.entry
         assert entry is not None
@@ -661,7 +663,7 @@ class Intents:
         return iri
 
 
-def _inherited(step: Step) -> Iterator[tuple[str, str]]:
+def _inherited(step: SyncStep) -> Iterator[tuple[str, str]]:
     return (("supersedes", key) for key in step.inherits)
 
 
@@ -669,7 +671,7 @@ def _key(entry: SourceEntry) -> tuple[str, str]:
     return entry.kind, entry.entry.key
 
 
-def _only_links(step: Step) -> bool:
+def _only_links(step: SyncStep) -> bool:
     """Return whether an entry says what memory has of it, and is written for what it supersedes alone."""
     current = step.lineage.current if step.lineage and step.write in ("version", "proposal") else None
     return current is not None and step.entry is not None and step.change != "moved" and step.entry.says(current)
@@ -679,5 +681,5 @@ def _is_undated(entry: SourceEntry) -> bool:
     return entry.kind == ADR and not entry.entry.fields.get("timestamp")
 
 
-def _state(step: Step) -> str:
+def _state(step: SyncStep) -> str:
     return REMOVED if step.change == "removed" else REPLACED

@@ -145,7 +145,7 @@ _COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class CheckResult:
     """What a check came to: `broken` says what is wrong with the edit, `unjudged` why it could not be made."""
 
     broken: str | None = None
@@ -156,47 +156,47 @@ class _Overdue(Exception):
     """What is looked for takes too long."""
 
 
-def judge(check: Check, edit: Edit, folder: Path, may_run: Callable[[str], bool]) -> Found:
+def judge(check: Check, edit: Edit, folder: Path, may_run: Callable[[str], bool]) -> CheckResult:
     """Return what *check* comes to for *edit* in *folder*; an edit breaks what it did not break before.
 
     A command is run where *may_run* says so.
     """
     if edit.after is None:
-        return Found()
+        return CheckResult()
     if check.kind == "command":
         return _by_command(check.text, edit, folder, may_run)
     try:
         pattern = compiled(check.text, "m")
         return _forbidden(check.text, pattern, edit) if check.kind == "forbids" else _missing(check.text, pattern, edit)
     except Unsearchable as error:
-        return Found(unjudged=f"the pattern {_cut(check.text)} is none: {error}; {error.hint}")
+        return CheckResult(unjudged=f"the pattern {_cut(check.text)} is none: {error}; {error.hint}")
     except _Overdue:
-        return Found(unjudged=f"the pattern {_cut(check.text)} was not judged in {PATTERN_SECONDS:g} s")
+        return CheckResult(unjudged=f"the pattern {_cut(check.text)} was not judged in {PATTERN_SECONDS:g} s")
 
 
-def _missing(said: str, pattern: Any, edit: Edit) -> Found:
+def _missing(said: str, pattern: Any, edit: Edit) -> CheckResult:
     if not edit.whole or pattern.search(_bytes(edit.after)):
-        return Found()
+        return CheckResult()
     if edit.before is not None and not pattern.search(_bytes(edit.before)):
-        return Found()
-    return Found(f"it would have nothing that fits {_cut(said)}")
+        return CheckResult()
+    return CheckResult(f"it would have nothing that fits {_cut(said)}")
 
 
-def _forbidden(said: str, pattern: Any, edit: Edit) -> Found:
+def _forbidden(said: str, pattern: Any, edit: Edit) -> CheckResult:
     after, overdue = _bytes(edit.after), monotonic() + PATTERN_SECONDS
-    matches = [*_found(pattern, after, overdue)]
-    if len(matches) <= sum(1 for _ in _found(pattern, _bytes(edit.before), overdue)):
-        return Found()
+    matches = [*_matches_in(pattern, after, overdue)]
+    if len(matches) <= sum(1 for _ in _matches_in(pattern, _bytes(edit.before), overdue)):
+        return CheckResult()
     held, texts = (edit.before or "").splitlines(), (edit.after or "").splitlines()
     lines = [(after.count(b"\n", 0, start) + 1, text) for start, text in matches]
     number, text = next(
         (each for each in lines if texts[each[0] - 1 : each[0]] != [] and texts[each[0] - 1] not in held), lines[0]
     )
     place = f"line {number} has" if edit.whole else "it puts in"
-    return Found(f"{place} {_cut(text)}, which {_cut(said)} forbids")
+    return CheckResult(f"{place} {_cut(text)}, which {_cut(said)} forbids")
 
 
-def _found(pattern: Any, text: bytes, overdue: float) -> Iterator[tuple[int, str]]:
+def _matches_in(pattern: Any, text: bytes, overdue: float) -> Iterator[tuple[int, str]]:
     """Yield where each match begins, and its text; raise _Overdue after that moment.
 
     One search takes a time in proportion to the text, but each goes through what is left of it.
@@ -211,18 +211,18 @@ def _bytes(text: str | None) -> bytes:
     return (text or "").encode("utf-8", "replace")
 
 
-def _by_command(command: str, edit: Edit, folder: Path, may_run: Callable[[str], bool]) -> Found:
+def _by_command(command: str, edit: Edit, folder: Path, may_run: Callable[[str], bool]) -> CheckResult:
     if not edit.whole:
-        return Found(unjudged=f"{_cut(command)} is not run on a part of a file")
+        return CheckResult(unjudged=f"{_cut(command)} is not run on a part of a file")
     if not may_run(command):
         quoted = shlex.quote(command)
-        return Found(unjudged=f"{_cut(command)} is not run before you let it: jidomem trust . --command {quoted}")
+        return CheckResult(unjudged=f"{_cut(command)} is not run before you let it: jidomem trust . --command {quoted}")
     code, words = _run(command, edit.path, edit.after or "", folder)
     if code is None:
-        return Found(unjudged=f"{_cut(command)} {words}")
+        return CheckResult(unjudged=f"{_cut(command)} {words}")
     if code == 0 or (edit.before is not None and _run(command, edit.path, edit.before, folder)[0] not in (0, None)):
-        return Found()
-    return Found(f"{_cut(command)} ends with {code}: {_cut(error_line(words))}")
+        return CheckResult()
+    return CheckResult(f"{_cut(command)} ends with {code}: {_cut(error_line(words))}")
 
 
 def _run(command: str, path: str, text: str, folder: Path) -> tuple[int | None, str]:
@@ -282,7 +282,7 @@ def render_rules(rules: Sequence[tuple[str, Rule]], notes: Mapping[str, str]) ->
     lines, shown = [_OPENING.format(path=path)], list[Rule]()
     left = BUDGET - tokens(lines[0] + "\n") - tokens(_MORE.format(count=len(rules), path=path) + "\n")
     for _, rule in rules[:MOST_SHOWN]:
-        line = told_of(rule, notes.get(rule.item, ""))
+        line = rule_line(rule, notes.get(rule.item, ""))
         cost = tokens(line + "\n")
         if cost > left:
             break
@@ -296,11 +296,11 @@ def render_rules(rules: Sequence[tuple[str, Rule]], notes: Mapping[str, str]) ->
 
 def stopped(stops: Sequence[Stop]) -> str:
     """Return why an edit is stopped, nothing where it is not."""
-    lines = [f"{_named(stop.path)}: {stop.reason}\n{told_of(stop.rule)}" for stop in stops]
+    lines = [f"{_named(stop.path)}: {stop.reason}\n{rule_line(stop.rule)}" for stop in stops]
     return "\n".join(["This edit breaks a strict convention, and is stopped.", *lines]) if lines else ""
 
 
-def told_of(rule: Rule, note: str = "") -> str:
+def rule_line(rule: Rule, note: str = "") -> str:
     """Return one memory as a line."""
     text, is_cut = quoted(rule.summary, _LONGEST)
     short = rule.item.rpartition("/")[2][-8:]
@@ -415,7 +415,7 @@ class Guard:
                     self._keep(session, [(edit.path, rule.item, HEEDED)])
         return stops, notes
 
-    def _judged(self, rule: Rule, edit: Edit) -> Iterator[Found]:
+    def _judged(self, rule: Rule, edit: Edit) -> Iterator[CheckResult]:
         for check in rule.checks:
             yield judge(check, edit, self.folder, self._may_run)
 

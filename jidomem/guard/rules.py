@@ -151,7 +151,7 @@ _STREAMS = ("memory", "history", "codebase", "system")
 _TICK = 50_000_000
 _LARGEST = 1_048_576
 #: What comes of a file that is none of ours.
-_AMISS = (OSError, ValueError, KeyError, TypeError, sqlite3.Error)
+_CACHE_ERRORS = (OSError, ValueError, KeyError, TypeError, sqlite3.Error)
 _TABLES = """
 CREATE TABLE rule (number INTEGER PRIMARY KEY, said TEXT);
 CREATE TABLE place (place TEXT, number INTEGER, PRIMARY KEY (place, number)) WITHOUT ROWID;
@@ -171,7 +171,7 @@ def input_fingerprint(root: Path, project: str, git: Path | None) -> dict[str, o
 def read(root: Path, project: str, state: Mapping[str, object], paths: Iterable[str]) -> dict[str, list[Rule]] | None:
     """Return the rules of each of *paths*; None where nothing is kept that is of *state*, and was made here."""
     here = local_marker(root / _INDEX)
-    with suppress(*_AMISS):
+    with suppress(*_CACHE_ERRORS):
         head = _head(root / FOLDER / f"{project}.json")
         if here and head == {**head, **state, "here": here}:
             with _opened(root, head) as store:
@@ -189,7 +189,7 @@ def follow(
     from jidomem.journal.journal import FileJournal, Stream  # who comes when nothing was written has no need of it
 
     here = local_marker(root / _INDEX)
-    with suppress(*_AMISS, JidomemError):
+    with suppress(*_CACHE_ERRORS, JidomemError):
         head = _head(root / FOLDER / f"{project}.json")
         if not here or _but_memory({**head, **state, "here": here}) != _but_memory(head) or not head["heads"]:
             return None
@@ -280,7 +280,7 @@ def _write(file: Path, rules: Rules) -> None:
             names = [(now, name) for now, each in rules.earlier.items() for name in each]
             store.executemany("INSERT INTO earlier VALUES (?, ?)", names)
             for number, (rule, named) in enumerate(rules.rules):
-                store.execute("INSERT INTO rule VALUES (?, ?)", (number, json.dumps(_said(rule))))
+                store.execute("INSERT INTO rule VALUES (?, ?)", (number, json.dumps(_rule_values(rule))))
                 texts = [(text, number) for text in dict.fromkeys(named)]
                 store.executemany("INSERT INTO place VALUES (?, ?)", texts)
                 store.executemany("INSERT INTO pattern VALUES (?, ?)", [row for row in texts if "*" in row[0]])
@@ -302,7 +302,7 @@ def _is_rule(store: sqlite3.Connection, item: Term) -> bool:
     return store.execute("SELECT 1 FROM rule WHERE instr(said, ?) LIMIT 1", (plain_value(item),)).fetchone() is not None
 
 
-def _said(rule: Rule) -> list[object]:
+def _rule_values(rule: Rule) -> list[object]:
     checks = [[check.kind, check.text] for check in rule.checks]
     return [rule.item, rule.force, rule.label, rule.summary, rule.recorded, rule.agent, rule.valid_from,
             rule.valid_until, checks, rule.waits, list(rule.about)]  # fmt: skip

@@ -26,7 +26,7 @@ from sys import maxsize
 from threading import Lock
 from typing import Generic, TypeVar
 
-from jidomem.index.results import Bounds, Solutions
+from jidomem.index.results import AnswerLimits, Solutions
 from jidomem.index.store import OxigraphIndex
 from jidomem.rdf.terms import Term, Triple, is_iri, literal, plain_value
 from jidomem.rdf.vocab import ONTOLOGY_GRAPH, jido
@@ -112,7 +112,7 @@ class _Block:
         self.measure()
 
 
-class Listing:
+class KeyListing:
     """Keys in order, each with the time it was known since, and in force until."""
 
     def __init__(self, rows: Iterable[tuple[str, int, int]]) -> None:
@@ -324,7 +324,7 @@ V = TypeVar("V")
 #: So many nodes of which something new is said cost more to look at again than to find all anew when it is asked for.
 MOST_NEWS = 5_000
 #: Of so many nodes something is kept.
-KEPT = 50_000
+MAX_CACHED = 50_000
 #: Returns what is found of each of some nodes; of all there are for None.
 Find = Callable[[Collection[str] | None], Mapping[str, V]]
 #: Returns the nodes of which another thing may be found once something new is said of some.
@@ -350,7 +350,7 @@ class NodeCache(Generic[V]):
     def of(self, nodes: Collection[str], touched: Touched, find: Find[V]) -> dict[str, V]:
         """Return what is found of each of *nodes* of which anything is."""
         with self._lock:
-            if len(self._found) + len(nodes) > KEPT:
+            if len(self._found) + len(nodes) > MAX_CACHED:
                 self.reset(self._graph)
             self._level(touched)
             self._look([node for node in nodes if node not in self._found or node in self._again], find)
@@ -408,7 +408,7 @@ _OF = jido("appliesToProject")
 _EVERY = f"SELECT ?item WHERE {{ ?item {_OF} %s }}"
 
 
-class _Kept:
+class _IriText:
     """The IRIs of the memories of a project, one a line, and those that are new since they were looked up."""
 
     def __init__(self) -> None:
@@ -426,7 +426,7 @@ class Ids:
     def __init__(self, index: OxigraphIndex) -> None:
         """Follow *index* from now on."""
         self._index = index
-        self._kept: dict[tuple[str, Term], _Kept] = {}
+        self._kept: dict[tuple[str, Term], _IriText] = {}
         self._lock = Lock()
         index.observers.append(self)
 
@@ -454,9 +454,9 @@ class Ids:
 
     def _level(self, graph: str, project: Term) -> bytes:
         """Return all there are, one a line; what comes while they are looked up may be there twice."""
-        kept = self._kept.setdefault((graph, project), _Kept())  # first: from here on it hears of what is new
+        kept = self._kept.setdefault((graph, project), _IriText())  # first: from here on it hears of what is new
         if kept.lines is None:
-            within = Bounds(maxsize, maxsize)
+            within = AnswerLimits(maxsize, maxsize)
             found = self._index.serialized(_EVERY % project, graphs=[graph], rows_as="tsv", within=within)
             kept.lines = found.data
         new = [kept.news.popleft() for _ in range(len(kept.news))]
@@ -503,7 +503,7 @@ _ALL_KEYS = f"SELECT ?key WHERE {{ ?item {_CONFLICT_KEY} ?key %s}} GROUP BY ?key
 #: Keys that two share now, the few; and those that two ever shared, with who does: what was revised shares one with
 #: what it says now. So many are found by scans, joined by hashing, and with them since when each is known.
 _SHARED_NOW = _ALL_KEYS % f"MINUS {{ ?item {ENDED_BY} ?end }} "
-_HELD_EVER = (
+_EVER_ACTIVE = (
     f"SELECT ?key ?holder ?since WHERE {{ {{ SELECT ?key ?holder {{ {{ {_ALL_KEYS % ''} }} "
     f"{{ SELECT * {{ ?holder {_CONFLICT_KEY} ?key }} }} }} }} {{ SELECT * {{ ?holder {RECORDED} ?since }} }} }}"
 )
@@ -557,7 +557,7 @@ class ConflictFinder:
         return self._held(graphs, keys | set(self._asked.nodes(graphs, _HOLDERS, unended)))
 
     def _held_ever(self, graphs: Sequence[str]) -> Iterable[Row]:
-        return self._asked.rows(graphs, _HELD_EVER)
+        return self._asked.rows(graphs, _EVER_ACTIVE)
 
     def _held(self, graphs: Sequence[str], keys: Iterable[Term]) -> Iterable[Row]:
         """Return each of *keys* that matters with each that holds it."""

@@ -504,7 +504,7 @@ class IndexFollower:
             self._publisher.join()
 
 
-_HELD = Lock()
+_GC_LOCK = Lock()
 
 
 @contextmanager
@@ -513,7 +513,7 @@ def gc_paused(wanted: bool = True) -> Iterator[None]:
 
     Whoever comes while another holds it off goes on as it is: so there is always an end, after which it is made up for.
     """
-    if not (wanted and gc.isenabled() and _HELD.acquire(blocking=False)):
+    if not (wanted and gc.isenabled() and _GC_LOCK.acquire(blocking=False)):
         yield
         return
     gc.disable()
@@ -521,4 +521,4 @@ def gc_paused(wanted: bool = True) -> Iterator[None]:
         yield
     finally:
         gc.enable()
-        _HELD.release()
+        _GC_LOCK.release()

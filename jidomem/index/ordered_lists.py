@@ -31,7 +31,7 @@ from jidomem.index.disagreements import (
     WRITABLE,
     ConflictFinder,
     IndexQueries,
-    Listing,
+    KeyListing,
     Pair,
     ValidityEnds,
     ValidityInterval,
@@ -68,7 +68,7 @@ class ListCache:
         self._journal = journal
 
     def keep(
-        self, course: ListOrder, graphs: Sequence[str], ontology: str, marks: Iterable[Watermark], listing: Listing
+        self, course: ListOrder, graphs: Sequence[str], ontology: str, marks: Iterable[Watermark], listing: KeyListing
     ) -> None:
         """Write a listing that holds at least what the graphs hold at *marks*; where that fails, nothing is kept."""
         rows = list(listing.rows())
@@ -94,7 +94,7 @@ class ListCache:
 
     def find(
         self, course: ListOrder, graphs: Sequence[str], ontology: str, marks: Sequence[Watermark]
-    ) -> tuple[Listing, list[Triple]] | None:
+    ) -> tuple[KeyListing, list[Triple]] | None:
         """Return a listing and all that was said since it was kept, up to *marks* at least; None unless one fits."""
         try:
             with self._path(course, graphs).open("rb") as file:
@@ -117,7 +117,7 @@ class ListCache:
             if commits is None:
                 return None
             news += (triple for commit in commits for triple in commit.triples)
-        return Listing(zip(keys, numbers[:count], numbers[count:], strict=True) if count else ()), news
+        return KeyListing(zip(keys, numbers[:count], numbers[count:], strict=True) if count else ()), news
 
     def discard(self) -> None:
         """Throw every listing away."""
@@ -162,7 +162,7 @@ class NotSortable(Exception):
     """A member cannot be put in order here, so the engine must."""
 
 
-class _Kept:
+class _DerivedCache:
     """Something derived from some graphs, and the nodes it has yet to look at again."""
 
     def __init__(self, graphs: Iterable[str]) -> None:
@@ -180,7 +180,7 @@ class _Kept:
         return found
 
 
-class _KeptFates(_Kept):
+class _ValidityCache(_DerivedCache):
     """The fates of all items; None before they are looked up.
 
     The ontology is left out: every further graph costs a look-up for each pattern, and what is missing here only makes
@@ -192,7 +192,7 @@ class _KeptFates(_Kept):
         self.fates: ValidityEnds | None = None
 
 
-class _Listed(_Kept):
+class _Listed(_DerivedCache):
     """The listing of one course over some graphs; `listing` is None before it is made.
 
     One of the pairs that disagree now has all that did at any moment since `back_to`.
@@ -201,7 +201,7 @@ class _Listed(_Kept):
     def __init__(self, graphs: Sequence[str], course: ListOrder) -> None:
         super().__init__(graphs)
         self.course = course
-        self.listing: Listing | None = None
+        self.listing: KeyListing | None = None
         self.was_asked = False
         self.unlistable = False
         self.back_to = 0
@@ -216,7 +216,7 @@ class OrderedLists:
         self._asked = IndexQueries(index)
         self._rivals = ConflictFinder(self._asked)
         self._shelved = shelved
-        self._kept: dict[object, _Kept] = {}
+        self._kept: dict[object, _DerivedCache] = {}
         self._changes: Counter[str] = Counter()
         self._lock = Lock()
         index.observers.append(self)
@@ -296,7 +296,7 @@ class OrderedLists:
         assert isinstance(kept, _Listed)
         return kept
 
-    def _level(self, listed: _Listed) -> Listing:
+    def _level(self, listed: _Listed) -> KeyListing:
         """Return the listing, made or brought level."""
         new, listing = listed.taken(), listed.listing
         listed.listing = None  # what stops this half way has it made anew
@@ -307,7 +307,7 @@ class OrderedLists:
             is_old = listing is None or len(news) > OLD
             new |= news
         if listing is None:
-            listing = Listing(self._made(listed))
+            listing = KeyListing(self._made(listed))
         elif new:
             for row in self._renewed(listed, new | self._asked.ended(listed.graphs, new)):
                 listing.put(*row)
@@ -330,14 +330,14 @@ class OrderedLists:
         text = f"SELECT (COUNT(*) AS ?count) WHERE {{ SELECT ?item {{ ?item {STATUS} {ASSERTED} }} LIMIT {FEW} }}"
         return self._asked.count(graphs, text) >= FEW
 
-    def _keep(self, listed: _Listed, marks: Sequence[Watermark], listing: Listing) -> None:
+    def _keep(self, listed: _Listed, marks: Sequence[Watermark], listing: KeyListing) -> None:
         """Keep a listing for the processes to come, unless the index has become another while it was made."""
         with self._lock:
             is_it = self._kept.get((listed.course, *listed.graphs)) is listed
         if is_it and self._shelved is not None:
             self._shelved.keep(listed.course, listed.graphs, self._index.ontology, marks, listing)
 
-    def _found(self, listed: _Listed, marks: Sequence[Watermark]) -> tuple[Listing | None, set[Term]]:
+    def _found(self, listed: _Listed, marks: Sequence[Watermark]) -> tuple[KeyListing | None, set[Term]]:
         """Return the listing as it was kept, and the nodes that are new since then; None where it is to be made."""
         course, graphs = listed.course, listed.graphs
         found = self._shelved.find(course, graphs, self._index.ontology, marks) if self._shelved else None
@@ -405,8 +405,8 @@ class OrderedLists:
     def _fates(self, graphs: Sequence[str]) -> ValidityEnds:
         """Return the fates of all items, level; the listings of the same graphs share them."""
         with self._lock:
-            kept = self._kept.setdefault(("fates", *graphs), _KeptFates(graphs))
-        assert isinstance(kept, _KeptFates)
+            kept = self._kept.setdefault(("fates", *graphs), _ValidityCache(graphs))
+        assert isinstance(kept, _ValidityCache)
         with kept.lock:
             new = kept.taken()
             if kept.fates is None:

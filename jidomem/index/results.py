@@ -193,7 +193,7 @@ def malformed(message: str) -> InvalidRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class AnswerLimits:
     """How many rows, or triples, and bytes an answer may have."""
 
     rows: int = 100_000
@@ -219,7 +219,7 @@ class Sink(io.BytesIO):
         return super().write(piece)
 
 
-def write_result(found: Any, rows_as: str, graph_as: str, within: Bounds) -> Serialized:
+def write_result(found: Any, rows_as: str, graph_as: str, within: AnswerLimits) -> Serialized:
     """Return what was found as bytes: rows and truths in *rows_as*, else *graph_as*; a truth as JSON for CSV and TSV.
 
     Raises TooLarge above the rows, or triples, and bytes it may have.
@@ -232,7 +232,7 @@ def write_result(found: Any, rows_as: str, graph_as: str, within: Bounds) -> Ser
     return Serialized("graph", triples(found, GRAPH_FORMATS[graph_as], within))
 
 
-def rows(found: Any, form: str, engine_form: Any, within: Bounds) -> bytes:
+def rows(found: Any, form: str, engine_form: Any, within: AnswerLimits) -> bytes:
     """Return solutions as bytes; raises TooLarge above the rows and bytes they may have."""
     sink = Sink(within.size)
     found.serialize(sink, format=engine_form)
@@ -251,7 +251,7 @@ def _count(data: bytes, form: str) -> int:
     return data.count(_ROW_MARKS[form]) - (form == "tsv")
 
 
-def triples(found: Any, engine_form: Any, within: Bounds) -> bytes:
+def triples(found: Any, engine_form: Any, within: AnswerLimits) -> bytes:
     """Return triples as bytes; raises TooLarge above the number and bytes they may have."""
     taken = list(islice(found, within.rows + 1))
     if len(taken) > within.rows:

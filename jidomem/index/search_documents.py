@@ -97,7 +97,7 @@ def memory_document(index: OxigraphIndex, graph: str, item: Term) -> Document | 
         return None
     if jido("Alternative") in said.get(TYPE, ()) and any(index.triples(graph, None, _ALTERNATIVE, item)):
         return None
-    ends = {end: at for link in _ENDS for end in said.get(link, ()) if (at := _held(index, graph, end))}
+    ends = {end: at for link in _ENDS for end in said.get(link, ()) if (at := _end_recorded_at(index, graph, end))}
     texts = {
         name: [_text(term) for by in names for term in said.get(jido(by), ())] for name, names in _MEMORY_FIELDS.items()
     }
@@ -136,7 +136,7 @@ def _inactive(said: dict[Term, list[Term]]) -> str | None:
     return None if is_accepted(stated) else stated
 
 
-def _held(index: OxigraphIndex, graph: str, end: Term) -> str | None:
+def _end_recorded_at(index: OxigraphIndex, graph: str, end: Term) -> str | None:
     """Return when what ended a memory was recorded; None for what is merely proposed."""
     if not any(index.triples(graph, end, _STATUS, jido("Asserted"))):
         return None
@@ -300,11 +300,13 @@ def turn_items(index: OxigraphIndex, graph: str) -> list[tuple[Term, Term]]:
 
 def turn_document(index: OxigraphIndex, graph: str, node: Term) -> Document | None:
     """Return the turn *node* as it is looked through; None for what is none."""
-    said = _said(index, graph, node)
+    said = _properties_of(index, graph, node)
     recorded = min(filter(None, map(_turn_time, said.get(_RECORDED, ()))), default=None)
     if TURN not in said.get(TYPE, ()) or recorded is None:
         return None
-    parts = [_said(index, graph, part) for name in ("Prompt", "Answer") for part in said.get(conv(f"has{name}"), ())]
+    parts = [
+        _properties_of(index, graph, part) for name in ("Prompt", "Answer") for part in said.get(conv(f"has{name}"), ())
+    ]
     spoken = [plain_value(text) for part in parts for name in _TEXTS for text in part.get(name, ())]
     agents = [plain_value(agent) for part in parts for agent in part.get(_BY, ())]
     names = tuple(dict.fromkeys(map(local_name, agents)))
@@ -336,8 +338,8 @@ def turn_document(index: OxigraphIndex, graph: str, node: Term) -> Document | No
 def _used(index: OxigraphIndex, graph: str, calls: list[Term]) -> Iterator[str]:
     """Yield the name of each tool that was called, and the beginning of what it was given and gave back."""
     for call in sorted(calls)[:CALLS]:
-        said = _said(index, graph, call)
-        results = [_said(index, graph, result) for result in said.get(conv("hasResult"), ())]
+        said = _properties_of(index, graph, call)
+        results = [_properties_of(index, graph, result) for result in said.get(conv("hasResult"), ())]
         yield from map(plain_value, said.get(conv("toolName"), ()))
         yield from (plain_value(given)[:TOLD] for given in said.get(conv("invocationParameters"), ()))
         yield from (plain_value(got)[:TOLD] for result in results for got in result.get(conv("resultData"), ()))
@@ -359,7 +361,7 @@ def _turn_time(term: Term) -> str | None:
     return None if found is None else format_timestamp(found)
 
 
-def _said(index: OxigraphIndex, graph: str, node: Term) -> dict[Term, list[Term]]:
+def _properties_of(index: OxigraphIndex, graph: str, node: Term) -> dict[Term, list[Term]]:
     said: dict[Term, list[Term]] = {}
     for _, predicate, term in index.triples(graph, node):
         said.setdefault(predicate, []).append(term)

@@ -349,7 +349,7 @@ class SearchFilter:
     own: OwnerFilter | None = None
 
 
-class Found(NamedTuple):
+class TextMatch(NamedTuple):
     """A memory that holds some of the words; `reach` is what SQLite scores it with, among all that is there now."""
 
     number: int
@@ -358,7 +358,7 @@ class Found(NamedTuple):
     reach: float
 
 
-class Row(NamedTuple):
+class SearchRow(NamedTuple):
     """What is known of a memory, an entry or a turn: `fields` has its stems in the order of FIELDS."""
 
     number: int
@@ -414,7 +414,7 @@ class SearchIndexReader(SearchIndexWriter):
         only: Iterable[int] | None = None,
         beside: Iterable[str] = (),
         but: Iterable[str] = (),
-    ) -> Iterator[Found]:
+    ) -> Iterator[TextMatch]:
         """Yield the memories that hold one of *stems*, and of *only* where that is given, by what they reach.
 
         That counts the words *beside* too, which nothing need hold. What holds one of *but* is left out.
@@ -429,7 +429,9 @@ class SearchIndexReader(SearchIndexWriter):
         many = AT_FIRST
         while step := dict(islice(reached, many)):
             rows = self._narrow("m.number, m.recorded, m.confidence", step, within)
-            found = {number: Found(number, recorded, confidence, step[number]) for number, recorded, confidence in rows}
+            found = {
+                number: TextMatch(number, recorded, confidence, step[number]) for number, recorded, confidence in rows
+            }
             yield from (found[number] for number in step if number in found)
             many *= 2
 
@@ -446,7 +448,7 @@ class SearchIndexReader(SearchIndexWriter):
         row = self._store.execute(text, (which, moment)).fetchone()
         return None if row is None else _match(row)
 
-    def rows(self, numbers: Iterable[int], within: SearchFilter) -> list[Row]:
+    def rows(self, numbers: Iterable[int], within: SearchFilter) -> list[SearchRow]:
         """Return what is known of each of *numbers* that is *within*."""
         clause, values = self._clause(within)
         ask = f"{_ROWS} m.number IN (SELECT value FROM json_each(?)) AND {clause}"
@@ -535,9 +537,9 @@ def matching(stems: Iterable[str]) -> str:
     return " OR ".join(f'"{stem}"' for stem in stems)
 
 
-def _row(row: Sequence[Any]) -> Row:
+def _row(row: Sequence[Any]) -> SearchRow:
     number, item, types, recorded, ended, confidence, agent, session, length, successors, *fields = row
-    return Row(number, item, tuple(types.split()), recorded, ended, confidence, agent, session, length,
+    return SearchRow(number, item, tuple(types.split()), recorded, ended, confidence, agent, session, length,
                tuple(successors.split()), tuple(fields))  # fmt: skip
 
 

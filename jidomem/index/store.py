@@ -23,7 +23,7 @@ from jidomem.index.results import (
     HOLDS,
     MARKS,
     Answer,
-    Bounds,
+    AnswerLimits,
     Serialized,
     Watermark,
     malformed,
@@ -127,10 +127,10 @@ BATCH = 16_000_000
 #: Bytes of commits from which on a bulk load, which writes files of its own, is the cheaper one on disk: half a load.
 BULK = 200_000
 #: Bytes of commits after which a store on disk writes them to files: until then they take 60 times as much memory.
-HELD = 1_000_000
+MAX_HELD_BYTES = 1_000_000
 
 _POSITION = ox.NamedNode(JIDO + "position")
-_BOUNDS = Bounds()
+_BOUNDS = AnswerLimits()
 
 
 class OxigraphIndex:
@@ -335,7 +335,7 @@ class OxigraphIndex:
         bindings: Mapping[str, Term] | None = None,
         rows_as: str = "json",
         graph_as: str = "turtle",
-        within: Bounds = _BOUNDS,
+        within: AnswerLimits = _BOUNDS,
     ) -> Serialized:
         """Return what `query` answers as bytes, written by the engine: rows and truths in *rows_as*, else *graph_as*.
 
@@ -398,7 +398,7 @@ class OxigraphIndex:
             if self._holds(graph, commits[-1]):
                 self._told(graph, commits)  # first: the mark before may not be taken out, and these are in all the same
                 self._set_mark(graph, mark)
-        if self._held_bytes > HELD:
+        if self._held_bytes > MAX_HELD_BYTES:
             self._store.flush()
             self._held_bytes = 0
 

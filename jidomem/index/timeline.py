@@ -45,10 +45,10 @@ _LATEST = "9999"  # after every moment
 Groups = list[tuple[Any, ...]]
 #: facet -> value -> how many.
 Facets = Mapping[str, Mapping[str, int]]
-_KEPT = 8
+_CACHED_GROUPS = 8
 
 
-class Told(NamedTuple):
+class TimelineEntry(NamedTuple):
     """One memory, and when it was recorded."""
 
     item: str
@@ -62,7 +62,7 @@ class Overview:
     `facets` counts, for each of FACETS, what fits all the others: value -> how many.
     """
 
-    told: tuple[Told, ...]
+    told: tuple[TimelineEntry, ...]
     more: bool
     days: Mapping[str, int]
     facets: Facets
@@ -74,19 +74,19 @@ def overview(
     *,
     moment: str | None,
     valid_at: str,
-    after: Told | None,
+    after: TimelineEntry | None,
     count: int,
 ) -> Overview:
     """Return *count* memories known at *moment* that fit all of *chosen*, facet -> value, and follow *after*.
 
     Whether one is active is judged at *valid_at*.
     """
-    classes, values = _asked(file, chosen, moment, valid_at)
+    classes, values = _query_parameters(file, chosen, moment, valid_at)
     values["count"] = count + 1
-    start = after or Told("", _LATEST)
+    start = after or TimelineEntry("", _LATEST)
     where = " ".join(_IS[name] for name in chosen)
     asked = {**values, "at": start.recorded, "item": start.item}
-    told = [Told(*row) for row in file.ask(_NEWEST % where, asked)]
+    told = [TimelineEntry(*row) for row in file.ask(_NEWEST % where, asked)]
     shown = tuple(told[:count])
     since = shown[-1].recorded[:10] if shown else _LATEST
     days = dict(file.ask(_DAYS % where, {**values, "since": since}))
@@ -99,14 +99,14 @@ def among(
     file: SearchIndexReader, items: Sequence[str], chosen: Mapping[str, str], *, moment: str | None, valid_at: str
 ) -> tuple[list[str], Facets]:
     """Return those of *items*, in their order, that are known at *moment* and fit all of *chosen*; and their facets."""
-    classes, values = _asked(file, chosen, moment, valid_at)
+    classes, values = _query_parameters(file, chosen, moment, valid_at)
     values["items"] = dumps([*items])
     fitting = {item for (item,) in file.ask(_FITTING % " ".join(_IS[name] for name in chosen), values)}
     groups = [*file.ask(_GROUPS % _SOME, values)]
     return [item for item in items if item in fitting], _counted(groups, classes, chosen)
 
 
-def _asked(
+def _query_parameters(
     file: SearchIndexReader, chosen: Mapping[str, str], moment: str | None, valid_at: str
 ) -> tuple[dict[int, str], dict[str, Any]]:
     """Return the classes there are by number, and the values in what is asked."""
@@ -118,7 +118,7 @@ def _asked(
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WriteCounts:
     """How many memories `agents` wrote in all, those with the most first, and on each of `days`: agent -> day -> count.
 
     An agent is the empty text where none is known.
@@ -129,7 +129,7 @@ class Written:
     by_day: Mapping[str, Mapping[str, int]]
 
 
-def written(file: SearchIndexReader, *, moment: str | None, days: int) -> Written:
+def written(file: SearchIndexReader, *, moment: str | None, days: int) -> WriteCounts:
     """Return who wrote what was known at *moment*, and on the last *days* of those on which anything was written."""
     known, key = _known(file).written, (moment or _LATEST, days)
     if key not in known:
@@ -138,7 +138,7 @@ def written(file: SearchIndexReader, *, moment: str | None, days: int) -> Writte
     return known[key]
 
 
-def _written(rows: list[tuple[str, str, int]], days: int) -> Written:
+def _written(rows: list[tuple[str, str, int]], days: int) -> WriteCounts:
     last = tuple(sorted({day for _, day, _ in rows})[-days:])
     agents: Counter[str] = Counter()
     by_day: dict[str, dict[str, int]] = {}
@@ -146,7 +146,7 @@ def _written(rows: list[tuple[str, str, int]], days: int) -> Written:
         agents[agent or ""] += count
         if day in last:
             by_day.setdefault(agent or "", {})[day] = count
-    return Written(dict(agents.most_common()), last, by_day)
+    return WriteCounts(dict(agents.most_common()), last, by_day)
 
 
 class _Counts:
@@ -156,7 +156,7 @@ class _Counts:
         self.mark = mark
         self.groups: dict[tuple[str, str], Groups] = {}
         self.facets: dict[tuple[str, str, frozenset[tuple[str, str]]], Facets] = {}
-        self.written: dict[tuple[str, int], Written] = {}
+        self.written: dict[tuple[str, int], WriteCounts] = {}
 
 
 #: What was counted of the newest state of each file.
@@ -188,7 +188,7 @@ def _known(file: SearchIndexReader) -> _Counts:
 
 
 def _make_room(kept: dict[Any, Any]) -> None:
-    if len(kept) >= _KEPT:
+    if len(kept) >= _CACHED_GROUPS:
         kept.pop(next(iter(kept)))
 
 

@@ -25,7 +25,7 @@ from jidomem.index.results import Answer, Solutions, malformed, plain
 from jidomem.index.store import OxigraphIndex
 from jidomem.rdf import sparql
 from jidomem.rdf.sparql import dataset
-from jidomem.rdf.sparql_client import Endpoint, Refused
+from jidomem.rdf.sparql_client import EndpointError, SparqlEndpoint
 from jidomem.rdf.statements import Statement, Value, as_statement, to_iri, to_triples, to_value
 from jidomem.rdf.terms import Literal, Term, Triple, ntriples_line, plain_value
 from jidomem.rdf.vocab import BASE, GRAPHS, local_name
@@ -106,8 +106,8 @@ class RemoteStore:
 
     def __init__(self, endpoint: str, update_endpoint: str | None) -> None:
         """Ask *endpoint*; change at *update_endpoint*, else at the `/update` beside a `/query`, else at *endpoint*."""
-        self._query = Endpoint.of(endpoint)
-        self._update = Endpoint.of(update_endpoint) if update_endpoint else _beside(self._query)
+        self._query = SparqlEndpoint.of(endpoint)
+        self._update = SparqlEndpoint.of(update_endpoint) if update_endpoint else _beside(self._query)
 
     def graphs(self) -> list[str]:
         """Return the graphs that hold anything; the store looks through all it holds for them."""
@@ -131,7 +131,7 @@ class RemoteStore:
         triples = sparql.first_word(sparql.check(text)) in ("CONSTRUCT", "DESCRIBE")
         try:
             data = self._query.ask(text, GRAPH if triples else ROWS, default, named)
-        except Refused as refusal:
+        except EndpointError as refusal:
             raise _refused(self._query, refusal) from refusal
         try:
             if triples:
@@ -148,11 +148,11 @@ class RemoteStore:
     def _change(self, text: str) -> None:
         try:
             self._update.change(text)
-        except Refused as refusal:
+        except EndpointError as refusal:
             raise _refused(self._update, refusal) from refusal
 
 
-def _beside(query: Endpoint) -> Endpoint:
+def _beside(query: SparqlEndpoint) -> SparqlEndpoint:
     """Return where updates go beside *query*."""
     path = query.beside()
     return replace(query, path=path, shown=query.shown.removesuffix(query.path) + path)
@@ -162,7 +162,7 @@ def _parsed(data: bytes) -> Iterable[ox.Quad]:
     return ox.parse(data, format=ox.RdfFormat.N_TRIPLES)
 
 
-def _refused(store: Endpoint, refusal: Refused) -> JidomemError:
+def _refused(store: SparqlEndpoint, refusal: EndpointError) -> JidomemError:
     """Return InvalidRequest for a text that was refused, Failed for a store that fails."""
     if refusal.status == 400:
         detail = f"{store.shown} refused it: {refusal.words}"
@@ -172,7 +172,7 @@ def _refused(store: Endpoint, refusal: Refused) -> JidomemError:
 
 Rows = list[dict[str, Value]]
 #: What `query` answers: rows (SELECT), a truth (ASK), or triples that `insert` takes (CONSTRUCT, DESCRIBE).
-Found = Rows | bool | list[tuple[Term, Term, Term | Literal]]
+QueryResult = Rows | bool | list[tuple[Term, Term, Term | Literal]]
 
 DEFAULT = "default"
 BACKENDS = ("memory", "disk", "sparql")
@@ -245,7 +245,7 @@ class TripleStore:
             self._backend.insert(graph, rows)
         return True
 
-    def query(self, text: str, *, graphs: Iterable[str] | None = None) -> Found:
+    def query(self, text: str, *, graphs: Iterable[str] | None = None) -> QueryResult:
         """Return rows, a truth or triples: what SPARQL asks of the union of *graphs*, all there are unless given.
 
         A value in a row is a plain Python value, None where unbound. GRAPH and FROM name single graphs. Raises
@@ -312,7 +312,7 @@ def named_graph(graph: str, graphs: Mapping[str, str], *, any_iri: bool = False)
     raise NotFound(f"there is no graph {graph!r}", hint=hint)
 
 
-def shown(answer: Answer) -> Found:
+def shown(answer: Answer) -> QueryResult:
     """Return *answer* as plain Python values."""
     if isinstance(answer, Solutions):
         return [dict(zip(answer.variables, map(to_value, row), strict=True)) for row in answer.rows]
@@ -341,7 +341,7 @@ def _article(option: str) -> str:
     return f"{'an' if option[0] in 'aeiou' else 'a'} {option}"
 
 
-def _checked(text: str) -> tuple[sparql.Token, ...]:
+def _checked(text: str) -> tuple[sparql.SparqlToken, ...]:
     """Return the tokens of a query that reads; an update is refused with the way in that a store has."""
     try:
         return sparql.check(text)
@@ -368,7 +368,7 @@ class DerivedStore:
         self._catch_up()
         return self._index.query(text, graphs=default, named=named)
 
-    def query(self, text: str) -> Found:
+    def query(self, text: str) -> QueryResult:
         """Return rows, a truth or triples: what SPARQL asks of the graphs together."""
         return shown(self.answer(text))
 

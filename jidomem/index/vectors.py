@@ -34,7 +34,7 @@ LOOKED, READ = 1_000, 5_000
 _PROBE = "a"
 
 
-class Step(NamedTuple):
+class PieceBatch(NamedTuple):
     """The next pieces of text, as far as those without a vector are as many as are made at a time.
 
     `last` is the id of the last of them, None where there is none; `more` says whether there are pieces at all.
@@ -141,7 +141,7 @@ class Vectors:
             self._keep(stream, step, values)
         return True  # else the texts were made anew meanwhile: perhaps one of these is to be nowhere any more
 
-    def _step(self, stream: Stream, size: int) -> Step:
+    def _step(self, stream: Stream, size: int) -> PieceBatch:
         """Return the next pieces, with the texts of *size* that have no vector."""
         at = self._reached(stream)
         return self._texts.read(stream, lambda texts: self._next(stream, texts, _from(at, texts), size))
@@ -158,7 +158,7 @@ class Vectors:
         self._batches.done(name)
         return found
 
-    def _next(self, stream: Stream, texts: SearchIndexReader, after: int, size: int) -> Step:
+    def _next(self, stream: Stream, texts: SearchIndexReader, after: int, size: int) -> PieceBatch:
         pieces = texts.passages.pieces(after, LOOKED)
         there = self._use(stream, lambda file: file.known([piece.digest for piece in pieces]))
         new: dict[bytes, Piece] = {}
@@ -171,9 +171,9 @@ class Vectors:
             seen.append(piece)
         made = dict(zip(new, texts.passages.texts([*new.values()]), strict=True))
         last = seen[-1].id if seen else None
-        return Step(last, [piece.digest for piece in seen], made, identity_of(texts), bool(pieces))
+        return PieceBatch(last, [piece.digest for piece in seen], made, identity_of(texts), bool(pieces))
 
-    def _keep(self, stream: Stream, step: Step, values: Sequence[tuple[bytes, bytes]]) -> None:
+    def _keep(self, stream: Stream, step: PieceBatch, values: Sequence[tuple[bytes, bytes]]) -> None:
         """Keep the vectors of a step, and that it was taken."""
         passed_by = len(step.texts) - len(values)
 

@@ -51,7 +51,7 @@ LARGEST = 48 << 20
 #: How much of a larger one is read at once, and once more with the next part.
 _PIECE, _OVERLAP = 1 << 20, 64
 #: The file that tells a folder of this disk from its copies; git ignores it.
-HERE = ".here.lock"
+LOCAL_MARKER = ".here.lock"
 
 
 def names(path: str) -> Iterator[str]:
@@ -73,13 +73,13 @@ def mtime(path: str) -> int | None:
 
 def file_place(path: str) -> str:
     """Return what no clone of a folder can say of itself; nothing where nobody settled in it."""
-    return local_marker(path, HERE)
+    return local_marker(path, LOCAL_MARKER)
 
 
 def settle_file(path: str) -> None:
     """Give a folder a place, where it has none."""
     if not file_place(path):
-        create_local_marker(path, HERE)
+        create_local_marker(path, LOCAL_MARKER)
 
 
 def mark(path: str) -> tuple[int, ...]:

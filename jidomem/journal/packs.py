@@ -36,7 +36,7 @@ _BLOCK = re.compile(
     rb"\n\n<urn:jido:commit:([0-9a-f]{64})>\n(.+?) \.\n",
     re.DOTALL,
 )
-_SAID = re.compile(
+_DESCRIPTION = re.compile(
     rb"    jido:(?:parent <urn:jido:commit:([0-9a-f]{64})>|position \"([1-9][0-9]{0,17})\"\^\^xsd:integer"
     rb"|recordedAt \"([^\"]{27})\"\^\^xsd:dateTime) [;.]"
 )
@@ -56,7 +56,7 @@ class PackEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class PackRow:
     """A line of the table: a commit of the pack, its form, and where its document is."""
 
     entry: PackEntry
@@ -139,7 +139,7 @@ class Pack:
             raise FormatError(f"{EDITED}: the table is not what the top of the pack says", self.first_row + odd)
         return data
 
-    def rows(self) -> dict[str, Row]:
+    def rows(self) -> dict[str, PackRow]:
         """Return the lines of the table by stem, in order; raise FormatError unless top and table are one pack's."""
         rows, offset = {}, self.table_at + self.table_size
         for number, line in enumerate(self.table().decode().splitlines()):
@@ -148,7 +148,7 @@ class Pack:
                 raise FormatError("not a line of the table of a pack", self.first_row + number)
             identity, moment, position, size, form, parents = match.groups()
             entry = PackEntry(CommitRef(moment, identity, int(position)), tuple(parents.split()))
-            rows[stem(entry.head)] = Row(entry, form == "redacted", offset, int(size))
+            rows[stem(entry.head)] = PackRow(entry, form == "redacted", offset, int(size))
             offset += int(size)
         heads = [row.head for row in rows.values()]
         named = {parent for row in rows.values() for parent in row.parents}
@@ -169,11 +169,11 @@ class Pack:
         """Return in which line of the file the table begins."""
         return 7 + len(self.tips) + len(self.after)
 
-    def document(self, row: Row) -> bytes:
+    def document(self, row: PackRow) -> bytes:
         """Return the document of one commit, unverified."""
         return disk.read_part(self.path, row.offset, row.size)
 
-    def lines_before(self, row: Row) -> int:
+    def lines_before(self, row: PackRow) -> int:
         """Return how many lines of the file are before the document of *row*; 0 where that is far into it."""
         return disk.read_part(self.path, 0, row.offset).count(b"\n") if row.offset <= _COUNTED else 0
 
@@ -239,7 +239,7 @@ def _line(entry: PackEntry, redacted: bool, size: int) -> str:
 def outline(data: bytes) -> PackEntry:
     """Return what the description in a commit's document says, unverified; raise FormatError where there is none."""
     block = _BLOCK.search(data)
-    said = _SAID.findall(block[2] + b" .") if block else []
+    said = _DESCRIPTION.findall(block[2] + b" .") if block else []
     positions, moments = [int(place) for _, place, _ in said if place], [moment for *_, moment in said if moment]
     if block is None or len(positions) != 1 or len(moments) != 1:
         raise FormatError("no description of the commit")
@@ -291,7 +291,7 @@ class PackSet:
         self._path = path
         self._names: frozenset[str] = frozenset()
         self._packs: dict[str, Pack] = {}
-        self._tables: dict[str, dict[str, Row]] = {}
+        self._tables: dict[str, dict[str, PackRow]] = {}
         self._lock = RLock()
         self._sorted: list[Pack] | None = None
         self._reach: list[str] = []  # the latest moment in a pack and all before it
@@ -350,7 +350,7 @@ class PackSet:
         else:
             self._marks.note(name, began)
 
-    def rows(self, pack: Pack) -> dict[str, Row]:
+    def rows(self, pack: Pack) -> dict[str, PackRow]:
         """Return the table of a pack, by stem; empty where it is damaged, which `broken` then tells.
 
         Raise FileNotFoundError where the pack has gone.
@@ -381,7 +381,7 @@ class PackSet:
             if packs[place].last >= moment:
                 yield packs[place]
 
-    def at(self, key: str) -> list[tuple[Pack, Row]]:
+    def at(self, key: str) -> list[tuple[Pack, PackRow]]:
         """Return where the commit of this stem is, a redacted form first."""
         found = []
         for pack in list(self._covering(key.partition("-")[0])):

@@ -38,7 +38,7 @@ from jidomem.journal.commit import (
     stem_of,
 )
 from jidomem.journal.disk import INCOMING, move, prepare, writing
-from jidomem.journal.packs import Pack, PackEntry, Row, place_pack, prepare_pack, write_pack
+from jidomem.journal.packs import Pack, PackEntry, PackRow, place_pack, prepare_pack, write_pack
 from jidomem.journal.stream import Folder, beyond
 from jidomem.journal.write_lock import NOTHING
 from jidomem.rdf.terms import Triple, iri, parse_literal, plain_value
@@ -131,14 +131,14 @@ SEALING = ".sealing.lock"
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class PackBatch:
     """Commit files and the pack, written and durable but not in place, that stands for them; none where one does."""
 
     files: tuple[str, ...]
     pack: str | None
 
 
-def batches(folder: Folder, version: Version) -> Iterator[Batch]:
+def batches(folder: Folder, version: Version) -> Iterator[PackBatch]:
     """Yield what can be sealed of a folder at *version*: all before the oldest head, in the order of the stream.
 
     Each file is read now, whatever was known of it. One that is not sound stays where it is, damage of the folder from
@@ -165,10 +165,10 @@ def batches(folder: Folder, version: Version) -> Iterator[Batch]:
     if len(sealed) > 1:
         yield _prepared(folder, sealed)
     if again:
-        yield Batch(tuple(again), None)
+        yield PackBatch(tuple(again), None)
 
 
-def put_in_place(folder: Folder, descriptor: int, batch: Batch) -> bool:
+def put_in_place(folder: Folder, descriptor: int, batch: PackBatch) -> bool:
     """Put a pack beside the files it stands for, the turn in hand; return whether these can go now.
 
     Nothing is done where one of them is no longer what it was: gone, or redacted meanwhile.
@@ -215,11 +215,11 @@ def changing(folder: Folder, descriptor: int, came: Sequence[str] = (), gone: Se
         disk.overwrite(descriptor, (sight if kept is not NOTHING else NOTHING).dump())
 
 
-def _prepared(folder: Folder, sealed: dict[str, tuple[PackEntry, bool, bytes]]) -> Batch:
+def _prepared(folder: Folder, sealed: dict[str, tuple[PackEntry, bool, bytes]]) -> PackBatch:
     name, data = write_pack(list(sealed.values()))
     with writing(folder.path):
         prepare_pack(f"{folder.path}/{SEALING}", name, data)
-    return Batch(tuple(sealed), name)
+    return PackBatch(tuple(sealed), name)
 
 
 def _is_packed(folder: Folder, commit: Commit) -> bool:
@@ -232,7 +232,7 @@ AT_ONCE = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class CommitForm:
     """One form of a commit: in which file it is, after how many lines."""
 
     name: str
@@ -240,18 +240,18 @@ class Form:
     commit: Commit
 
 
-def forms(folder: Folder, identity: str) -> list[Form]:
+def forms(folder: Folder, identity: str) -> list[CommitForm]:
     """Return every form of a commit that is in a file of *folder*; what is damaged is left out."""
     return _parted(folder, identity)[0]
 
 
-def _parted(folder: Folder, identity: str) -> tuple[list[Form], list[str]]:
+def _parted(folder: Folder, identity: str) -> tuple[list[CommitForm], list[str]]:
     """Return every form of a commit that is sound, and the files in which there is a spoiled one."""
-    sound: list[Form] = []
+    sound: list[CommitForm] = []
     spoiled_in: list[str] = []
     for name, before, document in _documents(folder, identity):
         try:
-            sound.append(Form(name, before, parse(document)))
+            sound.append(CommitForm(name, before, parse(document)))
         except FormatError:
             spoiled_in.append(name)
     return sound, spoiled_in
@@ -347,7 +347,7 @@ def redacted_ids(folder: Folder) -> list[str]:
     return sorted(found.union(entry.head.id for entry in loose if entry is not None))
 
 
-def _rows(folder: Folder, pack: Pack) -> Iterable[Row]:
+def _rows(folder: Folder, pack: Pack) -> Iterable[PackRow]:
     with suppress(FileNotFoundError):
         return folder.contents.shelf.rows(pack).values()
     return ()
@@ -426,7 +426,7 @@ def repacked(
     return write_pack(taken) if taken else None
 
 
-def _named(folder: Folder, name: str) -> tuple[Pack, Mapping[str, Row]]:
+def _named(folder: Folder, name: str) -> tuple[Pack, Mapping[str, PackRow]]:
     """Return the pack *name* and its table."""
     pack = next(pack for pack in folder.contents.shelf.packs() if pack.name == name)
     return pack, folder.contents.shelf.rows(pack)

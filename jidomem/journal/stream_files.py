@@ -27,7 +27,7 @@ from jidomem.journal.commit import (
     short_id,
     stem,
 )
-from jidomem.journal.packs import Pack, PackEntry, PackSet, Row
+from jidomem.journal.packs import Pack, PackEntry, PackRow, PackSet
 from jidomem.journal.write_lock import Marks
 from jidomem.records.intent import SHORT, CommitRef
 
@@ -157,7 +157,7 @@ class Contents:
             return place[0].document(place[1])
         return disk.read(place) if place else None
 
-    def _place(self, key: str) -> tuple[Pack, Row] | str | None:
+    def _place(self, key: str) -> tuple[Pack, PackRow] | str | None:
         """Return where the commit of a stem stands: in a pack, or in a file of its own."""
         names = (f"{key}.redacted.ttl", f"{key}.ttl")
         packed = self.shelf.at(key)
@@ -298,7 +298,7 @@ class Contents:
             self._seen(commit)
         return commit
 
-    def packed(self, pack: Pack, row: Row) -> Commit | None:
+    def packed(self, pack: Pack, row: PackRow) -> Commit | None:
         """Return a commit of a pack, verified; note the damage, or that the pack has gone."""
         name, line, now, is_settled = f"{pack.name}#{stem(row.head)}", None, time_ns(), True
         try:
@@ -327,7 +327,7 @@ class Contents:
             self._marks.drop(name)
         return None
 
-    def stands_beside(self, row: Row) -> bool:
+    def stands_beside(self, row: PackRow) -> bool:
         """Return whether a sound file of its own stands for a commit of a pack; a whole one for no redacted one."""
         own = [file_name(row.head, redacted=True), *([] if row.redacted else [file_name(row.head)])]
         return any(self.entry(name) is not None for name in own)

@@ -14,19 +14,19 @@ import orjson
 from jidomem.errors import InvalidRequest, JidomemError, ModelUnavailable
 from jidomem.models import offline
 from jidomem.models.embeddings import at_least_one, so_far
-from jidomem.models.endpoint import Endpoint, Unavailable
+from jidomem.models.endpoint import EndpointUnavailable, ModelEndpoint
 from jidomem.models.keywords import cut
 from jidomem.models.offline import is_private
 from jidomem.records.interfaces import (
     AGENT,
     OBJECT,
-    Bounds,
+    DialogueTurn,
     Embedder,
     Fact,
     Known,
     Learned,
-    Page,
-    Prompt,
+    ModelPrompt,
+    OutputLimits,
     Segment,
     Trait,
     Vector,
@@ -38,7 +38,7 @@ LONGEST, LONGEST_WORD = 200_000, 60
 _FENCE = re.compile(r"```(?:json)?\s*\n(.*)\n\s*```", re.DOTALL)
 
 
-class Malformed(ValueError):
+class MalformedAnswer(ValueError):
     """An answer is not of the form that was asked for; it says what is wrong, and nothing of what was answered."""
 
 
@@ -49,18 +49,18 @@ def parsed(answer: str) -> Mapping[str, Any]:
     {'continues': True}
     """
     if len(answer) > LONGEST:
-        raise Malformed(f"it has more than {LONGEST:,} characters")
+        raise MalformedAnswer(f"it has more than {LONGEST:,} characters")
     fenced = _FENCE.fullmatch(answer.strip())
     try:
         found = orjson.loads(fenced[1] if fenced else answer)
     except ValueError:
-        raise Malformed("it is no JSON") from None
+        raise MalformedAnswer("it is no JSON") from None
     if not isinstance(found, dict):
-        raise Malformed("it is no JSON object")
+        raise MalformedAnswer("it is no JSON object")
     return found
 
 
-def parse_chain(found: Mapping[str, Any], bounds: Bounds) -> str:
+def parse_chain(found: Mapping[str, Any], bounds: OutputLimits) -> str:
     """Return the summary of a talk."""
     return cut(_text(found, "chain", "chain"), bounds.chain)
 
@@ -70,27 +70,27 @@ def parse_continues(found: Mapping[str, Any]) -> bool:
     return _truth(found, "continues", "continues")
 
 
-def keywords(found: Mapping[str, Any], bounds: Bounds) -> tuple[str, ...]:
+def keywords(found: Mapping[str, Any], bounds: OutputLimits) -> tuple[str, ...]:
     """Return keywords in lower case, each once; what is too long for one is none. Raises Malformed."""
     told = _list(found, "keywords")
     if not all(isinstance(word, str) for word in told):
-        raise Malformed("keywords has what is no text")
+        raise MalformedAnswer("keywords has what is no text")
     words = dict.fromkeys(_clean(word).casefold() for word in told)
     return tuple(word for word in words if 0 < len(word) <= LONGEST_WORD)[: bounds.keywords]
 
 
-def summary(found: Mapping[str, Any], bounds: Bounds) -> str:
+def summary(found: Mapping[str, Any], bounds: OutputLimits) -> str:
     """Return the summaries of up to two topics as one text, each behind its theme; raises Malformed for none."""
     topics = list(_objects(found, "topics"))[:2]
     if not topics:
-        raise Malformed("topics is empty")
+        raise MalformedAnswer("topics is empty")
     told = [
         ": ".join(_text(topic, name, f"{place}.{name}") for name in ("theme", "summary")) for place, topic in topics
     ]
     return cut(" ".join(told), bounds.summary)
 
 
-def learned(found: Mapping[str, Any], bounds: Bounds, pages: int) -> Learned:
+def learned(found: Mapping[str, Any], bounds: OutputLimits, pages: int) -> Learned:
     """Return facts and traits, as many as *bounds* lets; what reads like a private matter is one, whatever is said."""
     facts = [_fact(place, fact, bounds, pages) for place, fact in _objects(found, "facts")]
     traits = [_trait(place, trait, bounds, pages) for place, trait in _objects(found, "traits")]
@@ -101,18 +101,18 @@ def scores(found: Mapping[str, Any], count: int) -> tuple[float, ...]:
     """Return *count* numbers from 0 to 1; raises Malformed for others, or for more or fewer."""
     told = _list(found, "scores")
     if len(told) != count:
-        raise Malformed(f"scores has {len(told)} numbers for {count} facts")
+        raise MalformedAnswer(f"scores has {len(told)} numbers for {count} facts")
     if not all(type(score) in (int, float) and 0 <= score <= 1 for score in told):
-        raise Malformed("scores has what is no number from 0 to 1")
+        raise MalformedAnswer("scores has what is no number from 0 to 1")
     return tuple(map(float, told))
 
 
-def _fact(place: str, told: Mapping[str, Any], bounds: Bounds, pages: int) -> Fact:
+def _fact(place: str, told: Mapping[str, Any], bounds: OutputLimits, pages: int) -> Fact:
     text = cut(_text(told, "text", f"{place}.text"), bounds.statement)
     return _made(place, lambda: Fact(text, **_known(place, told, text, pages)))
 
 
-def _trait(place: str, told: Mapping[str, Any], bounds: Bounds, pages: int) -> Trait:
+def _trait(place: str, told: Mapping[str, Any], bounds: OutputLimits, pages: int) -> Trait:
     name, value = (cut(_text(told, each, f"{place}.{each}"), bounds.statement) for each in ("name", "value"))
     return _made(place, lambda: Trait(name, value, **_known(place, told, f"{name} {value}", pages)))
 
@@ -120,7 +120,7 @@ def _trait(place: str, told: Mapping[str, Any], bounds: Bounds, pages: int) -> T
 def _known(place: str, told: Mapping[str, Any], text: str, pages: int) -> dict[str, Any]:
     page = told.get("page")
     if page is not None and (type(page) is not int or not 0 <= page < pages):
-        raise Malformed(f"{place}.page is no number of a page")
+        raise MalformedAnswer(f"{place}.page is no number of a page")
     private = _truth(told, "private", f"{place}.private") if "private" in told else False
     return {"confidence": told.get("confidence"), "subject": told.get("subject"), "page": page,
             "private": private or is_private(text)}  # fmt: skip
@@ -130,7 +130,7 @@ def _made(place: str, make: Callable[[], T]) -> T:
     try:
         return make()
     except InvalidRequest:
-        raise Malformed(
+        raise MalformedAnswer(
             f"{place} has a subject other than {OBJECT!r} and {AGENT!r}, or no confidence from 0 to 1"
         ) from None
 
@@ -138,28 +138,28 @@ def _made(place: str, make: Callable[[], T]) -> T:
 def _list(found: Mapping[str, Any], name: str) -> list[Any]:
     told = found.get(name)
     if not isinstance(told, list):
-        raise Malformed(f"{name} is no list")
+        raise MalformedAnswer(f"{name} is no list")
     return told
 
 
 def _objects(found: Mapping[str, Any], name: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
     for number, told in enumerate(_list(found, name)):
         if not isinstance(told, dict):
-            raise Malformed(f"{name}[{number}] is no object")
+            raise MalformedAnswer(f"{name}[{number}] is no object")
         yield f"{name}[{number}]", told
 
 
 def _text(told: Mapping[str, Any], name: str, place: str) -> str:
     text = told.get(name)
     if not isinstance(text, str) or not _clean(text):
-        raise Malformed(f"{place} is no text that says something")
+        raise MalformedAnswer(f"{place} is no text that says something")
     return _clean(text)
 
 
 def _truth(told: Mapping[str, Any], name: str, place: str) -> bool:
     truth = told.get(name)
     if not isinstance(truth, bool):
-        raise Malformed(f"{place} is neither true nor false")
+        raise MalformedAnswer(f"{place} is neither true nor false")
     return truth
 
 
@@ -195,11 +195,11 @@ class ChatModel:
 
     def __init__(
         self,
-        endpoint: Endpoint | Unavailable,
+        endpoint: ModelEndpoint | EndpointUnavailable,
         model: str,
         embedder: Embedder,
         *,
-        bounds: Bounds | None = None,
+        bounds: OutputLimits | None = None,
         options: Mapping[str, Any] = OPTIONS,
         room: int = ROOM,
         json_mode: bool = True,
@@ -211,7 +211,12 @@ class ChatModel:
         if isinstance(room, bool) or not isinstance(room, int) or room < LEAST_ROOM:
             raise InvalidRequest(f"room={room!r} is too little", hint=f"give a number from {LEAST_ROOM}")
         self._endpoint, self._model, self._embedder = endpoint, model, embedder
-        self._bounds, self._options, self._room, self._json_mode = bounds or Bounds(), dict(options), room, json_mode
+        self._bounds, self._options, self._room, self._json_mode = (
+            bounds or OutputLimits(),
+            dict(options),
+            room,
+            json_mode,
+        )
 
     def __repr__(self) -> str:
         return f"ChatModel({self.name!r})"
@@ -224,20 +229,20 @@ class ChatModel:
     @property
     def why(self) -> JidomemError | None:
         """Return why it cannot be asked at all, None where that is not known."""
-        return self._endpoint.why if isinstance(self._endpoint, Unavailable) else None
+        return self._endpoint.why if isinstance(self._endpoint, EndpointUnavailable) else None
 
     @property
     def embedder(self) -> Embedder:
         """Return what makes its vectors."""
         return self._embedder
 
-    def generate_meta_chain(self, pages: Sequence[Page]) -> str:
+    def generate_meta_chain(self, pages: Sequence[DialogueTurn]) -> str:
         """Return the summary of the talk so far, brought up to date by the pages said since."""
         chain, new = so_far(pages)
         prompt = offline.chain_prompt(new, chain, self._bounds, self._room)
         return self._read(prompt, lambda found: parse_chain(found, self._bounds))
 
-    def continues(self, previous: Page, page: Page) -> bool:
+    def continues(self, previous: DialogueTurn, page: DialogueTurn) -> bool:
         """Return whether the model finds that *page* goes on with *previous*."""
         return self._read(offline.continues_prompt(previous, page, self._room), parse_continues)
 
@@ -256,7 +261,7 @@ class ChatModel:
         prompt = offline.keywords_prompt(text, self._bounds, self._room)
         return self._read(prompt, lambda found: keywords(found, self._bounds))
 
-    def generate_segment_summary(self, pages: Sequence[Page]) -> str:
+    def generate_segment_summary(self, pages: Sequence[DialogueTurn]) -> str:
         """Return what *pages* are about, of two topics at most, each behind its theme."""
         prompt = offline.summary_prompt(at_least_one(pages), self._bounds, self._room)
         return self._read(prompt, lambda found: summary(found, self._bounds))
@@ -277,15 +282,15 @@ class ChatModel:
     def generate_final_prompt(
         self,
         query: str,
-        stm: Sequence[Page],
-        mtm: Sequence[Page],
+        stm: Sequence[DialogueTurn],
+        mtm: Sequence[DialogueTurn],
         lpm: Sequence[Known],
         system_memory: Sequence[str],
-    ) -> Prompt:
+    ) -> ModelPrompt:
         """Return *query* and what each tier has on it as what a language model is asked; nothing is sent."""
         return offline.final_prompt(query, stm, mtm, lpm, system_memory)
 
-    def answer(self, prompt: Prompt) -> str:
+    def answer(self, prompt: ModelPrompt) -> str:
         """Return what the model answers to *prompt*, as it is."""
         return self._said(_messages(prompt), {}).strip()
 
@@ -293,17 +298,17 @@ class ChatModel:
         prompt = offline.importance_prompt(facts, self._room)
         return self._read(prompt, lambda found: scores(found, len(facts)))
 
-    def _read(self, prompt: Prompt, read: Callable[[Mapping[str, Any]], T]) -> T:
+    def _read(self, prompt: ModelPrompt, read: Callable[[Mapping[str, Any]], T]) -> T:
         """Return what *read* makes of the answer; one that is malformed is asked for once more, with its fault told."""
         messages, form = _messages(prompt), {"response_format": {"type": "json_object"}} if self._json_mode else {}
         said = self._said(messages, form)
         try:
             return read(parsed(said))
-        except Malformed as fault:
+        except MalformedAnswer as fault:
             again = [_of("assistant", cut(said, self._room)), _of("user", _AGAIN.format(fault))]
         try:
             return read(parsed(self._said([*messages, *again], form)))
-        except Malformed as fault:
+        except MalformedAnswer as fault:
             raise ModelUnavailable(
                 f"{self.name} answered twice with what cannot be used: {fault}",
                 hint="use a model that keeps to the form it is asked for, or the offline one",
@@ -330,7 +335,7 @@ class ChatModel:
         return ModelUnavailable(f"{self.name} {what}", hint=hint)
 
 
-def _messages(prompt: Prompt) -> list[Message]:
+def _messages(prompt: ModelPrompt) -> list[Message]:
     return [_of("system", prompt.system), _of("user", prompt.user)]
 
 

@@ -20,9 +20,9 @@ from typing import Any
 from jidomem.base.json_values import is_unicode
 from jidomem.base.stems import Stemmer
 from jidomem.errors import InvalidRequest, JidomemError, ModelUnavailable
-from jidomem.models.endpoint import Endpoint
+from jidomem.models.endpoint import ModelEndpoint
 from jidomem.models.keywords import telling
-from jidomem.records.interfaces import Page, Vector
+from jidomem.records.interfaces import DialogueTurn, Vector
 
 
 def texts_of(texts: Sequence[str]) -> list[str]:
@@ -35,19 +35,19 @@ def texts_of(texts: Sequence[str]) -> list[str]:
     return list(texts)
 
 
-def said(pages: Sequence[Page]) -> list[str]:
+def page_texts(pages: Sequence[DialogueTurn]) -> list[str]:
     """Return what was asked and answered in *pages*, in order, without what is empty."""
     return [text for text in chain.from_iterable((page.query, page.response) for page in pages) if text.strip()]
 
 
-def at_least_one(pages: Sequence[Page]) -> Sequence[Page]:
+def at_least_one(pages: Sequence[DialogueTurn]) -> Sequence[DialogueTurn]:
     """Return *pages*; raise InvalidRequest where there is none."""
     if not pages:
         raise InvalidRequest("there is no page to read", hint="give at least one page")
     return pages
 
 
-def so_far(pages: Sequence[Page]) -> tuple[str | None, Sequence[Page]]:
+def so_far(pages: Sequence[DialogueTurn]) -> tuple[str | None, Sequence[DialogueTurn]]:
     """Return the chain of the talk before the last of *pages*, None where it has none, and the pages said since."""
     for place in range(len(at_least_one(pages)) - 2, -1, -1):
         if found := pages[place].meta_chain:
@@ -73,7 +73,7 @@ class EndpointEmbedder:
     A blank text is not sent: it has the zero vector, which is like no other.
     """
 
-    endpoint: Endpoint
+    endpoint: ModelEndpoint
     model: str = MODEL
     size: int = DIMENSIONS
 
@@ -133,7 +133,7 @@ class EndpointEmbedder:
 
 
 @dataclass(frozen=True, slots=True)
-class Unavailable:
+class EmbedderUnavailable:
     """An embedder that cannot be asked for now: whoever asks it is told *why*."""
 
     name: str

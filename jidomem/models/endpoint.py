@@ -34,7 +34,7 @@ _OF_REFUSAL = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class EndpointAddress:
     """Where requests go: the path of each is put behind that of the address."""
 
     is_secure: bool
@@ -43,7 +43,7 @@ class Address:
     path: str
 
     @classmethod
-    def of(cls, url: str) -> Address:
+    def of(cls, url: str) -> EndpointAddress:
         """Return the address that *url* names; raises InvalidRequest for one that names none, or says more."""
         hint = 'give it with its version, as in base_url = "https://api.openai.com/v1"'
         try:
@@ -77,7 +77,7 @@ class Address:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class EndpointResponse:
     """What came back; of a body longer than was asked for the first part, and then `is_whole` is False."""
 
     status: int
@@ -95,7 +95,7 @@ class Broken:
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class ExchangeLimits:
     """What one exchange may take: seconds to connect, seconds of silence, the moment it ends, bytes of an answer."""
 
     connect: float
@@ -105,13 +105,13 @@ class Bounds:
 
 
 def exchange(
-    address: Address,
+    address: EndpointAddress,
     path: str,
     headers: Mapping[str, str],
     body: bytes,
-    bounds: Bounds,
+    bounds: ExchangeLimits,
     monotonic: Callable[[], float],
-) -> Answer | Broken:
+) -> EndpointResponse | Broken:
     """Return what is answered when *body* is posted to *path*; what goes wrong outside is returned, never raised.
 
     So no traceback that anybody records has a header in it. The body of a refusal is read to 64 KiB.
@@ -140,7 +140,7 @@ def exchange(
         return Broken(f"cannot be reached: {error.strerror or type(error).__name__}")
 
 
-def _connected(address: Address, seconds: float) -> socket.socket:
+def _connected(address: EndpointAddress, seconds: float) -> socket.socket:
     """Return a connection to *address*; whoever opened it closes it."""
     plain = socket.create_connection((address.host, address.port), timeout=seconds)
     plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -169,7 +169,7 @@ def _send(connection: socket.socket, pieces: list[bytes | None], seconds: float)
         pass
 
 
-def _piece(connection: socket.socket, seconds: float, bounds: Bounds, monotonic: Callable[[], float]) -> bytes:
+def _piece(connection: socket.socket, seconds: float, bounds: ExchangeLimits, monotonic: Callable[[], float]) -> bytes:
     """Return what comes next, empty at the end; raises TimeoutError."""
     if monotonic() >= bounds.until:
         raise TimeoutError
@@ -177,7 +177,7 @@ def _piece(connection: socket.socket, seconds: float, bounds: Bounds, monotonic:
     return connection.recv(_PIECE)
 
 
-def _answer(protocol: h11.Connection, receive: Callable[[], bytes], most: int) -> Answer:
+def _answer(protocol: h11.Connection, receive: Callable[[], bytes], most: int) -> EndpointResponse:
     """Return the answer that *receive* brings; raises what receiving it raises."""
     status, headers, body = 0, dict[str, str](), bytearray()
     while True:
@@ -191,9 +191,9 @@ def _answer(protocol: h11.Connection, receive: Callable[[], bytes], most: int) -
         elif isinstance(event, h11.Data):
             body += event.data
             if len(body) > most:
-                return Answer(status, headers, bytes(body[:most]), is_whole=False)
+                return EndpointResponse(status, headers, bytes(body[:most]), is_whole=False)
         elif isinstance(event, (h11.EndOfMessage, h11.ConnectionClosed)):
-            return Answer(status, headers, bytes(body))
+            return EndpointResponse(status, headers, bytes(body))
 
 
 class ApiKey:
@@ -263,7 +263,7 @@ class Outside:
     chance: Callable[[], float] = random.random
 
 
-class Endpoint:
+class ModelEndpoint:
     """An endpoint that any thread may ask."""
 
     def __init__(
@@ -279,7 +279,7 @@ class Endpoint:
 
         Raises InvalidRequest for an address that is none, or one that a key would go to in the clear.
         """
-        self.address = Address.of(base_url)
+        self.address = EndpointAddress.of(base_url)
         if key is not None and not (self.address.is_secure or self.address.is_local):
             raise InvalidRequest(
                 f"{self.address} would be sent {key!r} in the clear",
@@ -302,7 +302,7 @@ class Endpoint:
         said, until = _written(body), self._outside.monotonic() + seconds
         for tried in range(1, self._patience.tries + 1):
             answer = self._ask(path, said, until)
-            if isinstance(answer, Answer) and answer.status == 200:
+            if isinstance(answer, EndpointResponse) and answer.status == 200:
                 return self._read(path, answer)
             passes = answer.may_pass if isinstance(answer, Broken) else answer.status in PASSING
             pause = self._pause(tried, answer)
@@ -311,22 +311,26 @@ class Endpoint:
             self._outside.sleep(pause)
         raise self._refusal(path, answer, tried)
 
-    def _ask(self, path: str, said: bytes, until: float) -> Answer | Broken:
+    def _ask(self, path: str, said: bytes, until: float) -> EndpointResponse | Broken:
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
         if self._key is not None:
             headers["Authorization"] = self._key.bearer()
-        bounds = Bounds(self._patience.connect, self._patience.silence, until, self._most)
+        bounds = ExchangeLimits(self._patience.connect, self._patience.silence, until, self._most)
         return exchange(self.address, path, headers, said, bounds, self._outside.monotonic)
 
-    def _pause(self, tried: int, answer: Answer | Broken) -> float:
+    def _pause(self, tried: int, answer: EndpointResponse | Broken) -> float:
         """Return the seconds until the next try: those asked for, else twice those before, less some by chance."""
-        asked = None if isinstance(answer, Broken) else _asked(answer.headers.get("retry-after", ""), self._outside.now)
+        asked = (
+            None
+            if isinstance(answer, Broken)
+            else _retry_after_seconds(answer.headers.get("retry-after", ""), self._outside.now)
+        )
         if asked is not None:
             return asked if asked <= self._patience.longest_pause else float("inf")
         doubled = min(self._patience.pause * 2.0 ** (tried - 1), self._patience.longest_pause)
         return doubled * (0.5 + self._outside.chance() / 2)
 
-    def _read(self, path: str, answer: Answer) -> dict[str, Any]:
+    def _read(self, path: str, answer: EndpointResponse) -> dict[str, Any]:
         """Return the object in the body of *answer*; raises ModelUnavailable for what is none."""
         kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
         if not answer.is_whole:
@@ -343,7 +347,7 @@ class Endpoint:
             raise self._unusable(path, "answered with what is no JSON object: ", answer.body)
         return found
 
-    def _refusal(self, path: str, answer: Answer | Broken, tried: int) -> ModelUnavailable:
+    def _refusal(self, path: str, answer: EndpointResponse | Broken, tried: int) -> ModelUnavailable:
         times = f" ({tried} tries)" if tried > 1 else ""
         if isinstance(answer, Broken):
             hint = "see that it runs and can be reached from here; proxies of the environment are not used"
@@ -375,7 +379,7 @@ class Endpoint:
 
 
 @dataclass(frozen=True, slots=True)
-class Unavailable:
+class EndpointUnavailable:
     """An endpoint that cannot be asked for now: whoever asks it is told *why*."""
 
     address: str
@@ -393,7 +397,7 @@ def _written(body: Mapping[str, Any]) -> bytes:
         raise InvalidRequest(f"the request cannot be written as JSON: {error}", hint="give Unicode text") from error
 
 
-def _asked(retry_after: str, now: Callable[[], datetime]) -> float | None:
+def _retry_after_seconds(retry_after: str, now: Callable[[], datetime]) -> float | None:
     """Return the seconds that the header `Retry-After` asks for, as a number or as a moment; None where it does not."""
     if retry_after.strip().isdecimal():
         return float(retry_after)

@@ -23,7 +23,7 @@ from jidomem.records.interfaces import Vector
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]+")
 _WORD = re.compile(r"[0-9A-Za-z]+|[^\s0-9A-Za-z]")
 _LONGEST = 100
-_MOST_WORDS_KEPT = 50_000
+_WORD_CACHE_SIZE = 50_000
 _HAN = (
     *((0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x2A6DF), (0x2A700, 0x2B73F)),
     *((0x2B740, 0x2B81F), (0x2B920, 0x2CEAF), (0x2F800, 0x2FA1F)),
@@ -38,7 +38,7 @@ class WordPieces:
         self._known = {piece: place for place, piece in enumerate(vocabulary)}
         self._begin, self._end, self._unknown = (self._known[name] for name in ("[CLS]", "[SEP]", "[UNK]"))
         self._most = most
-        self._cut = lru_cache(_MOST_WORDS_KEPT)(self._pieces)
+        self._cut = lru_cache(_WORD_CACHE_SIZE)(self._pieces)
 
     def numbers(self, text: str) -> list[int]:
         """Return the numbers of *text* between those of its begin and end, of a long text the first ones.
@@ -81,7 +81,7 @@ def words(text: str) -> Iterator[str]:
         yield from filter(None, "".join(map(_small, plain)).split(" "))
 
 
-@lru_cache(_MOST_WORDS_KEPT)
+@lru_cache(_WORD_CACHE_SIZE)
 def _spaced(sign: str) -> str:
     """Return a sign as it stands between words: nothing for one that cannot be seen, Chinese ones by themselves."""
     if sign in "\t\n\r":
@@ -93,7 +93,7 @@ def _spaced(sign: str) -> str:
     return f" {sign} " if any(first <= ord(sign) <= last for first, last in _HAN) else sign
 
 
-@lru_cache(_MOST_WORDS_KEPT)
+@lru_cache(_WORD_CACHE_SIZE)
 def _small(sign: str) -> str:
     """Return a sign in small letters, nothing for an accent, and a mark of punctuation by itself."""
     kind = unicodedata.category(sign)

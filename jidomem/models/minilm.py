@@ -84,7 +84,7 @@ def _varints(data: memoryview) -> list[int]:
     return found
 
 
-class Graph:
+class OnnxGraph:
     """A graph that is written: arrays and operators are added, each is called by what it is named."""
 
     def __init__(self) -> None:
@@ -173,7 +173,7 @@ def build_onnx_model(data: bytes) -> bytes:
 
 class _Writer:
     def __init__(self, weights: Mapping[str, Array]) -> None:
-        self._weights, self._graph = weights, Graph()
+        self._weights, self._graph = weights, OnnxGraph()
         self._matrices = sorted(
             (name.removesuffix("_q") for name in weights if re.fullmatch(r"val_\d+_q", name)),
             key=lambda name: int(name.removeprefix("val_")),

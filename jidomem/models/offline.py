@@ -21,18 +21,18 @@ from jidomem.base.clock import format_timestamp
 from jidomem.base.stems import Stemmer
 from jidomem.base.words import TELL_LITTLE, words
 from jidomem.errors import InvalidRequest, ModelUnavailable
-from jidomem.models.embeddings import HashedStems, at_least_one, said, so_far
+from jidomem.models.embeddings import HashedStems, at_least_one, page_texts, so_far
 from jidomem.models.keywords import cut, importance, keywords, sentences, summary
 from jidomem.records.interfaces import (
     AGENT,
     OBJECT,
-    Bounds,
+    DialogueTurn,
     Embedder,
     Fact,
     Known,
     Learned,
-    Page,
-    Prompt,
+    ModelPrompt,
+    OutputLimits,
     Segment,
     Trait,
     Vector,
@@ -40,7 +40,7 @@ from jidomem.records.interfaces import (
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class ClaimPattern:
     """How a claim is worded; `says` is the statement, with groups of the pattern, `trait` names a lasting one."""
 
     pattern: re.Pattern[str]
@@ -75,18 +75,18 @@ _LASTING = (
 )
 
 
-def _rule(pattern: str, says: str, confidence: float, trait: str | None = None) -> Rule:
-    return Rule(re.compile(pattern, re.IGNORECASE), says, confidence, trait)
+def _rule(pattern: str, says: str, confidence: float, trait: str | None = None) -> ClaimPattern:
+    return ClaimPattern(re.compile(pattern, re.IGNORECASE), says, confidence, trait)
 
 
-def _i(pattern: str, says: str, confidence: float, trait: str | None = None) -> Rule:
+def _i(pattern: str, says: str, confidence: float, trait: str | None = None) -> ClaimPattern:
     """Return a rule for what stands after an "I" and its adverbs."""
     return _rule(rf"\bI {_ADVERB}{pattern} {_REST}", says, confidence, trait)
 
 
 _NOT = "(?:do not|did not|never|no longer|cannot) (?:really |even |much )?"
 #: The first that fits what stands after an "I" or a "my" is taken.
-RULES: tuple[Rule, ...] = (
+RULES: tuple[ClaimPattern, ...] = (
     _rule(rf"\b(?:my name is|call me|I am called) {_REST}", "is called {rest}", 0.95, "name"),
     _rule(r"\bI am (?P<rest>\d{1,3})(?: years old|$)", "is {rest} years old", 0.95, "age"),
     _i("am allergic to", "is allergic to {rest}", 0.95, "allergic to"),
@@ -135,7 +135,7 @@ RULES: tuple[Rule, ...] = (
     _rule(r"\bmy (?P<rest>(?:\w+ ){1,3}?(?:is|are|was|were) [^\s].*)", "{rest}", 0.75),
 )  # fmt: skip
 #: What is asked of whom it is said to: tells something only of who says it, and not of an agent that gives advice.
-ASKS: tuple[Rule, ...] = (
+ASKS: tuple[ClaimPattern, ...] = (
     _rule(rf"^(?:remember|note|keep in mind|do not forget)(?: that|:) {_REST}", "{rest}", 0.9),
     _rule(r"^(?P<rest>(?:always|never) [a-z]+ .*)", "{rest}", 0.85, "asks"),
     _rule(r"\b(?:keep (?:it|your answers?|answers?)|be) (?P<rest>short|brief|concise|terse|detailed|thorough)\b",
@@ -228,7 +228,7 @@ def is_private(text: str) -> bool:
     return any(_PRIVATE.search(_spelled(sentence)) for sentence in sentences(text))
 
 
-def _of_sentence(sentence: str, longest: int, rules: Sequence[Rule]) -> Iterator[Claim]:
+def _of_sentence(sentence: str, longest: int, rules: Sequence[ClaimPattern]) -> Iterator[Claim]:
     private = bool(_PRIVATE.search(sentence))
     end = 0
     for opening in _OPENS.finditer(sentence):
@@ -250,7 +250,7 @@ def _stands_alone(opening: str, before: str) -> bool:
     return opening.lower() not in ("i", "we") or bool(_BEFORE_I.search(before))
 
 
-def _of_clause(clause: str, before: str, rules: Sequence[Rule]) -> Claim | None:
+def _of_clause(clause: str, before: str, rules: Sequence[ClaimPattern]) -> Claim | None:
     for rule in rules:
         found = rule.pattern.match(clause)
         if found is None or (rule.pattern.pattern.startswith("^") and before.strip().lower() not in ("", "please")):
@@ -337,42 +337,48 @@ _ANSWERER = (
 )
 
 
-def chain_prompt(pages: Sequence[Page], chain: str | None, bounds: Bounds, room: int) -> Prompt:
+def chain_prompt(pages: Sequence[DialogueTurn], chain: str | None, bounds: OutputLimits, room: int) -> ModelPrompt:
     """Return what is asked to bring *chain* up to date by *pages*."""
     told = [{"chain": chain and cut(chain, room)}, *_numbered(pages, room)]
     return _task(_CHAIN.format(chain=bounds.chain), "dialogue", told)
 
 
-def continues_prompt(previous: Page, page: Page, room: int) -> Prompt:
+def continues_prompt(previous: DialogueTurn, page: DialogueTurn, room: int) -> ModelPrompt:
     """Return what is asked to know whether *page* goes on with *previous*."""
-    return _task(_CONTINUES, "dialogue", [_told(each, _fair((previous, page), room)) for each in (previous, page)])
+    return _task(
+        _CONTINUES, "dialogue", [_page_excerpt(each, _fair((previous, page), room)) for each in (previous, page)]
+    )
 
 
-def keywords_prompt(text: str, bounds: Bounds, room: int) -> Prompt:
+def keywords_prompt(text: str, bounds: OutputLimits, room: int) -> ModelPrompt:
     """Return what is asked to have the keywords of *text*."""
     return _task(_KEYWORDS.format(keywords=bounds.keywords), "text", [cut(text, room)])
 
 
-def summary_prompt(pages: Sequence[Page], bounds: Bounds, room: int) -> Prompt:
+def summary_prompt(pages: Sequence[DialogueTurn], bounds: OutputLimits, room: int) -> ModelPrompt:
     """Return what is asked to have a summary of *pages*."""
     return _task(_SUMMARY.format(summary=bounds.summary), "dialogue", _numbered(pages, room))
 
 
-def traits_prompt(pages: Sequence[Page], bounds: Bounds, room: int) -> Prompt:
+def traits_prompt(pages: Sequence[DialogueTurn], bounds: OutputLimits, room: int) -> ModelPrompt:
     """Return what is asked to learn from *pages*."""
     asked = _TRAITS.format(facts=bounds.facts, traits=bounds.traits, statement=bounds.statement)
     return _task(asked, "dialogue", _numbered(pages, room))
 
 
-def importance_prompt(facts: Sequence[str], room: int) -> Prompt:
+def importance_prompt(facts: Sequence[str], room: int) -> ModelPrompt:
     """Return what is asked to have *facts* rated."""
     share = max(room // max(len(facts), 1), LEAST)
     return _task(_IMPORTANCE, "facts", [cut(fact, share) for fact in facts])
 
 
 def final_prompt(
-    query: str, stm: Sequence[Page], mtm: Sequence[Page], lpm: Sequence[Known], system_memory: Sequence[str]
-) -> Prompt:
+    query: str,
+    stm: Sequence[DialogueTurn],
+    mtm: Sequence[DialogueTurn],
+    lpm: Sequence[Known],
+    system_memory: Sequence[str],
+) -> ModelPrompt:
     """Return *query* behind all that memory has on it, tier by tier: who may answer it needs nothing else.
 
     What is remembered is quoted, so that no text of it can end its part, or pass for an instruction. Of long pages the
@@ -382,11 +388,13 @@ def final_prompt(
     parts = (
         _block("shared_knowledge", [cut(each, FACT) for each in system_memory]),
         _block("known", filter(None, map(_known, lpm))),
-        _block("earlier_dialogue", [{"about": page.meta_chain, **_with(page), **_told(page, most)} for page in mtm]),
-        _block("recent_dialogue", [{**_with(page), **_told(page, most)} for page in stm]),
+        _block(
+            "earlier_dialogue", [{"about": page.meta_chain, **_with(page), **_page_excerpt(page, most)} for page in mtm]
+        ),
+        _block("recent_dialogue", [{**_with(page), **_page_excerpt(page, most)} for page in stm]),
         f"The question: {query.strip()}",
     )
-    return Prompt(_ANSWERER, "\n\n".join(filter(None, parts)))
+    return ModelPrompt(_ANSWERER, "\n\n".join(filter(None, parts)))
 
 
 def quoted(value: Any) -> str:
@@ -399,8 +407,8 @@ def quoted(value: Any) -> str:
     return "".join(sign if sign.isprintable() else json.dumps(sign)[1:-1] for sign in text)
 
 
-def _task(words: str, tag: str, told: Iterable[Any]) -> Prompt:
-    return Prompt(f"{_READER}\n{words.rstrip()}", _block(tag, told))
+def _task(words: str, tag: str, told: Iterable[Any]) -> ModelPrompt:
+    return ModelPrompt(f"{_READER}\n{words.rstrip()}", _block(tag, told))
 
 
 def _block(tag: str, told: Iterable[Any]) -> str:
@@ -408,14 +416,14 @@ def _block(tag: str, told: Iterable[Any]) -> str:
     return "\n".join([f"<{tag}>", *lines, f"</{tag}>"]) if lines else ""
 
 
-def _numbered(pages: Sequence[Page], room: int) -> list[Mapping[str, Any]]:
+def _numbered(pages: Sequence[DialogueTurn], room: int) -> list[Mapping[str, Any]]:
     """Return *pages* by their numbers; where there is no room for all, the newest of them."""
     first = max(0, len(pages) - room // (2 * LEAST))
     most = _fair(pages[first:], room)
-    return [{"page": first + number, **_told(page, most)} for number, page in enumerate(pages[first:])]
+    return [{"page": first + number, **_page_excerpt(page, most)} for number, page in enumerate(pages[first:])]
 
 
-def _fair(pages: Sequence[Page], room: int) -> int:
+def _fair(pages: Sequence[DialogueTurn], room: int) -> int:
     """Return how much of a text is shown at most, so that the texts of *pages* have *room* together."""
     lengths = sorted(len(text) for page in pages for text in (page.query, page.response))
     for place, length in enumerate(lengths):
@@ -426,7 +434,7 @@ def _fair(pages: Sequence[Page], room: int) -> int:
     return max(lengths, default=LEAST)
 
 
-def _told(page: Page, most: int) -> dict[str, Any]:
+def _page_excerpt(page: DialogueTurn, most: int) -> dict[str, Any]:
     """Return a page as it is shown, each of its texts in *most* signs."""
     return {
         "time": format_timestamp(page.timestamp),
@@ -435,7 +443,7 @@ def _told(page: Page, most: int) -> dict[str, Any]:
     }
 
 
-def _with(page: Page) -> dict[str, str]:
+def _with(page: DialogueTurn) -> dict[str, str]:
     """Return whom the agent talked with in a page, where that is known of it."""
     key: tuple[str, str] | None = getattr(page, "object", None)
     return {} if key is None else {"with": " ".join(key)}
@@ -467,7 +475,7 @@ class OfflineModel:
         self,
         embedder: Embedder | None = None,
         *,
-        bounds: Bounds | None = None,
+        bounds: OutputLimits | None = None,
         gap: timedelta = GAP,
         shared: float = SHARED,
     ) -> None:
@@ -476,7 +484,7 @@ class OfflineModel:
         if isinstance(shared, bool) or not isinstance(shared, int | float) or not 0 <= shared <= 1:
             raise InvalidRequest(f"shared={shared!r} is not from 0 to 1", hint=f"give {SHARED}, or leave it out")
         self._embedder = embedder or HashedStems()
-        self._bounds = bounds or Bounds()
+        self._bounds = bounds or OutputLimits()
         self._gap, self._shared = gap, shared
         self._stemmer = Stemmer()
         # of a page they are asked for when it is described, and when it is held against the one before and after it
@@ -487,20 +495,20 @@ class OfflineModel:
         """Return what makes its vectors."""
         return self._embedder
 
-    def generate_meta_chain(self, pages: Sequence[Page]) -> str:
+    def generate_meta_chain(self, pages: Sequence[DialogueTurn]) -> str:
         """Return the sentences that tell most of the chain so far, and of the last page; half the room for each."""
         chain, new = so_far(pages)
         *before, last = new
-        earlier = [chain, *said(before)] if chain else said(before)
+        earlier = [chain, *page_texts(before)] if chain else page_texts(before)
         room = self._bounds.chain
-        told = summary(self._stemmer, said([last]), room // 2 if earlier else room)
+        told = summary(self._stemmer, page_texts([last]), room // 2 if earlier else room)
         return " ".join(filter(None, (summary(self._stemmer, earlier, room - len(told) - 1), told)))
 
-    def continues(self, previous: Page, page: Page) -> bool:
+    def continues(self, previous: DialogueTurn, page: DialogueTurn) -> bool:
         """Return whether *page* comes soon after *previous* and shares keywords with it, or has hardly any."""
         if abs(page.timestamp - previous.timestamp) > self._gap:
             return False
-        own, earlier = ({*self.extract_keywords("\n".join(said([each])))} for each in (page, previous))
+        own, earlier = ({*self.extract_keywords("\n".join(page_texts([each])))} for each in (page, previous))
         return len(own) < FEW or len(own & earlier) >= self._shared * len(own | earlier)
 
     def calculate_embedding(self, text: str) -> Vector:
@@ -519,9 +527,9 @@ class OfflineModel:
         """
         return self._keywords(text)
 
-    def generate_segment_summary(self, pages: Sequence[Page]) -> str:
+    def generate_segment_summary(self, pages: Sequence[DialogueTurn]) -> str:
         """Return the sentences of *pages* that tell most of what all of them are about, in their order."""
-        return summary(self._stemmer, said(at_least_one(pages)), self._bounds.summary)
+        return summary(self._stemmer, page_texts(at_least_one(pages)), self._bounds.summary)
 
     def extract_traits(self, segment: Segment) -> Learned:
         """Return what those who talk say of themselves; said again, it is believed more and not told twice."""
@@ -543,15 +551,15 @@ class OfflineModel:
     def generate_final_prompt(
         self,
         query: str,
-        stm: Sequence[Page],
-        mtm: Sequence[Page],
+        stm: Sequence[DialogueTurn],
+        mtm: Sequence[DialogueTurn],
         lpm: Sequence[Known],
         system_memory: Sequence[str],
-    ) -> Prompt:
+    ) -> ModelPrompt:
         """Return *query* and what each tier has on it as what a language model is asked; nothing is sent."""
         return final_prompt(query, stm, mtm, lpm, system_memory)
 
-    def answer(self, prompt: Prompt) -> str:
+    def answer(self, prompt: ModelPrompt) -> str:
         """Raise ModelUnavailable: rules write no answers."""
         raise ModelUnavailable(
             "there is no chat model to answer", hint="give a ChatModel, or put the prompt to a model of your own"

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from jidomem.errors import InvalidRequest
 from jidomem.models.embeddings import HashedStems
 from jidomem.models.offline import final_prompt
-from jidomem.records.interfaces import Embedder, Known, Learned, Page, Prompt, Segment, Vector
+from jidomem.records.interfaces import DialogueTurn, Embedder, Known, Learned, ModelPrompt, Segment, Vector
 
 T = TypeVar("T")
 #: What can be scripted.
@@ -26,7 +26,7 @@ class NotScripted(InvalidRequest, AssertionError):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RecordedCall:
     """One call: the name of the function, and what it was given."""
 
     function: str
@@ -61,18 +61,18 @@ class ScriptedModel:
             name: answers if callable(answers) else list(answers) for name, answers in script.items()
         }
         self._lock = Lock()
-        self.asked: list[Asked] = []
+        self.asked: list[RecordedCall] = []
 
     @property
     def embedder(self) -> Embedder:
         """Return what makes its vectors where none are scripted."""
         return self._embedder
 
-    def generate_meta_chain(self, pages: Sequence[Page]) -> str:
+    def generate_meta_chain(self, pages: Sequence[DialogueTurn]) -> str:
         """Return the next chain of the script."""
         return self._told("generate_meta_chain", pages)
 
-    def continues(self, previous: Page, page: Page) -> bool:
+    def continues(self, previous: DialogueTurn, page: DialogueTurn) -> bool:
         """Return the next answer of the script."""
         return self._told("continues", previous, page)
 
@@ -88,7 +88,7 @@ class ScriptedModel:
         """Return the next keywords of the script."""
         return self._told("extract_keywords", text)
 
-    def generate_segment_summary(self, pages: Sequence[Page]) -> str:
+    def generate_segment_summary(self, pages: Sequence[DialogueTurn]) -> str:
         """Return the next summary of the script."""
         return self._told("generate_segment_summary", pages)
 
@@ -103,22 +103,22 @@ class ScriptedModel:
     def generate_final_prompt(
         self,
         query: str,
-        stm: Sequence[Page],
-        mtm: Sequence[Page],
+        stm: Sequence[DialogueTurn],
+        mtm: Sequence[DialogueTurn],
         lpm: Sequence[Known],
         system_memory: Sequence[str],
-    ) -> Prompt:
+    ) -> ModelPrompt:
         """Return the next prompt of the script, the one that any model builds where there is none."""
         given = (query, stm, mtm, lpm, system_memory)
         return self._told("generate_final_prompt", *given, unscripted=lambda: final_prompt(*given))
 
-    def answer(self, prompt: Prompt) -> str:
+    def answer(self, prompt: ModelPrompt) -> str:
         """Return the next answer of the script."""
         return self._told("answer", prompt)
 
     def _told(self, function: str, *given: Any, unscripted: Callable[[], T] | None = None) -> T:
         with self._lock:
-            self.asked.append(Asked(function, given))
+            self.asked.append(RecordedCall(function, given))
             makes = self._script.get(function)
             if isinstance(makes, list):
                 makes = _always(makes.pop(0)) if makes else None

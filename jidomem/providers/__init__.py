@@ -2,13 +2,13 @@
 
 from jidomem.providers.dispatch import Providers, execute_directive
 from jidomem.providers.graph import GraphProvider
-from jidomem.providers.stores import InlineProvider, KeptProvider, KeyValueProvider, VectorProvider
+from jidomem.providers.stores import InlineProvider, KeyValueProvider, PersistentProvider, VectorProvider
 
 __all__ = [
     "GraphProvider",
     "InlineProvider",
-    "KeptProvider",
     "KeyValueProvider",
+    "PersistentProvider",
     "Providers",
     "VectorProvider",
     "execute_directive",

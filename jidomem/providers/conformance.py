@@ -21,7 +21,6 @@ from jidomem.providers.dispatch import Providers, execute_directive
 from jidomem.records.directive import (
     Answer,
     Done,
-    Found,
     MemoryQuery,
     MemoryUpsert,
     Missing,
@@ -30,6 +29,7 @@ from jidomem.records.directive import (
     Scored,
     Searchable,
     State,
+    StoredValue,
     forget,
     lookup,
 )
@@ -71,7 +71,7 @@ class ProviderContract(ABC):
     def got(self, provider: Provider, state: State, key: str) -> Any:
         """Return the value under *key*, which is there."""
         found = provider.get(state, key, {})
-        assert isinstance(found, Found), f"nothing is held under {key!r}"
+        assert isinstance(found, StoredValue), f"nothing is held under {key!r}"
         return found.value
 
     def test_it_has_the_calls_of_the_contract(self) -> None:

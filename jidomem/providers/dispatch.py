@@ -22,7 +22,6 @@ from jidomem.records.directive import (
     Answer,
     Directive,
     Done,
-    Found,
     MemoryDelete,
     MemoryQuery,
     MemoryUpsert,
@@ -32,6 +31,7 @@ from jidomem.records.directive import (
     Searchable,
     Signal,
     State,
+    StoredValue,
     UpsertItem,
     only,
 )
@@ -134,8 +134,8 @@ def _queried(directive: MemoryQuery, held: Registered) -> list[dict[str, Any]]:
     query = directive.query
     if "key" in query:
         only(query, ("key", "top_k"), "a query for a key")
-        found = _checked(held, "get", held.provider.get(held.state, query["key"], directive.opts), Found, Missing)
-        rows: Sequence[Scored] = [Scored(query["key"], 1.0, found.value)] if isinstance(found, Found) else []
+        found = _checked(held, "get", held.provider.get(held.state, query["key"], directive.opts), StoredValue, Missing)
+        rows: Sequence[Scored] = [Scored(query["key"], 1.0, found.value)] if isinstance(found, StoredValue) else []
     elif isinstance(held.provider, Searchable):
         rows = _checked(held, "query", held.provider.query(held.state, query, directive.opts), Answer).rows
     else:

@@ -20,7 +20,7 @@ from jidomem.rdf.terms import iri, literal
 from jidomem.rdf.vocab import JIDO
 from jidomem.read.reader import MemoryReader
 from jidomem.records import recall
-from jidomem.records.directive import TOP_K, Answer, Done, Found, Missing, Opts, Scored, only
+from jidomem.records.directive import TOP_K, Answer, Done, Missing, Opts, Scored, StoredValue, only
 from jidomem.records.intent import Receipt
 from jidomem.write.canonical import is_absolute
 from jidomem.write.conflict import UniqueKey
@@ -59,7 +59,7 @@ class Root(Protocol):
         """Return the project asked for when none is named."""
         ...
 
-    def recall(self, asked: str, project: str | None = None, **more: Any) -> recall.Found:
+    def recall(self, asked: str, project: str | None = None, **more: Any) -> recall.MemoryRecall:
         """Return the memories in force that hold words of *asked*."""
         ...
 
@@ -90,7 +90,7 @@ class GraphProvider:
         opened = cast(Root, root)
         return _Graph(opened, opts.get("project") or opened.project)
 
-    def get(self, state: _Graph, key: str, opts: Opts) -> Found | Missing:
+    def get(self, state: _Graph, key: str, opts: Opts) -> StoredValue | Missing:
         """Return the fields of the memory in force under *key*, with its `iri`, or that there is none."""
         only(opts, (), "graph get")
         held = _holders(state, key)
@@ -99,7 +99,7 @@ class GraphProvider:
         said = state.root.writer.restated(state.project, held[0])
         value = {name: part for name, part in said.items() if name not in _NOT_VALUE}
         others = [triple for triple in value.pop("extra_triples", ()) if triple[0] != KEY]
-        return Found(state, {"iri": held[0], **value, **({"extra_triples": others} if others else {})})
+        return StoredValue(state, {"iri": held[0], **value, **({"extra_triples": others} if others else {})})
 
     def put(self, state: _Graph, key: str, value: Any, opts: Opts) -> Done:
         """Submit *value* in the place of the memory under *key*, told by its receipt; the same again changes nothing.
@@ -134,7 +134,7 @@ class GraphProvider:
         if not isinstance(asked := query.get("text", query.get("name")), str):
             raise InvalidRequest(f"{asked!r} is no text", hint=hint)
         try:
-            return Answer(state, _recalled(state, query) if "text" in query else _asked(state, query))
+            return Answer(state, _recalled(state, query) if "text" in query else _query_rows(state, query))
         except NotFound as error:
             return Answer(state, _nothing_in(error))
 
@@ -144,7 +144,7 @@ def _submitted(state: _Graph, key: str, value: Any) -> Receipt:
     writer, said = state.root.writer, _fields(state, key, value)
     while True:
         held = _holders(state, key)
-        same = _held_already(state, said, held)
+        same = _existing_receipt(state, said, held)
         if same is not None:
             return same
         try:
@@ -189,7 +189,7 @@ def _together(theirs: object, ours: Sequence[Any]) -> object:
     return [*listed, *(each for each in ours if each not in listed)]
 
 
-def _held_already(state: _Graph, said: Mapping[str, Any], held: Sequence[str]) -> Receipt | None:
+def _existing_receipt(state: _Graph, said: Mapping[str, Any], held: Sequence[str]) -> Receipt | None:
     """Return the receipt that says that what is *held* says exactly this; None where it does not."""
     if not held:
         return None
@@ -245,7 +245,7 @@ def _recalled(state: _Graph, query: Mapping[str, Any]) -> list[Scored]:
     return [Scored(keys.get(hit.id, hit.id), hit.score, _plain(hit.to_dict())) for hit in found.entries]
 
 
-def _asked(state: _Graph, query: Mapping[str, Any]) -> list[Scored]:
+def _query_rows(state: _Graph, query: Mapping[str, Any]) -> list[Scored]:
     """Return the rows of a named query, each by the key of what stands in its first column; none is better."""
     only(query, ("name", "params", *_ABOUT, "top_k"), "a query by name")
     params = query.get("params", {})

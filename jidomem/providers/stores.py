@@ -26,10 +26,10 @@ from jidomem.index.search_documents import Document
 from jidomem.index.search_index import InMemorySearchIndex
 from jidomem.index.search_tables import SearchFilter
 from jidomem.journal.journal import Stream
-from jidomem.recall.bm25 import asked_for
-from jidomem.recall.candidates import Asked, VectorQuery
-from jidomem.recall.ranking import Source, rank_sources
-from jidomem.records.directive import TOP_K, Answer, Done, Found, Missing, Opts, Scored, only, vector_of
+from jidomem.recall.bm25 import query_stems
+from jidomem.recall.candidates import RecallQuery, VectorQuery
+from jidomem.recall.ranking import RankingSource, rank_sources
+from jidomem.records.directive import TOP_K, Answer, Done, Missing, Opts, Scored, StoredValue, only, vector_of
 from jidomem.records.interfaces import StateStore
 from jidomem.records.recall import FIELDS
 
@@ -45,10 +45,10 @@ class InlineProvider:
         only(opts, ("data",), "the inline provider")
         return deepcopy(dict(opts.get("data", {})))
 
-    def get(self, state: Mapping[str, Any], key: str, opts: Opts) -> Found | Missing:
+    def get(self, state: Mapping[str, Any], key: str, opts: Opts) -> StoredValue | Missing:
         """Return a copy of the value under *key*, or that there is none."""
         only(opts, (), "inline get")
-        return Found(state, deepcopy(state[key])) if key in state else Missing(state)
+        return StoredValue(state, deepcopy(state[key])) if key in state else Missing(state)
 
     def put(self, state: Mapping[str, Any], key: str, value: Any, opts: Opts) -> Done:
         """Keep a copy of *value* under *key*."""
@@ -63,7 +63,7 @@ class InlineProvider:
         return Done({name: value for name, value in state.items() if name != key})
 
 
-#: What the file of a `KeptProvider` must have.
+#: What the file of a `PersistentProvider` must have.
 TABLES = """
 CREATE TABLE IF NOT EXISTS key_values (
     namespace TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (namespace, key)
@@ -89,11 +89,11 @@ class KeyValueProvider:
         only(opts, (), "the key-value provider")
         return _Table()
 
-    def get(self, state: _Table, key: str, opts: Opts) -> Found | Missing:
+    def get(self, state: _Table, key: str, opts: Opts) -> StoredValue | Missing:
         """Return a copy of the value under *key*, or that there is none."""
         only(opts, (), "key-value get")
         with state.lock:
-            return Found(state, deepcopy(state.values[key])) if key in state.values else Missing(state)
+            return StoredValue(state, deepcopy(state.values[key])) if key in state.values else Missing(state)
 
     def put(self, state: _Table, key: str, value: Any, opts: Opts) -> Done:
         """Keep a copy of *value* under *key*."""
@@ -121,7 +121,7 @@ class _Namespace:
     name: str
 
 
-class KeptProvider:
+class PersistentProvider:
     """Keeps values that have a form in JSON in a file; what was put is there after a crash.
 
     Options: `state`, the file; `namespace`, whose keys these are (the same key under another is another).
@@ -136,13 +136,13 @@ class KeptProvider:
             raise InvalidRequest("a kept provider needs a state and a namespace", hint=hint)
         return _Namespace(file, _text("namespace", name))
 
-    def get(self, state: _Namespace, key: str, opts: Opts) -> Found | Missing:
+    def get(self, state: _Namespace, key: str, opts: Opts) -> StoredValue | Missing:
         """Return the value under *key*, or that there is none."""
         only(opts, (), "kept get")
         asked = "SELECT value FROM key_values WHERE namespace = ? AND key = ?"
         with state.file.reading() as store:
             row = store.execute(asked, (state.name, _text("key", key))).fetchone() if store else None
-        return Missing(state) if row is None else Found(state, json.loads(row[0]))
+        return Missing(state) if row is None else StoredValue(state, json.loads(row[0]))
 
     def put(self, state: _Namespace, key: str, value: Any, opts: Opts) -> Done:
         """Keep *value* under *key*; raises InvalidRequest, which names the place, for what JSON has no form for."""
@@ -216,7 +216,7 @@ class Scan:
 
 
 @dataclass(slots=True)
-class _Kept:
+class _ProviderState:
     """What one provider holds; the dimension is that of the first vector unless it was given.
 
     For recall each value is an item, named by the place in which it was first kept.
@@ -264,7 +264,7 @@ class VectorProvider:
     `backend`, what makes the `VectorBackend` that finds the nearest (a scan of all unless given).
     """
 
-    def init(self, opts: Opts) -> _Kept:
+    def init(self, opts: Opts) -> _ProviderState:
         """Return an empty store of vectors; raises InvalidRequest for an option of another form."""
         only(opts, ("backend", "dimension", "embed"), "the vector provider")
         embed, dimension = opts.get("embed"), opts.get("dimension")
@@ -272,15 +272,15 @@ class VectorProvider:
             raise InvalidRequest(f"embed={embed!r} cannot be called", hint="give a function from a text to its vector")
         if dimension is not None and (type(dimension) is not int or dimension < 1):
             raise InvalidRequest(f"dimension={dimension!r} is no count", hint="give dimension=384, or leave it out")
-        return _Kept(opts.get("backend", Scan)(), embed, dimension)
+        return _ProviderState(opts.get("backend", Scan)(), embed, dimension)
 
-    def get(self, state: _Kept, key: str, opts: Opts) -> Found | Missing:
+    def get(self, state: _ProviderState, key: str, opts: Opts) -> StoredValue | Missing:
         """Return a copy of the value under *key*, or that there is none."""
         only(opts, (), "vector get")
         with state.lock:
-            return Found(state, deepcopy(state.values[key])) if key in state.values else Missing(state)
+            return StoredValue(state, deepcopy(state.values[key])) if key in state.values else Missing(state)
 
-    def put(self, state: _Kept, key: str, value: Any, opts: Opts) -> Done:
+    def put(self, state: _ProviderState, key: str, value: Any, opts: Opts) -> Done:
         """Keep *value* by its `embedding`, else by that of its text; raises InvalidRequest where it has neither."""
         only(opts, ("embedding",), "vector put")
         given = opts.get("embedding")
@@ -292,10 +292,10 @@ class VectorProvider:
             state.values[key], state.vectors[key] = kept, array("f", unit)
             state.dimension = len(unit)
             item = state.item(key)
-            state.texts.put({item: (_document(item, _said(value)), None)})
+            state.texts.put({item: (_document(item, _stored_text(value)), None)})
         return Done(state)
 
-    def delete(self, state: _Kept, key: str, opts: Opts) -> Done | Missing:
+    def delete(self, state: _ProviderState, key: str, opts: Opts) -> Done | Missing:
         """Let go of the value under *key*, or say that there is none."""
         only(opts, (), "vector delete")
         with state.lock:
@@ -307,7 +307,7 @@ class VectorProvider:
             del state.values[key], state.vectors[key], state.keys[digest(item)]
         return Done(state)
 
-    def query(self, state: _Kept, query: Mapping[str, Any], opts: Opts) -> Answer:
+    def query(self, state: _ProviderState, query: Mapping[str, Any], opts: Opts) -> Answer:
         """Return up to `top_k` values: those most like the `vector` of *query*, or the best answers to its `text`.
 
         Raises InvalidRequest for both, for neither and for a vector of another length than those kept.
@@ -328,10 +328,10 @@ class VectorProvider:
         return Answer(state, rows)
 
 
-def _recalled(state: _Kept, text: str, vector: Sequence[float], top_k: int) -> list[tuple[str, float]]:
+def _recalled(state: _ProviderState, text: str, vector: Sequence[float], top_k: int) -> list[tuple[str, float]]:
     """Return the keys of what answers *text*, of which *vector* is, each with its score."""
-    asked = Asked(text, asked_for(state.stemmer, text), limit=top_k)
-    found = rank_sources([Source(state.texts, _STREAM, SearchFilter(), VectorQuery(state, vector))], asked).found
+    asked = RecallQuery(text, query_stems(state.stemmer, text), limit=top_k)
+    found = rank_sources([RankingSource(state.texts, _STREAM, SearchFilter(), VectorQuery(state, vector))], asked).found
     return [(state.keys[digest(one.candidate.passage.item)], one.score) for one in found[:top_k]]
 
 
@@ -356,13 +356,13 @@ def _document(item: str, text: str) -> Document:
     )
 
 
-def _said(value: Any) -> str:
+def _stored_text(value: Any) -> str:
     """Return the text that a value is or has, nothing where there is none."""
     text = value.get("text") if isinstance(value, Mapping) else value
     return text if isinstance(text, str) else ""
 
 
-def _text_of(key: str, value: Any, state: _Kept) -> str:
+def _text_of(key: str, value: Any, state: _ProviderState) -> str:
     """Return the text that stands for a value: itself, or its `text`; raises InvalidRequest where there is none."""
     text = value.get("text") if isinstance(value, Mapping) else value
     if state.embed is None or not isinstance(text, str):
@@ -372,7 +372,7 @@ def _text_of(key: str, value: Any, state: _Kept) -> str:
     return text
 
 
-def _embedded(state: _Kept, text: object) -> tuple[float, ...]:
+def _embedded(state: _ProviderState, text: object) -> tuple[float, ...]:
     """Return the vector of *text*."""
     if not isinstance(text, str) or not text.strip():
         raise InvalidRequest(f"text={text!r} is no text", hint="give a text that is not empty")
@@ -382,7 +382,7 @@ def _embedded(state: _Kept, text: object) -> tuple[float, ...]:
     return vector_of(state.embed(text), "what embed gave")
 
 
-def _unit(vector: Sequence[float], state: _Kept) -> tuple[float, ...]:
+def _unit(vector: Sequence[float], state: _ProviderState) -> tuple[float, ...]:
     """Return *vector* at length 1; raises InvalidRequest for another dimension than is kept, and for no direction."""
     if state.dimension not in (None, len(vector)):
         raise InvalidRequest(

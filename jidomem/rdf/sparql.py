@@ -48,23 +48,23 @@ _OPENING, _CLOSING = "{[(", "}])"
 _WITH_SUPERCLASSES = f"(<{RDF}type>/<{RDFS}subClassOf>*)"
 
 
-class Token(NamedTuple):
+class SparqlToken(NamedTuple):
     """A piece of a query: what kind of piece, and its text."""
 
     kind: str
     text: str
 
 
-def tokens(text: str) -> Iterator[Token]:
+def tokens(text: str) -> Iterator[SparqlToken]:
     """Return every piece of *text*, spaces and comments too; joined they are the text again.
 
     >>> [token.kind for token in tokens('"SERVICE"@en#x')]
     ['string', 'tag', 'comment']
     """
-    return (Token(str(match.lastgroup), match[0]) for match in _TOKEN.finditer(text))
+    return (SparqlToken(str(match.lastgroup), match[0]) for match in _TOKEN.finditer(text))
 
 
-def check(text: str, most: int = MAX_BYTES, depth: int = MAX_DEPTH) -> tuple[Token, ...]:
+def check(text: str, most: int = MAX_BYTES, depth: int = MAX_DEPTH) -> tuple[SparqlToken, ...]:
     """Return the meaning-bearing tokens of a read-only, local query.
 
     Raises TooLarge for a text of more than *most* bytes, PolicyDenied for an update or SERVICE, and InvalidRequest for
@@ -108,14 +108,14 @@ def without_service_prefixes(text: str) -> str:
     return "".join(_renamed(token, names) for token in pieces)
 
 
-def _renamed(token: Token, prefixes: Mapping[str, str]) -> str:
+def _renamed(token: SparqlToken, prefixes: Mapping[str, str]) -> str:
     if token.kind != "name":
         return token.text
     prefix, _, local = token.text.partition(":")
     return f"{prefixes.get(prefix, prefix)}:{local}"
 
 
-def _refuse_service(code: Sequence[Token]) -> None:
+def _refuse_service(code: Sequence[SparqlToken]) -> None:
     words = (t.text.split(":")[0] if t.kind == "name" else t.text for t in code if t.kind in ("word", "name"))
     if any("service" in word.lower() for word in words):
         raise PolicyDenied(
@@ -125,7 +125,7 @@ def _refuse_service(code: Sequence[Token]) -> None:
         )
 
 
-def _refuse_update(code: Sequence[Token]) -> None:
+def _refuse_update(code: Sequence[SparqlToken]) -> None:
     if first_word(code) in _UPDATES:
         raise PolicyDenied(
             f"{first_word(code)} is an update, and the reader writes nothing",
@@ -134,13 +134,13 @@ def _refuse_update(code: Sequence[Token]) -> None:
         )
 
 
-def first_word(code: Sequence[Token]) -> str:
+def first_word(code: Sequence[SparqlToken]) -> str:
     """Return the first keyword after the prologue, in capitals; an empty string where there is none."""
     words = (token.text.upper() for token in code if token.kind == "word")
     return next((word for word in words if word not in ("BASE", "PREFIX", "VERSION")), "")
 
 
-def _refuse_depth(code: Sequence[Token], depth: int) -> None:
+def _refuse_depth(code: Sequence[SparqlToken], depth: int) -> None:
     """Raise unless brackets nest, and operators repeat, within what the engine can take."""
     opened: list[str] = []
     operators = 0
@@ -170,7 +170,7 @@ def with_superclasses(text: str) -> str:
     return "".join(_WITH_SUPERCLASSES if _is_type(token, declared) else token.text for token in pieces)
 
 
-def _is_type(token: Token, declared: dict[str, str]) -> bool:
+def _is_type(token: SparqlToken, declared: dict[str, str]) -> bool:
     if token.kind == "name":
         prefix, local = token.text.split(":", 1)
         return declared.get(prefix, "") + local == RDF + "type"
@@ -193,7 +193,7 @@ class Dataset(NamedTuple):
     named: Sequence[str]
 
 
-def dataset(code: Sequence[Token], graphs: Sequence[str], instead: Dataset | None = None) -> Dataset:
+def dataset(code: Sequence[SparqlToken], graphs: Sequence[str], instead: Dataset | None = None) -> Dataset:
     """Return the dataset of a query as *instead* says, else as FROM and FROM NAMED do; else all *graphs* twice.
 
     A graph that is not among *graphs* is an empty one (SPARQL 1.1 Protocol, section 2.1.4).
@@ -204,13 +204,13 @@ def dataset(code: Sequence[Token], graphs: Sequence[str], instead: Dataset | Non
     return Dataset(graphs, graphs)
 
 
-def unknown_graphs(code: Sequence[Token], graphs: Sequence[str], instead: Dataset | None = None) -> list[str]:
+def unknown_graphs(code: Sequence[SparqlToken], graphs: Sequence[str], instead: Dataset | None = None) -> list[str]:
     """Return the graphs that a query or *instead* names, as for `dataset`, and that are not among *graphs*."""
     default, named = _stated(code) if instead is None else instead
     return [graph for graph in dict.fromkeys((*default, *named)) if graph not in graphs]
 
 
-def refuse_graphs(code: Sequence[Token]) -> None:
+def refuse_graphs(code: Sequence[SparqlToken]) -> None:
     """Raise InvalidRequest for a query that names a graph by FROM: it is asked of the graphs of a project."""
     for graph in unknown_graphs(code, ()):
         raise InvalidRequest(f"the query names the graph <{graph}>", hint="leave out FROM: all graphs are asked")
@@ -221,7 +221,7 @@ def _known(stated: Iterable[str], graphs: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(graph if graph in graphs else EMPTY for graph in stated))
 
 
-def _stated(code: Sequence[Token]) -> Dataset:
+def _stated(code: Sequence[SparqlToken]) -> Dataset:
     """Return the graphs that FROM and FROM NAMED name; as they stand in the query where they cannot be read."""
     base, prefixes = _prologue(code)
     default: list[str] = []
@@ -229,14 +229,14 @@ def _stated(code: Sequence[Token]) -> Dataset:
     for at, token in enumerate(code):
         word = token.text.upper()
         if token.kind == "word" and word in ("FROM", "FROMNAMED"):  # the engine needs no space between the two
-            following = [*code[at + 1 : at + 3], Token("", ""), Token("", "")]
+            following = [*code[at + 1 : at + 3], SparqlToken("", ""), SparqlToken("", "")]
             is_named = word == "FROMNAMED" or following[0].text.upper() == "NAMED"
             graph = following[1] if is_named and word == "FROM" else following[0]
             (named if is_named else default).append(_iri(graph, base, prefixes))
     return Dataset(default, named)
 
 
-def _prologue(code: Sequence[Token]) -> tuple[str, Mapping[str, str]]:
+def _prologue(code: Sequence[SparqlToken]) -> tuple[str, Mapping[str, str]]:
     """Return the base of relative IRIs, and what each prefix stands for."""
     base, prefixes = BASE, dict[str, str]()
     for word, first, second in _threes(code):
@@ -249,11 +249,11 @@ def _prologue(code: Sequence[Token]) -> tuple[str, Mapping[str, str]]:
     return base, prefixes
 
 
-def _threes(code: Sequence[Token]) -> Iterator[tuple[Token, Token, Token]]:
+def _threes(code: Sequence[SparqlToken]) -> Iterator[tuple[SparqlToken, SparqlToken, SparqlToken]]:
     return zip(code, code[1:], code[2:], strict=False)
 
 
-def _iri(token: Token, base: str, prefixes: Mapping[str, str]) -> str:
+def _iri(token: SparqlToken, base: str, prefixes: Mapping[str, str]) -> str:
     if token.kind == "iri":
         return _resolved(base, _CODE_POINT.sub(_sign, token.text[1:-1]))
     if token.kind == "name":

@@ -74,12 +74,12 @@ _ASKS_NOTHING, _TRUTH = urlencode({"query": "ASK {}"}).encode(), "application/sp
 _CHANGES_NOTHING = b"INSERT DATA {}"
 _AWAY = (502, 503, 504)
 #: Connections kept open while nobody asks.
-_KEPT = 8
+_CACHED_CONNECTIONS = 8
 #: How a store that answers `query` is told where updates go: the end of one address, and that of the other.
 _BESIDE = ((re.compile(r"/query$"), "/update"), (re.compile(r"(/repositories/[^/]+)$"), r"\1/statements"))
 
 
-class Refused(Exception):
+class EndpointError(Exception):
     """The store answered, and not with what was asked: its status, and its words."""
 
     def __init__(self, status: int, words: str) -> None:
@@ -89,7 +89,7 @@ class Refused(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Endpoint:
+class SparqlEndpoint:
     """Where requests go; `shown` leaves out the password that the address may carry."""
 
     secure: bool
@@ -106,7 +106,7 @@ class Endpoint:
     _lock: Lock = field(default_factory=Lock, repr=False, compare=False)
 
     @classmethod
-    def of(cls, url: str, code: str = "store_unavailable") -> Endpoint:
+    def of(cls, url: str, code: str = "store_unavailable") -> SparqlEndpoint:
         """Return the parts of *url*; raises InvalidRequest for what is no http or https address.
 
         A store that does not answer is Failed with *code*.
@@ -228,7 +228,7 @@ class Endpoint:
             raise TooLarge(f"the answer has more than {most:,} bytes", hint=hint, code="result_too_large")
         self._keep(connection, answer)
         if not 200 <= answer.status < 300:
-            raise Refused(answer.status, " ".join(data[:1000].decode("utf-8", "replace").split())[:300])
+            raise EndpointError(answer.status, " ".join(data[:1000].decode("utf-8", "replace").split())[:300])
         return data
 
     def beside(self) -> str:
@@ -262,7 +262,7 @@ class Endpoint:
 
     def _keep(self, connection: HTTPConnection, answer: HTTPResponse) -> None:
         with self._lock:
-            if not answer.will_close and answer.isclosed() and len(self._idle) < _KEPT:
+            if not answer.will_close and answer.isclosed() and len(self._idle) < _CACHED_CONNECTIONS:
                 self._idle.append(connection)
                 return
         connection.close()

@@ -104,10 +104,10 @@ def _object(value: Any) -> Term | None:
         return date_time(format_timestamp(moment)) if moment else None
     if isinstance(value, date):
         return literal(value.isoformat(), XSD + "date")
-    return _said_outright(value) if isinstance(value, tuple) else None
+    return _explicit_literal(value) if isinstance(value, tuple) else None
 
 
-def _said_outright(value: tuple[Any, ...]) -> Term | None:
+def _explicit_literal(value: tuple[Any, ...]) -> Term | None:
     """Return the literal of (text, datatype) or (text, datatype, language), None where it is none."""
     if len(value) not in (2, 3) or not all(isinstance(part, str) for part in value):
         return None

@@ -71,7 +71,7 @@ class Keyed:
         return found
 
 
-class Held:
+class CachedEntries:
     """Entries by their ids, those recorded last at the end, and the same in groups, of which none is empty."""
 
     def __init__(self, group: Callable[[str], str]) -> None:
@@ -135,7 +135,7 @@ class EntryCache:
         self._lock = Lock()
         self._news: deque[Collection[Triple] | None] = deque([None])  # None: other content than before
         self._group = group
-        self._held = Held(group)
+        self._held = CachedEntries(group)
         index.observers.append(self)
 
     def applied(self, graph: str, triples: Collection[Triple]) -> None:
@@ -151,7 +151,7 @@ class EntryCache:
         if graph == self._graph:
             self._news.append(None)
 
-    def read(self, use: Callable[[Held], T]) -> T:
+    def read(self, use: Callable[[CachedEntries], T]) -> T:
         """Return what *use* makes of the entries there are now; they are not changed meanwhile, and *use* does not."""
         self._level()
         self._index.settle()
@@ -212,7 +212,7 @@ class EntryCache:
             one = self._keyed(entry or "", fields)
             assert one is not None
             found.append(replace(one, since=since.get(one.node, one.since)))
-        self._held = Held(self._group)
+        self._held = CachedEntries(self._group)
         newest = {one.id: one for one in sorted(found, key=_place)}
         for one in sorted(newest.values(), key=_place):
             self._held.hold(one)
@@ -229,7 +229,7 @@ def _entry_time(at: Term) -> str:
     return "" if found is None else format_timestamp(found)
 
 
-Said = Mapping[Term, Sequence[Term]]
+NodeProperties = Mapping[Term, Sequence[Term]]
 
 
 def turns(index: OxigraphIndex, project: str, conversation: Term, moment: str | None = None) -> list[Turn]:
@@ -244,7 +244,7 @@ def turns(index: OxigraphIndex, project: str, conversation: Term, moment: str | 
 def turn(index: OxigraphIndex, project: str, node: Term) -> Turn:
     """Return one turn; what of it was redacted is None."""
     graph = Stream(project, "history").graph
-    said = _said(index, graph, node)
+    said = _properties_of(index, graph, node)
     prompt, answer = (_part(index, graph, said, conv(name)) for name in ("hasPrompt", "hasAnswer"))
     return Turn(
         iri=plain_value(node),
@@ -262,7 +262,7 @@ def turn(index: OxigraphIndex, project: str, node: Term) -> Turn:
 
 
 def _use(index: OxigraphIndex, graph: str, call: Term) -> ToolUse:
-    said = _said(index, graph, call)
+    said = _properties_of(index, graph, call)
     result = _part(index, graph, said, conv("hasResult"))
     given, got = _one(said, conv("invocationParameters")), _one(result, conv("resultData"))
     return ToolUse(_one(said, conv("toolName")) or "", given and json.loads(given), got and json.loads(got))
@@ -274,25 +274,25 @@ def _number(call: Term) -> tuple[int, Term]:
     return int(number) if number.isdecimal() else 0, call
 
 
-def _part(index: OxigraphIndex, graph: str, said: Said, link: Term) -> Said:
+def _part(index: OxigraphIndex, graph: str, said: NodeProperties, link: Term) -> NodeProperties:
     """Return what is said of the one thing *link* leads to, nothing where it leads nowhere."""
     nodes = said.get(link)
-    return _said(index, graph, nodes[0]) if nodes else {}
+    return _properties_of(index, graph, nodes[0]) if nodes else {}
 
 
-def _said(index: OxigraphIndex, graph: str, node: Term) -> Said:
+def _properties_of(index: OxigraphIndex, graph: str, node: Term) -> NodeProperties:
     said: dict[Term, list[Term]] = {}
     for _, predicate, value in index.triples(graph, node):
         said.setdefault(predicate, []).append(value)
     return said
 
 
-def _one(said: Said, predicate: Term) -> str | None:
+def _one(said: NodeProperties, predicate: Term) -> str | None:
     values = said.get(predicate)
     return plain_value(values[0]) if values else None
 
 
-def _turn_time(said: Said, predicate: Term) -> str:
+def _turn_time(said: NodeProperties, predicate: Term) -> str:
     """Return the earliest moment that is said, in the one written form."""
     found = [
         format_timestamp(at) for at in map(parse_moment, map(plain_value, said.get(predicate, ()))) if at is not None

@@ -110,11 +110,11 @@ _DECIDED = jido("decisionStatus")
 _ENDS = {jido("supersededBy"): "superseded", jido("invalidatedBy"): "invalidated"}
 _MARK, _PROPOSED = jido("hasAssertionStatus"), jido("Proposed")
 _RECORDED, _SUMMARY = jido("recordedIn"), jido("summary")
-Said = Mapping[Term, Mapping[Term, list[Term]]]
+PropertiesByNode = Mapping[Term, Mapping[Term, list[Term]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class FeedEntry:
     """One commit: `version` stands for it and all that was told before it, and is where the feed goes on after it.
 
     Each of `added`, `superseded` and `invalidated` has iri, kind, summary, status and whether it is redacted, and the
@@ -152,7 +152,7 @@ def version_of(journal: FileJournal, stream: Stream, text: str) -> Version:
     return Version.of(heads[0] for heads in found)
 
 
-def entries(journal: FileJournal, index: OxigraphIndex, stream: Stream, after: Version) -> Iterator[Entry]:
+def entries(journal: FileJournal, index: OxigraphIndex, stream: Stream, after: Version) -> Iterator[FeedEntry]:
     """Yield each commit that is neither in *after* nor before it, once; *index* is level with the journal.
 
     So none is left out or told twice where branches were merged. Ends before damage, and raises JournalDamaged where
@@ -169,22 +169,24 @@ def entries(journal: FileJournal, index: OxigraphIndex, stream: Stream, after: V
             raise damage
 
 
-def _feed_entry(commit: Commit, version: Version, index: OxigraphIndex) -> Entry:
+def _feed_entry(commit: Commit, version: Version, index: OxigraphIndex) -> FeedEntry:
     said: dict[Term, dict[Term, list[Term]]] = defaultdict(lambda: defaultdict(list))
     for subject, predicate, value in sorted(commit.triples):
         said[subject][predicate].append(value)
     own = iri(commit.iri)
     added = [
-        _told(item, of, _status(of), commit.redacted) for item, of in said.items() if own in of[_RECORDED] and of[_MARK]
+        _feed_row(item, of, _status(of), commit.redacted)
+        for item, of in said.items()
+        if own in of[_RECORDED] and of[_MARK]
     ]
     ended: dict[str, list[dict[str, Any]]] = {"superseded": [], "invalidated": []}
     for item, of in said.items():
         for predicate, status in _ENDS.items():
             for by in of[predicate]:
                 held = {each: [t[2] for t in index.triples(commit.graph, item, each)] for each in (TYPE, _SUMMARY)}
-                ended[status].append({**_told(item, held, status, True), "by": plain_value(by)})
+                ended[status].append({**_feed_row(item, held, status, True), "by": plain_value(by)})
     lists = {name: tuple(found) for name, found in ended.items()}
-    return Entry(version, commit.id, commit.recorded_at, commit.redacted, tuple(added), **lists)
+    return FeedEntry(version, commit.id, commit.recorded_at, commit.redacted, tuple(added), **lists)
 
 
 def _status(of: Mapping[Term, list[Term]]) -> str:
@@ -194,7 +196,7 @@ def _status(of: Mapping[Term, list[Term]]) -> str:
     return stated if stated is not None and not is_accepted(stated) else ACTIVE
 
 
-def _told(item: Term, of: Mapping[Term, list[Term]], status: str, may_lack: bool) -> dict[str, Any]:
+def _feed_row(item: Term, of: Mapping[Term, list[Term]], status: str, may_lack: bool) -> dict[str, Any]:
     """Return a memory as the feed tells it; where it *may_lack* what every memory has, that was redacted."""
     kinds, texts = of.get(TYPE, []), of.get(_SUMMARY, [])
     return {

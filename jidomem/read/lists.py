@@ -167,7 +167,7 @@ class Cursor:
         return cls(str(as_of), int(offset), question, PagePosition(str(key), int(given)), *map(str, valid_at[:1]))
 
 
-class Shelf:
+class PageCache:
     """The pages read last, each good until what it was read from changes."""
 
     def __init__(self) -> None:
@@ -229,7 +229,7 @@ class Lists:
         """
         self._index = index
         self._listings = OrderedLists(index, shelved)
-        self._shelf = Shelf()
+        self._shelf = PageCache()
         self._apart = apart or self.here
         self._remote = remote
 

@@ -178,14 +178,14 @@ def load_memory(
     judges whether it holds in the world.
     Raises NotFound when the project had no such memory by then, or what it says does not hold at *valid_at*.
     """
-    return _found(index, project, item, as_of, valid_at).to_dict(now)
+    return _load_item(index, project, item, as_of, valid_at).to_dict(now)
 
 
 def triples(
     index: OxigraphIndex, project: str, item: str, as_of: object = None, valid_at: object = None
 ) -> list[Triple]:
     """Return what is said of one memory of *project*, as it was known at *as_of*; raises what `get` raises."""
-    return _found(index, project, item, as_of, valid_at).triples
+    return _load_item(index, project, item, as_of, valid_at).triples
 
 
 def has_successor(index: OxigraphIndex, project: str, item: str, known: Collection[str], as_of: object = None) -> bool:
@@ -340,7 +340,7 @@ def _alike(index: OxigraphIndex, project: str, asked: str) -> list[tuple[str, st
     return [(item, text) for _, _, item, text in sorted(ranked)[:_ALIKE]]
 
 
-def _found(index: OxigraphIndex, project: str, item: str, as_of: object, valid_at: object) -> _Item:
+def _load_item(index: OxigraphIndex, project: str, item: str, as_of: object, valid_at: object) -> _Item:
     found = _Item(index, project, item, to_term(FOREVER if as_of is None else as_of, "dateTime", "as_of"))
     if valid_at is not None:
         found.must_hold(to_term(valid_at, "dateTime", "valid_at"))

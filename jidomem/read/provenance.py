@@ -43,7 +43,7 @@ _KEY, _TOPIC, _RECORDED = jido("conflictKey"), jido("topic"), jido("recordedAt")
 _TEXT_PATHS = ((LABEL,), (jido("entryText"),), (conv("hasPrompt"), conv("promptText")))
 
 
-class Link(NamedTuple):
+class NodeLink(NamedTuple):
     """That one node is linked with another; `kind` is the local name of the property, or CONFLICTS."""
 
     source: str
@@ -63,7 +63,7 @@ class Around:
     """
 
     nodes: Mapping[str, Mapping[str, Any]]
-    links: tuple[Link, ...]
+    links: tuple[NodeLink, ...]
     more: Mapping[str, int]
 
 
@@ -123,7 +123,7 @@ class _Links:
         self._moment = parse_literal(to_term(FOREVER if as_of is None else as_of, "dateTime", "as_of")).text
         self._names = _linking(schema)
         self._told: dict[str, Mapping[str, Any] | None] = {}
-        self._of: dict[str, list[Link]] = {}
+        self._of: dict[str, list[NodeLink]] = {}
 
     def told(self, node: str) -> Mapping[str, Any] | None:
         """Return what is known of a node; None for a memory that was not there yet, or is of another project."""
@@ -147,7 +147,7 @@ class _Links:
         """Return what a node is linked with."""
         return [*dict.fromkeys(link.other(node) for link in self.of(node))]
 
-    def of(self, node: str) -> list[Link]:
+    def of(self, node: str) -> list[NodeLink]:
         """Return the links from and to a node whose other end was there."""
         if node not in self._of:
             newest = sorted({*self._from(node), *self._to(node)}, key=lambda link: link.other(node), reverse=True)
@@ -155,24 +155,24 @@ class _Links:
             self._of[node] = sorted(known, key=lambda link: _rank(link.kind))
         return self._of[node]
 
-    def _from(self, node: str) -> Iterator[Link]:
+    def _from(self, node: str) -> Iterator[NodeLink]:
         said = self.told(node) or {}
         for name in self._names.values():
             for value in said.get("properties", {}).get(name, ()):
                 if isinstance(value, str) and _is_node(value):
-                    yield Link(node, name, value)
+                    yield NodeLink(node, name, value)
         for name, inverse in _INVERSE.items():
             for end in said.get(name, ()):
-                yield Link(end, inverse, node)
+                yield NodeLink(end, inverse, node)
         if said.get("status") == "active":
             yield from self._conflicts(node, said["properties"])
 
-    def _to(self, node: str) -> Iterator[Link]:
+    def _to(self, node: str) -> Iterator[NodeLink]:
         for subject, predicate, _ in self._index.triples(self._graph, None, None, iri(node), most=WIDEST):
             if predicate in self._names and is_iri(subject):
-                yield Link(plain_value(subject), self._names[predicate], node)
+                yield NodeLink(plain_value(subject), self._names[predicate], node)
 
-    def _conflicts(self, node: str, said: Mapping[str, Any]) -> Iterator[Link]:
+    def _conflicts(self, node: str, said: Mapping[str, Any]) -> Iterator[NodeLink]:
         """Yield with what a memory in force shares a key that two may not share."""
         for key in said.get("conflictKey", ()):
             if str(key).partition(":")[0] not in KINDS:
@@ -185,7 +185,7 @@ class _Links:
                 if _clashes(key, said, rival["properties"]) and not (
                     _beside(said, other) or _beside(rival["properties"], node)
                 ):
-                    yield Link(min(node, other), CONFLICTS, max(node, other))
+                    yield NodeLink(min(node, other), CONFLICTS, max(node, other))
 
     def _was_there(self, node: str) -> bool:
         if node in self._told:
@@ -261,7 +261,7 @@ Shown = Callable[[str, str, str], Rows]
 #: How many memories that were concluded from one are listed.
 MOST = 1_000
 #: What is told of a memory as it stands in it: name -> property.
-_SAID = {
+_LABELS = {
     "summary": "summary", "rationale": "rationale", "explanation": "detailedExplanation", "reason": "revisionReason",
     "confidence": "hasConfidence", "timestamp": "hasTimestamp",
     "valid_from": "validFrom", "valid_until": "validUntil", "expires_on": "expiresOn",
@@ -302,7 +302,7 @@ class Why:
         derived = self._asked("derived", item, limit=MOST + 1)
         return {
             **{name: found[name] for name in ("iri", "class", "status")},
-            **{name: said.get(prop, [None])[0] for name, prop in _SAID.items()},
+            **{name: said.get(prop, [None])[0] for name, prop in _LABELS.items()},
             "excerpt": excerpt(said),
             "asserted_by": said.get("assertedBy", []),
             "asserted_in": said.get("assertedIn", []),

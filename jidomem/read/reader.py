@@ -27,7 +27,7 @@ from jidomem.errors import InvalidRequest, NotFound
 from jidomem.index import OxigraphIndex, Solutions
 from jidomem.index.disagreements import Ids
 from jidomem.index.ordered_lists import ListCache
-from jidomem.index.results import Bounds
+from jidomem.index.results import AnswerLimits
 from jidomem.rdf import sparql
 from jidomem.rdf.sparql import Dataset, dataset
 from jidomem.rdf.statements import to_value
@@ -375,7 +375,7 @@ class MemoryReader(Records):
         graph_as: str = "turtle",
         as_of: object = None,
         bindings: Mapping[str, Term] | None = None,
-        within: Bounds | None = None,
+        within: AnswerLimits | None = None,
         instead: Dataset | None = None,
     ) -> bytes:
         """Return the answer that `run` gives as bytes, rows and truths in *rows_as*, triples in *graph_as*.
@@ -396,7 +396,7 @@ class MemoryReader(Records):
             bindings=bindings,
             rows_as=rows_as,
             graph_as=graph_as,
-            within=within or Bounds(),
+            within=within or AnswerLimits(),
         ).data
 
     def _then(self, project: str, as_of: object) -> OxigraphIndex | RemoteIndex:
@@ -491,7 +491,7 @@ def _camel(name: str) -> str:
 _ENDED = "?end jido:hasAssertionStatus jido:Asserted"
 _ANY = "jido:supersededBy|jido:invalidatedBy"
 _UNLESS = "FILTER NOT EXISTS { ?item %s ?by . ?by jido:hasAssertionStatus jido:Asserted }"
-_HELD = "FILTER EXISTS { ?item jido:hasAssertionStatus jido:Asserted }"
+_ASSERTED_FILTER = "FILTER EXISTS { ?item jido:hasAssertionStatus jido:Asserted }"
 _PROPOSED = "FILTER EXISTS { ?item jido:hasAssertionStatus jido:Proposed }"
 #: The proposals that a memory took the place of, as that which accepts one does: they were never active.
 _ACCEPTED = "accepted"
@@ -499,10 +499,13 @@ _ACCEPTED = "accepted"
 _COUNTED = (
     ("all", "?item a ?kind"),
     ("invalidated", f"?item jido:invalidatedBy ?end ; a ?kind . {_ENDED}"),
-    ("superseded", f"?item jido:supersededBy ?end ; a ?kind . {_ENDED} {_UNLESS % 'jido:invalidatedBy'} {_HELD}"),
+    (
+        "superseded",
+        f"?item jido:supersededBy ?end ; a ?kind . {_ENDED} {_UNLESS % 'jido:invalidatedBy'} {_ASSERTED_FILTER}",
+    ),
     (_ACCEPTED, f"?item jido:supersededBy ?end ; a ?kind . {_ENDED} {_UNLESS % 'jido:invalidatedBy'} {_PROPOSED}"),
     ("pending", f"?item jido:hasAssertionStatus jido:Proposed ; a ?kind {_UNLESS % _ANY}"),
-    *((status, f"?item jido:decisionStatus {literal(status)} ; a ?kind {_HELD} {_UNLESS % _ANY}")
+    *((status, f"?item jido:decisionStatus {literal(status)} ; a ?kind {_ASSERTED_FILTER} {_UNLESS % _ANY}")
       for status in UNACCEPTED),
 )  # fmt: skip
 _COUNT = """
@@ -522,13 +525,13 @@ SELECT (COUNT(DISTINCT ?item) AS ?count) WHERE { GRAPH <%s> {
 } }
 """
 #: What is kept word for word, and what of it was replaced: each is a range of one index, half a second for a million.
-_KEPT = {
+_COUNTED_KINDS = {
     "entries": "?kept a jido:Entry",
     "turns": "?kept a conv:ConversationTurn",
     "replaced": "?newer jido:replaces ?old",
 }
 _BY_THEN = " . ?%s jido:recordedAt ?at FILTER(?at <= %s)"
-_COUNT_KEPT = """
+_COUNT_ENTRIES = """
 PREFIX jido: <https://jido.ai/ontology#>
 PREFIX conv: <https://jido.ai/ontology/conversation-history#>
 SELECT (COUNT(%s) AS ?count) WHERE { GRAPH <%s> { %s } }
@@ -561,14 +564,14 @@ def pending(reader: MemoryReader, project: str, *, as_of: object = None) -> int:
     return int(row["count"])
 
 
-def kept(reader: MemoryReader, project: str, *, as_of: object = None) -> dict[str, int]:
+def count_entries(reader: MemoryReader, project: str, *, as_of: object = None) -> dict[str, int]:
     """Return how many entries and turns the history of *project* holds at the moment *as_of*, or now."""
     moment = None if as_of is None else to_term(as_of, "dateTime", "as_of")
     found = {}
-    for what, pattern in _KEPT.items():
+    for what, pattern in _COUNTED_KINDS.items():
         by, counted = ("newer", "DISTINCT ?old") if what == "replaced" else ("kept", "*")
         then = "" if moment is None else _BY_THEN % (by, moment)
-        (row,) = reader.select(project, _COUNT_KEPT % (counted, graph_iri(project, "history"), pattern + then))
+        (row,) = reader.select(project, _COUNT_ENTRIES % (counted, graph_iri(project, "history"), pattern + then))
         found[what] = row["count"]
     return {"entries": found["entries"] - found["replaced"], "turns": found["turns"]}
 

@@ -14,7 +14,7 @@ from math import inf, log
 
 from jidomem.base.stems import Stemmer
 from jidomem.base.words import TELL_LITTLE
-from jidomem.index.search_tables import Found, SearchFilter, SearchIndexReader
+from jidomem.index.search_tables import SearchFilter, SearchIndexReader, TextMatch
 from jidomem.records.recall import FIELDS, CorpusStats, Match
 from jidomem.repository.worktree import matches
 
@@ -34,7 +34,7 @@ BEHIND = 0.999
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
+class ScoredMatch:
     """A match with its score, and the parts that add up to it; `words` are parts of `lexical`."""
 
     match: Match
@@ -67,14 +67,14 @@ def _odds(memories: int, holding: int) -> float:
     return (memories - holding + 0.5) / (holding + 0.5)
 
 
-def scored(match: Match, weight: Mapping[str, float], counts: CorpusStats) -> Scored:
+def scored(match: Match, weight: Mapping[str, float], counts: CorpusStats) -> ScoredMatch:
     """Return the score of *match* for the words of *weight*, whatever succeeded it left aside."""
     words = dict(_by_word(match, weight, counts))
     lexical = sum(words.values())
     parts = {"lexical": lexical, "about": lexical * ABOUT * match.is_about}
     late, sure = ties(match.recorded, match.confidence, counts.newest)
     parts |= {"recency": lexical * late, "confidence": lexical * sure}
-    return Scored(match, sum(parts.values()), parts, words)
+    return ScoredMatch(match, sum(parts.values()), parts, words)
 
 
 def ties(recorded: str, confidence: str, newest: str) -> tuple[float, float]:
@@ -93,12 +93,12 @@ def _by_word(match: Match, weight: Mapping[str, float], counts: CorpusStats) -> 
             yield stem, told * often * (K1 + 1) / (often + damping)
 
 
-def demote_superseded(found: Scored, successors: Iterable[Scored]) -> Scored:
+def demote_superseded(found: ScoredMatch, successors: Iterable[ScoredMatch]) -> ScoredMatch:
     """Return *found* ranked below each of *successors*, which came in its place and match as well."""
     highest = min((after.score * BEHIND for after in successors), default=inf)
     if found.score <= highest:
         return found
-    return Scored(found.match, highest, {**found.parts, "superseded": highest - found.score}, found.words)
+    return ScoredMatch(found.match, highest, {**found.parts, "superseded": highest - found.score}, found.words)
 
 
 def ceiling(weight: Mapping[str, float], now: CorpusStats, then: CorpusStats) -> tuple[float, float]:
@@ -142,7 +142,7 @@ MOST_WORDS = 64
 FIRST = 4_000
 
 
-def asked_for(stemmer: Stemmer, text: str) -> dict[str, str]:
+def query_stems(stemmer: Stemmer, text: str) -> dict[str, str]:
     """Return the stems of *text*, each with the word it is looked for by: one that tells something where there is."""
     stems: dict[str, str] = {}
     for word, stem in stemmer.stems(text):
@@ -153,7 +153,7 @@ def asked_for(stemmer: Stemmer, text: str) -> dict[str, str]:
 
 def search(
     file: SearchIndexReader, stems: Mapping[str, str], within: SearchFilter, about: Iterable[str], limit: int
-) -> tuple[list[Scored], list[str], CorpusStats]:
+) -> tuple[list[ScoredMatch], list[str], CorpusStats]:
     """Return the best matches in order, the words they were looked for by, and the counts behind their scores.
 
     Words that tell little are looked for only where there are no others.
@@ -191,7 +191,7 @@ class _Search:
         then: CorpusStats,
         limit: int,
     ) -> None:
-        self.best: list[tuple[tuple[float, str, str], Scored]] = []
+        self.best: list[tuple[tuple[float, str, str], ScoredMatch]] = []
         self._file = file
         self._within = within
         self._weight = weight
@@ -240,7 +240,7 @@ class _Search:
             assert match is not None
             self._add(self._final(match, frozenset([match.item])))
 
-    def _ties(self, found: Found) -> float:
+    def _ties(self, found: TextMatch) -> float:
         return sum(ties(found.recorded, found.confidence, self._then.newest))
 
     def _is_settled(self, lexical: float, ties: float = TIES) -> bool:
@@ -248,13 +248,13 @@ class _Search:
         worst = self.best[-1][1].score if len(self.best) == self._limit else 0.0
         return len(self.best) == self._limit and lexical * (1 + ties) * (1 + 1e-9) < worst
 
-    def _final(self, match: Match, seen: frozenset[str]) -> Scored:
+    def _final(self, match: Match, seen: frozenset[str]) -> ScoredMatch:
         """Return the score of a match, behind those of its successors that match as well."""
         is_about = match.number in self._about
         found = scored(replace(match, is_about=is_about), self._weight, self._then)
         return demote_superseded(found, self._after(match, seen)) if self._within.inactive else found
 
-    def _after(self, match: Match, seen: frozenset[str]) -> Iterator[Scored]:
+    def _after(self, match: Match, seen: frozenset[str]) -> Iterator[ScoredMatch]:
         """Yield what came in the place of a match, or later in the place of that, and matches as well."""
         for name in match.successors:
             successor = self._file.match(name, self._within.moment) if name not in seen else None
@@ -262,7 +262,7 @@ class _Search:
                 later = self._final(successor, seen | {name})
                 yield from [later] if later.words else self._after(successor, seen | {name})
 
-    def _add(self, found: Scored) -> None:
+    def _add(self, found: ScoredMatch) -> None:
         insort(self.best, (found.place, found), key=lambda entry: entry[0])
         del self.best[self._limit :]
 

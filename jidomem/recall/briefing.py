@@ -17,7 +17,7 @@ from jidomem.base.words import EXCERPT, beginning, quoted, shortened, tokens
 from jidomem.errors import InvalidRequest
 from jidomem.rdf.vocab import local_name
 from jidomem.records.active import ACTIVE, state_text
-from jidomem.records.recall import Found, Hit
+from jidomem.records.recall import Hit, MemoryRecall
 from jidomem.repository.freshness import UNCHANGED, Freshness
 
 #: How many tokens a briefing has, unless said otherwise; and of each section, how many entries come before the rest.
@@ -72,7 +72,7 @@ _EMPTY = "nothing yet that comes first; all there is: jidomem ask timeline"
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class BriefingEntry:
     """One memory of a briefing: its line, and the same as plain values."""
 
     line: str
@@ -88,7 +88,7 @@ class BriefingResult:
     """
 
     count: int
-    entry: Callable[[int], Entry]
+    entry: Callable[[int], BriefingEntry]
     more: bool = False
     ask: str = ""
     limit: int | None = None
@@ -96,12 +96,12 @@ class BriefingResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class BriefingSection:
     """A section as it is given: its entries, how many were left out at least, and what lists them all."""
 
     name: str
     title: str
-    entries: tuple[Entry, ...]
+    entries: tuple[BriefingEntry, ...]
     left_out: int
     more: bool
     ask: str
@@ -113,7 +113,7 @@ class Briefing:
     """What an agent should know first: as `text`, counted as so many `tokens`, and by section."""
 
     project: str
-    sections: tuple[Section, ...]
+    sections: tuple[BriefingSection, ...]
     budget_tokens: int
     about: Mapping[str, Any]
     empty: str = _EMPTY
@@ -215,9 +215,9 @@ class _Filling:
     def __init__(self, found: Mapping[str, BriefingResult], left: int) -> None:
         self.left = left
         self._found = found
-        self._shown: dict[str, list[Entry]] = {name: [] for name in found}
+        self._shown: dict[str, list[BriefingEntry]] = {name: [] for name in found}
         self._pending = {name: [*range(each.count)] for name, each in found.items()}
-        self._made: dict[tuple[str, int], Entry] = {}
+        self._made: dict[tuple[str, int], BriefingEntry] = {}
         self._spent = dict.fromkeys(found, 0)
         self._seen: set[str] = set()
 
@@ -248,22 +248,22 @@ class _Filling:
                     self._spent[name] += cost
                     self.left -= cost
 
-    def sections(self) -> tuple[Section, ...]:
+    def sections(self) -> tuple[BriefingSection, ...]:
         """Return the sections as they are."""
         return tuple(
             _section(name, self._shown[name], found, len(self._pending[name])) for name, found in self._found.items()
         )
 
-    def _entry(self, name: str, place: int) -> Entry:
+    def _entry(self, name: str, place: int) -> BriefingEntry:
         if (name, place) not in self._made:
             self._made[name, place] = self._found[name].entry(place)
         return self._made[name, place]
 
 
-def _section(name: str, entries: Sequence[Entry], found: BriefingResult, left_out: int) -> Section:
+def _section(name: str, entries: Sequence[BriefingEntry], found: BriefingResult, left_out: int) -> BriefingSection:
     title, ask = SECTIONS[name]
     left = max(left_out, int(found.more))
-    return Section(name, title, tuple(entries), left, found.more, found.ask or ask, found.limit)
+    return BriefingSection(name, title, tuple(entries), left, found.more, found.ask or ask, found.limit)
 
 
 def recall_command(task: str, limit: int) -> str:
@@ -286,7 +286,7 @@ def governing_command(paths: Sequence[str]) -> str:
     return f"{_COMMAND}governing {'-- ' * any(path.startswith('-') for path in paths)}{' '.join(map(quote, paths))}"
 
 
-def _of_tool(section: Section) -> str:
+def _of_tool(section: BriefingSection) -> str:
     """Return the call of a tool that lists a section for a client without a command line."""
     if section.ask.startswith(_RECALL):
         _, _, _, limit, *_, task = split(section.ask)
@@ -298,7 +298,7 @@ def _heading(title: str) -> str:
     return f"{title}:"
 
 
-def _left_out(section: Section) -> str:
+def _left_out(section: BriefingSection) -> str:
     least = "at least " if section.more else ""
     ranked = f" (only the first {section.ranked:,} were ranked)" if section.ranked else ""
     return f"- {least}{section.left_out} more of {section.title!r}{ranked}: {section.ask}"
@@ -323,7 +323,7 @@ _SHOW = "jidomem show {}"
 _OPTIONS = ("include_inactive=true", "--include-inactive")
 
 
-def markdown(result: Found, option: str = _OPTIONS[0], show: str = _SHOW) -> str:
+def markdown(result: MemoryRecall, option: str = _OPTIONS[0], show: str = _SHOW) -> str:
     """Return what was recalled as Markdown: a line a memory, how many were left out, and how many are not active.
 
     The *option* is what shows these: the one of the command line or that of all other interfaces. By *show*, which is
@@ -336,12 +336,14 @@ def markdown(result: Found, option: str = _OPTIONS[0], show: str = _SHOW) -> str
     )
 
 
-def _notice(result: Found, option: str) -> str:
+def _notice(result: MemoryRecall, option: str) -> str:
     text = result.inactive.notice(option)
     return f"{text}.\n" if text else ""
 
 
-def anchored(result: Found, known: Mapping[str, Sequence[Freshness]], rivals: Mapping[str, Sequence[str]]) -> Found:
+def anchored(
+    result: MemoryRecall, known: Mapping[str, Sequence[Freshness]], rivals: Mapping[str, Sequence[str]]
+) -> MemoryRecall:
     """Return *result* with what became of the files that each memory is about; `freshness` where that is *known*.
 
     The memories that one disagrees with are its *rivals*: `conflicts_with` where there are any.
@@ -366,7 +368,7 @@ def stale_files(hit: Hit) -> dict[str, str]:
     return {file["path"]: file["state"] for file in files if file["state"] != UNCHANGED}
 
 
-def fit_recall_to_budget(result: Found, budget: int | None) -> Found:
+def fit_recall_to_budget(result: MemoryRecall, budget: int | None) -> MemoryRecall:
     """Return *result* with as many of its first memories as `markdown` says within *budget* tokens, if there is one.
 
     `left_out` counts those that did not fit. Raises InvalidRequest for a budget that cannot say even that.

@@ -16,7 +16,7 @@ from jidomem.base.words import EXCERPT, beginning, opening
 from jidomem.index import search_tables
 from jidomem.index.search_documents import ENTRY, TURN
 from jidomem.index.search_index import Readable, VectorIndex
-from jidomem.index.search_tables import Row, SearchFilter, SearchIndexReader
+from jidomem.index.search_tables import SearchFilter, SearchIndexReader, SearchRow
 from jidomem.journal.journal import Stream
 from jidomem.rdf.terms import plain_value
 from jidomem.recall import bm25
@@ -50,7 +50,7 @@ class VectorQuery:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RecallQuery:
     """What is asked: the text, its stems, the files it is about, when, and what makes likeness known, if anything.
 
     `limit` is how many answers are wanted at most.
@@ -64,7 +64,9 @@ class Asked:
     limit: int = 1
 
 
-def gather(texts: Readable, stream: Stream, asked: Asked, within: SearchFilter) -> tuple[list[Candidate], Question]:
+def gather(
+    texts: Readable, stream: Stream, asked: RecallQuery, within: SearchFilter
+) -> tuple[list[Candidate], Question]:
     """Return what of *stream* may answer what is *asked*, in no order, and the question as it meets it."""
     return texts.read(stream, lambda file: _Gathering(file, stream, asked, within).gathered())
 
@@ -72,7 +74,7 @@ def gather(texts: Readable, stream: Stream, asked: Asked, within: SearchFilter) 
 class _Gathering:
     """One gathering, while nobody changes the file."""
 
-    def __init__(self, file: SearchIndexReader, stream: Stream, asked: Asked, within: SearchFilter) -> None:
+    def __init__(self, file: SearchIndexReader, stream: Stream, asked: RecallQuery, within: SearchFilter) -> None:
         self._file = file
         self._stream = stream
         self._asked = asked
@@ -97,7 +99,7 @@ class _Gathering:
         ]
         return found, self._question({name for one in said.values() for name in one.speakers}, met)
 
-    def _with_later(self, rows: Mapping[int, Row]) -> dict[int, Row]:
+    def _with_later(self, rows: Mapping[int, SearchRow]) -> dict[int, SearchRow]:
         """Return *rows* with what came in the place of them, and in the place of that, each told of all of these."""
         found, new = {**rows}, [*rows.values()]
         while new:
@@ -164,7 +166,9 @@ class _Gathering:
             found.append(([*reversed(before), number, *after], len(before)))
         return found
 
-    def _met(self, rows: Mapping[int, Row], said: Mapping[int, search_tables.Passage]) -> dict[int, ScoredPassage]:
+    def _met(
+        self, rows: Mapping[int, SearchRow], said: Mapping[int, search_tables.Passage]
+    ) -> dict[int, ScoredPassage]:
         """Return each of *rows* as the question meets it."""
         cosines = self._cosines(rows)
         return {
@@ -194,7 +198,7 @@ class _Gathering:
 
     def _candidate(
         self,
-        row: Row,
+        row: SearchRow,
         met: Mapping[int, ScoredPassage],
         around: tuple[Sequence[int], Sequence[int]],
         is_about: bool,
@@ -296,7 +300,7 @@ def matching_excerpt(
     'We use one queue. … Letters expire after 30 days.'
     """
     start = opening(sentences, longest)
-    told = _told(stems, weights)
+    told = _stem_weights(stems, weights)
     shares = [_shares(sentences, stems, told, place) for place in range(len(sentences))]
     scores = [_score(share, told) for share in shares]
     if max(scores, default=0.0) <= max((scores[place] for place in start.places), default=0.0):
@@ -316,7 +320,7 @@ def matching_excerpt(
     return _text(shown, len(sentences))
 
 
-def _told(stems: Sequence[Collection[str]], weights: Mapping[str, float]) -> dict[str, float]:
+def _stem_weights(stems: Sequence[Collection[str]], weights: Mapping[str, float]) -> dict[str, float]:
     """Return how much each stem of the question tells of a sentence: the more, the fewer sentences hold it."""
     holding = Counter(stem for each in stems for stem in weights.keys() & set(each))
     return {stem: weights[stem] * log(1 + len(stems) / count) for stem, count in holding.items()}

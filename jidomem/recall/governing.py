@@ -360,7 +360,9 @@ class RelatedMemory:
     waits: bool
 
 
-def besides(reader: MemoryReader, project: str, paths: Sequence[str], known: Collection[str]) -> list[RelatedMemory]:
+def related_memories(
+    reader: MemoryReader, project: str, paths: Sequence[str], known: Collection[str]
+) -> list[RelatedMemory]:
     """Return what is about *paths* and not among the items *known*, the nearest first: files, folders, all.
 
     Then come the decision records in a folder of documents of the package that a path lies in, and those whose title

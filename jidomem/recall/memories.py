@@ -24,13 +24,23 @@ from jidomem.journal.journal import Stream
 from jidomem.rdf.terms import Term, date_time, iri, plain_value
 from jidomem.rdf.vocab import BASE, CLASS_OF_TYPE, JIDO, REDACTED, TYPE_ALIASES, jido, local_name
 from jidomem.read import memory_detail
-from jidomem.recall.bm25 import asked_for, search, telling
-from jidomem.recall.candidates import PAGE, Asked, VectorQuery, matching_excerpt
-from jidomem.recall.ranking import Source, rank_sources
+from jidomem.recall.bm25 import query_stems, search, telling
+from jidomem.recall.candidates import PAGE, RecallQuery, VectorQuery, matching_excerpt
+from jidomem.recall.ranking import RankingSource, rank_sources
 from jidomem.records.active import ACTIVE, STATES, Inactive
 from jidomem.records.entry import Entry
 from jidomem.records.named_query import moment_of
-from jidomem.records.recall import LIMIT, MOST, NAMESPACE, Candidate, CorpusStats, Found, Hit, Narrowing, RecallRequest
+from jidomem.records.recall import (
+    LIMIT,
+    MOST,
+    NAMESPACE,
+    Candidate,
+    CorpusStats,
+    Hit,
+    MemoryRecall,
+    Narrowing,
+    RecallRequest,
+)
 from jidomem.schema.ontology import ITEM, Schema
 
 #: The class of entries, as what is looked through is narrowed by it.
@@ -41,7 +51,7 @@ _FIELDS = {"id": "entryId", "agent_id": "agentId", "content": "entryText", "sess
 _FIELD_OF = {jido(name): field for field, name in _FIELDS.items()}
 _KNOWN = "FILTER(?at <= %s)"
 _BY_THEN = "FILTER EXISTS { ?newer jido:recordedAt ?then FILTER(?then <= %s) }"
-_KEPT = """
+_ENTRIES_QUERY = """
 PREFIX jido: <https://jido.ai/ontology#>
 SELECT ?id ?agent ?text ?session ?metadata WHERE {
   ?entry jido:entryId ?id ; jido:agentId ?agent ; jido:entryText ?text ; jido:recordedAt ?at . %s
@@ -75,8 +85,10 @@ class Entries:
 
         *now* is the moment asked at, *alike* what makes likeness known, if anything.
         """
-        asked = Asked(request.query, asked_for(self._texts.stemmer, request.query), (), now, limit=request.limit)
-        answer = rank_sources([Source(self._texts, self._stream, within, alike)], asked)
+        asked = RecallQuery(
+            request.query, query_stems(self._texts.stemmer, request.query), (), now, limit=request.limit
+        )
+        answer = rank_sources([RankingSource(self._texts, self._stream, within, alike)], asked)
         best = {one.candidate.passage.item: one for one in answer.found[: request.limit]}
         names = dict.fromkeys([*best, *self._newest(within, request.limit)])
         entries = {name: entry for name in names if (entry := self.entry(iri(name))) is not None}
@@ -87,7 +99,7 @@ class Entries:
     def kept(self, moment: str | None) -> list[Entry]:
         """Return the entries of every agent, the oldest first; with a *moment* those that were kept then."""
         clauses = ("", "") if moment is None else (_KNOWN % date_time(moment), _BY_THEN % date_time(moment))
-        found = self._index.query(_KEPT % clauses, graphs=[self._stream.graph])
+        found = self._index.query(_ENTRIES_QUERY % clauses, graphs=[self._stream.graph])
         assert isinstance(found, Solutions)
         entries: dict[str, Entry] = {}
         for row in found.rows:
@@ -129,7 +141,7 @@ _TOMBSTONES = frozenset((f"{JIDO}DeletedMarker",))
 #: What is no memory that was judged, and is looked through where it is asked for by name.
 SPOKEN = {"entry": plain_value(ENTRY), "turn": plain_value(TURN), "page": PAGE}
 #: property -> what a hit calls its value.
-_TOLD = {
+_FIELD_NAMES = {
     "topic": "topic",
     "rationale": "rationale",
     "detailedExplanation": "detailed_explanation",
@@ -185,7 +197,7 @@ class Recalling:
         self._index = index
         self._schema = schema
 
-    def recall(self, project: str, request: RecallRequest, narrowing: Narrowing) -> Found:
+    def recall(self, project: str, request: RecallRequest, narrowing: Narrowing) -> MemoryRecall:
         """Return up to `limit` memories that answer the query; raises InvalidRequest for what is no filter.
 
         Entries and turns are looked through where `kinds` names them. Where nothing but memories is, and nothing is
@@ -193,9 +205,9 @@ class Recalling:
         """
         ranking = self._ranking(project, request, narrowing)
         every = (self._hit(project, one, ranking.weights, narrowing) for one in ranking.best)
-        return Found(request, [hit for hit in every if hit is not None], ranking.metadata)
+        return MemoryRecall(request, [hit for hit in every if hit is not None], ranking.metadata)
 
-    def inactive(self, project: str, request: RecallRequest, narrowing: Narrowing, found: Found) -> Inactive:
+    def inactive(self, project: str, request: RecallRequest, narrowing: Narrowing, found: MemoryRecall) -> Inactive:
         """Return the memories that are not active and would rank among the entries *found*, or among the first LIMIT.
 
         Places are those of one ranking of active and inactive memories. One that was superseded does not count
@@ -240,12 +252,12 @@ class Recalling:
     def _ranking(self, project: str, request: RecallRequest, narrowing: Narrowing) -> _Ranking:
         """Return up to `limit` names that answer the query, the best first."""
         within = self._within(project, request, narrowing)
-        stems = asked_for(self._texts.stemmer, request.query)
+        stems = query_stems(self._texts.stemmer, request.query)
         if self._alike is None and not any(kind in SPOKEN for kind in narrowing.kinds):
             return self._by_words(project, request, narrowing, within, stems)
         sources = self._sources(project, within, narrowing)
         now = within.moment or self._now
-        answer = rank_sources(sources, Asked(request.query, stems, narrowing.about, now, limit=request.limit))
+        answer = rank_sources(sources, RecallQuery(request.query, stems, narrowing.about, now, limit=request.limit))
         best = [
             _Place(one.candidate.passage.item, one.score, one.parts, one.candidate)
             for one in answer.found[: request.limit]
@@ -254,18 +266,18 @@ class Recalling:
         metadata = _metadata(project, question.stems.values(), stems, question.counts, more)
         return _Ranking(best, _weights(stems, question.counts), {**metadata, "ranking": answer.ranking})
 
-    def _sources(self, project: str, within: SearchFilter, narrowing: Narrowing) -> list[Source]:
+    def _sources(self, project: str, within: SearchFilter, narrowing: Narrowing) -> list[RankingSource]:
         """Return what is looked through: memories unless other kinds alone are asked for, and what these are in."""
         others = {kind for kind in narrowing.kinds if kind in SPOKEN}
         streams = [] if others and others >= {*narrowing.kinds} else [Stream(project)]
         streams += [Stream(project, "history")] if others - {"page"} else []
-        sources = [Source(self._texts, stream, within, self._alike) for stream in streams]
+        sources = [RankingSource(self._texts, stream, within, self._alike) for stream in streams]
         if "page" in others and self._pages is not None:
             if within.moment is not None:
                 hint = "leave as_of out, or page; until=... gives older pages"
                 raise InvalidRequest("pages are not kept as of a moment", hint=hint)
             texts, alike = self._pages
-            sources.append(Source(texts, Stream(project), replace(within, agents=None), alike))
+            sources.append(RankingSource(texts, Stream(project), replace(within, agents=None), alike))
         return sources
 
     def _by_words(
@@ -357,7 +369,7 @@ class Recalling:
             "time": said.get("hasTimestamp"),
             "about": told["properties"].get("about", []),
         }
-        for property_, called in _TOLD.items():
+        for property_, called in _FIELD_NAMES.items():
             if property_ in said:
                 is_term = str(said[property_]).startswith(JIDO)
                 metadata[called] = local_name(said[property_]) if is_term else said[property_]

@@ -16,7 +16,7 @@ from jidomem.index.search_index import Readable
 from jidomem.index.search_tables import SearchFilter
 from jidomem.journal.journal import Stream
 from jidomem.recall import bm25, question
-from jidomem.recall.candidates import Asked, VectorQuery, gather, merge_questions
+from jidomem.recall.candidates import RecallQuery, VectorQuery, gather, merge_questions
 from jidomem.recall.question import ROLES, Days, contains_cue, is_of_itself, spoken_of, wanted
 from jidomem.records.recall import Candidate, Profile, Question, Ranked, ScoredPassage
 
@@ -97,7 +97,7 @@ def ranked(candidates: Sequence[Candidate], question: Question, profile: Profile
     question alone (where a day asked for has no year: on the years of all candidates, too).
     """
     profile = profile or chosen(candidates)
-    asked = _Asked.of(question, candidates)
+    asked = _PreparedQuery.of(question, candidates)
     alone = 1.0 if question.has_vectors else ALONE
     worth = {name: float(profile[name]) * (alone if name in WORDS else 1) for name in SIGNS if name in profile}
     found = []
@@ -110,7 +110,7 @@ def ranked(candidates: Sequence[Candidate], question: Question, profile: Profile
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _PreparedQuery:
     """A question, read once for all candidates: what its words weigh, together too, whom and when it names."""
 
     weight: Mapping[str, float]
@@ -122,7 +122,7 @@ class _Asked:
     has_vectors: bool
 
     @classmethod
-    def of(cls, question: Question, candidates: Sequence[Candidate]) -> _Asked:
+    def of(cls, question: Question, candidates: Sequence[Candidate]) -> _PreparedQuery:
         """Return *question* as it is read; who is named is no word to look for, but who is to have spoken."""
         named = frozenset(name for name in question.speakers if name.casefold() not in ROLES)
         names = {part.casefold() for name in named for part in name.split()}
@@ -149,7 +149,7 @@ class _Asked:
         return sum(told for stem, told in self.weight.items() if stem in stems) / self.whole if self.whole else 0.0
 
 
-Sign = Callable[[_Asked, Candidate], float]
+Sign = Callable[[_PreparedQuery, Candidate], float]
 
 
 def _near(one: Candidate) -> list[tuple[float, ScoredPassage]]:
@@ -157,15 +157,15 @@ def _near(one: Candidate) -> list[tuple[float, ScoredPassage]]:
     return [(1.0, one.passage), *zip(AROUND, one.before, strict=False), *zip(AROUND, one.after, strict=False)]
 
 
-def _lexical(asked: _Asked, one: Candidate) -> float:
+def _lexical(asked: _PreparedQuery, one: Candidate) -> float:
     return asked.met([(1.0, one.passage)])
 
 
-def _coverage(asked: _Asked, one: Candidate) -> float:
+def _coverage(asked: _PreparedQuery, one: Candidate) -> float:
     return asked.share(one.passage.words)
 
 
-def _coverage_around(asked: _Asked, one: Candidate) -> float:
+def _coverage_around(asked: _PreparedQuery, one: Candidate) -> float:
     """Return how much of what the words weigh is met by it or close to it, the less the further away."""
     met = dict.fromkeys(one.passage.words, 1.0)
     for said in (one.before[:BEFORE], one.after[:AFTER]):
@@ -174,30 +174,30 @@ def _coverage_around(asked: _Asked, one: Candidate) -> float:
     return sum(told * met.get(stem, 0.0) for stem, told in asked.weight.items()) / asked.whole if asked.whole else 0.0
 
 
-def _reply(asked: _Asked, one: Candidate) -> float:
+def _reply(asked: _PreparedQuery, one: Candidate) -> float:
     """Return how well the words are met by the question that it answers, if it was one."""
     return asked.met([(1.0, one.before[0])]) if one.before and "?" in one.before[0].text else 0.0
 
 
-def _likeness(asked: _Asked, one: Candidate) -> float:
+def _likeness(asked: _PreparedQuery, one: Candidate) -> float:
     """Return how alike it is; what no vector is made of yet stands where most of what was found does."""
     cosine = one.passage.cosine
     return max(cosine, 0.0) if cosine is not None else USUAL * asked.has_vectors
 
 
-def _likeness_around(asked: _Asked, one: Candidate) -> float:
+def _likeness_around(asked: _PreparedQuery, one: Candidate) -> float:
     known = [(share, said.cosine) for share, said in _near(one) if said.cosine is not None]
     if not known:
         return USUAL * asked.has_vectors
     return max(sum(share * cosine for share, cosine in known) / sum(share for share, _ in known), 0.0)
 
 
-def _speaker(asked: _Asked, one: Candidate) -> float:
+def _speaker(asked: _PreparedQuery, one: Candidate) -> float:
     """Return whether it was said by who is named; where several are, none of them tells anything."""
     return float(len(asked.speakers) == 1 and not asked.speakers.isdisjoint(one.passage.speakers))
 
 
-def _date(asked: _Asked, one: Candidate) -> float:
+def _date(asked: _PreparedQuery, one: Candidate) -> float:
     """Return how near to the days asked for it was said; what was said before them is sooner too far."""
     day = day_of(one.passage.said_at) if asked.days else None
     if day is None:
@@ -206,7 +206,7 @@ def _date(asked: _Asked, one: Candidate) -> float:
     return exp(-away / NEAR)
 
 
-def _event(asked: _Asked, one: Candidate) -> float:
+def _event(asked: _PreparedQuery, one: Candidate) -> float:
     """Return how much of the days it tells of are among those asked for."""
     day = day_of(one.passage.said_at) if asked.days else None
     told = [each for each in spoken_of(one.passage.text[:LOOKED], day) if len(each) <= MONTHS] if day else []
@@ -217,24 +217,24 @@ def _gives(kind: str) -> Sign:
     return lambda asked, one: float(kind in asked.wanted and contains_cue(kind, one.passage.text))
 
 
-def _itself(asked: _Asked, one: Candidate) -> float:
+def _itself(asked: _PreparedQuery, one: Candidate) -> float:
     return float(is_of_itself(one.passage.text))
 
 
-def _length(asked: _Asked, one: Candidate) -> float:
+def _length(asked: _PreparedQuery, one: Candidate) -> float:
     return log(1 + one.passage.length)
 
 
-def _brief(asked: _Asked, one: Candidate) -> float:
+def _brief(asked: _PreparedQuery, one: Candidate) -> float:
     return exp(-one.passage.length / BRIEF)
 
 
-def _told(asked: _Asked, one: Candidate) -> float:
+def _is_prompt(asked: _PreparedQuery, one: Candidate) -> float:
     """Return whether it was said to a machine, not by it."""
     return float(not answers_question(one))
 
 
-def _answered(asked: _Asked, one: Candidate) -> float:
+def _answered(asked: _PreparedQuery, one: Candidate) -> float:
     """Return whether a machine said it, where what it said is asked for."""
     return float("answerer" in asked.wanted and answers_question(one))
 
@@ -255,7 +255,7 @@ SIGNS: Mapping[str, Sign] = {
     "itself": _itself,
     "length": _length,
     "brief": _brief,
-    "told": _told,
+    "told": _is_prompt,
     "answered": _answered,
 }
 #: What words tell, and how many times as much it is worth where no likeness is known.
@@ -303,7 +303,7 @@ def day_of(moment: str) -> date | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class RankingSource:
     """What is looked through: texts of a stream, and what makes likeness to them known, if anything."""
 
     texts: Readable
@@ -321,7 +321,7 @@ class Answered:
     ranking: str
 
 
-def rank_sources(sources: Sequence[Source], asked: Asked) -> Answered:
+def rank_sources(sources: Sequence[RankingSource], asked: RecallQuery) -> Answered:
     """Return what of *sources* answers what is *asked*: gathered by words and by likeness, ranked as one."""
     gathered = [gather(one.texts, one.stream, replace(asked, alike=one.alike), one.within) for one in sources]
     question = merge_questions([question for _, question in gathered])

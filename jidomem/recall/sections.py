@@ -20,14 +20,14 @@ from jidomem.read.reader import MemoryReader
 from jidomem.recall.briefing import (
     BUDGET,
     Briefing,
+    BriefingEntry,
     BriefingResult,
-    Entry,
     disagreement,
     fit_to_budget,
     governing_command,
     recall_command,
 )
-from jidomem.recall.governing import FORCES, anchors_by_item, anchors_in_force, besides, governing
+from jidomem.recall.governing import FORCES, anchors_by_item, anchors_in_force, governing, related_memories
 from jidomem.recall.nearness import is_about, is_general, nearness
 from jidomem.records.active import ACTIVE, state_text
 from jidomem.records.intent import Anchor
@@ -46,7 +46,7 @@ RELATED = 30
 #: Of so many files it is looked up what governs them; each is a question of its own to the index.
 MOST_FILES = 50
 #: An entry that is not made yet: the memory, its label and notes.
-_Told = tuple[str, str, Sequence[str]]
+_SectionLine = tuple[str, str, Sequence[str]]
 #: How near a memory is that is about other places than the files.
 _ELSEWHERE = (-1, 0)
 #: The source of all that is imported from a page of notes.
@@ -182,7 +182,7 @@ class BriefingBuilder:
         rows, more = self._rows(name)
         return self._found([(row[column], label, ()) for row in rows], more)
 
-    def _found(self, entries: Sequence[_Told], more: bool = False, limit: int | None = None) -> BriefingResult:
+    def _found(self, entries: Sequence[_SectionLine], more: bool = False, limit: int | None = None) -> BriefingResult:
         """Return what there is, each an IRI, what it is called, and what there is to say of it."""
         return BriefingResult(len(entries), lambda at: self._entry(*entries[at]), more, limit=limit if more else None)
 
@@ -200,9 +200,9 @@ class BriefingBuilder:
         """
         page = self._reader.ask_page("conventions", project=self._project, limit=RANKED, **self._moment)
         levels = {row["conv"]: local_name(row["level"]) for row in page.rows if local_name(row["level"]) != "Strict"}
-        required: list[_Told] = []
-        worded: list[_Told] = []
-        others: list[_Told] = []
+        required: list[_SectionLine] = []
+        worded: list[_SectionLine] = []
+        others: list[_SectionLine] = []
         for row in self._ranked(levels):
             is_required = levels[row["item"]] == "Required"
             kind = required if is_required else worded if _BINDS.search(row["summary"]) else others
@@ -256,12 +256,12 @@ class BriefingBuilder:
         rows.sort(key=lambda row: FORCES.index(row["force"]))
         rows.sort(key=lambda row: nearness(row["path"], row["about"]), reverse=True)
         near: dict[str, tuple[int, int]] = {}
-        entries: dict[str, _Told] = {}
+        entries: dict[str, _SectionLine] = {}
         for row in rows:
             near.setdefault(row["item"], nearness(row["path"], row["about"]))
             entries.setdefault(row["item"], (row["item"], f"{row['force']} for {_word(row['path'])}", ()))
         if self._moment["as_of"] is None:
-            for one in besides(self._reader, self._project, self._about, entries):
+            for one in related_memories(self._reader, self._project, self._about, entries):
                 if not one.waits:
                     near[one.item] = self._nearness(one.about)
                     entries[one.item] = (one.item, f"{one.kind} about {_word(one.about)}", ())
@@ -284,7 +284,7 @@ class BriefingBuilder:
         rows = [*own, *(row for row in rows if row["task"] not in mine)]
         entries = [(row, "yours" if row["task"] in mine else "") for row in rows]
 
-        def entry(at: int) -> Entry:
+        def entry(at: int) -> BriefingEntry:
             row, whose = entries[at]
             notes = [whose] if whose else []
             notes += [f"blocked by {memory_detail.short_id(other)}" for other in self._blockers(row["task"])]
@@ -330,7 +330,7 @@ class BriefingBuilder:
         return {name: sorted(others) for name, others in found.items()}
 
     def _conflicts(self) -> BriefingResult:
-        entries: list[_Told] = []
+        entries: list[_SectionLine] = []
         for row in self._disagreements:
             entries.append((row["a"], row["kind"].replace("_", " "), [f"{_AGAINST}{memory_detail.short_id(row['b'])}"]))
         rows, more = self._rows("proposals", trusted_only=True)
@@ -385,7 +385,7 @@ class BriefingBuilder:
         except NotFound:
             return None
 
-    def _entry(self, name: str, label: str, notes: Sequence[str]) -> Entry:
+    def _entry(self, name: str, label: str, notes: Sequence[str]) -> BriefingEntry:
         told = memory_detail.load_memory(self._index, self._project, name, self._moment["as_of"])
         said = {key: values[0] for key, values in told["properties"].items() if values}
         summary, is_cut = shortened(str(said.get("summary", REDACTED)), LONGEST)
@@ -425,7 +425,7 @@ class BriefingBuilder:
             "recorded": told["recorded_at"],
             "freshness": [found.to_dict() for found in files],
         }
-        return Entry(line, values)
+        return BriefingEntry(line, values)
 
 
 def _is_imported(said: Mapping[str, Any]) -> bool:

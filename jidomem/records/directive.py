@@ -225,7 +225,7 @@ Opts = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class StoredValue:
     """The *value* under a key, which may be None."""
 
     state: State
@@ -272,7 +272,7 @@ class Provider(Protocol):
         """Return the first state; raises where there can be none."""
         ...
 
-    def get(self, state: State, key: str, opts: Opts) -> Found | Missing:
+    def get(self, state: State, key: str, opts: Opts) -> StoredValue | Missing:
         """Return the value under *key*, or that there is none."""
         ...
 

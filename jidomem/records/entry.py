@@ -64,7 +64,7 @@ class Entry:
                 raise _invalid_entry(f"{name} {fault}", f"give {name} as text")
         if self.session_id is not None and (fault := fault_of_text(self.session_id)):
             raise _invalid_entry(f"session_id {fault}", "give the name of a session, or leave it out")
-        object.__setattr__(self, "metadata", held(self.metadata, _invalid_entry))
+        object.__setattr__(self, "metadata", frozen_metadata(self.metadata, _invalid_entry))
 
     @classmethod
     def new(cls, given: object = None, /, *, id_generator: IdGenerator = time_ordered, **more: Any) -> Entry:
@@ -105,7 +105,7 @@ class WriteRequest:
     def __post_init__(self) -> None:
         """Raise InvalidEntry for what is no entry, nor a mapping that describes one, InvalidWrite for other faults."""
         object.__setattr__(self, "entry", Entry.from_input(self.entry))
-        object.__setattr__(self, "metadata", held(self.metadata, _invalid_request))
+        object.__setattr__(self, "metadata", frozen_metadata(self.metadata, _invalid_request))
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ class WriteResult:
         if self.status != OK:
             raise _invalid_result(f"status={self.status!r} is none", f"a write that failed raises; use {OK!r}")
         object.__setattr__(self, "entry", Entry.from_input(self.entry))
-        object.__setattr__(self, "metadata", held(self.metadata, _invalid_result))
+        object.__setattr__(self, "metadata", frozen_metadata(self.metadata, _invalid_result))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer as plain values."""
@@ -149,7 +149,7 @@ def described(of: type, given: object, more: Mapping[str, Any], refuse: Refuse) 
     return said
 
 
-def held(metadata: object, refuse: Refuse) -> Mapping[Any, Any]:
+def frozen_metadata(metadata: object, refuse: Refuse) -> Mapping[Any, Any]:
     """Return *metadata* held fast, with the dicts and lists in it.
 
     Raises what *refuse* makes of a fault and a hint, unless it is a mapping that ends.

@@ -55,7 +55,7 @@ class Rows(Protocol):
     def __iter__(self) -> Iterator[Any]: ...
 
 
-class Store(Protocol):
+class StateTables(Protocol):
     """Tables in a transaction. Statements have the form that SQLite and PostgreSQL both take, with ? for each value."""
 
     def execute(self, sql: str, parameters: Sequence[Any] = ..., /) -> Rows:
@@ -68,13 +68,13 @@ class Store(Protocol):
 class StateStore(Protocol):
     """The working state of a root; any number of threads and processes change it, one after the other."""
 
-    def changing(self) -> AbstractContextManager[Store]:
+    def changing(self) -> AbstractContextManager[StateTables]:
         """Give the tables in a transaction that may write; it is durable once the block ends, and nobody else writes.
 
         Raises Busy where others write for too long. What is raised in the block undoes all that was done in it.
         """
 
-    def reading(self) -> AbstractContextManager[Store | None]:
+    def reading(self) -> AbstractContextManager[StateTables | None]:
         """Give the tables in a transaction that sees them as they are now; None where nothing was kept yet."""
 
     def turn(self, *of: str, wait: bool = False) -> AbstractContextManager[bool]:
@@ -94,7 +94,7 @@ class StateStore(Protocol):
 OBJECT, AGENT = "object", "agent"
 
 
-class Page(Protocol):
+class DialogueTurn(Protocol):
     """One question and its answer, as far as a model is shown of it."""
 
     @property
@@ -132,7 +132,7 @@ class Segment(Protocol):
         ...
 
     @property
-    def pages(self) -> Sequence[Page]:
+    def pages(self) -> Sequence[DialogueTurn]:
         """Return the pages."""
         ...
 
@@ -194,7 +194,7 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
-class Prompt:
+class ModelPrompt:
     """What a language model is asked: the words of the program in `system`, those of others quoted in `user`."""
 
     system: str
@@ -206,7 +206,7 @@ class Prompt:
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class OutputLimits:
     """How much a model may say at most: keywords of a text, facts and traits of a segment, signs of each text."""
 
     keywords: int = 20
@@ -243,14 +243,14 @@ class LanguageModel(Protocol):
         """Return what makes its vectors."""
         ...
 
-    def generate_meta_chain(self, pages: Sequence[Page]) -> str:
+    def generate_meta_chain(self, pages: Sequence[DialogueTurn]) -> str:
         """Return what matters of the talk up to the last of *pages*, going on from the chain before it.
 
         That is the `meta_chain` of the last page before it that has one; *pages* are of one chain, at least one.
         """
         ...
 
-    def continues(self, previous: Page, page: Page) -> bool:
+    def continues(self, previous: DialogueTurn, page: DialogueTurn) -> bool:
         """Return whether *page* goes on with what *previous* was about, so that both are of one chain."""
         ...
 
@@ -266,7 +266,7 @@ class LanguageModel(Protocol):
         """Return the words that tell what *text* is about, each once in lower case, the one that tells most first."""
         ...
 
-    def generate_segment_summary(self, pages: Sequence[Page]) -> str:
+    def generate_segment_summary(self, pages: Sequence[DialogueTurn]) -> str:
         """Return in few sentences what *pages* are about; there is at least one."""
         ...
 
@@ -281,15 +281,15 @@ class LanguageModel(Protocol):
     def generate_final_prompt(
         self,
         query: str,
-        stm: Sequence[Page],
-        mtm: Sequence[Page],
+        stm: Sequence[DialogueTurn],
+        mtm: Sequence[DialogueTurn],
         lpm: Sequence[Known],
         system_memory: Sequence[str],
-    ) -> Prompt:
+    ) -> ModelPrompt:
         """Return *query* and what each tier has on it as what a language model is asked; nothing is sent."""
         ...
 
-    def answer(self, prompt: Prompt) -> str:
+    def answer(self, prompt: ModelPrompt) -> str:
         """Return the final answer to *prompt*; raises ModelUnavailable also where no chat model is there to give it."""
         ...
 

@@ -71,8 +71,8 @@ _ABOVE: Mapping[str, frozenset[str]] = {
     "Reviewer": frozenset(("Administrator", "Curator")),
 }
 #: What a rule may name besides the types of memory: work sessions, and descriptions of what is no memory.
-BESIDES = ("session", "description")
-KINDS = (*vocab.CLASS_OF_TYPE, *BESIDES)
+OTHER_WRITES = ("session", "description")
+KINDS = (*vocab.CLASS_OF_TYPE, *OTHER_WRITES)
 _READERS = "MemoryReader"
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from jidomem.base.json_values import FrozenList, thaw
 from jidomem.errors import InvalidRequest, TooLarge, hint_fields
 from jidomem.records.active import Inactive
-from jidomem.records.entry import Entry, described, held
+from jidomem.records.entry import Entry, described, frozen_metadata
 
 SCOPES = ("agent", "session")
 #: The one name in `metadata` that a request is held to: what is of another namespace it does not cover.
@@ -59,7 +59,7 @@ class RecallRequest:
             raise _invalid(f"scope={self.scope!r} is none", f"use one of: {', '.join(SCOPES)}")
         if isinstance(self.limit, bool) or not isinstance(self.limit, int) or not 0 < self.limit <= MOST:
             raise _invalid(f"limit={self.limit!r} is not from 1 to {MOST:,}", f"give limit={LIMIT}, or leave it out")
-        object.__setattr__(self, "metadata", held(self.metadata, _invalid))
+        object.__setattr__(self, "metadata", frozen_metadata(self.metadata, _invalid))
         if len(self.query.encode("utf-8", "replace")) > LONGEST:
             detail = f"{_INVALID}the query has more than {LONGEST:,} bytes"
             raise LongQuery(detail, hint="look for the words that matter")
@@ -142,7 +142,7 @@ class RecallResult:
         if isinstance(self.entries, (str, Mapping)) or not isinstance(self.entries, Iterable):
             raise _invalid_result("entries is no list", "give a list of entries, or leave it out")
         object.__setattr__(self, "entries", FrozenList(Entry.from_input(entry) for entry in self.entries))
-        object.__setattr__(self, "metadata", held(self.metadata, _invalid_result))
+        object.__setattr__(self, "metadata", frozen_metadata(self.metadata, _invalid_result))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer as plain values."""
@@ -174,7 +174,7 @@ class Hit(Entry):
 
 
 @dataclass(frozen=True, slots=True)
-class Found(RecallResult):
+class MemoryRecall(RecallResult):
     """What was found in the memory of a project, the best first; `metadata` says how, and what was left out.
 
     `inactive` counts the memories that are not active and would rank among the entries, or among the first five.

@@ -136,7 +136,7 @@ def freshness(tree: Worktree, anchors: Iterable[Anchor]) -> dict[Anchor, Freshne
     places = moved(tree, (anchor for anchor in wanted if anchor not in found))
     for anchor in wanted:
         if anchor not in found:
-            found[anchor] = _gone(tree, anchor, places.get(anchor))
+            found[anchor] = _missing_file(tree, anchor, places.get(anchor))
     return found
 
 
@@ -159,7 +159,7 @@ def contents(tree: Worktree, anchors: Iterable[Anchor]) -> Iterator[tuple[Anchor
         yield from ((anchor, held[anchor.blob]) for anchor in part if anchor.blob in held)
 
 
-def _gone(tree: Worktree, anchor: Anchor, at: str | None) -> Freshness:
+def _missing_file(tree: Worktree, anchor: Anchor, at: str | None) -> Freshness:
     if at is None:
         return Freshness(anchor.path, GONE, None)
     data = tree.read(at)

@@ -25,7 +25,7 @@ from jidomem.records.intent import path_of
 _SET = ("core.fsmonitor=false", "core.quotePath=false", "core.hooksPath=/dev/null", "log.showSignature=false")
 #: A hook says where the repository is, here the folder does; a clone may promise objects that it has elsewhere, and
 #: name a program to get them with, so no protocol is allowed.
-_SAID = ("-u", "GIT_DIR", "-u", "GIT_WORK_TREE", "-u", "GIT_INDEX_FILE", "-u", "GIT_PREFIX",
+_UNSET_VARIABLES = ("-u", "GIT_DIR", "-u", "GIT_WORK_TREE", "-u", "GIT_INDEX_FILE", "-u", "GIT_PREFIX",
          "GIT_ALLOW_PROTOCOL=", "GIT_NO_LAZY_FETCH=1", "LC_ALL=C")  # fmt: skip
 _GIT = ("git", "--no-optional-locks", "--no-pager", *(word for each in _SET for word in ("-c", each)))
 _SECONDS, _NOT_FOUND = 60.0, 127
@@ -46,7 +46,7 @@ def ask(
 
     *index* is the file of what is staged, where it is another than usual; *given* is on its standard input.
     """
-    said = ("env", *_SAID, *(() if index is None else (f"GIT_INDEX_FILE={index}",)))
+    said = ("env", *_UNSET_VARIABLES, *(() if index is None else (f"GIT_INDEX_FILE={index}",)))
     try:
         done = subprocess.run([*said, *_GIT, *words], cwd=folder, input=given, capture_output=True,
                               timeout=seconds, check=False)  # fmt: skip

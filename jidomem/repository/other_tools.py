@@ -15,7 +15,7 @@ from jidomem.errors import InvalidRequest
 from jidomem.records.intent import path_of
 from jidomem.repository import record_files
 from jidomem.repository.record_files import Chance
-from jidomem.repository.worktree import Listing, listing, plain_file
+from jidomem.repository.worktree import FileListing, listing, plain_file
 
 ADR, NOTES, GRAPH, ISSUES = "adr", "memory-md", "mcp-memory", "beads"
 KINDS: Mapping[str, str] = {
@@ -37,8 +37,8 @@ _ISSUES = re.compile(r"(?:^|/)\.beads/issues\.jsonl$")
 _CLIENTS = (".mcp.json", ".cursor/mcp.json", ".vscode/mcp.json", ".gemini/settings.json", ".codex/config.toml",
             ".roo/mcp.json", "opencode.json")  # fmt: skip
 _FOLDER_IN: Mapping[str, str] = {".adr-dir": r"\A\s*(\S.*)", ".log4brains.yml": r"(?m)^\s*adrFolder:\s*(\S+)"}
-_KEPT_IN = re.compile(r"""["']?MEMORY_FILE_PATH["']?\s*[:=]\s*("(?:[^"\\]|\\.)*")""")
-_HERE = re.compile(r"\$\{(?:workspaceFolder|workspaceRoot|CLAUDE_PROJECT_DIR)(?::-[^}]*)?\}/?|^\./")
+_MEMORY_FILE = re.compile(r"""["']?MEMORY_FILE_PATH["']?\s*[:=]\s*("(?:[^"\\]|\\.)*")""")
+_WORKSPACE_PREFIX = re.compile(r"\$\{(?:workspaceFolder|workspaceRoot|CLAUDE_PROJECT_DIR)(?::-[^}]*)?\}/?|^\./")
 #: What cannot stand in a path that memories name: control characters, and bytes that are no UTF-8.
 _UNNAMED = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 _SAMPLES = "in a folder of samples or third parties"
@@ -52,7 +52,7 @@ _OWN = ("CLAUDE.local.md", "CLAUDE.md", "AGENTS.md", "GEMINI.md", "MEMORY.md", "
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SourceFiles:
     """Files of one kind that are taken together: a folder of decision records, or one file; its path and contents."""
 
     kind: str
@@ -69,19 +69,19 @@ class Passed:
 
 
 @dataclass(slots=True)
-class Found:
+class FolderScan:
     """What a look through a folder gave."""
 
-    sources: list[Source] = field(default_factory=list)
+    sources: list[SourceFiles] = field(default_factory=list)
     passed: list[Passed] = field(default_factory=list)
     is_whole: bool = True
 
 
-def look(base: Path, kinds: Collection[str] = tuple(KINDS)) -> Found:
+def look(base: Path, kinds: Collection[str] = tuple(KINDS)) -> FolderScan:
     """Return what is kept in the repository *base* in files of *kinds*, each with its content, links not followed."""
     base = base.resolve()
     listed = listing(base)
-    found = Found(is_whole=listed.is_whole)
+    found = FolderScan(is_whole=listed.is_whole)
     by_kind: dict[str, list[str]] = {kind: [] for kind in KINDS if kind in kinds}
     samples, pages = dict[str, int](), list[str]()
     for path in listed.paths:
@@ -103,7 +103,7 @@ def look(base: Path, kinds: Collection[str] = tuple(KINDS)) -> Found:
     return found
 
 
-def _records(base: Path, paths: Sequence[str], found: Found) -> list[str]:
+def _records(base: Path, paths: Sequence[str], found: FolderScan) -> list[str]:
     """Return the paths of decision records; what looks like one and is none is passed, with the reason."""
     own, folders = list[str](), tuple(_named_folders(base))
     for path in paths:
@@ -123,12 +123,12 @@ def _records(base: Path, paths: Sequence[str], found: Found) -> list[str]:
     return [*survey.records, *read]
 
 
-def from_path(base: Path, path: Path) -> Found:
+def from_path(base: Path, path: Path) -> FolderScan:
     """Return what the file or folder *path*, which somebody named, holds; of a folder every page is a record.
 
     Raises InvalidRequest for what lies outside of *base*, or is reached by a link.
     """
-    base, found = base.resolve(), Found()
+    base, found = base.resolve(), FolderScan()
     whole = path.absolute()
     if path.resolve() != whole or not whole.is_relative_to(base):
         hint = f"a file from elsewhere: jidomem import adr|memory-md|mcp-memory|beads {quote(str(path))}"
@@ -147,7 +147,7 @@ def from_path(base: Path, path: Path) -> Found:
     if data is None or kind is None:
         found.passed.append(Passed(name, "no decision record, notes, graph or issues"))
     else:
-        found.sources.append(Source(kind, dirname(name) if kind == ADR else name, ((name, data),)))
+        found.sources.append(SourceFiles(kind, dirname(name) if kind == ADR else name, ((name, data),)))
     return found
 
 
@@ -198,13 +198,13 @@ def _sample(path: str, kind: str) -> str | None:
     return record_files.sample_folder(dirname(folder) if kind == NOTES else folder)
 
 
-def _graphs(base: Path, known: Sequence[str], found: Found) -> Iterator[str]:
+def _graphs(base: Path, known: Sequence[str], found: FolderScan) -> Iterator[str]:
     """Yield the graphs that the configurations of clients name, and that are not *known*."""
     met = set(known)
     for client in _CLIENTS:
         text = (plain_file(base / client) or b"").decode("utf-8", "replace")
-        for said in _KEPT_IN.findall(text):
-            given = _HERE.sub("", _unquoted(said))
+        for said in _MEMORY_FILE.findall(text):
+            given = _WORKSPACE_PREFIX.sub("", _unquoted(said))
             inside = given.removeprefix(f"{base}/")
             path = path_of(inside)
             if not given:
@@ -224,7 +224,7 @@ def _unquoted(said: str) -> str:
         return said[1:-1]
 
 
-def _read(base: Path, kind: str, paths: Sequence[str], found: Found) -> None:
+def _read(base: Path, kind: str, paths: Sequence[str], found: FolderScan) -> None:
     """Read the files of one kind into sources; those that cannot be taken are passed, with the reason."""
     taken: dict[bytes, str] = {}
     files: list[tuple[str, bytes]] = []
@@ -250,9 +250,9 @@ def _read(base: Path, kind: str, paths: Sequence[str], found: Found) -> None:
         folders: dict[str, list[tuple[str, bytes]]] = {}
         for file in files:
             folders.setdefault(record_files.folder_of(file[0]), []).append(file)
-        found.sources += [Source(kind, folder, tuple(some)) for folder, some in folders.items()]
+        found.sources += [SourceFiles(kind, folder, tuple(some)) for folder, some in folders.items()]
     else:
-        found.sources += [Source(kind, path, ((path, data),)) for path, data in files]
+        found.sources += [SourceFiles(kind, path, ((path, data),)) for path, data in files]
 
 
 def _why_not(base: Path, path: str, largest: int) -> str:
@@ -266,7 +266,7 @@ def _why_not(base: Path, path: str, largest: int) -> str:
         return f"cannot be read: {error.strerror}"
 
 
-def _ignored(base: Path, listed: Listing, kinds: Collection[str]) -> Iterator[Passed]:
+def _ignored(base: Path, listed: FileListing, kinds: Collection[str]) -> Iterator[Passed]:
     """Yield the notes at the top that git ignores: what is taken in would be committed with the memory."""
     for path in _OWN if listed.by_git else ():
         kind = NOTES if path == "CLAUDE.local.md" else kind_of(path)

@@ -32,7 +32,7 @@ from jidomem.repository import git
 _CLASS = re.compile(r"\[[!^]?\]?[^\]]*\]")
 
 
-class Rule(NamedTuple):
+class IgnoreRule(NamedTuple):
     """One line: what it matches, from the folder of its file; whether folders alone; whether it takes back."""
 
     pattern: re.Pattern[str]
@@ -81,11 +81,11 @@ def _decided(path: str, is_folder: bool, rules_of: Sequence[tuple[str, str]]) ->
 
 
 @lru_cache(maxsize=256)
-def _rules(text: str) -> tuple[Rule, ...]:
+def _rules(text: str) -> tuple[IgnoreRule, ...]:
     return tuple(_read(text.splitlines()))
 
 
-def _read(lines: Iterable[str]) -> Iterable[Rule]:
+def _read(lines: Iterable[str]) -> Iterable[IgnoreRule]:
     for line in lines:
         body = re.sub(r"(?<!\\) +$", "", line)
         if not body or body.startswith("#"):
@@ -96,7 +96,7 @@ def _read(lines: Iterable[str]) -> Iterable[Rule]:
         body = body.rstrip("/")
         if body:
             anchored = "/" in body
-            yield Rule(re.compile(("" if anchored else "(?:.*/)?") + _expression(body.lstrip("/")), re.DOTALL),
+            yield IgnoreRule(re.compile(("" if anchored else "(?:.*/)?") + _expression(body.lstrip("/")), re.DOTALL),
                        folders_only, keeps)  # fmt: skip
 
 
@@ -357,7 +357,7 @@ _HIDDEN = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class FileListing:
     """The paths of files below a folder, sorted; whether they are all, and whether git says which it ignores."""
 
     paths: tuple[str, ...]
@@ -365,7 +365,7 @@ class Listing:
     by_git: bool
 
 
-def listing(base: Path) -> Listing:
+def listing(base: Path) -> FileListing:
     """Return the files below *base*: what git has or would take, else what a walk of at most MOST entries meets."""
     try:
         words = ("ls-files", "-z", "--cached", "--others", "--exclude-standard")
@@ -375,10 +375,10 @@ def listing(base: Path) -> Listing:
     if done.returncode != 0:
         return _walked(base)
     names = done.stdout.decode("utf-8", "surrogateescape").split("\0")
-    return Listing(tuple(sorted(set(filter(None, names)))), is_whole=True, by_git=True)
+    return FileListing(tuple(sorted(set(filter(None, names)))), is_whole=True, by_git=True)
 
 
-class Named:
+class PathFinder:
     """Finds the files that pages of the folder *base* name: from the folder a page lies in, else from *base*.
 
     A name without a folder that is in neither stands for the one file below *base* that has it, for none if there are
@@ -431,7 +431,7 @@ class Named:
             return False
 
 
-def _walked(base: Path) -> Listing:
+def _walked(base: Path) -> FileListing:
     """Return what is met on a walk, the nearest folders first; links are not followed."""
     found, waiting, seen = list[str](), deque([("", 0)]), 0
     while waiting and seen < MOST:
@@ -449,7 +449,7 @@ def _walked(base: Path) -> Listing:
                 found.append(path)
             elif entry.name not in _BUILT and (entry.name in _HIDDEN or not entry.name.startswith(".")):
                 waiting.append((path, depth + 1))
-    return Listing(tuple(sorted(found)), is_whole=not waiting, by_git=False)
+    return FileListing(tuple(sorted(found)), is_whole=not waiting, by_git=False)
 
 
 _ENTRY = re.compile(r"(\d{6}) ([0-9a-f]{40}|[0-9a-f]{64}) (\d)\t(.*)", re.DOTALL)

@@ -11,15 +11,15 @@ from posixpath import dirname
 from typing import TYPE_CHECKING, Any
 
 from jidomem.errors import JidomemError
-from jidomem.exchange.importer import Entry, Report
+from jidomem.exchange.importer import ImportedEntry, ImportReport
 from jidomem.exchange.lineage import Lineage
 from jidomem.exchange.sync_plan import CHANGES
-from jidomem.exchange.synchroniser import Look, SourceFile, Synchronisation, imported_lineages
+from jidomem.exchange.synchroniser import SourceFile, SourceScan, Synchronisation, imported_lineages
 from jidomem.records.intent import Receipt, path_of
 from jidomem.repository.git import Checkout, first_commits
-from jidomem.repository.other_tools import ADR, LARGEST, NOTES, Source
+from jidomem.repository.other_tools import ADR, LARGEST, NOTES, SourceFiles
 from jidomem.repository.record_files import folder_of
-from jidomem.repository.worktree import Named, plain_file
+from jidomem.repository.worktree import PathFinder, plain_file
 
 if TYPE_CHECKING:
     from jidomem.runtime.root import Jidomem
@@ -46,7 +46,7 @@ class Adopted:
     path: str
     kind: str
     files: Sequence[str]
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[ImportedEntry] = field(default_factory=list)
 
     def changes(self) -> dict[str, int]:
         """Return how many entries were added, changed and so on, and how many were refused."""
@@ -73,7 +73,7 @@ class Adopted:
         return {**files, **self.counts(), **self.changes()}
 
 
-def compare(memory: Jidomem, base: Path, sources: Sequence[Source], scope: Scope) -> Synchronisation:
+def compare(memory: Jidomem, base: Path, sources: Sequence[SourceFiles], scope: Scope) -> Synchronisation:
     """Return what is to be written so that *memory* says what *sources* say; nothing is.
 
     They are files of the repository *base*, found within *scope*. The files there that memories were imported from by
@@ -83,7 +83,9 @@ def compare(memory: Jidomem, base: Path, sources: Sequence[Source], scope: Scope
     return _compare(memory, base, with_imported(known, base, sources, scope), scope, known)
 
 
-def with_imported(known: Sequence[Lineage], base: Path, sources: Sequence[Source], scope: Scope) -> list[Source]:
+def with_imported(
+    known: Sequence[Lineage], base: Path, sources: Sequence[SourceFiles], scope: Scope
+) -> list[SourceFiles]:
     """Return *sources* and the files within *scope* that *known* was imported from and that are in none of them.
 
     A file is of the kind that it was imported as. A page of notes that equals one of *sources* is left out.
@@ -109,21 +111,23 @@ def with_imported(known: Sequence[Lineage], base: Path, sources: Sequence[Source
         if beside is not None:
             all_sources[all_sources.index(beside)] = replace(beside, files=(*beside.files, (path, data)))
         else:
-            all_sources.append(Source(kind, folder, ((path, data),)))
+            all_sources.append(SourceFiles(kind, folder, ((path, data),)))
     return all_sources
 
 
 def _compare(
-    memory: Jidomem, base: Path, sources: Sequence[Source], scope: Scope, known: Sequence[Lineage]
+    memory: Jidomem, base: Path, sources: Sequence[SourceFiles], scope: Scope, known: Sequence[Lineage]
 ) -> Synchronisation:
     """Return the same as `compare`, with the *known* lineages, of *sources* that `with_imported` completed."""
     files = [SourceFile(source.kind, path, data) for source in sources for path, data in source.files]
-    look = Look(Checkout(base).is_removed, scope.covers)
-    named = Named(base)
+    look = SourceScan(Checkout(base).is_removed, scope.covers)
+    named = PathFinder(base)
     return Synchronisation.of(memory.writer, memory.reader, memory.project, files, look, find=named.of, known=known)
 
 
-def adopt(memory: Jidomem, base: Path, sources: Sequence[Source], scope: Scope) -> tuple[list[Adopted], Report]:
+def adopt(
+    memory: Jidomem, base: Path, sources: Sequence[SourceFiles], scope: Scope
+) -> tuple[list[Adopted], ImportReport]:
     """Return what became of each of *sources* and of those that were removed, and all there is to say about them."""
     known = imported_lineages(memory.writer, memory.reader, memory.project)
     sources = with_imported(known, base, sources, scope)

@@ -108,11 +108,13 @@ class AgentApi:
         The agent is the configured one, `graph` the memory of *project*; more can be registered. Nothing is opened
         before a directive asks. Raises NotFound `invalid_project` for such a project.
         """
-        from jidomem.providers import GraphProvider, KeptProvider, Providers
+        from jidomem.providers import GraphProvider, PersistentProvider, Providers
 
         name = Stream(project or self.project).project
         found = Providers()
-        found.register("kept", KeptProvider(), {"state": self._state, "namespace": f"{name}/{self.settings.agent}"})
+        found.register(
+            "kept", PersistentProvider(), {"state": self._state, "namespace": f"{name}/{self.settings.agent}"}
+        )
         found.register("graph", GraphProvider(), {"memory": self, "project": name})
         return found
 
@@ -160,12 +162,12 @@ class AgentApi:
 
         Return how many entries of each kind changed, or with *dry_run* would.
         """
-        from jidomem.runtime.agent_memory import redact_held
+        from jidomem.runtime.agent_memory import redact_working_state
         from jidomem.runtime.state import remove_unused
 
         if not dry_run:
             remove_unused(self.settings.root)
-        return redact_held(self._state, project, shows, dry_run=dry_run)
+        return redact_working_state(self._state, project, shows, dry_run=dry_run)
 
     def _close_held(self) -> None:
         """Let go of what was opened of it."""

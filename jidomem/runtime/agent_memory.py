@@ -28,13 +28,13 @@ from jidomem.read.conversations import EntryCache, turn, turns
 from jidomem.recall.memories import ENTRIES, Entries, own
 from jidomem.records.entry import Entry, ToolUse, Turn, WriteRequest, WriteResult
 from jidomem.records.intent import Receipt
-from jidomem.records.interfaces import StateStore, Store
+from jidomem.records.interfaces import StateStore, StateTables
 from jidomem.records.named_query import moment_hint, moment_of, to_term
 from jidomem.records.recall import Narrowing, RecallRequest, RecallResult
 from jidomem.working import Memory
 from jidomem.working.container import RESERVED_SPACES, refuse_stale
 from jidomem.working.memory import applied
-from jidomem.write.conversation import EntryChanges, NotOpened, Said, conversation_of
+from jidomem.write.conversation import EntryChanges, NotOpened, TurnTexts, conversation_of
 from jidomem.write.writer import MemoryWriter
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ class AgentMemory:
             )
         return text
 
-    def _read(self, store: Store) -> Memory | None:
+    def _read(self, store: StateTables) -> Memory | None:
         asked = "SELECT memory FROM agents WHERE project = ? AND agent = ?"
         found = store.execute(asked, (self.project, self.agent)).fetchone()
         try:
@@ -178,7 +178,7 @@ class Conversation:
             if agent is not None and words is None:
                 raise InvalidRequest(f"{name}={agent!r}, and nothing is said by it", hint=f"leave {name} out")
         agent = self._agent if answered_by is None else answered_by
-        said = Said(
+        said = TurnTexts(
             prompt,
             answer,
             self._writer.spoken_by(asked_by),
@@ -190,7 +190,7 @@ class Conversation:
         self._catch_up(self.project)
         return turn(self._index, self.project, f"<{receipt.iri}>")
 
-    def _kept(self, said: Said, agent: str) -> Receipt:
+    def _kept(self, said: TurnTexts, agent: str) -> Receipt:
         """Return the receipt of a turn; a session nobody has opened is opened before it."""
         with suppress(NotOpened):
             return self._writer.keep_turn(self.project, self.session, said)
@@ -305,7 +305,7 @@ class EntryStore:
         return [
             outcome
             if isinstance(outcome, JidomemError)
-            else WriteResult(request, request.entry, metadata=_told(outcome))
+            else WriteResult(request, request.entry, metadata=_receipt_json(outcome))
             for request, outcome in zip(asked, outcomes, strict=True)
         ]
 
@@ -351,7 +351,7 @@ class EntryStore:
         return True
 
 
-def _told(receipt: Receipt) -> dict[str, Any]:
+def _receipt_json(receipt: Receipt) -> dict[str, Any]:
     """Return what is told of a write: the IRI of the entry, its commit, and warnings where there are any."""
     warned = {"warnings": list(receipt.warnings)} if receipt.warnings else {}
     return {"iri": receipt.iri, "commit": receipt.commit, **warned}
@@ -380,12 +380,12 @@ def _fitting(entries: Mapping[str, Entry], budget: int | None) -> dict[str, Entr
 
 
 #: What stands where a text stood.
-GONE = "[redacted]"
+REDACTED_TEXT = "[redacted]"
 _HOLDERS = "memoryos_holders"
 Shows = Callable[[str], bool]
 
 
-def redact_held(state: StateStore, project: str, shows: Shows, *, dry_run: bool = False) -> dict[str, int]:
+def redact_working_state(state: StateStore, project: str, shows: Shows, *, dry_run: bool = False) -> dict[str, int]:
     """Take each text that *shows* says yes to out of what the agents of *project* hold, to the last byte of the file.
 
     A value that was one is `GONE`, a key that was one goes with what stood under it, and each revision moves. What
@@ -411,20 +411,20 @@ def redact_held(state: StateStore, project: str, shows: Shows, *, dry_run: bool 
     return {kind: count for kind, count in counts.items() if count}
 
 
-def _changes(store: Store, project: str, shows: Shows) -> dict[str, list[tuple[str, tuple[Any, ...]]]]:
+def _changes(store: StateTables, project: str, shows: Shows) -> dict[str, list[tuple[str, tuple[Any, ...]]]]:
     """Return the statements that take the texts out, by the kind of entry they change."""
     kinds = {
         "working memories": _memories,
-        "stored values": _kept,
+        "stored values": _redacted_values,
         "parts of MemoryOS": _tiers,
-        "pending directives": _asked,
+        "pending directives": _redacted_directives,
         "settings and notes": _notes,
         "jobs": _jobs,
     }
     return {kind: [*changes(store, project, shows)] for kind, changes in kinds.items()}
 
 
-def _memories(store: Store, project: str, shows: Shows) -> Iterator[tuple[str, tuple[Any, ...]]]:
+def _memories(store: StateTables, project: str, shows: Shows) -> Iterator[tuple[str, tuple[Any, ...]]]:
     """Yield what changes the memories of agents that show one."""
     rows = store.execute("SELECT agent, memory FROM agents WHERE project = ?", (project,)).fetchall()
     for agent, text in rows:
@@ -445,7 +445,7 @@ def _memory(held: dict[str, Any], shows: Shows) -> dict[str, Any] | None:
     return {**left, "rev": held["rev"] + 1} if left != held else None
 
 
-def _kept(store: Store, project: str, shows: Shows) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _redacted_values(store: StateTables, project: str, shows: Shows) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield what changes the values that are kept for agents and show one."""
     rows = store.execute("SELECT namespace, key, value FROM key_values").fetchall()
     for namespace, key, text in rows:
@@ -459,7 +459,7 @@ def _kept(store: Store, project: str, shows: Shows) -> Iterator[tuple[str, tuple
             yield "UPDATE key_values SET value = ? WHERE namespace = ? AND key = ?", (_json(left), namespace, key)
 
 
-def _tiers(store: Store, project: str, shows: Shows) -> Iterator[tuple[str, tuple[Any, ...]]]:
+def _tiers(store: StateTables, project: str, shows: Shows) -> Iterator[tuple[str, tuple[Any, ...]]]:
     """Yield what changes the parts of tiers that show one, with their vectors, and moves who holds them."""
     asked = "SELECT holder, kind, id, place, held FROM memoryos_parts WHERE project = ?"
     moved: dict[str, None] = {}
@@ -490,7 +490,7 @@ def _names(*written: str) -> Iterator[str]:
         yield from _names(*found) if isinstance(found, list) else [text]
 
 
-def _asked(store: Store, project: str, shows: Shows) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _redacted_directives(store: StateTables, project: str, shows: Shows) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield what changes the directives that wait and show one; their vectors go."""
     rows = store.execute(
         "SELECT holder, request, directive FROM memoryos_asked WHERE project = ?", (project,)
@@ -503,7 +503,7 @@ def _asked(store: Store, project: str, shows: Shows) -> Iterator[tuple[str, tupl
             yield change, (_json(left), project, holder, request)
 
 
-def _notes(store: Store, project: str, shows: Shows) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _notes(store: StateTables, project: str, shows: Shows) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield what changes what is set and noted for agents and shows one."""
     asked = "SELECT kind, name, held FROM memoryos_notes WHERE project = ?"
     for kind, name, text in store.execute(asked, (project,)).fetchall():
@@ -515,7 +515,7 @@ def _notes(store: Store, project: str, shows: Shows) -> Iterator[tuple[str, tupl
             yield change, (_json(left), *row)
 
 
-def _jobs(store: Store, project: str, shows: Shows) -> Iterator[tuple[str, tuple[Any, ...]]]:
+def _jobs(store: StateTables, project: str, shows: Shows) -> Iterator[tuple[str, tuple[Any, ...]]]:
     """Yield what changes the jobs of agents: what they failed with may quote one, what they are about has ids alone."""
     for job, agent, error in store.execute(
         "SELECT id, agent, error FROM jobs WHERE project = ?", (project,)
@@ -523,7 +523,7 @@ def _jobs(store: Store, project: str, shows: Shows) -> Iterator[tuple[str, tuple
         if shows(agent):
             yield "DELETE FROM jobs WHERE id = ?", (job,)
         elif error is not None and shows(error):
-            yield "UPDATE jobs SET error = ? WHERE id = ?", (GONE, job)
+            yield "UPDATE jobs SET error = ? WHERE id = ?", (REDACTED_TEXT, job)
 
 
 def _bare(value: Any) -> Any:
@@ -535,7 +535,7 @@ def _bare(value: Any) -> Any:
 
 def _without(value: Any, shows: Shows) -> Any:
     if isinstance(value, str):
-        return GONE if shows(value) else value
+        return REDACTED_TEXT if shows(value) else value
     if isinstance(value, list):
         return [_without(each, shows) for each in value]
     if isinstance(value, dict):

@@ -28,13 +28,13 @@ from jidomem.schema.ontology import Schema
 
 if TYPE_CHECKING:
     from jidomem.check.check import Options
-    from jidomem.check.report import Report
+    from jidomem.check.report import CheckReport
     from jidomem.curation.redact import JournalMaintenance
     from jidomem.curation.term_proposals import TermProposals
     from jidomem.index.search_index import Texts
     from jidomem.recall.briefing import Briefing
     from jidomem.recall.governing import GoverningAnswer
-    from jidomem.records.recall import Found, Narrowing, RecallRequest
+    from jidomem.records.recall import MemoryRecall, Narrowing, RecallRequest
     from jidomem.write.rollback import Rollback
     from jidomem.write.writer import MemoryWriter
 
@@ -87,7 +87,7 @@ class GovernanceApi:
         def catch_up(self, project: str) -> object:
             """Bring the index level with *project*."""
 
-        def _recalled(self, request: RecallRequest, narrowing: Narrowing, name: str) -> Found:
+        def _recalled(self, request: RecallRequest, narrowing: Narrowing, name: str) -> MemoryRecall:
             """Return the memories that answer."""
 
         def _redact_held(self, project: str, shows: Callable[[str], bool], *, dry_run: bool = False) -> dict[str, int]:
@@ -172,7 +172,7 @@ class GovernanceApi:
         name = project or self.project
         return self.writer.roll_back(name, self.reader.moment(name, to), reason=reason, dry_run=dry_run)
 
-    def check(self, project: str | None = None, asked: Options | None = None) -> Report:
+    def check(self, project: str | None = None, asked: Options | None = None) -> CheckReport:
         """Return what is wrong with the memory of *project*, as *asked*: by `check_options` unless given.
 
         A root's own gates are asked in a process that can be killed; what its baseline waives does not count.

@@ -31,7 +31,7 @@ _REFUSED = (
     "INSERT INTO refused VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (day, project, agent, code, door)"
     " DO UPDATE SET count = refused.count + excluded.count"
 )
-_ASKED = (
+_COUNT_CLIENT = (
     "INSERT INTO clients VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (project, agent, user_agent, address, door)"
     " DO UPDATE SET last = excluded.last, requests = clients.requests + excluded.requests"
 )
@@ -52,7 +52,7 @@ class RefusedAt(NamedTuple):
     times: int
 
 
-class AskedAt(NamedTuple):
+class ClientActivity(NamedTuple):
     """Who asked a project at a door: first, last, and how often."""
 
     project: str
@@ -72,22 +72,22 @@ class DoorLog:
         """Keep it in *state*, which has `TABLES`; it is made when something is first counted."""
         self.state = state
 
-    def add(self, refused: Sequence[RefusedAt], asked: Sequence[AskedAt]) -> None:
+    def add(self, refused: Sequence[RefusedAt], asked: Sequence[ClientActivity]) -> None:
         """Add what was counted since the last time; raises what `changing` raises."""
         with self.state.changing() as store:
             store.executemany(_REFUSED, [tuple(row) for row in refused])
-            store.executemany(_ASKED, [tuple(row) for row in asked])
+            store.executemany(_COUNT_CLIENT, [tuple(row) for row in asked])
             for statement, most in zip(_FEWER, (REFUSALS, CLIENTS), strict=True):
                 store.execute(statement, (most,))
 
-    def read(self, project: str) -> tuple[list[RefusedAt], list[AskedAt]]:
+    def read(self, project: str) -> tuple[list[RefusedAt], list[ClientActivity]]:
         """Return what was counted of *project*, and the refusals that were of none; who asked last is the first."""
         with self.state.reading() as store:
             if store is None:
                 return [], []
             refused = store.execute("SELECT * FROM refused WHERE project IN (?, '')", (project,)).fetchall()
             asked = store.execute("SELECT * FROM clients WHERE project = ? ORDER BY last DESC", (project,)).fetchall()
-        return [RefusedAt(*row) for row in refused], [AskedAt(*row) for row in asked]
+        return [RefusedAt(*row) for row in refused], [ClientActivity(*row) for row in asked]
 
     def forget(self, shows: Callable[[str], bool]) -> None:
         """Take out of the file each row with a text that *shows* says yes to, to the last byte."""
@@ -108,7 +108,7 @@ class DoorLog:
 
 
 #: How many times, the last ones, are kept and told of one memory.
-TOLD = 100
+MAX_READS = 100
 #: What the state of a `ReadLog` must have.
 READ_LOG_TABLES = """
 CREATE TABLE IF NOT EXISTS shown (project TEXT NOT NULL, item TEXT NOT NULL, at TEXT NOT NULL, "in" TEXT NOT NULL,
@@ -142,12 +142,12 @@ class ReadLog:
         rows = [(project, item, at, in_, by) for item in dict.fromkeys(items)]
         with suppress(JidomemError), self.state.changing() as store:  # who reads gets an answer also from a full disk
             store.executemany("INSERT INTO shown VALUES (?, ?, ?, ?, ?)", rows)
-            store.executemany(_OLDER, [(project, item, TOLD) for _, item, *_ in rows])
+            store.executemany(_OLDER, [(project, item, MAX_READS) for _, item, *_ in rows])
 
     def of(self, project: str, item: str, until: str) -> list[dict[str, Any]]:
         """Return when, in what and to whom one memory was shown by the moment *until*, the last first."""
         with suppress(JidomemError), self.state.reading() as store:
-            found = store.execute(_OF, (project, item, until, TOLD)) if store is not None else ()
+            found = store.execute(_OF, (project, item, until, MAX_READS)) if store is not None else ()
             return [{"at": parse_moment(at), "in": where, "agent": agent} for at, where, agent in found]
         return []
 

@@ -185,19 +185,19 @@ def embedder(chosen: EmbedderChoice, environment: Callable[[str], str | None]) -
 
 def _remote(chosen: EmbedderChoice, environment: Callable[[str], str | None]) -> Embedder:
     from jidomem.models.embeddings import EndpointEmbedder  # most have no endpoint, and none of what it needs
-    from jidomem.models.endpoint import Endpoint
+    from jidomem.models.endpoint import ModelEndpoint
 
     try:
-        endpoint = Endpoint(chosen.base_url, key(chosen, "the embedder", environment))
+        endpoint = ModelEndpoint(chosen.base_url, key(chosen, "the embedder", environment))
         return EndpointEmbedder(endpoint, chosen.model, chosen.dimensions)
     except JidomemError as error:
         return _unavailable(chosen.model, chosen.dimensions, error)
 
 
 def _unavailable(name: str, dimensions: int, why: JidomemError) -> Embedder:
-    from jidomem.models.embeddings import Unavailable
+    from jidomem.models.embeddings import EmbedderUnavailable
 
-    return Unavailable(name, dimensions, why)
+    return EmbedderUnavailable(name, dimensions, why)
 
 
 def _a_dimension(value: Any) -> str | None:
@@ -262,15 +262,15 @@ def model(chosen: LanguageModelChoice, embedder: Embedder, environment: Callable
 
         return OfflineModel(embedder)
     from jidomem.models.chat import OPTIONS, ChatModel  # most have no endpoint, and none of what it needs
-    from jidomem.models.endpoint import Endpoint, Patience, Unavailable
+    from jidomem.models.endpoint import EndpointUnavailable, ModelEndpoint, Patience
 
     address, name = chosen.base_url or "", chosen.model or ""
-    asked: Endpoint | Unavailable
+    asked: ModelEndpoint | EndpointUnavailable
     try:
         patience = Patience(silence=chosen.seconds, overall=chosen.seconds)
-        asked = Endpoint(address, key(chosen, "the language model", environment), patience)
+        asked = ModelEndpoint(address, key(chosen, "the language model", environment), patience)
     except JidomemError as error:
-        asked = Unavailable(address, error)
+        asked = EndpointUnavailable(address, error)
     return ChatModel(asked, name, embedder, options=chosen.options or OPTIONS, json_mode=chosen.json_mode)
 
 

@@ -32,7 +32,7 @@ from jidomem.runtime import agent_memory, logs
 from jidomem.runtime.location import opened_log
 from jidomem.runtime.settings import find, own_config
 from jidomem.runtime.state import FILE, State
-from jidomem.runtime.user_config import Token, change, read
+from jidomem.runtime.user_config import ApiToken, change, read
 
 if TYPE_CHECKING:
     from jidomem.extras.servers.postgres_state import PostgresState
@@ -51,7 +51,7 @@ class InDatabase:
 Where = Path | InDatabase
 
 
-def held_state(where: Where) -> bytes | None:
+def state_snapshot(where: Where) -> bytes | None:
     """Return the working state of a root as it is at this moment, as the file it would be; None where there is none."""
     if isinstance(where, InDatabase):
         from jidomem.extras.servers.postgres_state import export_state
@@ -151,7 +151,7 @@ TOKENS = "tokens.json"
 _TRIES = 10
 
 
-def given_out(root: str, log: SharedLog | None) -> list[Token]:
+def given_out(root: str, log: SharedLog | None) -> list[ApiToken]:
     """Return the tokens of *root*: those in its *log*, or of a folder those in the user's own configuration."""
     if log is None:
         return [token for token in read(own_config()).tokens if token.root == root]
@@ -159,7 +159,7 @@ def given_out(root: str, log: SharedLog | None) -> list[Token]:
     return [_token(said) for said in decode_json(file.data)["tokens"]] if file is not None else []
 
 
-def give_out(tokens: Sequence[Token], root: str, log: SharedLog | None) -> tuple[int, int]:
+def give_out(tokens: Sequence[ApiToken], root: str, log: SharedLog | None) -> tuple[int, int]:
     """Return how many of *tokens* are believed at *root* from now on that were not before, and how many others are."""
     known = {token.digest for token in given_out(root, log)}
     coming = [replace(token, root=root) for token in tokens if token.digest not in known]
@@ -169,7 +169,7 @@ def give_out(tokens: Sequence[Token], root: str, log: SharedLog | None) -> tuple
     return len(coming), others
 
 
-def _give_out(coming: Sequence[Token], root: str, log: SharedLog | None) -> None:
+def _give_out(coming: Sequence[ApiToken], root: str, log: SharedLog | None) -> None:
     if log is None:
         change(own_config(), lambda own: replace(own, tokens=(*own.tokens, *coming)))
         return
@@ -184,8 +184,8 @@ def _give_out(coming: Sequence[Token], root: str, log: SharedLog | None) -> None
     raise Failed(f"the tokens of {root} are changed all the time", hint="do it again")
 
 
-def _token(said: dict[str, Any]) -> Token:
-    return Token(**{**said, "projects": tuple(said["projects"])})
+def _token(said: dict[str, Any]) -> ApiToken:
+    return ApiToken(**{**said, "projects": tuple(said["projects"])})
 
 
 #: Seconds a shared root is waited for.
@@ -193,7 +193,7 @@ _WAIT = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class MoveReport:
     """What came from where to where: each stream as it was verified, the tokens, and what became of working state."""
 
     source: str
@@ -230,7 +230,7 @@ class _Place:
     log: SharedLog | None = None
 
 
-def migrate(source: str, target: str, progress: Progress = id) -> Moved:
+def migrate(source: str, target: str, progress: Progress = id) -> MoveReport:
     """Return what *target* holds once that is all that *source* does, both verified; the source is only read.
 
     Run again it goes on, or brings what came meanwhile. Raises NotFound where there is no root at the source,
@@ -240,26 +240,26 @@ def migrate(source: str, target: str, progress: Progress = id) -> Moved:
         if here.end.name == there.end.name:
             raise InvalidRequest(f"{here.end.name} is source and target", hint="name another place to bring it to")
         _refuse_nothing(here.end)
-        state = held_state(here.state)  # before the journal: it speaks of what is there, and never the other way
+        state = state_snapshot(here.state)  # before the journal: it speaks of what is there, and never the other way
         streams = bring(here.end, there.end, progress)
         tokens = give_out(given_out(here.end.name, here.log), there.end.name, there.log)
-        return Moved(here.end.name, there.end.name, streams, copied(state, there.state), *tokens)
+        return MoveReport(here.end.name, there.end.name, streams, copied(state, there.state), *tokens)
 
 
-def backup(root: str, file: Path, progress: Progress = id) -> tuple[Moved, str]:
+def backup(root: str, file: Path, progress: Progress = id) -> tuple[MoveReport, str]:
     """Return what is in *file*, which is made, and the digest of its manifest; others may go on to write meanwhile.
 
     Raises NotFound where there is no root, Failed where the file is there or cannot be written, JournalDamaged.
     """
     with _opened(root) as here, _scratch(file) as folder:
         _refuse_nothing(here.end)
-        state = copied(held_state(here.state), folder, mark=False)
+        state = copied(state_snapshot(here.state), folder, mark=False)
         streams = bring(here.end, FolderEnd(folder), progress)
         said = {"jidomem": version("jidomem"), "streams": [_row(each.stream, each.extent) for each in streams]}
-        return Moved(here.end.name, str(file), streams, state), transfer.pack(folder, file, said)
+        return MoveReport(here.end.name, str(file), streams, state), transfer.pack(folder, file, said)
 
 
-def restore(file: Path, target: str, progress: Progress = id) -> Moved:
+def restore(file: Path, target: str, progress: Progress = id) -> MoveReport:
     """Return what *target* holds once that is all that is in *file*, every digest and the chain verified.
 
     Nothing is written there before all of the file was read. Raises InvalidRequest for what is no backup, and where
@@ -270,7 +270,7 @@ def restore(file: Path, target: str, progress: Progress = id) -> Moved:
         if [_row(stream, source.held(stream).extent()) for stream in source.streams()] != said["streams"]:
             raise Failed(f"{file} does not hold what its manifest says", hint="use another copy of it")
         streams = bring(source, there.end, progress)
-        return Moved(str(file), there.end.name, streams, copied(held_state(folder), there.state))
+        return MoveReport(str(file), there.end.name, streams, copied(state_snapshot(folder), there.state))
 
 
 def _row(stream: Stream, extent: Extent) -> dict[str, Any]:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from jidomem.read.reader import MemoryReader
     from jidomem.recall.candidates import VectorQuery
     from jidomem.recall.memories import Recalling
-    from jidomem.records.recall import Found, Narrowing, RecallRequest
+    from jidomem.records.recall import MemoryRecall, Narrowing, RecallRequest
 
 #: The kind of what an agent talked about, which no journal keeps.
 PAGES = "page"
@@ -63,7 +63,7 @@ class Recalls:
         def catch_up(self, project: str) -> Version:
             """Bring the index level with *project*."""
 
-    def recall(self, asked: RecallRequest | str, project: str | None = None, **more: Any) -> Found:
+    def recall(self, asked: RecallRequest | str, project: str | None = None, **more: Any) -> MemoryRecall:
         """Return the memories in force that hold words of *asked* or are alike to it: `entries`, each with its score.
 
         The best come first. By likeness are found those that have a vector; `metadata["vectors"]` says how many wait
@@ -92,11 +92,11 @@ class Recalls:
             self.read_log.shown(name, items, by=request.agent_id, in_="recall")
         return told
 
-    def _recalled(self, request: RecallRequest, narrowing: Narrowing, name: str) -> Found:
+    def _recalled(self, request: RecallRequest, narrowing: Narrowing, name: str) -> MemoryRecall:
         """Return what the project *name* holds that answers, without a note that it was shown."""
         return self._found(self._asking(request, narrowing, name), request, narrowing, name)
 
-    def _found(self, asking: Recalling, request: RecallRequest, narrowing: Narrowing, name: str) -> Found:
+    def _found(self, asking: Recalling, request: RecallRequest, narrowing: Narrowing, name: str) -> MemoryRecall:
         found = asking.recall(name, request, narrowing)
         return replace(found, metadata={**found.metadata, **self.lag(name)})
 

@@ -176,7 +176,8 @@ def let_run(config: Path, root: Path, command: str, now: datetime, *, off: bool 
             hint = f"there is {', '.join(each.command for each in left if each.root == str(root)) or 'none that may'}"
             raise NotFound(f"{command!r} may not run for {root}", hint=hint)
         return replace(
-            said, commands=left if off else (*left, user_config.Command(str(root), command, format_timestamp(now)))
+            said,
+            commands=left if off else (*left, user_config.TrustedCommand(str(root), command, format_timestamp(now))),
         )
 
     user_config.change(config, changed)

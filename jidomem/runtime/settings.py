@@ -15,7 +15,7 @@ from jidomem.records.interfaces import Embedder
 from jidomem.records.policy import Policy
 from jidomem.runtime import model_choice, root_config
 from jidomem.runtime.root_config import check_root, root_folder
-from jidomem.runtime.user_config import Limits
+from jidomem.runtime.user_config import RootLimits
 
 if TYPE_CHECKING:
     from jidomem.records.interfaces import LanguageModel
@@ -48,7 +48,7 @@ class Settings:
     read_log: bool = True
     host: str | None = None
     port: int | None = None
-    limits: Limits = field(default_factory=Limits)
+    limits: RootLimits = field(default_factory=RootLimits)
     embedder: model_choice.EmbedderChoice = field(default_factory=model_choice.EmbedderChoice)
     model: model_choice.LanguageModelChoice = field(default_factory=model_choice.LanguageModelChoice)
     index: str | None = field(default=None, repr=False)
@@ -173,10 +173,10 @@ def environment() -> Mapping[str, str]:
     return os.environ
 
 
-def _own(path: Path) -> tuple[Limits, model_choice.EmbedderChoice, model_choice.LanguageModelChoice, str]:
+def _own(path: Path) -> tuple[RootLimits, model_choice.EmbedderChoice, model_choice.LanguageModelChoice, str]:
     """Return limits, models and index of the user's own configuration; raises Failed `invalid_config`."""
     if not path.exists():
-        return Limits(), model_choice.EmbedderChoice(), model_choice.LanguageModelChoice(), ""
+        return RootLimits(), model_choice.EmbedderChoice(), model_choice.LanguageModelChoice(), ""
     from jidomem.runtime import user_config  # most users have no configuration
 
     said = user_config.read(path)

@@ -281,14 +281,14 @@ class State:
         """Return what *error* says of the file, and of who may not use it."""
         if _code(error) in _CLOSED and (closed := unwritable([self.path.parent, *self._files()])):
             return Failed(f"{self.path}: {error}: {describe(closed)}", hint=repair(closed))
-        return _said(self.path, error)
+        return _state_error(self.path, error)
 
 
 def _code(error: Error) -> int:
     return getattr(error, "sqlite_errorcode", 0) & 0xFF  # the rest of it says more of the same
 
 
-def _said(path: Path, error: Error) -> JidomemError:
+def _state_error(path: Path, error: Error) -> JidomemError:
     """Return what *error* says of the file at *path*."""
     from sqlite3 import SQLITE_BUSY, SQLITE_FULL, SQLITE_IOERR, SQLITE_LOCKED
 

@@ -23,7 +23,7 @@ from jidomem.errors import STOPPING, Conflict, InvalidRequest, JidomemError, Not
 from jidomem.exchange import documents, importer
 from jidomem.index.results import Answer
 from jidomem.index.store import OxigraphIndex
-from jidomem.index.triple_store import DerivedStore, Found, Rows, TripleStore, named_graph, shown
+from jidomem.index.triple_store import DerivedStore, QueryResult, Rows, TripleStore, named_graph, shown
 from jidomem.journal.journal import NAMES, Stream
 from jidomem.rdf.statements import Statement, to_triples
 from jidomem.rdf.terms import Term, iri, literal, plain_value
@@ -46,7 +46,7 @@ _ENDS = (jido("supersededBy"), jido("invalidatedBy"))
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class ActiveMemory:
     """A memory in force: what it says, the keys it was promoted under, and the values that are given back for them."""
 
     iri: str
@@ -64,21 +64,21 @@ class PromotionIndex:
         self._index, self._project, self._catch_up = index, project, catch_up
         self._graph = graph_iri(project)
 
-    def under(self, *keys: str) -> list[Held]:
+    def under(self, *keys: str) -> list[ActiveMemory]:
         """Return the memories that were promoted under one of *keys*."""
         return self._held(lambda: (item for key in keys for item in self._with(jido("key"), literal(key))))
 
-    def saying(self, kind: str, summary: str) -> list[Held]:
+    def saying(self, kind: str, summary: str) -> list[ActiveMemory]:
         """Return the memories of the type *kind* with this summary, to the letter."""
         found = self._held(lambda: self._with(jido("summary"), literal(summary)))
         return [held for held in found if type_uri(held.type) == type_uri(kind)]
 
-    def named(self, items: Iterable[str]) -> list[Held]:
+    def named(self, items: Iterable[str]) -> list[ActiveMemory]:
         """Return the memories *items*, in their order."""
         order = {item: place for place, item in enumerate(items)}
         return sorted(self._held(lambda: map(iri, order)), key=lambda held: order[held.iri])
 
-    def _held(self, items: Callable[[], Iterable[Term]]) -> list[Held]:
+    def _held(self, items: Callable[[], Iterable[Term]]) -> list[ActiveMemory]:
         """Return those of *items* that are in force, and were not redacted."""
         try:
             self._catch_up(self._project)
@@ -98,7 +98,7 @@ class PromotionIndex:
     def _is_asserted(self, item: Term) -> bool:
         return next(iter(self._index.triples(self._graph, item, _STATUS, _ASSERTED)), None) is not None
 
-    def _read(self, item: Term) -> tuple[str, Held]:
+    def _read(self, item: Term) -> tuple[str, ActiveMemory]:
         """Return when *item* was recorded, and what it says."""
         said: dict[Term, list[str]] = {}
         for _, predicate, term in sorted(self._index.triples(self._graph, item)):
@@ -109,7 +109,7 @@ class PromotionIndex:
 
         kinds = filter(None, map(type_of, said.get(TYPE, ())))
         moments = filter(None, map(parse_moment, texts("recordedAt")))
-        held = Held(
+        held = ActiveMemory(
             iri=plain_value(item),
             type=next(kinds, ""),
             summary=next(iter(texts("summary")), ""),
@@ -200,7 +200,7 @@ class Promoting:
     def _submitted(self, under: UniqueKey, held: Any, new: Mapping[str, Any], ended: list[str]) -> Receipt:
         """Return the receipt of a new memory, in the place of those that end."""
         instead = {"supersedes": ended, "reason": _REPLACES} if ended else {}
-        extras = [*new["extra_triples"], *tiers.kept_value(under.key, held, new["summary"], new.get(_EXPLAINS))]
+        extras = [*new["extra_triples"], *tiers.value_triple(under.key, held, new["summary"], new.get(_EXPLAINS))]
         who = {**self._who(), "applies_to_project": self.project}
         said = {"confidence": "medium", **new, **who, **instead, "extra_triples": extras}
         return self.memory.writer.submit_intent(self.project, said, under=under)
@@ -215,7 +215,7 @@ class Promoting:
         if tiers.keys_of(old) != [under.key]:
             new = {**new, **{name: old[name] for name in ("summary", _EXPLAINS) if name in new and name in old}}
         explanation = new.get(_EXPLAINS, old.get(_EXPLAINS))
-        extras = [*new["extra_triples"], *tiers.kept_value(under.key, held, new["summary"], explanation)]
+        extras = [*new["extra_triples"], *tiers.value_triple(under.key, held, new["summary"], explanation)]
         changed = tiers.changes({**new, "extra_triples": extras}, old)
         if not changed and len(ended) == 1:
             return Receipt(old["iri"], None, self.memory.writer.refresh(self.project), "deduplicated")
@@ -334,7 +334,7 @@ class ContextManager:
         found = [*keyed, *self._kept.named(item for item in scores if item not in first)]
         return {
             "short_term": self._matching(query)[:limit],
-            "long_term": [_told(held, scores.get(held.iri)) for held in found[:limit]],
+            "long_term": [_memory_json(held, scores.get(held.iri)) for held in found[:limit]],
         }
 
     def promote_all(self) -> list[PromotionDecision]:
@@ -456,7 +456,7 @@ def _text(held: Any) -> str:
         return str(held)
 
 
-def _told(held: Held, score: float | None) -> dict[str, Any]:
+def _memory_json(held: ActiveMemory, score: float | None) -> dict[str, Any]:
     content = tiers.content_of(held.summary, held.explanation)
     return {"iri": held.iri, "type": held.type, "content": content, "keys": list(held.keys), "score": score}
 
@@ -472,7 +472,7 @@ SELECT ?subject ?predicate ?object WHERE {{
 """
 
 
-class Store(Protocol):
+class LongTermStore(Protocol):
     """What long-term memory asks: a TripleStore, or the index of a root."""
 
     def answer(self, text: str, graphs: Sequence[str] | None = None) -> Answer:
@@ -490,7 +490,7 @@ class LongTerm:
         plain = TripleStore(base=base or BASE) if store is None else store
         self.project = Stream(project).project
         self.graphs = _graphs(project, plain.base if base is None else base)
-        self.store: Store = plain
+        self.store: LongTermStore = plain
         self._plain = plain
 
     def insert(self, statements: Iterable[Statement], graph: str = "context") -> OneOf[True]:
@@ -506,7 +506,7 @@ class LongTerm:
         """Return True when *graph* is empty; the others are left as they are."""
         return self._plain.clear_graph(self.graph_iri(graph))
 
-    def query(self, text: str) -> Found:
+    def query(self, text: str) -> QueryResult:
         """Return what SPARQL asks of the four graphs together; GRAPH and FROM name one by its IRI.
 
         Rows are mappings of plain Python values, ASK is a truth, CONSTRUCT gives triples that `insert` takes.
@@ -531,7 +531,7 @@ class RootedLongTerm(LongTerm):
     ) -> None:
         self.project = Stream(project).project
         self.graphs = _graphs(project, BASE)
-        self.store: Store = DerivedStore(index, list(self.graphs.values()), catch_up)
+        self.store: LongTermStore = DerivedStore(index, list(self.graphs.values()), catch_up)
         self._writer = writer
         self._schema = schema
 

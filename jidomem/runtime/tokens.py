@@ -18,7 +18,7 @@ from jidomem.base.json_values import decode_json
 from jidomem.errors import Failed, InvalidRequest, JidomemError, NotFound
 from jidomem.journal.journal import Stream
 from jidomem.runtime import user_config
-from jidomem.runtime.user_config import EVERY, ROLES, Token, UserConfig
+from jidomem.runtime.user_config import EVERY, ROLES, ApiToken, UserConfig
 
 if TYPE_CHECKING:
     from jidomem.extras.servers.log import SharedLog
@@ -29,7 +29,7 @@ MARK = "jido_"
 TOKENS, TOKENS_FOR = "tokens.json", 2.0
 
 
-class Kept(Protocol):
+class TokenStorage(Protocol):
     """Where the tokens for one memory are kept."""
 
     @property
@@ -39,10 +39,10 @@ class Kept(Protocol):
     def look(self) -> object:
         """Return what is another value whenever the tokens may be others."""
 
-    def read(self) -> tuple[Token, ...]:
+    def read(self) -> tuple[ApiToken, ...]:
         """Return the tokens there are; raises Failed where they cannot be read."""
 
-    def change(self, how: Callable[[tuple[Token, ...]], tuple[Token, ...]]) -> None:
+    def change(self, how: Callable[[tuple[ApiToken, ...]], tuple[ApiToken, ...]]) -> None:
         """Keep what *how* makes of the tokens, of the latest there are."""
 
 
@@ -53,7 +53,7 @@ class Keyring:
         """Read *path*; raises Failed `invalid_config` where it cannot be."""
         self._begin(OwnTokens(path, root))
 
-    def _begin(self, kept: Kept) -> None:
+    def _begin(self, kept: TokenStorage) -> None:
         self._kept = kept
         self._seen = kept.look()
         self._tokens = kept.read()
@@ -61,12 +61,12 @@ class Keyring:
         self.is_needed = bool(self._tokens)
 
     @property
-    def tokens(self) -> tuple[Token, ...]:
+    def tokens(self) -> tuple[ApiToken, ...]:
         """Return the tokens given out."""
         self._catch_up()
         return self._tokens
 
-    def give_out(self, agent: str, role: str, projects: Sequence[str], sources: Sources) -> tuple[str, Token]:
+    def give_out(self, agent: str, role: str, projects: Sequence[str], sources: Sources) -> tuple[str, ApiToken]:
         """Return a new token, which is told to nobody ever again, and what is kept of it.
 
         Raises InvalidRequest for a role there is not, NotFound `invalid_project`.
@@ -78,22 +78,24 @@ class Keyring:
                 Stream(project)
         secret = MARK + urlsafe_b64encode(sources.nonce()).rstrip(b"=").decode()
         reached = (EVERY,) if EVERY in projects else tuple(sorted(set(projects)))
-        made = Token(user_config.digest(secret), agent, role, reached, self._kept.root, format_timestamp(sources.now()))
+        made = ApiToken(
+            user_config.digest(secret), agent, role, reached, self._kept.root, format_timestamp(sources.now())
+        )
         self._kept.change(lambda tokens: (*tokens, made))
         return secret, made
 
-    def take_back(self, name: str) -> Token:
+    def take_back(self, name: str) -> ApiToken:
         """Return the token of that id, which is none from now on; raises NotFound."""
-        found: list[Token] = []
+        found: list[ApiToken] = []
 
-        def without(tokens: tuple[Token, ...]) -> tuple[Token, ...]:
+        def without(tokens: tuple[ApiToken, ...]) -> tuple[ApiToken, ...]:
             found[:] = _named(tokens, name)
             return tuple(token for token in tokens if token not in found)
 
         self._kept.change(without)
         return found[0]
 
-    def whose(self, secret: str) -> Token | None:
+    def whose(self, secret: str) -> ApiToken | None:
         """Return the token that *secret* is, None where it is none (any more).
 
         Each one there is is compared with, in a time that tells nothing. Raises Failed where they cannot be read.
@@ -103,7 +105,7 @@ class Keyring:
         found = [token for token in self._tokens if compare_digest(token.digest, given)]
         return found[0] if found else None
 
-    def has(self, token: Token) -> bool:
+    def has(self, token: ApiToken) -> bool:
         """Return whether *token* is one still."""
         self._catch_up()
         return token in self._tokens
@@ -153,11 +155,11 @@ class OwnTokens:
             return ()
         return status.st_ino, status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_mode
 
-    def read(self) -> tuple[Token, ...]:
+    def read(self) -> tuple[ApiToken, ...]:
         """Return those of this memory."""
         return tuple(token for token in user_config.read(self._path).tokens if token.root == self.root)
 
-    def change(self, how: Callable[[tuple[Token, ...]], tuple[Token, ...]]) -> None:
+    def change(self, how: Callable[[tuple[ApiToken, ...]], tuple[ApiToken, ...]]) -> None:
         """Keep what *how* makes of those of this memory."""
 
         def changed(said: UserConfig) -> UserConfig:
@@ -181,11 +183,11 @@ class SharedTokens:
             self._looked = monotonic(), found.tag if found is not None else ""
         return self._looked[1]
 
-    def read(self) -> tuple[Token, ...]:
+    def read(self) -> tuple[ApiToken, ...]:
         """Return the tokens there are."""
         return self._read()[0]
 
-    def change(self, how: Callable[[tuple[Token, ...]], tuple[Token, ...]]) -> None:
+    def change(self, how: Callable[[tuple[ApiToken, ...]], tuple[ApiToken, ...]]) -> None:
         """Keep what *how* makes of them, whoever else changes them meanwhile."""
         while True:
             tokens, tag = self._read()
@@ -194,13 +196,13 @@ class SharedTokens:
                 self._looked = (-TOKENS_FOR, "")
                 return
 
-    def _read(self) -> tuple[tuple[Token, ...], str | None]:
+    def _read(self) -> tuple[tuple[ApiToken, ...], str | None]:
         found = self._log.get(TOKENS)
         if found is None:
             return (), None
         try:
             tables = decode_json(found.data)["tokens"]
-            return tuple(user_config.entries(Token, {"tokens": tables}, "tokens", Path(TOKENS))), found.tag
+            return tuple(user_config.entries(ApiToken, {"tokens": tables}, "tokens", Path(TOKENS))), found.tag
         except (ValueError, KeyError, TypeError) as error:
             raise Failed(
                 f"{TOKENS} of {self._log.name} cannot be read: {error}",
@@ -209,9 +211,9 @@ class SharedTokens:
             ) from error
 
 
-def take_back(path: Path, name: str) -> Token:
+def take_back(path: Path, name: str) -> ApiToken:
     """Return the token of that id for whatever memory in folders, which is none from now on; raises NotFound."""
-    found: list[Token] = []
+    found: list[ApiToken] = []
 
     def without(said: UserConfig) -> UserConfig:
         found[:] = _named(said.tokens, name)
@@ -221,7 +223,7 @@ def take_back(path: Path, name: str) -> Token:
     return found[0]
 
 
-def _named(tokens: tuple[Token, ...], name: str) -> list[Token]:
+def _named(tokens: tuple[ApiToken, ...], name: str) -> list[ApiToken]:
     """Return the token of that id; raises NotFound."""
     found = [token for token in tokens if token.id == name]
     if not found:

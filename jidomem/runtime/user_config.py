@@ -46,7 +46,7 @@ _BETWEEN: Mapping[str, tuple[float, float]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class RootLimits:
     """Limits with their defaults; sizes are in bytes.
 
     `queries` are answered apart at once, each within `query_seconds`, `query_memory`, `query_rows` and `query_answer`,
@@ -71,11 +71,11 @@ class Limits:
     idle_seconds: float = 10.0
 
 
-def limits(said: Any, where: str) -> Limits:
+def limits(said: Any, where: str) -> RootLimits:
     """Return the limits that the table *said* sets; raises Failed `invalid_config`, naming *where* and the limit."""
     if not isinstance(said, dict):
         raise _limit_error(where, "limits is a table", "write [limits]")
-    known = {field.name: field.type for field in fields(Limits)}
+    known = {field.name: field.type for field in fields(RootLimits)}
     for name, value in said.items():
         if name not in known:
             near = get_close_matches(name, known, n=1, cutoff=0.5)
@@ -86,8 +86,8 @@ def limits(said: Any, where: str) -> Limits:
         if not isinstance(value, kind) or isinstance(value, bool) or not least <= value <= most:
             number = "a number" if known[name] == "float" else "a whole number"
             raise _limit_error(where, f"limits.{name} = {value!r} is not {number} from {least:,} to {most:,}",
-                         f"write {name} = {getattr(Limits(), name):g}, or leave it out")  # fmt: skip
-    return Limits(**said)
+                         f"write {name} = {getattr(RootLimits(), name):g}, or leave it out")  # fmt: skip
+    return RootLimits(**said)
 
 
 def _limit_error(where: str, what: str, hint: str) -> Failed:
@@ -101,11 +101,11 @@ EVERY = "*"
 _HEAD = "# Written by jidomem token and jidomem trust. Nobody else may read it: mode 0600.\n"
 _OTHERS = 0o077
 _KNOWN = ("tokens", "trusted", "commands", "limits", "embedder", "model", "index")
-T = TypeVar("T", "Token", "Trusted", "Command")
+T = TypeVar("T", "ApiToken", "Trusted", "TrustedCommand")
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
+class ApiToken:
     """A token that was given out, of which only a digest is kept: who speaks with it, and what it may reach.
 
     `root` is the memory it was given out for, `projects` those of its projects that it reaches.
@@ -146,7 +146,7 @@ class Trusted:
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class TrustedCommand:
     """A command that a convention of a root names, and that its user lets run."""
 
     root: str
@@ -158,10 +158,10 @@ class Command:
 class UserConfig:
     """What the user's own configuration says."""
 
-    tokens: tuple[Token, ...] = ()
+    tokens: tuple[ApiToken, ...] = ()
     trusted: tuple[Trusted, ...] = ()
-    commands: tuple[Command, ...] = ()
-    limits: Limits = field(default_factory=Limits)
+    commands: tuple[TrustedCommand, ...] = ()
+    limits: RootLimits = field(default_factory=RootLimits)
     embedder: model_choice.EmbedderChoice = field(default_factory=model_choice.EmbedderChoice)
     model: model_choice.LanguageModelChoice = field(default_factory=model_choice.LanguageModelChoice)
     index: str = ""
@@ -194,9 +194,9 @@ def read(path: Path) -> UserConfig:
     if unknown := said.keys() - _KNOWN:
         raise _config_error(path, f"{min(unknown)} is not known here ({', '.join(_KNOWN)})")
     return UserConfig(
-        tuple(entries(Token, said, "tokens", path)),
+        tuple(entries(ApiToken, said, "tokens", path)),
         tuple(entries(Trusted, said, "trusted", path)),
-        tuple(entries(Command, said, "commands", path)),
+        tuple(entries(TrustedCommand, said, "commands", path)),
         limits(said.get("limits", {}), str(path)),
         model_choice.embedder_choice(said.get("embedder", {}), str(path)),
         model_choice.language_model_choice(said.get("model", {}), str(path)),
@@ -263,7 +263,7 @@ def entries(kind: type[T], said: Mapping[str, Any], key: str, path: Path) -> Ite
                 raise _config_error(
                     path, f"{name} of [[{key}]] is {'a list of texts' if name == 'projects' else 'a text'}"
                 )
-        if kind is Token and table["role"] not in ROLES:
+        if kind is ApiToken and table["role"] not in ROLES:
             raise _config_error(path, f"role of [[{key}]] is one of {', '.join(ROLES)}, not {table['role']!r}")
         said_of: dict[str, Any] = {name: tuple(value) if name == "projects" else value for name, value in table.items()}
         yield kind(**said_of)
@@ -297,7 +297,7 @@ def _settings(name: str, given: Any) -> list[str]:
     return [f"[{name}]\n{''.join(lines)}"] if said else []
 
 
-def _table(key: str, each: Token | Trusted | Command) -> str:
+def _table(key: str, each: ApiToken | Trusted | TrustedCommand) -> str:
     said = ((field.name, getattr(each, field.name)) for field in fields(each))
     return f"[[{key}]]\n" + "".join(f"{name} = {_value(value)}\n" for name, value in said)
 

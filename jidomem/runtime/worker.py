@@ -18,7 +18,7 @@ from contextlib import suppress
 from typing import Any
 
 from jidomem.errors import JidomemError
-from jidomem.index.results import Bounds
+from jidomem.index.results import AnswerLimits
 from jidomem.rdf.sparql import Dataset
 from jidomem.runtime import worker_pool
 from jidomem.runtime.root import Jidomem, open_root
@@ -70,7 +70,7 @@ def _answer(memory: Jidomem, asked: dict[str, Any], out: int) -> None:
             graph_as=asked["graph_as"],
             as_of=asked["as_of"],
             bindings=asked["bindings"],
-            within=Bounds(asked["rows"], asked["size"]),
+            within=AnswerLimits(asked["rows"], asked["size"]),
             instead=Dataset(*asked["dataset"]) if asked["dataset"] else None,
         )
         told = {"answered": True}

@@ -23,13 +23,13 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from jidomem.errors import Busy, InvalidRequest, JidomemError, QueryTimeout, TooLarge
-from jidomem.index.results import Bounds, Solutions, solutions
+from jidomem.index.results import AnswerLimits, Solutions, solutions
 from jidomem.rdf import sparql
 from jidomem.rdf import sparql as datasets
 from jidomem.rdf.sparql import Dataset
 from jidomem.rdf.terms import Term
 from jidomem.rdf.vocab import graphs_of
-from jidomem.runtime.user_config import Limits
+from jidomem.runtime.user_config import RootLimits
 
 if TYPE_CHECKING:
     from jidomem.extras.servers.remote_index import RemoteIndex
@@ -47,7 +47,7 @@ class Late(Exception):
     """The other side has not answered in time."""
 
 
-class ClientDisconnected(Exception):
+class CallerDisconnected(Exception):
     """Who asked has hung up, and nobody waits for the answer."""
 
 
@@ -91,7 +91,7 @@ def wait(descriptor: int, deadline: float, asker: int | None = None) -> None:
         poll.register(asker, _HUNG_UP)
     ready = {found for found, _ in poll.poll(max(0.0, deadline - monotonic()) * 1000)}
     if descriptor not in ready:
-        raise ClientDisconnected if ready else Late
+        raise CallerDisconnected if ready else Late
 
 
 def is_disconnected(asker: int) -> bool:
@@ -109,7 +109,7 @@ _ABORTED = -6  # what the engine's allocator does when there is no memory
 class Pool:
     """Children of one root; each answers one query at a time, and what it opened stays open for the next."""
 
-    def __init__(self, root: Path, limits: Limits, remote: RemoteIndex | None = None) -> None:
+    def __init__(self, root: Path, limits: RootLimits, remote: RemoteIndex | None = None) -> None:
         """Answer as many queries at once as *limits* say, each within them; what *remote* answers is asked there."""
         self.limits = limits
         self._root = root
@@ -162,12 +162,12 @@ class Pool:
                     bindings=known,
                     rows_as=rows_as,
                     graph_as=graph_as,
-                    within=Bounds(most.query_rows, most.query_answer),
+                    within=AnswerLimits(most.query_rows, most.query_answer),
                     seconds=limit,
                 ).data
         message = json.dumps({**asked, "bindings": known, "dataset": dataset, **bounds}).encode()
         while True:
-            with self._child(patience) as child, suppress(_Gone):
+            with self._child(patience) as child, suppress(_WorkerExited):
                 return child.ask(message, limit, most.query_memory, asker)
 
     def solutions(self, project: str, text: str, bindings: Mapping[str, Term] | None = None) -> Solutions:
@@ -252,7 +252,7 @@ class Pool:
         raise stopping()
 
 
-class _Gone(Exception):
+class _WorkerExited(Exception):
     """A child was not there any more when it was asked."""
 
 
@@ -300,7 +300,7 @@ class _Child:
             data = receive(self._out.fileno(), seconds, asker)
         except Ended:
             raise self._died(memory) from None
-        except ClientDisconnected:
+        except CallerDisconnected:
             raise hung_up() from None
         except Late:
             raise _query_timeout(seconds) from None
@@ -313,7 +313,7 @@ class _Child:
             send(self._in.fileno(), message)
             receive(self._out.fileno(), _START)
         except (Ended, Late):
-            raise _Gone from None
+            raise _WorkerExited from None
 
     def stop(self) -> None:
         """End the process at once."""
@@ -476,7 +476,7 @@ class Checks:
                     process.wait(max(0.0, deadline - monotonic()))
                     return bytes(found)
                 found += piece
-        except ClientDisconnected:
+        except CallerDisconnected:
             raise hung_up() from None
         except (Late, subprocess.TimeoutExpired):
             raise _check_timeout(seconds) from None

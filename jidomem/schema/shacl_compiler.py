@@ -385,7 +385,7 @@ def _given(rules: TripleGraph, parameter: str, value: Term, name: Term, depth: i
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Rule:
+class CompiledShape:
     """A shape that has something to say: its IRI, how grave breaking it is, and what it tells the author."""
 
     shape: str
@@ -393,11 +393,11 @@ class Rule:
     message: str
 
 
-def about(shapes: Iterable[Triple], classes: Collection[Term], properties: Collection[Term]) -> list[Rule]:
+def about(shapes: Iterable[Triple], classes: Collection[Term], properties: Collection[Term]) -> list[CompiledShape]:
     """Return the rules for a node of *classes*, those above included, that has *properties*."""
     data = TripleGraph(shapes)
     targets = {"targetClass": classes, "targetSubjectsOf": properties}
-    found: set[Rule] = set()
+    found: set[CompiledShape] = set()
     for node in data.about:
         said = data.shacl(node)
         if any(not set(of).isdisjoint(said.get(target, ())) for target, of in targets.items()):
@@ -405,11 +405,11 @@ def about(shapes: Iterable[Triple], classes: Collection[Term], properties: Colle
     return sorted(found)
 
 
-def _rules(data: TripleGraph, node: Term) -> Iterator[Rule]:
+def _rules(data: TripleGraph, node: Term) -> Iterator[CompiledShape]:
     """Yield *node*, where it has a message of its own, and the shapes of properties it names."""
     said = data.shacl(node)
     if "message" in said and is_iri(node):
         severity = severity_of(plain_value(said["severity"][0])) if "severity" in said else "violation"
-        yield Rule(plain_value(node), severity, plain_value(said["message"][0]))
+        yield CompiledShape(plain_value(node), severity, plain_value(said["message"][0]))
     for further in said.get("property", ()):
         yield from _rules(data, further)

@@ -66,7 +66,7 @@ def write(site: RequestContext, project: str) -> Response:
     values = parse_json(wire.body())
     if isinstance(values, list):
         return _each(site, project, values)
-    kept = site.memory.entry_store(project, writer=site.writer).write(_asked(site, values))
+    kept = site.memory.entry_store(project, writer=site.writer).write(_write_request(site, values))
     return wire.answer(kept.to_dict(), 201)
 
 
@@ -130,12 +130,12 @@ def _by(site: RequestContext, values: Any) -> str | None:
 
 def _read(site: RequestContext, values: Any) -> WriteRequest | JidomemError:
     try:
-        return _asked(site, values)
+        return _write_request(site, values)
     except JidomemError as error:
         return error
 
 
-def _asked(site: RequestContext, values: Any) -> WriteRequest:
+def _write_request(site: RequestContext, values: Any) -> WriteRequest:
     """Return the request to write that *values* are; raises InvalidRequest, PolicyDenied for another agent's entry."""
     if not isinstance(values, dict) or not isinstance(values.get("entry"), dict):
         raise InvalidRequest("there is no entry", hint=_AN_ENTRY)

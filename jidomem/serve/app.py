@@ -22,7 +22,7 @@ from jidomem.extras.web import pages
 from jidomem.extras.web.pages import PAGES, authorization
 from jidomem.runtime.root import Jidomem
 from jidomem.runtime.tokens import Keyring
-from jidomem.runtime.user_config import Token
+from jidomem.runtime.user_config import ApiToken
 from jidomem.serve import wire
 from jidomem.serve.monitoring import Watch, broke
 from jidomem.serve.routes import ROUTES
@@ -98,7 +98,7 @@ def headers(keyring: Keyring | None) -> dict[str, str]:
     return {**HEADERS, "Cache-Control": "no-store"} if keyring is not None and keyring.is_needed else HEADERS
 
 
-def caller_of(keyring: Keyring, authorization: str) -> Token:
+def caller_of(keyring: Keyring, authorization: str) -> ApiToken:
     """Return the token in the header *authorization*; raises Unauthenticated where there is none on the keyring."""
     scheme, _, secret = authorization.partition(" ")
     if scheme.lower() != "bearer" or not secret.strip():
@@ -109,7 +109,7 @@ def caller_of(keyring: Keyring, authorization: str) -> Token:
     return caller
 
 
-class Gate:
+class AccessGate:
     """The door before every route of one site; without a keyring, or tokens on it, it is open."""
 
     def __init__(self, site: RequestContext) -> None:
@@ -132,7 +132,7 @@ class Gate:
 
     def answer(self, route: Route, **parts: str) -> Response:
         """Return what *route* answers to who asks; raises NotFound and PolicyDenied for what is not theirs."""
-        caller: Token | None = g.caller
+        caller: ApiToken | None = g.caller
         if caller is None:
             return route.answer(self._site, **parts)
         site = replace(self._site, caller=caller)
@@ -185,7 +185,7 @@ def create_app(
     at_work = operation or Operation()
     memory.journal.on_kept = at_work.measures.committed
     public = None if public_url is None else next(iter(parse_origins([public_url], _PUBLIC_URL_HINT)))
-    gate, watch = Gate(RequestContext(memory, keyring, operation=at_work, public_url=public)), Watch(at_work)
+    gate, watch = AccessGate(RequestContext(memory, keyring, operation=at_work, public_url=public)), Watch(at_work)
     cors = Cors(parse_origins(origins))
     for route in (*ROUTES, *pages.PAGES):
         app.add_url_rule(
@@ -203,7 +203,7 @@ def create_app(
     app.after_request(watch.end)  # the last of them
     app.after_request(cors.headed)
     app.after_request(gate.headed)
-    app.register_error_handler(JidomemError, _told)
+    app.register_error_handler(JidomemError, _error_response)
     app.register_error_handler(HTTPException, _refused)
     app.register_error_handler(Exception, partial(_bug, at_work))
     return app
@@ -271,10 +271,10 @@ def _refused(error: HTTPException) -> Response:
         refusal = wire.too_large("the form", current_app.config[wire.LIMITS].body)
     else:
         refusal = InvalidRequest(error.description or error.name, hint="correct the request; see /openapi.json")
-    return _told(refusal)
+    return _error_response(refusal)
 
 
-def _told(error: JidomemError) -> Response:
+def _error_response(error: JidomemError) -> Response:
     """Return *error* as a page to who asked for a page, else as a problem document."""
     return pages.refused(error) if pages.is_page() else wire.problem(error)
 

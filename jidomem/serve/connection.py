@@ -30,7 +30,7 @@ from urllib.parse import unquote_to_bytes
 import h11
 
 from jidomem.errors import Busy, InvalidRequest, JidomemError, RequestTimeout, TooLarge
-from jidomem.runtime.user_config import Limits
+from jidomem.runtime.user_config import RootLimits
 from jidomem.serve import monitoring, wire
 from jidomem.serve.app import HEADERS
 from jidomem.serve.server_state import Operation
@@ -44,7 +44,7 @@ class TooSlow(Exception):
     """The other end did not come on in time."""
 
 
-class Gone(Exception):
+class ClientDisconnected(Exception):
     """The other end has hung up."""
 
 
@@ -132,7 +132,7 @@ class ClientSocket:
                     self._silent_since = None
                 continue
             except OSError as error:
-                raise Gone from error
+                raise ClientDisconnected from error
             pace.moved += len(data)
             return data
 
@@ -148,7 +148,7 @@ class ClientSocket:
                 pace.wait(self._connection, select.POLLOUT)
                 continue
             except OSError as error:
-                raise Gone from error
+                raise ClientDisconnected from error
             pace.moved += sent
             rest = rest[sent:]
 
@@ -158,7 +158,7 @@ class ClientSocket:
         Who sends nothing is waited for only a tenth as long as else, and nobody longer.
         """
         pace, until = ThroughputGuard(self._idle / 10), monotonic() + self._idle
-        with suppress(OSError, Gone, TooSlow):
+        with suppress(OSError, ClientDisconnected, TooSlow):
             self._connection.shutdown(socket.SHUT_WR)
             while limit > 0 and monotonic() < until and (data := self.receive(pace)):
                 limit -= len(data)
@@ -180,7 +180,7 @@ class ClientSocket:
 
     def _refuse_closed(self) -> None:
         if self._closed:
-            raise Gone
+            raise ClientDisconnected
 
 
 #: Lines that end, or go on, as HTTP once allowed: two readers may part them in two ways.
@@ -189,14 +189,14 @@ _HINT = "correct the request: RFC 9112 has how one is written"
 _CONTINUE = h11.InformationalResponse(status_code=100, reason=b"Continue", headers=[])
 
 
-class Malformed(Exception):
+class MalformedRequest(Exception):
     """What came is no HTTP."""
 
 
 class HttpExchange:
     """One request on *link*, of which *came* came already; two threads may read its body and send the answer."""
 
-    def __init__(self, link: ClientSocket, limits: Limits, came: bytes = b"") -> None:
+    def __init__(self, link: ClientSocket, limits: RootLimits, came: bytes = b"") -> None:
         self.link, self.pace = link, link.pace()
         self.pace.moved = len(came)
         self._limits = limits
@@ -269,14 +269,14 @@ class HttpExchange:
     def _more(self) -> bytes:
         data = self.link.receive(self.pace)
         if not data:
-            raise Gone
+            raise ClientDisconnected
         return data
 
     def _next(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
         try:
             return self._h11.next_event()
         except h11.RemoteProtocolError as error:
-            raise Malformed(str(error)) from error
+            raise MalformedRequest(str(error)) from error
 
     def _feed(self) -> None:
         data = self._more()
@@ -289,7 +289,7 @@ class HttpExchange:
         """Take note of the end of the body; raises Malformed where another reader may see it elsewhere."""
         self.at_end = True
         if self._is_chunked and not self._raw.removesuffix(self._h11.trailing_data[0]).endswith(b"\r\n\r\n"):
-            raise Malformed("the last chunk does not end in an empty line")
+            raise MalformedRequest("the last chunk does not end in an empty line")
 
     def _checked(self, request: h11.Request) -> h11.Request:
         """Return *request*; raises a JidomemError where its head is too large, or its lines are not."""
@@ -380,9 +380,9 @@ class Body:
                 "the rest of the body did not come in time",
                 hint=f"send it without a pause, {SLOWEST:,} bytes a second at least",
             )
-        except Gone:
+        except ClientDisconnected:
             error = _stopping() if self._turn.link.interrupted else _cut()
-        except Malformed as found:
+        except MalformedRequest as found:
             error = InvalidRequest(f"the chunks of the body cannot be read: {found}", hint="send it again")
         self.failed = True
         raise error
@@ -539,11 +539,11 @@ def _date() -> bytes:
 _LONGEST_DRAIN = 16 * 1024 * 1024
 
 
-class Connection:
+class HttpConnection:
     """What one thread attends to."""
 
     def __init__(
-        self, link: ClientSocket, app: App, about: dict[str, Any], limits: Limits, operation: Operation
+        self, link: ClientSocket, app: App, about: dict[str, Any], limits: RootLimits, operation: Operation
     ) -> None:
         """Answer by *app* the requests that come by *link*, each of which is told what is known *about* them all."""
         self.link, self._app, self._about = link, app, about
@@ -565,7 +565,7 @@ class Connection:
                     break
                 idles(True)
                 came = turn.rest() or self.link.begin()
-        except (Gone, TooSlow):
+        except (ClientDisconnected, TooSlow):
             pass
         except Exception as error:  # the answer broke off, which the client sees, and why is for who runs the server
             monitoring.broke(self._operation, error)

@@ -17,7 +17,7 @@ from jidomem.errors import Busy, InvalidRequest, JidomemError
 from jidomem.journal.journal import Stream
 from jidomem.rdf.terms import integer, plain_value
 from jidomem.rdf.vocab import graph_iri, jido
-from jidomem.read.history import Entry, entries, version_of
+from jidomem.read.history import FeedEntry, entries, version_of
 from jidomem.records.intent import Version, read
 from jidomem.runtime.worker_pool import is_disconnected
 from jidomem.serve import wire
@@ -107,7 +107,7 @@ class _Feed:
         self._stream, self._seen = Stream(project), Version()
         self._asker = wire.asker()
 
-    def next(self) -> Iterator[Entry]:
+    def next(self) -> Iterator[FeedEntry]:
         """Yield what came since; who goes on has told the one before. Raises what `entries` raises."""
         memory = self.site.memory
         self._seen = memory.journal.head(self._stream)
@@ -176,14 +176,14 @@ def _gathered(feed: _Feed, limit: int) -> tuple[bytes, bool]:
 def _events(feed: _Feed, limit: int | None) -> Response:
     """Return a stream of events that ends with the server, after so many, or when its reader is to begin anew."""
     feed.place()
-    found = Response(_told(feed, limit), content_type=EVENTS)
+    found = Response(_feed_lines(feed, limit), content_type=EVENTS)
     found.call_on_close(feed.leave)
     found.headers["Cache-Control"] = "no-store"
     found.headers["X-Accel-Buffering"] = "no"  # what stands before a server may hold back what it reads
     return found
 
 
-def _told(feed: _Feed, limit: int | None) -> Iterator[bytes]:
+def _feed_lines(feed: _Feed, limit: int | None) -> Iterator[bytes]:
     end, count = monotonic() + LIFE, 0
     yield b"retry: 1000\n\n"
     try:

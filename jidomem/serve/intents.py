@@ -18,7 +18,7 @@ from flask import Response, g, request
 from jidomem.errors import STOPPING, Busy, InvalidRequest, JidomemError
 from jidomem.rdf import vocab
 from jidomem.records.intent import Receipt, parse_json, parse_line
-from jidomem.runtime.user_config import Limits
+from jidomem.runtime.user_config import RootLimits
 from jidomem.serve import wire
 from jidomem.serve.server_state import RequestContext
 from jidomem.write.writer import MemoryWriter
@@ -224,7 +224,7 @@ def _error(outcome: Outcome) -> JidomemError:
     return outcome
 
 
-def _lines(stream: BufferedIOBase, limits: Limits) -> Iterator[bytes | JidomemError]:
+def _lines(stream: BufferedIOBase, limits: RootLimits) -> Iterator[bytes | JidomemError]:
     """Yield each line, ending in a refusal where one, or all of them, are too large, or the rest does not come."""
     try:
         yield from _bounded_lines(stream, limits)
@@ -232,7 +232,7 @@ def _lines(stream: BufferedIOBase, limits: Limits) -> Iterator[bytes | JidomemEr
         yield error
 
 
-def _bounded_lines(stream: BufferedIOBase, limits: Limits) -> Iterator[bytes | JidomemError]:
+def _bounded_lines(stream: BufferedIOBase, limits: RootLimits) -> Iterator[bytes | JidomemError]:
     total, rest = 0, b""
     while piece := stream.read1(_READ):
         total += len(piece)

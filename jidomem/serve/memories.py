@@ -26,7 +26,7 @@ from jidomem.rdf.turtle import turtle
 from jidomem.read import reader as read_sessions
 from jidomem.read.lists import Page
 from jidomem.read.playbook import cell, plain, tsv_line
-from jidomem.read.reader import counts, kept
+from jidomem.read.reader import count_entries, counts
 from jidomem.recall.briefing import markdown
 from jidomem.recall.governing import nearest
 from jidomem.recall.nearness import MOST_SHOWN
@@ -65,7 +65,7 @@ def project(site: RequestContext, project: str) -> Response:
         **version,
         "ontology_version": site.memory.schema.version,
         "counts": counts(site.memory.reader, project, **_moment(given)),
-        "history": kept(site.memory.reader, project, as_of=given.get("as_of")),
+        "history": count_entries(site.memory.reader, project, as_of=given.get("as_of")),
         "damage": [error.to_dict() for error in site.memory.damage(project)],
     })  # fmt: skip
 

@@ -95,14 +95,14 @@ def ready(site: RequestContext) -> Response:
         return _health_response(
             {"status": "ok" if site.operation.readiness.look(lambda: _is_ready(site)) else "not ready"}
         )
-    return _health_response(_told(site))
+    return _health_response(_readiness(site))
 
 
 def _health_response(told: dict[str, Any]) -> Response:
     return wire.answer(told) if told["status"] == "ok" else wire.answer(told, 503, Retry_After="1")
 
 
-def _told(site: RequestContext) -> dict[str, Any]:
+def _readiness(site: RequestContext) -> dict[str, Any]:
     """Return how the projects of who asks stand, and what is in the way."""
     memory = site.memory
     site.operation.leveller.wait(memory, PATIENCE)
@@ -129,7 +129,7 @@ def _is_needed(site: RequestContext) -> bool:
 
 def _is_ready(site: RequestContext) -> bool:
     try:
-        return bool(_told(site)["status"] == "ok")
+        return bool(_readiness(site)["status"] == "ok")
     except JidomemError:
         return False
 

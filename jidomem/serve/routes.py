@@ -168,7 +168,7 @@ _TRUTH = {"enum": ["true", "false", "1", "0"]}
 _MOMENT = {"type": "string", "examples": ["2026-11-01T00:00:00Z", "2026-11-01"]}
 _WHOLE = {"type": "integer", "minimum": 1, "maximum": 999_999_999}
 _GRAPH_PARAMETER = {"type": "array", "items": {"type": "string", "format": "uri"}}
-_ASKED = ("query", "timeout", "as_of", "default-graph-uri", "named-graph-uri")
+_SPARQL_PARAMETERS = ("query", "timeout", "as_of", "default-graph-uri", "named-graph-uri")
 #: The arguments of a query string that are not any text.
 _ARGUMENTS: dict[str, dict[str, Any]] = {
     "query": {"type": "string", "examples": ["SELECT ?s { ?s ?p ?o } LIMIT 5", "ASK { ?s ?p ?o }"]},
@@ -316,7 +316,7 @@ def _schemas() -> dict[str, Any]:
         "Text": _TEXT,
         "Object": {"type": "object"},
         "Linked": {"type": ["object", "array"]},
-        "Query": _object({name: _ARGUMENTS[name] for name in _ASKED}, ("query",)),
+        "Query": _object({name: _ARGUMENTS[name] for name in _SPARQL_PARAMETERS}, ("query",)),
         "Intent": {**_object(fields, ()), "additionalProperties": False},
         "Intents": {"oneOf": [_ref("Intent"), {"type": "array", "items": _ref("Intent")}]},
         "Receipt": _object(receipt, tuple(receipt)),
@@ -362,8 +362,8 @@ def _schemas() -> dict[str, Any]:
         "SessionStart": {**_object(dict.fromkeys(agents.OPENING, _TEXT), ("name",)), "additionalProperties": False},
         "SessionMove": {**_object(dict.fromkeys(agents.MOVING, _TEXT), ()), "additionalProperties": False},
         "Turn": _object({"iri": _TEXT, "index": _NUMBER, "tools": {"type": "array", "items": _USE}}, ("iri", "index")),
-        "TurnSaid": {**_object(_SAID, ()), "additionalProperties": False},
-        "WorkingMemory": _object(_HELD, tuple(_HELD)),
+        "TurnSaid": {**_object(_FIELD_DESCRIPTIONS, ()), "additionalProperties": False},
+        "WorkingMemory": _object(_MEMORY_SCHEMA, tuple(_MEMORY_SCHEMA)),
         "WorkingChanges": {
             **_object({"changes": {"type": "array", "items": _CHANGE}, "expected_rev": _NUMBER}, ("changes",)),
             "additionalProperties": False,
@@ -384,11 +384,11 @@ _RECALLED = {
     "limit": {"type": "integer", "minimum": 1, "maximum": MOST},
     "metadata": _MAPPING,
 }
-_HELD = {"id": _TEXT, "rev": _NUMBER, "created_at": _NUMBER, "updated_at": _NUMBER, "spaces": _MAPPING,
+_MEMORY_SCHEMA = {"id": _TEXT, "rev": _NUMBER, "created_at": _NUMBER, "updated_at": _NUMBER, "spaces": _MAPPING,
          "metadata": _MAPPING}  # fmt: skip
 _USE = {"type": "object", "properties": {"name": _TEXT, "parameters": {}, "result": {}}, "required": ["name"],
         "additionalProperties": False}  # fmt: skip
-_SAID = {
+_FIELD_DESCRIPTIONS = {
     **{name: _JSON_TYPES[kind] for name, kind in agents.RECORDING.items()},
     "tools": {"type": "array", "items": _USE},
 }
@@ -424,7 +424,10 @@ _RESULTS = {
     JSON: "Object",
     **_GRAPHS,
 }
-_KEPT = {201: "All were kept; the receipt, or one outcome each.", 200: "Nothing new, or not all, was kept; the same."}
+_WRITE_RESPONSES = {
+    201: "All were kept; the receipt, or one outcome each.",
+    200: "Nothing new, or not all, was kept; the same.",
+}
 
 
 def _described(site: RequestContext) -> Response:
@@ -465,7 +468,7 @@ ROUTES: tuple[Route, ...] = (
         "/projects/{project}/intents",
         intents.submit,
         "Submit one intent, an array of them, or one a line",
-        _KEPT,
+        _WRITE_RESPONSES,
         {JSON: "Outcomes", intents.NDJSON: "Text"},
         {"dry_run": "Judge each as if it were alone, and keep nothing."},
         {"Idempotency-Key": "The idempotency_key of the one intent: a retry gets the first receipt."},

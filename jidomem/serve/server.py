@@ -22,9 +22,9 @@ from time import monotonic, sleep
 from typing import Any
 
 from jidomem.errors import Busy, InvalidRequest
-from jidomem.runtime.user_config import Limits
+from jidomem.runtime.user_config import RootLimits
 from jidomem.serve.app import LOOPBACK
-from jidomem.serve.connection import App, ClientSocket, Connection, Gone, TooSlow
+from jidomem.serve.connection import App, ClientDisconnected, ClientSocket, HttpConnection, TooSlow
 from jidomem.serve.server_state import Operation
 
 #: Seconds until another connection is tried where this machine has given none.
@@ -40,12 +40,12 @@ class ConnectionPool:
     for a while. A newcomer waits for that, and is told that the server is busy where none ends for long.
     """
 
-    def __init__(self, app: App, about: dict[str, Any], limits: Limits, operation: Operation) -> None:
+    def __init__(self, app: App, about: dict[str, Any], limits: RootLimits, operation: Operation) -> None:
         """Answer by *app*, for which *about* is what WSGI says of this server."""
         self._app, self._about, self._limits, self._operation = app, about, limits, operation
         self._free = BoundedSemaphore(limits.connections)
-        self._attended: set[Connection] = set()
-        self._idle: dict[Connection, float] = {}  # since when each waits for a request, the longest first
+        self._attended: set[HttpConnection] = set()
+        self._idle: dict[HttpConnection, float] = {}  # since when each waits for a request, the longest first
         self._lock = Lock()
         self._stopping, self._wanted = Event(), Event()
         self._full_since: float | None = None
@@ -60,7 +60,7 @@ class ConnectionPool:
                 continue
             about = {**self._about, "REMOTE_ADDR": address[0], "REMOTE_PORT": str(address[1])}
             link = ClientSocket(connected, self._limits.idle_seconds)
-            connection = Connection(link, self._app, about, self._limits, self._operation)
+            connection = HttpConnection(link, self._app, about, self._limits, self._operation)
             if not self._admit(connection):
                 self._turn_away(connection)
 
@@ -84,7 +84,7 @@ class ConnectionPool:
                 if connection.link.silent() > _SILENT:
                     connection.link.interrupt()
 
-    def _admit(self, connection: Connection) -> bool:
+    def _admit(self, connection: HttpConnection) -> bool:
         """Return whether there was a slot for a connection, which has a thread then."""
         if not self._has_slot():
             return False
@@ -95,7 +95,7 @@ class ConnectionPool:
             return False
         return True
 
-    def _attend(self, connection: Connection) -> None:
+    def _attend(self, connection: HttpConnection) -> None:
         try:
             connection.attend(
                 lambda idles: self._idles(connection, idles),
@@ -107,7 +107,7 @@ class ConnectionPool:
                 self._idle.pop(connection, None)
             self._free.release()
 
-    def _idles(self, connection: Connection, idles: bool) -> None:
+    def _idles(self, connection: HttpConnection, idles: bool) -> None:
         with self._lock:
             self._attended.add(connection)
             self._idle.pop(connection, None)
@@ -143,9 +143,9 @@ class ConnectionPool:
                     connection.link.interrupt()
                     return
 
-    def _turn_away(self, connection: Connection) -> None:
+    def _turn_away(self, connection: HttpConnection) -> None:
         busy = Busy(f"{self._limits.connections} connections are attended to at once, no more", hint="try again")
-        with suppress(Gone, TooSlow):
+        with suppress(ClientDisconnected, TooSlow):
             connection.turn_away(busy)
         connection.link.close()
 
@@ -231,7 +231,7 @@ def url_of(listening: socket.socket) -> str:
 
 
 def serve(
-    app: App, listening: socket.socket, stopping: Callable[[], None], limits: Limits, operation: Operation
+    app: App, listening: socket.socket, stopping: Callable[[], None], limits: RootLimits, operation: Operation
 ) -> None:
     """Serve *app* on *listening* until SIGTERM or SIGINT, and end the requests under way.
 

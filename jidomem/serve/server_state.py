@@ -47,10 +47,10 @@ from jidomem.journal.journal import NAMES, Stream
 from jidomem.rdf.vocab import BASE
 from jidomem.records.intent import Version
 from jidomem.records.policy import CURATORS, role_named
-from jidomem.runtime.logs import AskedAt, DoorLog, RefusedAt
+from jidomem.runtime.logs import ClientActivity, DoorLog, RefusedAt
 from jidomem.runtime.root import Jidomem
 from jidomem.runtime.tokens import Keyring
-from jidomem.runtime.user_config import EVERY, Token
+from jidomem.runtime.user_config import EVERY, ApiToken
 from jidomem.write.writer import MemoryWriter
 
 #: So many are remembered.
@@ -96,7 +96,7 @@ class Refusal(NamedTuple):
     code: str
 
 
-class Client(NamedTuple):
+class ClientIdentity(NamedTuple):
     """Who asked a project: the agent where one is known, what it calls itself, and from where."""
 
     project: str
@@ -134,11 +134,11 @@ class Clients:
     """Who asked; of too many those are forgotten that asked least recently."""
 
     def __init__(self) -> None:
-        self.seen: dict[Client, Visits] = {}  # who asked last is the last
+        self.seen: dict[ClientIdentity, Visits] = {}  # who asked last is the last
 
     def add(self, at: datetime, project: str, agent: str | None, user_agent: str, address: str) -> None:
         """Count a request."""
-        key = Client(_cut(project), _cut(agent), _cut(user_agent), kind_of(address))
+        key = ClientIdentity(_cut(project), _cut(agent), _cut(user_agent), kind_of(address))
         visits = self.seen.pop(key, None) or Visits(at, at)
         visits.last, visits.requests = at, visits.requests + 1
         self.seen[key] = visits
@@ -264,7 +264,7 @@ class Ledger:
         self._lock, self._ends = Lock(), Event()
         self._refused: dict[Refusal, int] = {}
         self._others: dict[str, int] = {}
-        self._asked: dict[Client, int] = {}
+        self._asked: dict[ClientIdentity, int] = {}
         self._thread = Thread(target=self._go_on, name="jidomem-ledger", daemon=True)
         self._thread.start()
 
@@ -279,7 +279,9 @@ class Ledger:
             rows = [RefusedAt(*each, self._door, more) for each, more in _more(refused, self._refused)]
             rows += [RefusedAt("", "", OTHERS, code, self._door, more) for code, more in _more(others, self._others)]
             asked = {client: requests for client, (requests, _, _) in seen.items()}
-            clients = [AskedAt(*each, self._door, *seen[each][1:], more) for each, more in _more(asked, self._asked)]
+            clients = [
+                ClientActivity(*each, self._door, *seen[each][1:], more) for each, more in _more(asked, self._asked)
+            ]
             if rows or clients:
                 try:
                     self.log.add(rows, clients)
@@ -563,7 +565,7 @@ class RequestContext:
 
     memory: Jidomem
     keyring: Keyring | None = None
-    caller: Token | None = None
+    caller: ApiToken | None = None
     operation: Operation = field(default_factory=Operation)
     public_url: str | None = None
 

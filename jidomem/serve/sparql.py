@@ -45,25 +45,25 @@ def describe(site: RequestContext, project: str, offers: Mapping[str, str]) -> R
 def triples(endpoint: str, graphs: list[str]) -> Iterator[Triple]:
     """Yield what is said of the service at *endpoint*, whose default graph is the union of *graphs*."""
     service, data, union = (f"{endpoint}#{part}" for part in ("service", "dataset", "default-graph"))
-    yield _said(service, "a", "Service")
+    yield _description_triple(service, "a", "Service")
     yield iri(service), iri(f"{_SD}endpoint"), iri(endpoint)
-    yield _said(service, "supportedLanguage", "SPARQL11Query")
-    yield _said(service, "feature", "UnionDefaultGraph")
+    yield _description_triple(service, "supportedLanguage", "SPARQL11Query")
+    yield _description_triple(service, "feature", "UnionDefaultGraph")
     yield iri(service), iri(f"{_SD}defaultEntailmentRegime"), iri("http://www.w3.org/ns/entailment/Simple")
     for name in _RESULTS:
         yield iri(service), iri(f"{_SD}resultFormat"), iri(f"{_FORMAT_NAMESPACE}{name}")
     yield iri(service), iri(f"{_SD}defaultDataset"), iri(data)
-    yield _said(data, "a", "Dataset")
+    yield _description_triple(data, "a", "Dataset")
     yield iri(data), iri(f"{_SD}defaultGraph"), iri(union)
-    yield _said(union, "a", "Graph")
+    yield _description_triple(union, "a", "Graph")
     for number, name in enumerate(graphs, start=1):
         graph = f"{endpoint}#graph-{number}"
         yield iri(data), iri(f"{_SD}namedGraph"), iri(graph)
-        yield _said(graph, "a", "NamedGraph")
+        yield _description_triple(graph, "a", "NamedGraph")
         yield iri(graph), iri(f"{_SD}name"), iri(name)
 
 
-def _said(subject: str, predicate: str, value: str) -> Triple:
+def _description_triple(subject: str, predicate: str, value: str) -> Triple:
     return iri(subject), iri(f"{RDF}type" if predicate == "a" else f"{_SD}{predicate}"), iri(f"{_SD}{value}")
 
 

@@ -40,7 +40,7 @@ _ANY_COMMAND = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class HintTranslation:
     """A command, as the pattern of how hints write it, with the request and the call that do the same.
 
     Both are templates of the groups of the pattern; `PROJECT` stands for the project. A call that is empty is no tool.
@@ -51,25 +51,29 @@ class Command:
     call: str = ""
 
 
-_COMMANDS: Sequence[Command] = (
-    Command(
+_COMMANDS: Sequence[HintTranslation] = (
+    HintTranslation(
         r"jidomem session start (\S+) --continues (\S+)",
         r'POST /projects/PROJECT/sessions {"name": "\1", "continues": "\2"}',
     ),
-    Command(r"jidomem session start (\S+)", r'POST /projects/PROJECT/sessions {"name": "\1"}'),
-    Command(r"jidomem session phase\|pause\|resume\|close", "PATCH /projects/PROJECT/sessions/NAME"),
-    Command(r"jidomem session list --all", "GET /projects/PROJECT/sessions?all=1"),
-    Command(r"jidomem session list", "GET /projects/PROJECT/sessions", "the tool ask with name active-sessions"),
-    Command(r"jidomem ask timeline", "GET /projects/PROJECT/queries/timeline", "the tool ask with name timeline"),
-    Command(r"jidomem ask\b(?! [a-z])", "GET /projects/PROJECT/queries", "the tool ask without a name"),
-    Command(r"jidomem log\b", "GET /projects/PROJECT/journal", "the tool ask with name commits"),
-    Command(r"jidomem show (\S+)", r"GET /projects/PROJECT/memories/\1", r"the tool why with id \1"),
-    Command(
+    HintTranslation(r"jidomem session start (\S+)", r'POST /projects/PROJECT/sessions {"name": "\1"}'),
+    HintTranslation(r"jidomem session phase\|pause\|resume\|close", "PATCH /projects/PROJECT/sessions/NAME"),
+    HintTranslation(r"jidomem session list --all", "GET /projects/PROJECT/sessions?all=1"),
+    HintTranslation(
+        r"jidomem session list", "GET /projects/PROJECT/sessions", "the tool ask with name active-sessions"
+    ),
+    HintTranslation(
+        r"jidomem ask timeline", "GET /projects/PROJECT/queries/timeline", "the tool ask with name timeline"
+    ),
+    HintTranslation(r"jidomem ask\b(?! [a-z])", "GET /projects/PROJECT/queries", "the tool ask without a name"),
+    HintTranslation(r"jidomem log\b", "GET /projects/PROJECT/journal", "the tool ask with name commits"),
+    HintTranslation(r"jidomem show (\S+)", r"GET /projects/PROJECT/memories/\1", r"the tool why with id \1"),
+    HintTranslation(
         r"jidomem governing (\S+)",
         r"GET /projects/PROJECT/governing?file=\1",
         r'the tool ask with name governing and params {"file": "\1"}',
     ),
-    Command(
+    HintTranslation(
         r"jidomem submit FILE, or memory\.writer\.submit_intent\(\.\.\.\)",
         "POST /projects/PROJECT/intents",
         "the tool remember",

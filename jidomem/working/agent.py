@@ -16,7 +16,7 @@ from typing import Any, Protocol, TypeVar, Unpack, cast
 
 from jidomem.base.json_values import FrozenDict
 from jidomem.errors import InvalidRequest
-from jidomem.working.container import MEMORY_KEY, Change, Limits, Space, SpaceChange, Spaces, refuse_stale
+from jidomem.working.container import MEMORY_KEY, ChangeOptions, Limits, Space, SpaceChange, Spaces, refuse_stale
 from jidomem.working.memory import Memory, NewTask
 
 
@@ -89,12 +89,12 @@ def has_memory(agent: HasState) -> bool:
     return get(agent) is not None
 
 
-def held(agent: HasState) -> Memory:
+def memory_of(agent: HasState) -> Memory:
     """Return the memory of *agent* for reading, an empty one if it has none."""
     return cast(Memory, get(agent, _NOTHING))
 
 
-def changed(agent: A, move: Callable[[Memory], Memory], **change: Unpack[Change]) -> A:
+def changed(agent: A, move: Callable[[Memory], Memory], **change: Unpack[ChangeOptions]) -> A:
     """Return the agent with `move(memory)` as its memory, made first if it has none; itself if nothing moved."""
     before = get(agent)
     after = move(before if before is not None else Memory.new(now=change.get("now")))
@@ -168,7 +168,7 @@ def has_space(agent: HasState, name: str) -> bool:
 
 def get_in_space(agent: HasState, name: str, key: Any, default: Any = None, *, now: int | None = None) -> Any:
     """Return what a map space holds under *key*; *default* if nothing, if its time is up or without the space."""
-    return held(agent).get_in_space(name, key, default, now=now)
+    return memory_of(agent).get_in_space(name, key, default, now=now)
 
 
 def space_put(agent: A, name: str, space: Space, **change: Unpack[SpaceChange]) -> A:
@@ -186,7 +186,7 @@ def space_delete(agent: A, name: str, **change: Unpack[SpaceChange]) -> A:
     return changed(agent, lambda memory: memory.space_delete(name, **change), now=change.get("now"))
 
 
-def ensure_space(agent: A, name: str, default_data: Any, **change: Unpack[Change]) -> A:
+def ensure_space(agent: A, name: str, default_data: Any, **change: Unpack[ChangeOptions]) -> A:
     """Return the agent with a space of that name: the one it has, else a new one of *default_data*."""
     return changed(agent, lambda memory: memory.ensure_space(name, default_data, **change), now=change.get("now"))
 
@@ -237,17 +237,17 @@ def update_in_space(agent: A, name: str, item_id: Any, fun: Callable[[Any], Any]
     return changed(agent, lambda memory: memory.update_in_space(name, item_id, fun, **change), now=change.get("now"))
 
 
-def limited(agent: A, limits: Limits | None, **change: Unpack[Change]) -> A:
+def limited(agent: A, limits: Limits | None, **change: Unpack[ChangeOptions]) -> A:
     """Return the agent with its memory held to *limits* from now on; with None to none."""
     return changed(agent, lambda memory: memory.limited(limits, **change), now=change.get("now"))
 
 
-def expire(agent: A, **change: Unpack[Change]) -> A:
+def expire(agent: A, **change: Unpack[ChangeOptions]) -> A:
     """Return the agent without the keys in its memory whose time is up."""
     return changed(agent, lambda memory: memory.expire(**change), now=change.get("now"))
 
 
-def apply_action_result(agent: A, result: Mapping[str, Any], **change: Unpack[Change]) -> A:
+def apply_action_result(agent: A, result: Mapping[str, Any], **change: Unpack[ChangeOptions]) -> A:
     """Return the agent with what an action gave back merged in: `{"world": {...}, "tasks": [...]}`."""
     return changed(agent, lambda memory: memory.apply_action_result(result, **change), now=change.get("now"))
 
@@ -259,17 +259,17 @@ delete_space = space_delete
 
 def tasks(agent: HasState) -> list[Any]:
     """Return all tasks of the agent, the first being the first to do, those done included."""
-    return held(agent).tasks()
+    return memory_of(agent).tasks()
 
 
 def tasks_open(agent: HasState) -> list[Any]:
     """Return the tasks still to be done, in order."""
-    return held(agent).tasks_open()
+    return memory_of(agent).tasks_open()
 
 
 def tasks_next(agent: HasState) -> Any:
     """Return the first task still to be done, or None."""
-    return held(agent).tasks_next()
+    return memory_of(agent).tasks_next()
 
 
 def tasks_add(agent: A, text: str, **change: Unpack[NewTask]) -> A:
@@ -299,12 +299,12 @@ def tasks_reorder(agent: A, task_ids: Sequence[str], **change: Unpack[SpaceChang
 
 def world_get(agent: HasState, key: Any, default: Any = None, *, now: int | None = None) -> Any:
     """Return what the agent's world holds under *key*, or *default*."""
-    return held(agent).world_get(key, default, now=now)
+    return memory_of(agent).world_get(key, default, now=now)
 
 
 def world(agent: HasState, *, now: int | None = None) -> Mapping[Any, Any]:
     """Return all the agent's world holds; nothing if it has no memory."""
-    return held(agent).world(now=now)
+    return memory_of(agent).world(now=now)
 
 
 def world_put(agent: A, key: Any, value: Any, *, ttl_ms: int | None = None, **change: Unpack[SpaceChange]) -> A:

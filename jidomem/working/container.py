@@ -138,7 +138,7 @@ def expiring(metadata: Mapping[str, Any], key: Any, end: int | None) -> Mapping[
     return _ending(metadata, ends if end is None else {**ends, key: end})
 
 
-def kept(metadata: Mapping[str, Any], before: Any, after: Any) -> Mapping[str, Any]:
+def updated_metadata(metadata: Mapping[str, Any], before: Any, after: Any) -> Mapping[str, Any]:
     """Return the metadata of a space whose data was *before*: a key that is gone or has another value ends no more."""
     if EXPIRES_KEY not in metadata:
         return metadata
@@ -273,14 +273,14 @@ def is_list(space: object) -> bool:
 M = TypeVar("M")
 
 
-class Change(TypedDict, total=False):
+class ChangeOptions(TypedDict, total=False):
     """What every change may be told: the container revision it expects, and the moment it happens at."""
 
     expected_rev: int | None
     now: int | None
 
 
-class SpaceChange(Change, total=False):
+class SpaceChange(ChangeOptions, total=False):
     """What a change of one space may be told besides: the revision it expects of that space."""
 
     expected_space_rev: int | None
@@ -454,7 +454,7 @@ class Container:
         data = edit(space.data)
         if data is space.data:
             return self
-        metadata = kept(space.metadata, space.data, data)
+        metadata = updated_metadata(space.metadata, space.data, data)
         if ending:
             metadata = expiring(metadata, *ending)
         return self._with(name, Space(data, space.rev + 1, metadata), change.get("now"))

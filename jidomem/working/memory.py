@@ -22,18 +22,18 @@ from jidomem.working.container import (
     TASK_STATUSES,
     TASKS,
     WORLD,
-    Change,
+    ChangeOptions,
     Container,
     Limits,
     Space,
     SpaceChange,
     is_list,
     is_map,
-    kept,
     lapsed,
     moment,
     naming_options,
     new_or_given_id,
+    updated_metadata,
 )
 
 _NO_ID = object()
@@ -196,7 +196,7 @@ class Memory(Container):
         self._known(name)
         return self._after({held: space for held, space in self.spaces.items() if held != name}, change.get("now"))
 
-    def ensure_space(self, name: str, default_data: Any, **change: Unpack[Change]) -> Memory:
+    def ensure_space(self, name: str, default_data: Any, **change: Unpack[ChangeOptions]) -> Memory:
         """Return the memory with a space of that name: the one it has, else a new one of *default_data*."""
         self._expect(name, **change)
         return self if name in self.spaces else self._with(name, Space(default_data), change.get("now"))
@@ -352,7 +352,7 @@ class Memory(Container):
 
     # Results, limits, time
 
-    def apply_action_result(self, result: Mapping[str, Any], **change: Unpack[Change]) -> Memory:
+    def apply_action_result(self, result: Mapping[str, Any], **change: Unpack[ChangeOptions]) -> Memory:
         """Return the memory with what an action gave back: `{"world": {...}, "tasks": [...]}`, either or both.
 
         Keys of the world are put; a task takes the place of the one of its id, or goes to the end.
@@ -383,14 +383,14 @@ class Memory(Container):
                 after = after._edit(TASKS, is_list, lambda data: merged(data, result[TASKS]), now=now)
         return after
 
-    def limited(self, limits: Limits | None, **change: Unpack[Change]) -> Memory:
+    def limited(self, limits: Limits | None, **change: Unpack[ChangeOptions]) -> Memory:
         """Return the memory held to *limits* from now on; with None to none. What is there stays."""
         self._expect(**change)
         others = {name: value for name, value in self.metadata.items() if name != LIMITS_KEY}
         metadata = {**others, LIMITS_KEY: limits.stated()} if limits else others
         return replace(self._after(self.spaces, change.get("now")), metadata=metadata)
 
-    def expire(self, **change: Unpack[Change]) -> Memory:
+    def expire(self, **change: Unpack[ChangeOptions]) -> Memory:
         """Return the memory without the keys whose time is up; itself if there are none."""
         self._expect(**change)
         now = moment(change.get("now"))
@@ -398,7 +398,7 @@ class Memory(Container):
         for name, space in self.spaces.items():
             if over := lapsed(space.metadata, now):
                 alive = {key: value for key, value in space.data.items() if key not in over}
-                ends = kept(space.metadata, space.data, alive)
+                ends = updated_metadata(space.metadata, space.data, alive)
                 after = after._with(name, Space(alive, space.rev + 1, ends), now)
         return after
 

@@ -315,7 +315,7 @@ class SummaryProjector:
 
 
 #: How many answers, the last ones, are kept in the cache.
-KEPT = 16
+MAX_CACHED_REQUESTS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -383,7 +383,9 @@ class RagPlugin:
         if data["status"] == "ok" and isinstance(result, Mapping):
             return agent
         kept = {name: data[name] for name in ("status", "result", "reason") if name in data}
-        return update_space_data(agent, self.cache, lambda cache: dict([*cache.items(), (request, kept)][-KEPT:]))
+        return update_space_data(
+            agent, self.cache, lambda cache: dict([*cache.items(), (request, kept)][-MAX_CACHED_REQUESTS:])
+        )
 
     def recalled(self, agent: HasState, request_id: str) -> Mapping[str, Any] | None:
         """Return what a request came to: status with result, or reason; None while it is not answered."""

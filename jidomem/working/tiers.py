@@ -133,7 +133,7 @@ _SOURCES: Mapping[str, str] = {
 KEY, VALUE, CATEGORY, VERIFIED = (JIDO + name for name in ("key", "value", "category", "verified"))
 
 
-def said(item: Item) -> dict[str, Any]:
+def item_fields(item: Item) -> dict[str, Any]:
     """Return what *item* says by name, its metadata among it; raises InvalidRequest for what is no item."""
     if isinstance(item, MemoryItem):
         plain = {
@@ -168,7 +168,7 @@ def text_of(content: Any) -> str:
     return content.strip() if isinstance(content, str) else written(content, readable=True)
 
 
-def told(item: Mapping[str, Any]) -> tuple[str, str | None]:
+def summary_and_explanation(item: Mapping[str, Any]) -> tuple[str, str | None]:
     """Return the summary and the explanation of *item*; of a content of several lines the first is the summary.
 
     Raises InvalidRequest for what JSON does not give back, and for an explanation that is no text.
@@ -186,7 +186,7 @@ def fields_of(item: Mapping[str, Any], kind: str, category: str) -> dict[str, An
 
     Raises InvalidRequest for what cannot be said.
     """
-    summary, explanation = told(item)
+    summary, explanation = summary_and_explanation(item)
     given = {name: item[name] for name in FIELDS if item.get(name) is not None}
     given |= {name: [given[name]] for name in _LISTS if isinstance(given.get(name), str)}
     if explanation is not None:
@@ -208,7 +208,7 @@ def extra(predicate: str, text: str, datatype: str = "string") -> list[Any]:
     return [predicate, {"@value": text, "@type": XSD + datatype}]
 
 
-def kept_value(key: str, value: Any, summary: str, explanation: str | None) -> list[list[Any]]:
+def value_triple(key: str, value: Any, summary: str, explanation: str | None) -> list[list[Any]]:
     """Return the extra triple by which the value of *key* is given back, none where the content says it to the letter.
 
     Raises InvalidRequest for a value that JSON does not give back as it was.
@@ -224,7 +224,7 @@ def given_back(key: str, values: Iterable[str], summary: str, explanation: str |
     *values* are what the memory keeps in `jido:value`.
     """
     for name, value in filter(None, map(pair, values)):
-        if name == key and _still_said(value, summary, explanation):
+        if name == key and _is_recoverable(value, summary, explanation):
             return value
     return core(summary, explanation)
 
@@ -252,8 +252,8 @@ def core(summary: str, explanation: str | None) -> str:
     return explanation or "" if len(lines) > 1 and lines[0].strip() == summary else summary
 
 
-def _still_said(value: Any, summary: str, explanation: str | None) -> bool:
-    return _folded(core(*told(_with_content(value)))) == _folded(core(summary, explanation))
+def _is_recoverable(value: Any, summary: str, explanation: str | None) -> bool:
+    return _folded(core(*summary_and_explanation(_with_content(value)))) == _folded(core(summary, explanation))
 
 
 def _folded(text: str) -> str:
@@ -263,7 +263,7 @@ def _folded(text: str) -> str:
 
 def _with_content(value: Any) -> dict[str, Any]:
     """Return what *value* says by name, its content in any case."""
-    own = said(value) if isinstance(value, (Mapping, MemoryItem)) else {}
+    own = item_fields(value) if isinstance(value, (Mapping, MemoryItem)) else {}
     content = own.get("content", own.get("text") if own.get("type") in _TASKS else None)
     return {**own, "content": content if isinstance(content, str) and content.strip() else value}
 
@@ -313,7 +313,7 @@ TYPE_OF_CATEGORY: Mapping[str, str] = {
 }
 
 
-class Rule(NamedTuple):
+class ItemType(NamedTuple):
     """How important a type of item is, from 0 to 1, its category, and its type of memory unless the category's."""
 
     importance: float
@@ -322,37 +322,37 @@ class Rule(NamedTuple):
 
 
 #: The rules of the memory guide.
-RULES: Mapping[str, Rule] = MappingProxyType(
+RULES: Mapping[str, ItemType] = MappingProxyType(
     {
-        "decision": Rule(1.0, "decisions"),
-        "error": Rule(0.9, "errors"),
-        "task_completed": Rule(0.8, "tasks"),
-        "discovery": Rule(0.7, "discoveries"),
-        "preference": Rule(0.6, "conventions"),
+        "decision": ItemType(1.0, "decisions"),
+        "error": ItemType(0.9, "errors"),
+        "task_completed": ItemType(0.8, "tasks"),
+        "discovery": ItemType(0.7, "discoveries"),
+        "preference": ItemType(0.6, "conventions"),
     }
 )
 #: The same, and rules for all the other types of memory.
-EXTENDED_RULES: Mapping[str, Rule] = MappingProxyType(
+EXTENDED_RULES: Mapping[str, ItemType] = MappingProxyType(
     {
         **RULES,
-        "architectural_decision": Rule(1.0, "decisions", "architectural_decision"),
-        "implementation_decision": Rule(1.0, "decisions", "implementation_decision"),
-        "lesson_learned": Rule(0.8, "lessons"),
-        "lesson": Rule(0.8, "lessons"),
-        "convention": Rule(0.7, "conventions"),
-        "risk": Rule(0.7, "risks"),
-        "task": Rule(0.6, "tasks"),
-        "fact": Rule(0.5, "facts"),
-        "assumption": Rule(0.5, "assumptions"),
-        "hypothesis": Rule(0.5, "hypotheses"),
-        "unknown": Rule(0.5, "unknowns"),
+        "architectural_decision": ItemType(1.0, "decisions", "architectural_decision"),
+        "implementation_decision": ItemType(1.0, "decisions", "implementation_decision"),
+        "lesson_learned": ItemType(0.8, "lessons"),
+        "lesson": ItemType(0.8, "lessons"),
+        "convention": ItemType(0.7, "conventions"),
+        "risk": ItemType(0.7, "risks"),
+        "task": ItemType(0.6, "tasks"),
+        "fact": ItemType(0.5, "facts"),
+        "assumption": ItemType(0.5, "assumptions"),
+        "hypothesis": ItemType(0.5, "hypotheses"),
+        "unknown": ItemType(0.5, "unknowns"),
     }
 )
 #: What makes an item more important, the first that holds before those after it.
 BOOSTS: Mapping[str, float] = MappingProxyType(
     {"verified_by_user": 0.1, "referenced_multiple_times": 0.1, "high_confidence": 0.05}
 )
-_NO_RULE = Rule(0.0, "facts")
+_NO_RULE = ItemType(0.0, "facts")
 
 
 @dataclass(frozen=True, slots=True)
@@ -389,18 +389,18 @@ class Promotion:
     """
 
     threshold: float = THRESHOLD
-    rules: Mapping[str, Rule] = field(default_factory=lambda: RULES)
+    rules: Mapping[str, ItemType] = field(default_factory=lambda: RULES)
     additive: bool = False
 
     @classmethod
     def new(
-        cls, threshold: float = THRESHOLD, *, rules: Mapping[str, Rule] = RULES, additive: bool = False
+        cls, threshold: float = THRESHOLD, *, rules: Mapping[str, ItemType] = RULES, additive: bool = False
     ) -> Promotion:
         """Return the promotion by these rules; raises InvalidRequest for a number or a category that is none."""
         for name, number in [("threshold", threshold), *((kind, rule[0]) for kind, rule in rules.items())]:
             if isinstance(number, bool) or not isinstance(number, (int, float)) or not 0 <= number <= 1:
                 raise InvalidRequest(f"{name}: {number!r} is no number from 0 to 1", hint=f"give {THRESHOLD}")
-        given = {kind: Rule(*rule) for kind, rule in rules.items()}
+        given = {kind: ItemType(*rule) for kind, rule in rules.items()}
         for rule in given.values():
             _one_of("category", rule.category, TYPE_OF_CATEGORY)
             if rule.type is not None:
@@ -412,18 +412,18 @@ class Promotion:
 
         Raises InvalidRequest for what is no item.
         """
-        own = said(item)
+        own = item_fields(item)
         holding = [boost for name, boost in BOOSTS.items() if _holds(own, name)]
         # rounded, since 0.7 and 0.1 are together less than 0.8 otherwise
         return min(round(self._rule(own).importance + sum(holding if self.additive else holding[:1]), 9), 1.0)
 
     def category(self, item: Item) -> str:
         """Return the category of *item*: facts where no rule names its type."""
-        return self._rule(said(item)).category
+        return self._rule(item_fields(item)).category
 
     def kind(self, item: Item) -> str:
         """Return the type of memory that *item* is kept as."""
-        rule = self._rule(said(item))
+        rule = self._rule(item_fields(item))
         return rule.type or TYPE_OF_CATEGORY[rule.category]
 
     def should_promote(self, item: Item) -> bool:
@@ -435,7 +435,7 @@ class Promotion:
 
         With *force* it counts as important enough.
         """
-        own, importance = said(item), self.importance(item)
+        own, importance = item_fields(item), self.importance(item)
         told = f"importance {importance:g} of {_type_of(own)!r}"
         if not force and importance < self.threshold:
             without = "" if _type_of(own) in self.rules else "; no rule names that type: EXTENDED_RULES name more"
@@ -460,8 +460,8 @@ class Promotion:
         """
         if not self.should_promote(item):
             return []
-        own = said(item)
-        subject, (summary, explanation) = iri(f"{vocab.BASE}memory/{new_id()}"), told(own)
+        own = item_fields(item)
+        subject, (summary, explanation) = iri(f"{vocab.BASE}memory/{new_id()}"), summary_and_explanation(own)
         moment = parse_moment(own.get("timestamp")) or now()
         triples = [
             (subject, TYPE, iri(vocab.type_uri(self.kind(own)))),
@@ -470,7 +470,7 @@ class Promotion:
         ]
         return triples + ([(subject, jido("detailedExplanation"), literal(explanation))] if explanation else [])
 
-    def _rule(self, own: Mapping[str, Any]) -> Rule:
+    def _rule(self, own: Mapping[str, Any]) -> ItemType:
         return self.rules.get(_type_of(own), _NO_RULE)
 
 

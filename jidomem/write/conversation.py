@@ -68,7 +68,7 @@ def describe_entry(node: Term, entry: Entry, project: Term, most: int) -> list[T
         rows.append((node, SESSION, text("session_id", entry.session_id, most)))
     if (agent := agent_of(entry)) is not None:
         rows.append((node, OF, agent))
-    return [*rows, *_besides(node, entry, most)]
+    return [*rows, *_metadata_triples(node, entry, most)]
 
 
 def removed(node: Term, before: Iterable[Term], project: Term) -> list[Triple]:
@@ -86,12 +86,12 @@ def agent_of(entry: Entry) -> Term | None:
     return iri(f"{vocab.BASE}agents/{name}") if name else None
 
 
-def held(view: WriteSnapshot, key: str) -> list[Term]:
+def active_entries(view: WriteSnapshot, key: str) -> list[Term]:
     """Return what is kept under *key* and nothing has replaced: more than one only where two branches were merged."""
     return [node for node in view.subjects(ID, literal(key)) if not view.subjects(REPLACES, node)]
 
 
-def _besides(node: Term, entry: Entry, most: int) -> Iterator[Triple]:
+def _metadata_triples(node: Term, entry: Entry, most: int) -> Iterator[Triple]:
     """Yield what the metadata say, whole, and the well-known of them by properties of their own."""
     if not entry.metadata:
         return
@@ -112,7 +112,7 @@ class NotOpened(NotFound):
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class TurnTexts:
     """What is said in one turn: something is, and agents are IRIs."""
 
     prompt: str | None
@@ -167,7 +167,7 @@ def opened(conversation: Term, session: Term, project: Term) -> list[Triple]:
     ]
 
 
-def describe_turn(node: Term, index: int, conversation: Term, said: Said, most: int) -> list[Triple]:
+def describe_turn(node: Term, index: int, conversation: Term, said: TurnTexts, most: int) -> list[Triple]:
     """Return what was *said* as the turn *node*, the one at *index* in the conversation.
 
     Raises InvalidRequest for what JSON does not hold, TooLarge for a text of more than *most* bytes.
@@ -249,7 +249,7 @@ class HistoryWriter(Recovery):
 
         return self._line(project_id, HISTORY).submit_planned(judges)
 
-    def keep_turn(self, project_id: str, session: str, said: Said) -> Receipt:
+    def keep_turn(self, project_id: str, session: str, said: TurnTexts) -> Receipt:
         """Return the receipt of a turn, kept as the next one of the conversation of *session*, a name or an IRI.
 
         Its place is the one thing `filled`. Raises NotOpened for a session nobody opened, InvalidRequest for what JSON
@@ -297,7 +297,7 @@ class HistoryWriter(Recovery):
             self._check_besides("description", view, agent)
             node = self._new("entries", view)
             rows = describe_entry(node, entry, project, self.literal)
-            for before in held(view, entry.id):
+            for before in active_entries(view, entry.id):
                 self._check_replaces(before, entry.id, view)
                 rows.append((node, REPLACES, before))
             return self._kept(node, [*rows, *self._stubs(filter(None, [agent]), project, view)], view)
@@ -309,7 +309,7 @@ class HistoryWriter(Recovery):
 
         def judge(view: WriteSnapshot, now: datetime) -> Decision:
             self._check_besides("description", view)
-            ended = held(view, entry_id)
+            ended = active_entries(view, entry_id)
             if not ended:
                 return Decision(Receipt("", None, Version(), "deduplicated"))
             for before in ended:

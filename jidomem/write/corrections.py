@@ -34,7 +34,7 @@ _TEXTS = ("summary", "detailed_explanation")
 _LOOKED_AT = frozenset((*_TEXTS, "rationale", "about"))
 _VERIFIED = vocab.JIDO + "verified"
 ACCEPTED = "accepted in review"  # why a proposal that is confirmed takes a place
-_HELD_BACK = "proposed, not asserted: "  # how the warning begins that says why it only waits
+_PROPOSED_PREFIX = "proposed, not asserted: "  # how the warning begins that says why it only waits
 _ENDS = {"supersededBy": "supersedes", "invalidatedBy": "invalidates"}
 
 
@@ -142,7 +142,9 @@ class Corrections(PolicyWriter):
             return
         if receipt.conflicts:
             raise Conflict(receipt.conflicts)
-        held_back = [said.removeprefix(_HELD_BACK) for said in receipt.warnings if said.startswith(_HELD_BACK)]
+        held_back = [
+            said.removeprefix(_PROPOSED_PREFIX) for said in receipt.warnings if said.startswith(_PROPOSED_PREFIX)
+        ]
         raise self._not_theirs(project_id, "; ".join(held_back or receipt.warnings))
 
     def _not_theirs(self, project_id: str, why: str) -> PolicyDenied:

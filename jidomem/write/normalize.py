@@ -320,7 +320,7 @@ def lift(triples: list[Any], values: dict[str, Any]) -> list[Any]:
     rest = []
     for subject, predicate, value in triples:
         field = FIELD_OF.get(predicate) if subject == values["iri"] else None
-        said = _said(field, value, choices.get(field)) if field else None
+        said = _object_field(field, value, choices.get(field)) if field else None
         if field is None or said is None or (field == "status" and not _is_status_of(predicate, values["type"])):
             rest.append([subject, predicate, value])
         elif isinstance(values[field], list):
@@ -332,7 +332,7 @@ def lift(triples: list[Any], values: dict[str, Any]) -> list[Any]:
     return rest
 
 
-def _said(field: str, value: Mapping[str, str], allowed: tuple[str, ...] | None) -> str | None:
+def _object_field(field: str, value: Mapping[str, str], allowed: tuple[str, ...] | None) -> str | None:
     """Return what *field* would hold for an object in its written form, None where it cannot hold it."""
     text = value.get("@id")
     if text is None and value.get("@type") == vocab.XSD + _DATATYPE_OF.get(field, "string"):

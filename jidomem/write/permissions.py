@@ -11,7 +11,7 @@ from jidomem.rdf import vocab
 from jidomem.rdf.terms import Term, Triple, boolean, integer, iri, literal, parse_literal, plain_value
 from jidomem.rdf.vocab import TYPE, jido
 from jidomem.records.intent import MemoryUpdateIntent
-from jidomem.records.policy import BESIDES, CURATORS, PRESETS, AccessPolicy, Change, Policy
+from jidomem.records.policy import CURATORS, OTHER_WRITES, PRESETS, AccessPolicy, Change, Policy
 from jidomem.write.canonical import family, is_absolute
 from jidomem.write.snapshot import WriteSnapshot
 from jidomem.write.triples import alternative_nodes
@@ -86,9 +86,9 @@ def permitted(intent: MemoryUpdateIntent, view: WriteSnapshot, policy: Policy, s
     return Permission(role in CURATORS, held_back)
 
 
-def check_besides(what: str, agent: str, view: WriteSnapshot, policy: Policy, speaker: Speaker | None) -> None:
+def check_other_write(what: str, agent: str, view: WriteSnapshot, policy: Policy, speaker: Speaker | None) -> None:
     """Raise PolicyDenied unless *agent* may write *what* is no memory: a session, or a description."""
-    assert what in BESIDES
+    assert what in OTHER_WRITES
     rules = authority(view, policy)
     role = role_of(agent, rules, speaker)
     verdict, rule = rules.verdict(agent, role, (what, what))
@@ -188,7 +188,7 @@ def confirmations(intent: MemoryUpdateIntent, view: WriteSnapshot) -> list[Term]
     return sorted({who for each in old for who in view.objects(each, _CONFIRMED)})
 
 
-def held(
+def proposal_reason(
     described: Iterable[Triple],
     intent: MemoryUpdateIntent,
     permission: Permission,

@@ -160,7 +160,7 @@ WRITER_AGENT = iri(vocab.BASE + "agents/memory-writer")
 _EVIDENCE = jido("Evidence")
 #: The id of an intent that is judged only for its faults.
 _NO_ID = "00000000-0000-7000-8000-000000000000"
-_KEPT_ELSEWHERE = (
+_STORED_ELSEWHERE = (
     "leave it out, and say where it is kept instead; if it is none, say it in other words,"
     ' or set secrets = "warn" in config.toml'
 )
@@ -313,7 +313,9 @@ class Stages:
         status = self._settle(intent, conflicts, described, manner, view)
         waits = status == triples.PROPOSED
         confirmed = permissions.confirmations(intent, view) if manner.relocates else ()
-        held_back, marks = permissions.held(described, intent, allowed, view, waits=waits, confirmed=confirmed)
+        held_back, marks = permissions.proposal_reason(
+            described, intent, allowed, view, waits=waits, confirmed=confirmed
+        )
         if held_back is not None:
             status, warnings = triples.PROPOSED, [*warnings, f"proposed, not asserted: {held_back}"]
         if status == triples.ASSERTED:
@@ -490,13 +492,13 @@ class Stages:
             raise IntentRefused(faults) from None
         return described, declared, warnings
 
-    def screened(self, found: Iterable[tuple[str, secrets.Found]]) -> list[str]:
+    def screened(self, found: Iterable[tuple[str, secrets.SecretMatch]]) -> list[str]:
         """Return warnings of likely secrets where the policy says so; raise IntentRefused where it refuses them."""
         if self.policy.secrets == "off":
             return []
         violations = secrets.refusals(found)
         if violations and self.policy.secrets == "refuse":
-            raise IntentRefused([replace(violation, hint=_KEPT_ELSEWHERE) for violation in violations])
+            raise IntentRefused([replace(violation, hint=_STORED_ELSEWHERE) for violation in violations])
         return [violation.message for violation in violations]
 
     def _settle(

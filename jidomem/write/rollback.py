@@ -34,7 +34,7 @@ from jidomem.write.snapshot import ITEM_MARK, WriteSnapshot
 from jidomem.write.triples import restated_in
 
 #: What an intent says that is not what the memory holds: who said it, where, when, why, and in whose place.
-_NOT_HELD = frozenset(
+_IGNORED_FIELDS = frozenset(
     ("iri", "timestamp", "supersedes", "invalidates", "revives", "coexists_with", "reason", "asserted_by")
 ) | {"asserted_in"}
 
@@ -61,10 +61,10 @@ def rollback_diff(came: Iterable[Term], gone: Iterable[Term], view: WriteSnapsho
     ended, missing = set(gone), defaultdict[str, list[Term]](list)
     for old in gone:
         if _decision_of(old, view) not in ended:
-            missing[_held(restated(old))].append(old)
+            missing[_content_key(restated(old))].append(old)
     stands: set[Term] = set()
     for new in came:
-        if _decision_of(new, view) is None and (same := missing[_held(restated(new))]):
+        if _decision_of(new, view) is None and (same := missing[_content_key(restated(new))]):
             same.pop(0)
             stands.add(new)
     withdrawn = [new for new in came if not {new, _decision_of(new, view)} & stands]
@@ -74,12 +74,12 @@ def rollback_diff(came: Iterable[Term], gone: Iterable[Term], view: WriteSnapsho
     return Difference(tuple(withdrawn), tuple(old for old in again if old not in lost), tuple(lost))
 
 
-def _held(intent: Mapping[str, Any]) -> str:
+def _content_key(intent: Mapping[str, Any]) -> str:
     """Return what a memory holds, as a text that is equal for two that hold the same.
 
     An index may write a moment or a number in another way than it was given.
     """
-    held = {name: value for name, value in intent.items() if name not in _NOT_HELD}
+    held = {name: value for name, value in intent.items() if name not in _IGNORED_FIELDS}
     held |= {name: str(parse_moment(held[name]) or held[name]) for name in MOMENTS if name in held}
     if "extra_triples" in held:
         held["extra_triples"] = sorted(map(_comparable, held["extra_triples"]), key=repr)
@@ -195,7 +195,7 @@ class Work:
 
     def _open(self, view: WriteSnapshot, now: datetime) -> Decision:
         project = iri(f"{vocab.BASE}projects/{self.project}")
-        permissions.check_besides("session", plain_value(self.who), view, self.stages.policy, self.stages.speaker)
+        permissions.check_other_write("session", plain_value(self.who), view, self.stages.policy, self.stages.speaker)
         opening = triples.session_stub(self._session, project, self.who, format_timestamp(now), kind="RecoverySession")
         opening.append((self._session, jido("restoresMoment"), date_time(format_timestamp(self.moment))))
         opening.append((self._session, jido("recoveryReason"), literal(self.reason)))

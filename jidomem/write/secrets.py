@@ -20,7 +20,7 @@ from jidomem.records.intent import MemoryUpdateIntent
 from jidomem.write.canonical import MINTED
 
 
-class Form(NamedTuple):
+class SecretPattern(NamedTuple):
     """A kind of secret: what it is called, what a text that holds one holds, and how it is written.
 
     Of `words`, where there are any, such a text holds one in whatever case. It is compiled once a text has its mark:
@@ -75,62 +75,68 @@ _TOKENS: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("a New Relic key", ("NRAK-",), "[A-Z0-9]{27}"),
     ("an age key", ("AGE-SECRET-KEY-1",), "[A-Z0-9]{58}"),
 )
-FORMS: tuple[Form, ...] = (
-    *(Form(kind, mark, rf"(?<![A-Za-z0-9]){re.escape(mark)}{tail}") for kind, marks, tail in _TOKENS for mark in marks),
-    Form(
+FORMS: tuple[SecretPattern, ...] = (
+    *(
+        SecretPattern(kind, mark, rf"(?<![A-Za-z0-9]){re.escape(mark)}{tail}")
+        for kind, marks, tail in _TOKENS
+        for mark in marks
+    ),
+    SecretPattern(
         "a Slack webhook", "hooks.slack.com", r"hooks\.slack\.com/(?:services|workflows|triggers)/[A-Z0-9]+/[\w/]{20,}"
     ),
-    Form("a Discord webhook", "/api/webhooks/", rf"discord(?:app)?\.com/api/webhooks/[0-9]+/{_WORD}{{60,}}"),
-    Form("an Azure signature", "sig=", r"[?&]sig=[A-Za-z0-9%+/]{43,}"),
-    Form("a jidomem token", "jido_", rf"(?<!{_WORD})jido_(?=[A-Za-z_-]{{0,99}}[0-9]){_WORD}{{43}}(?!{_WORD})"),
-    Form(
+    SecretPattern("a Discord webhook", "/api/webhooks/", rf"discord(?:app)?\.com/api/webhooks/[0-9]+/{_WORD}{{60,}}"),
+    SecretPattern("an Azure signature", "sig=", r"[?&]sig=[A-Za-z0-9%+/]{43,}"),
+    SecretPattern("a jidomem token", "jido_", rf"(?<!{_WORD})jido_(?=[A-Za-z_-]{{0,99}}[0-9]){_WORD}{{43}}(?!{_WORD})"),
+    SecretPattern(
         "a private key",
         "PRIVATE KEY",
         r"-----BEGIN (?:[A-Z]+ )*PRIVATE KEY(?: BLOCK)?-----(?=[^-]{0,300}?[A-Za-z0-9+/]{32})",
     ),
-    Form("a PASERK secret key", ".secret.", rf"(?<!{_WORD})k[1-4]\.secret\.{_WORD}{{40,}}"),
-    Form("a JSON web token", "eyJ", rf"(?<!{_WORD})eyJ{_WORD}{{8,}}\.eyJ{_WORD}{{8,}}\.{_WORD}{{8,}}"),
-    Form(
+    SecretPattern("a PASERK secret key", ".secret.", rf"(?<!{_WORD})k[1-4]\.secret\.{_WORD}{{40,}}"),
+    SecretPattern("a JSON web token", "eyJ", rf"(?<!{_WORD})eyJ{_WORD}{{8,}}\.eyJ{_WORD}{{8,}}\.{_WORD}{{8,}}"),
+    SecretPattern(
         "a password in a URL",
         "://",
         r"(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]{0,30}://(?P<user>[^\s/:@?#]*):(?!(?P=user)@)(?P<said>[^\s/]{3,})@",
         ("@",),
     ),
-    Form("a token in a URL", "://", r"://[A-Za-z0-9_]{32,}@", ("@",)),
-    Form(
+    SecretPattern("a token in a URL", "://", r"://[A-Za-z0-9_]{32,}@", ("@",)),
+    SecretPattern(
         "a credential",
         "uthorization",
         r"uthorization[\"']?\s*[:=]\s*[\"']?(?i:bearer|basic|token)\s+"
         r"(?P<said>(?=\S{0,99}[0-9=])[A-Za-z0-9+/_.~=-]{12,}+)",
     ),
-    Form("a password", "curl", r"\bcurl\b[^\n]{0,200}?\s(?:-u|--user)[ =][\"']?[^\s:\"']+:(?P<said>[^\s\"']{3,})"),
-    Form(
+    SecretPattern(
+        "a password", "curl", r"\bcurl\b[^\n]{0,200}?\s(?:-u|--user)[ =][\"']?[^\s:\"']+:(?P<said>[^\s\"']{3,})"
+    ),
+    SecretPattern(
         "a password",
         "--",
         rf"--(?:[a-z]{{1,20}}-)?{_NAMES}[ =](?=\S{{0,99}}[0-9])(?P<said>[^\s,;()]{{6,}}+)",
         _ABOUT,
     ),
-    Form("a password", "</", rf"(?i:(?:{_NAMES}|token)>)\s*(?P<said>[^<\s]{{6,}})\s*</", _ABOUT),
-    Form(
+    SecretPattern("a password", "</", rf"(?i:(?:{_NAMES}|token)>)\s*(?P<said>[^<\s]{{6,}})\s*</", _ABOUT),
+    SecretPattern(
         "a password",
         "=",
         rf"(?i:{_NAMES}[\"']?{_BLANKS}=>?{_BLANKS})(?P<said>[\"'][^\"'\n]{{6,}}[\"']|[^\s\"',;()]{{6,}}+)(?!\()",
         _ABOUT,
     ),
-    Form(
+    SecretPattern(
         "a password",
         ":",
         rf"(?i:{_NAMES}[\"']?{_BLANKS}:{_BLANKS})(?=\S{{0,99}}(?:[0-9#%^&*+]|!\S))(?P<said>[^\s,;()]{{6,}}+)(?!\()",
         _ABOUT,
     ),
-    Form(
+    SecretPattern(
         "a password",
         " is ",
         r"(?i:\b(?:password|passphrase|passwd) is )(?=\S{0,99}[0-9])(?=\S{0,99}[A-Za-z])(?P<said>[^\s,;()]{6,}+)",
         _ABOUT,
     ),
     *(
-        Form(
+        SecretPattern(
             "a token",
             sign,
             rf"(?i:(?:token|_auth)[\"']?{_BLANKS}{sign}{_BLANKS})[\"']?"
@@ -192,14 +198,14 @@ _DIGEST = re.compile(
 _IN_THE_OPEN = re.compile(r"-----BEGIN (?:[A-Z]+ )*(?:CERTIFICATE|PUBLIC KEY)[^-]*-----[A-Za-z0-9+/=\s\\]*\Z")
 
 
-class Found(NamedTuple):
+class SecretMatch(NamedTuple):
     """A likely secret: what kind of one, and at which character of its text it begins."""
 
     kind: str
     at: int
 
 
-def find(text: str) -> Found | None:
+def find(text: str) -> SecretMatch | None:
     """Return the first likely secret of *text*, None where there is none.
 
     >>> find("the token is ghp_" + "a1B2" * 9)
@@ -208,19 +214,19 @@ def find(text: str) -> Found | None:
     return _of_a_form(text, _forms_in(text)) or (_random_in(text) if len(text) >= 32 else None)
 
 
-def find_form(text: str) -> Found | None:
+def find_form(text: str) -> SecretMatch | None:
     """Return the first secret of a known form in *text*, which may itself be an id that is drawn by lot."""
     return _of_a_form(text, _forms_in(text))
 
 
-def _random_in(text: str) -> Found | None:
+def _random_in(text: str) -> SecretMatch | None:
     for match in _RUN.finditer(text):
         if _is_random(match[0]) and not _is_named_before(text[: match.start()]):
-            return Found("a random token", match.start())
+            return SecretMatch("a random token", match.start())
     return None
 
 
-def _forms_in(text: str) -> list[Form]:
+def _forms_in(text: str) -> list[SecretPattern]:
     """Return the forms that *text* has the mark of, and a word where there has to be one: of most texts there are none.
 
     Not in lower case: there are letters that are another's small form only where case does not count.
@@ -244,7 +250,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern)
 
 
-def _of_a_form(text: str, forms: Iterable[Form]) -> Found | None:
+def _of_a_form(text: str, forms: Iterable[SecretPattern]) -> SecretMatch | None:
     for kind, mark, pattern, _ in forms:
         if mark in text:
             for match in _compiled(pattern).finditer(text):
@@ -252,7 +258,7 @@ def _of_a_form(text: str, forms: Iterable[Form]) -> Found | None:
                 if said is None and _MADE_UP.search(match[0]):
                     continue
                 if said is None or not _stands_for_one(said, text[: match.start()]):
-                    return Found(kind, match.start())
+                    return SecretMatch(kind, match.start())
     return None
 
 
@@ -301,10 +307,10 @@ def _is_named_before(text: str) -> bool:
     return "/" in word or bool(_DIGEST.search(text[-1000:]) or _ID.search(text[-40:]) or _IN_THE_OPEN.search(text))
 
 
-def screen(intent: MemoryUpdateIntent) -> Iterator[tuple[str, Found]]:
+def screen(intent: MemoryUpdateIntent) -> Iterator[tuple[str, SecretMatch]]:
     """Yield each field of an intent that holds a likely secret, and what it is."""
     texts = _TEXTS(intent)
-    lists = (intent.evidence, intent.about, intent.alternatives, [*map(_said, intent.extra_triples)])
+    lists = (intent.evidence, intent.about, intent.alternatives, [*map(_entry_texts, intent.extra_triples)])
     whole = "\n".join(filter(None, chain(texts, *lists)))
     forms, has_random = _forms_in(whole), _has_random(whole)
     if forms or has_random:
@@ -332,16 +338,16 @@ def _has_random(text: str) -> bool:
     return any(_is_random(run) for word in text.split() if len(word) >= 32 for run in _RUN.findall(word))
 
 
-def _said(entry: object) -> str:
+def _entry_texts(entry: object) -> str:
     """Return the texts of an entry: its own, or those of a normalised extra triple."""
     if isinstance(entry, (list, tuple)):
-        return " ".join(map(_said, entry))
+        return " ".join(map(_entry_texts, entry))
     if isinstance(entry, dict):
         entry = entry.get("@value") or entry.get("@id")
     return entry if isinstance(entry, str) else ""
 
 
-def screen_rows(rows: Iterable[Triple]) -> Iterator[tuple[str, Found]]:
+def screen_rows(rows: Iterable[Triple]) -> Iterator[tuple[str, SecretMatch]]:
     """Yield the property of each triple that says a likely secret, and what it is."""
     for _, predicate, value in rows:
         found = find(value[1:-1] if is_iri(value) else parse_literal(value).text)
@@ -349,7 +355,7 @@ def screen_rows(rows: Iterable[Triple]) -> Iterator[tuple[str, Found]]:
             yield local_name(predicate), found
 
 
-def refusals(found: Iterable[tuple[str, Found]]) -> list[Violation]:
+def refusals(found: Iterable[tuple[str, SecretMatch]]) -> list[Violation]:
     """Return what is said of likely secrets: the field and the kind, never what it is."""
     return [
         Violation("policy_denied", f"{name} holds what looks like {kind}, at character {at}", field=name)

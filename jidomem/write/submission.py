@@ -483,4 +483,4 @@ class PolicyWriter(IntentSubmitter):
     def _check_besides(self, what: str, view: WriteSnapshot, agent: Term | None = None) -> None:
         """Raise PolicyDenied unless *agent*, the writer's own unless given, may write what is no memory."""
         who = plain_value(agent or self._node(self.agent, "agents"))
-        permissions.check_besides(what, who, view, self._stages.policy, self._stages.speaker)
+        permissions.check_other_write(what, who, view, self._stages.policy, self._stages.speaker)

@@ -273,7 +273,7 @@ _ITEMS: Mapping[str, str] = {
     "revives": "revives",
 }
 #: Written by the writer, or by what came later; an intent does not say them.
-_NOT_SAID = {
+_IMPLIED = {
     jido(name)
     for name in (
         "recordedAt", "recordedIn", "hasAssertionStatus", "conflictKey", "conflictsWith", "requestDigest", "receipt",
@@ -305,7 +305,7 @@ def restate(item: Term, rows: Iterable[Triple], label_of: Mapping[Term, str]) ->
         if predicate == TYPE and (kind := vocab.type_of(value)):
             values["type"] = kind
             continue
-        if predicate in _NOT_SAID:
+        if predicate in _IMPLIED:
             continue
         _say(values, predicate, value, label_of)
     _confidence(values, rows)
@@ -374,7 +374,7 @@ _FIELD_OF_TEXT = {name: field for field, name in [*TEXTS.items(), *MOMENTS.items
 _FIELD_OF_IRI = {name: field for field, name in IRIS.items()}
 _FIELD_OF_NAME = {name: field for field, name in NAMES.items()}
 #: What an intent says once at most.
-SAID_ONCE = frozenset(
+SINGLE_VALUED = frozenset(
     map(jido, (*_FIELD_OF_TEXT, *_FIELD_OF_IRI, *_FIELD_OF_NAME, *_STATUS, "hasConfidence", "confidenceValue"))
 ) - frozenset(map(jido, _MAY_REPEAT))
 

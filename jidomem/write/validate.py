@@ -71,7 +71,7 @@ WRITER_ONLY = frozenset(
 #: All of it that is said of memories alone; a summary other things have, too.
 _WRITERS_TERMS = frozenset(map(jido, {*WRITER_ONLY, *OWN_FIELD} - {"summary"}))
 #: Fields that hold one value and that no shape counts: a second one, in an extra triple, would go unjudged.
-_SAID_ONCE = frozenset(
+_SINGLE_VALUED = frozenset(
     ("topic", "convention_name", "convention_scope", "source_type", "rationale", "detailed_explanation")
 ) | {"expires_on", "valid_from", "valid_until"}
 #: What is said of a memory that is not what it says: who asserted it when, on what evidence, in whose place.
@@ -200,7 +200,7 @@ def check_extra_triples(intent: MemoryUpdateIntent, view: WriteSnapshot, schema:
             )
         if iri(predicate) == TYPE and iri(value.get("@id", "")) in WRITERS_OWN:
             violations.append(broken_triple(value["@id"], f"{value['@id']} is what the writer alone makes"))
-        elif iri(predicate) in _said_of(WRITERS_OWN, schema):
+        elif iri(predicate) in _properties_of_classes(WRITERS_OWN, schema):
             violations.append(broken_triple(predicate, f"{predicate} is said of what the writer alone makes"))
         if subject != intent.iri:
             if is_reserved(subject) or view.is_item(iri(subject)):
@@ -213,7 +213,7 @@ def check_extra_triples(intent: MemoryUpdateIntent, view: WriteSnapshot, schema:
             violations.append(broken_triple(predicate, f"jido:{name} has a field of its own: use {OWN_FIELD[name]}"))
         elif name in WRITER_ONLY:
             violations.append(broken_triple(predicate, f"jido:{name} is written by the writer alone: leave it out"))
-        elif (field := FIELD_OF_EXTRA.get(predicate)) in _SAID_ONCE and getattr(intent, field) is not None:
+        elif (field := FIELD_OF_EXTRA.get(predicate)) in _SINGLE_VALUED and getattr(intent, field) is not None:
             message = f"jido:{name} is said twice: {field} is {getattr(intent, field)!r:.200} already"
             violations.append(broken_triple(predicate, message))
         elif iri(predicate) == TYPE and value.get("@id", "").startswith(vocab.JIDO) and value["@id"] != own:
@@ -285,7 +285,7 @@ def check_declared(rows: Iterable[Triple], schema: Schema, literal: int, made: f
 
     Raises TooLarge for a text of more than *literal* bytes.
     """
-    said_of_made = _said_of(made, schema)
+    said_of_made = _properties_of_classes(made, schema)
     for subject, predicate, value in rows:
         name = vocab.local_name(predicate)
         ours = subject.startswith(
@@ -306,7 +306,7 @@ def _short(term: Term) -> str:
 
 
 @lru_cache(maxsize=16)
-def _said_of(made: frozenset[Term], schema: Schema) -> frozenset[Term]:
+def _properties_of_classes(made: frozenset[Term], schema: Schema) -> frozenset[Term]:
     """Return the properties that are said of the classes *made* and of no others."""
     properties = schema.properties.items()
     return frozenset(term for term, declared in properties if declared.domain and declared.domain <= made)

@@ -11,7 +11,7 @@ import jidomem
 from jidomem.runtime import user_config
 from jidomem.runtime.location import init
 from jidomem.runtime.settings import own_config
-from jidomem.runtime.user_config import Token
+from jidomem.runtime.user_config import ApiToken
 from jidomem_cli.main import cli
 
 OLD, TASK, FACT = "1a2b3c4d", "5e6f7a8b", "9c0d1e2f"
@@ -75,7 +75,7 @@ def lay_out_files(folder):
     )
     (folder / ".beads").mkdir()
     (folder / ".beads" / "issues.jsonl").write_text('{"id": "bd-1", "title": "Ship it", "status": "open"}\n')
-    token = Token("1f2e3d4c" + 56 * "0", "ana", "agent", ("p",), str(folder / ".jidomem"), "2026-11-21T08:00:00Z")
+    token = ApiToken("1f2e3d4c" + 56 * "0", "ana", "agent", ("p",), str(folder / ".jidomem"), "2026-11-21T08:00:00Z")
     user_config.change(own_config(), lambda said: replace(said, tokens=(*said.tokens, token)))
     (folder / "memory.jsonl").write_text('{"type": "entity", "name": "Ana", "observations": ["reviews"]}\n')
     (folder / "CLAUDE.md").write_text("- Sign every commit\n")

@@ -294,7 +294,7 @@ def test_without_git_what_mix_fetched_is_left_out_and_a_folder_of_that_name_else
 
     take(memory, tmp_path / "umbrella")
 
-    assert sorted(importer.held(memory.index, "p")[0]) == ["app/mix.exs", "deps/own/a.ex"]
+    assert sorted(importer.current_versions(memory.index, "p")[0]) == ["app/mix.exs", "deps/own/a.ex"]
 
 
 def test_a_part_of_a_folder_is_taken_in_and_the_rest_is_left_as_it_is(memory, folder):

@@ -23,7 +23,7 @@ from jidomem.entries import (
     WriteResult,
 )
 from jidomem.errors import InvalidRequest, JidomemError, TooLarge
-from jidomem.records.recall import Found, Hit, Narrowing, parsed
+from jidomem.records.recall import Hit, MemoryRecall, Narrowing, parsed
 
 REQUEST = RecallRequest(agent_id="demo", query="hello")
 HIT = Hit(id="i", agent_id="demo", content="hello", score=0.5, metadata={"a": []})
@@ -183,8 +183,8 @@ def test_what_a_search_of_the_project_finds_are_entries_with_a_score():
     hit = Hit(id="i", agent_id="demo", content="hello", score=0.5, metadata={"kind": "fact"}, parts={"words": {"a": 1}})
 
     assert isinstance(hit, Entry)
-    assert isinstance(Found(REQUEST, [hit]), RecallResult)
-    assert Found(REQUEST, [hit]).entries[0] is hit
+    assert isinstance(MemoryRecall(REQUEST, [hit]), RecallResult)
+    assert MemoryRecall(REQUEST, [hit]).entries[0] is hit
     assert hit.to_dict() == {
         "id": "i",
         "agent_id": "demo",
@@ -211,7 +211,7 @@ def test_a_result_is_told_as_plain_values():
     [
         REQUEST,
         RecallResult(REQUEST),
-        Found(REQUEST),
+        MemoryRecall(REQUEST),
         Hit(id="i", agent_id="demo", content="hello", score=0.5),
         entry(1),
         WriteRequest(entry(1)),
@@ -233,7 +233,7 @@ def test_a_value_of_the_contract_cannot_be_changed_and_holds_nothing_else(value)
     assert copy.deepcopy(value) == value
 
 
-@pytest.mark.parametrize("make", [RecallRequest, RecallResult, Found, Hit], ids=lambda make: make.__name__)
+@pytest.mark.parametrize("make", [RecallRequest, RecallResult, MemoryRecall, Hit], ids=lambda make: make.__name__)
 def test_a_value_may_be_a_member_of_a_set_whatever_it_holds(make):
     said = {"metadata": {"a": []}, "agent_id": "demo", "query": "q", "content": "hello", "id": "i", "score": 0.5}
     said |= {"request": asking(metadata={"a": []}), "entries": [HIT], "parts": {"words": {}}}

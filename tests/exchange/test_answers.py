@@ -8,7 +8,7 @@ import pytest
 
 import jidomem
 from jidomem.base.words import EXCERPT
-from jidomem.exchange.synchroniser import Look, SourceFile, Synchronisation
+from jidomem.exchange.synchroniser import SourceFile, SourceScan, Synchronisation
 from jidomem.recall.briefing import markdown
 from jidomem.repository.other_tools import ADR
 
@@ -20,7 +20,7 @@ QUESTIONS = json.loads((FOLDER / "expected.json").read_text("utf-8"))
 def shop(tmp_path_factory):
     with jidomem.open(tmp_path_factory.mktemp("shop") / ".jidomem", project="shop") as memory:
         files = [SourceFile(ADR, path.name, path.read_bytes()) for path in sorted(FOLDER.glob("*.md"))]
-        Synchronisation.of(memory.writer, memory.reader, "shop", files, Look()).submit()
+        Synchronisation.of(memory.writer, memory.reader, "shop", files, SourceScan()).submit()
         memory.writer.remember(
             "shop",
             "Keep baskets in Redis",

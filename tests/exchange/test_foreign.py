@@ -14,7 +14,7 @@ from jidomem.errors import JidomemError
 from jidomem.exchange import memory_md as notes_reader
 from jidomem.exchange import note_words, other_formats
 from jidomem.exchange.memory_md import mentions, scopes
-from jidomem.exchange.synchroniser import Look, SourceFile, Synchronisation
+from jidomem.exchange.synchroniser import SourceFile, SourceScan, Synchronisation
 from jidomem.records.policy import Change
 
 CASES = Path(__file__).parent / "cases"
@@ -45,7 +45,7 @@ KINDS = {
 
 def bring_in(memory, *readings, dry_run=False, gone=()):
     files = [reading_of[id(reading)][0] for reading in readings]
-    look = Look(lambda path: path in gone, lambda lineage: True)
+    look = SourceScan(lambda path: path in gone, lambda lineage: True)
     return Synchronisation.of(memory.writer, memory.reader, "p", files, look).submit(dry_run=dry_run)
 
 

@@ -14,7 +14,7 @@ from rdflib.compare import to_isomorphic
 import jidomem
 from jidomem.errors import InvalidRequest, JidomemError, NotFound
 from jidomem.exchange import documents
-from jidomem.exchange.documents import Form, parse
+from jidomem.exchange.documents import DocumentFormat, parse
 from jidomem.exchange.importer import import_document
 from jidomem.index.follower import after_clearing
 from jidomem.journal.commit import Commit
@@ -51,7 +51,7 @@ def fill(memory):
     memory.writer.submit_intent("p", intent(type="task", summary="tidy", about=["src/a.py", "jido:High"]))
 
 
-@pytest.mark.parametrize(("write", "form"), [(jsonld, Form.JSON_LD), (nquads, Form.N_QUADS)])
+@pytest.mark.parametrize(("write", "form"), [(jsonld, DocumentFormat.JSON_LD), (nquads, DocumentFormat.N_QUADS)])
 def test_what_is_exported_and_imported_elsewhere_exports_the_same(memory, tmp_path, write, form):
     # C024
     fill(memory)
@@ -71,12 +71,15 @@ def test_an_undeclared_value_that_an_earlier_release_exported_is_imported_with_a
     data = turtle(memory).replace(b"jido:about jido:High", b"jido:about jido:odd")
 
     with jidomem.open(memory.settings.root.parent / "other") as other:
-        (entry,) = imported(other, data, Form.TURTLE).entries
+        (entry,) = imported(other, data, DocumentFormat.TURTLE).entries
         assert "https://jido.ai/ontology#odd is not a declared value: kept as it was" in entry.outcome.warnings
         assert turtle(other) == data
 
 
-@pytest.mark.parametrize(("write", "form"), [(turtle, Form.TURTLE), (jsonld, Form.JSON_LD), (nquads, Form.N_QUADS)])
+@pytest.mark.parametrize(
+    ("write", "form"),
+    [(turtle, DocumentFormat.TURTLE), (jsonld, DocumentFormat.JSON_LD), (nquads, DocumentFormat.N_QUADS)],
+)
 def test_a_proposal_comes_back_as_one_and_what_was_made_of_it_as_that(memory, tmp_path, write, form):
     memory.writer.submit_intent("p", decision(topic="store"), propose=True)
     settled = memory.writer.submit_intent("p", intent(summary="ports are open"), propose=True)
@@ -102,7 +105,7 @@ def test_nquads_hold_every_graph_of_the_project_and_bring_each_back(memory, tmp_
     data = nquads(memory)
 
     with jidomem.open(tmp_path / "other") as other:
-        report = imported(other, data, Form.N_QUADS)
+        report = imported(other, data, DocumentFormat.N_QUADS)
         more = set(nquads(other).splitlines()) - set(data.splitlines())
         assert set(data.splitlines()) <= set(nquads(other).splitlines())
         assert all(line.startswith(b"<https://jido.ai/agents/memory-writer> ") for line in more)
@@ -128,7 +131,7 @@ def test_answers_to_proposed_terms_are_not_taken_over_and_the_rest_is(memory, tm
         f'<https://example.org/ci> <http://www.w3.org/2000/01/rdf-schema#label> "builds" <{graph}> .',
     ]
 
-    report = imported(memory, "\n".join(rows).encode(), Form.N_QUADS)
+    report = imported(memory, "\n".join(rows).encode(), DocumentFormat.N_QUADS)
 
     assert "1 answers to proposed terms left out, a curator gives them" in report.notes[0]
     assert rows[2] in nquads(memory).decode().splitlines()
@@ -158,8 +161,8 @@ def test_json_ld_says_the_same_as_turtle_to_two_other_readers_and_to_our_own(row
     expected = sorted(map(str, ox.parse(as_turtle, format=ox.RdfFormat.TURTLE)))
     assert sorted(map(str, ox.parse(said, format=ox.RdfFormat.JSON_LD))) == expected
     if b'"jido:odd"' not in said:  # a prefix that is no prefix is refused by ours
-        assert parse("a.jsonld", said, Form.JSON_LD).keys() == {""}
-        assert sorted(parse("a.jsonld", said, Form.JSON_LD)[""]) == sorted(parse("a.ttl", as_turtle)[""])
+        assert parse("a.jsonld", said, DocumentFormat.JSON_LD).keys() == {""}
+        assert sorted(parse("a.jsonld", said, DocumentFormat.JSON_LD)[""]) == sorted(parse("a.ttl", as_turtle)[""])
     theirs = rdflib.Graph().parse(data=said, format="json-ld")
     assert to_isomorphic(theirs) == to_isomorphic(rdflib.Graph().parse(data=as_turtle, format="turtle"))
 
@@ -178,7 +181,7 @@ def test_json_ld_by_hand_is_read_with_its_own_context_as_an_object_or_a_list(mem
     }
 
     report = imported(
-        memory, json.dumps([fact, {**fact, "@id": "cargo", "summary": "and cargo"}]).encode(), Form.JSON_LD
+        memory, json.dumps([fact, {**fact, "@id": "cargo", "summary": "and cargo"}]).encode(), DocumentFormat.JSON_LD
     )
 
     assert [entry.outcome.status for entry in report.entries] == ["asserted", "asserted"]
@@ -212,7 +215,7 @@ def test_json_ld_that_would_lose_something_is_refused_with_what_and_how_and_noth
     data = document if isinstance(document, bytes) else document if isinstance(document, str) else json.dumps(document)
 
     with pytest.raises(InvalidRequest) as refused:
-        imported(memory, data if isinstance(data, bytes) else data.encode(), Form.JSON_LD)
+        imported(memory, data if isinstance(data, bytes) else data.encode(), DocumentFormat.JSON_LD)
 
     assert message in refused.value.detail
     assert hint in refused.value.hint
@@ -230,7 +233,7 @@ def test_nquads_of_another_project_or_with_a_broken_line_are_refused_whole(memor
     good = '<urn:x> <urn:y> "z" <https://jido.ai/projects/p/graphs/system-knowledge> .'
 
     with pytest.raises(JidomemError, match=message) as refused:
-        imported(memory, f"{good}\n{line}\n".encode(), Form.N_QUADS)
+        imported(memory, f"{good}\n{line}\n".encode(), DocumentFormat.N_QUADS)
 
     assert isinstance(refused.value, error)
     assert memory.journal.streams() == []

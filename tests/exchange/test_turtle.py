@@ -6,7 +6,7 @@ from conftest import decision, files, fixed_sources, intent
 import jidomem
 from jidomem.errors import IntentRefused, InvalidRequest, JidomemError
 from jidomem.exchange import documents
-from jidomem.exchange.documents import Form, parse
+from jidomem.exchange.documents import DocumentFormat, parse
 from jidomem.exchange.importer import import_document
 from jidomem.journal.journal import Stream
 
@@ -237,7 +237,7 @@ def test_how_terms_of_the_ontology_relate_is_not_said_in_memory(memory, graph, s
     text = f"{axiom} <https://jido.ai/projects/p/graphs/{graph}> .\n"
 
     with pytest.raises(IntentRefused, match="is a term of the ontology: how it relates to others is said in ontology/"):
-        import_document(memory.writer, memory.schema, "p", "x.nq", text.encode(), Form.N_QUADS)
+        import_document(memory.writer, memory.schema, "p", "x.nq", text.encode(), DocumentFormat.N_QUADS)
 
     assert memory.reader.ask("recent-decisions", project="p") == []
 

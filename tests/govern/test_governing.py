@@ -12,7 +12,7 @@ from conftest import decision, intent
 from jidomem.errors import InvalidRequest
 from jidomem.rdf.terms import iri
 from jidomem.rdf.vocab import TYPE, jido
-from jidomem.recall.governing import besides
+from jidomem.recall.governing import related_memories
 from jidomem_cli.main import cli
 
 JIDOMEM = str(Path(sys.executable).parent / "jidomem")
@@ -63,7 +63,7 @@ def test_records_of_a_package_and_of_the_words_of_a_path_are_related(memory, pat
     for each in told:
         memory.writer.submit_intent("p", each)
 
-    found = besides(memory.reader, "p", [path], ())
+    found = related_memories(memory.reader, "p", [path], ())
 
     assert [(one.summary, one.waits) for one in found] == [(summary, False) for summary in summaries]
     assert memory.governing(path, project="p") == []
@@ -73,7 +73,7 @@ def test_words_of_a_path_that_stand_in_many_titles_relate_nothing(memory):
     for number in range(4):
         memory.writer.submit_intent("p", decision(summary=f"Solo machine {number}", topic=f"t{number}"))
 
-    assert besides(memory.reader, "p", ["modules/06-solomachine/a.go"], ()) == []
+    assert related_memories(memory.reader, "p", ["modules/06-solomachine/a.go"], ()) == []
 
 
 def test_what_governs_a_file_comes_by_nearness_then_by_force_then_newest_first(governed):
@@ -118,7 +118,7 @@ def test_what_a_pattern_names_besides_is_found_in_the_list_of_patterns_as_in_all
     """From the second time on a process has that list."""
 
     def told():
-        found = besides(governed.reader, "p", ["src/db/pool.py"], ())
+        found = related_memories(governed.reader, "p", ["src/db/pool.py"], ())
         return {(one.kind, one.summary, one.waits) for one in found if "*" in one.about}
 
     governed.writer.submit_intent("p", intent(summary="pools are slow", about=["src/**"]))

@@ -8,7 +8,7 @@ from conftest import decision, intent
 
 import jidomem
 from jidomem.base.clock import Sources
-from jidomem.curation.review_queue import due, kept, queued
+from jidomem.curation.review_queue import due, queued, review_cache
 from jidomem.errors import JidomemError
 
 START = datetime(2026, 11, 1, 8, 0, tzinfo=UTC)
@@ -91,7 +91,7 @@ def test_after_every_step_of_any_life_the_queue_is_that_of_who_looks_everything_
             observer.reset("https://jido.ai/projects/p/graphs/long-term-context")
 
         assert life.queue(life.memory) == life.queue(fresh)
-        told = {(row["item"], row["reason"], row["due"]) for row in kept(life.memory.reader, "p").due(life.now)}
+        told = {(row["item"], row["reason"], row["due"]) for row in review_cache(life.memory.reader, "p").due(life.now)}
         assert told == {(row["item"], row["reason"], row["due"]) for row in due(fresh.reader, "p", life.now)}
         met |= {one.kind for one in life.queue(fresh)[0]}
 

@@ -12,7 +12,7 @@ from guard_world import convention, denied, hooked, keep, repository_at, run, to
 import jidomem
 from jidomem.base.words import quoted
 from jidomem.errors import IntentRefused
-from jidomem.guard.guard import Edit, Found, error_line, judge
+from jidomem.guard.guard import CheckResult, Edit, error_line, judge
 from jidomem.guard.rules import Check
 from jidomem.runtime.location import init
 
@@ -196,7 +196,7 @@ def test_a_pattern_that_goes_back_for_ever_elsewhere_is_judged(pattern):
     )
 
     assert broken.broken.startswith('line 2 has "aaaaa')
-    assert kept == Found()
+    assert kept == CheckResult()
 
 
 @pytest.mark.parametrize("command", [TOUCH, f"sh -c '{TOUCH}'", "./hook.sh", "$(touch ran)", "`touch ran`"])

@@ -5,9 +5,9 @@ import pytest
 
 from jidomem.errors import TooLarge
 from jidomem.index import results
-from jidomem.index.results import GRAPH_FORMATS, ROW_FORMATS, Bounds
+from jidomem.index.results import GRAPH_FORMATS, ROW_FORMATS, AnswerLimits
 
-TEN = Bounds(rows=10)
+TEN = AnswerLimits(rows=10)
 #: Texts that look like the end of a row in one format or another.
 TRICKY = ["},{", "a\nb", "<result>", 'x"\r\n"y', "line\u2028end"]
 
@@ -48,4 +48,4 @@ def test_an_answer_stops_growing_at_its_most_bytes():
     endless = store(200).query("SELECT * { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l }")
 
     with pytest.raises(TooLarge, match="the answer has more than 20,000 bytes"):
-        results.rows(endless, "json", ROW_FORMATS["json"], Bounds(size=20_000))
+        results.rows(endless, "json", ROW_FORMATS["json"], AnswerLimits(size=20_000))

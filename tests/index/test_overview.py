@@ -6,7 +6,7 @@ import pytest
 from conftest import intent
 
 from bench import generate
-from jidomem.index.timeline import FACETS, Told, overview
+from jidomem.index.timeline import FACETS, TimelineEntry, overview
 from jidomem.journal.journal import Stream
 from jidomem.records.active import ENDED
 
@@ -76,7 +76,7 @@ def test_pages_one_after_the_other_give_each_memory_once_the_newest_first(memory
     assert pages == [*every.told]
     assert every.days == Counter(one.recorded[:10] for one in every.told)
     assert pages == sorted(pages, key=lambda one: (one.recorded, one.item), reverse=True)
-    assert asked(memory, {}, None, Told("", "2000"), 5).told == ()
+    assert asked(memory, {}, None, TimelineEntry("", "2000"), 5).told == ()
 
 
 def test_what_is_written_is_counted_at_once(memory, moments):

@@ -17,7 +17,7 @@ from jidomem.extras.servers.remote_sync import RemoteGraphs, RemoteWatermark
 from jidomem.index.results import MARKS, Watermark
 from jidomem.journal.journal import Stream
 from jidomem.journal.write_lock import SETTLE
-from jidomem.rdf.sparql_client import Endpoint
+from jidomem.rdf.sparql_client import SparqlEndpoint
 from jidomem.rdf.vocab import JIDO, graph_iri
 from jidomem_cli.main import cli
 
@@ -306,5 +306,5 @@ def test_a_branch_without_the_newest_commits_is_what_the_store_holds_then(root, 
 
 
 def test_updates_go_beside_the_questions():
-    beside = {url: Endpoint.of(f"http://h{url}").beside() for url in ("/query", "/repositories/r", "/sparql")}
+    beside = {url: SparqlEndpoint.of(f"http://h{url}").beside() for url in ("/query", "/repositories/r", "/sparql")}
     assert beside == {"/query": "/update", "/repositories/r": "/repositories/r/statements", "/sparql": "/sparql"}

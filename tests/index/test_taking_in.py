@@ -38,7 +38,7 @@ def in_pieces(index, size):
 @pytest.mark.parametrize(("bulk", "kept"), [(0, 10**9), (10**9, 0), (10**9, 10**9)])
 def test_the_content_and_the_mark_are_the_same_by_every_way(tmp_path, monkeypatch, size, bulk, kept):
     monkeypatch.setattr(oxigraph, "BULK", bulk)
-    monkeypatch.setattr(oxigraph, "HELD", kept)
+    monkeypatch.setattr(oxigraph, "MAX_HELD_BYTES", kept)
     index, plain = OxigraphIndex(ox.Store(tmp_path / "store")), OxigraphIndex()
     in_pieces(index, size)
     plain.take(STREAM.graph, commits())

@@ -75,7 +75,7 @@ def test_a_lock_file_that_counts_its_place_as_none_is_not_believed_in_a_folder_w
     root, commits = hostile
     folder = root / "projects/demo/memory"
     sight = FolderSnapshot.load(f"{folder}/.lock", disk.file_place(str(folder)))
-    (folder / disk.HERE).unlink()
+    (folder / disk.LOCAL_MARKER).unlink()
     (folder / ".lock").write_bytes(replace(sight, place="", version=Version.of([NOWHERE])).dump())
 
     assert FileJournal(root).head(STREAM).ids == (commits[-1].id,)

@@ -5,14 +5,22 @@ from datetime import timedelta
 from conftest import START
 
 from jidomem.extras.memoryos.config import MemoryOSConfig
-from jidomem.extras.memoryos.segments import Arrival, Description, Policy, choose_segment, describe, insert, transfer
+from jidomem.extras.memoryos.segments import (
+    Arrival,
+    Description,
+    TierPolicy,
+    choose_segment,
+    describe,
+    insert,
+    transfer,
+)
 from jidomem.extras.memoryos.values import DialoguePage, DialogueSegment, Tiers
 
 ADA = Tiers("ada")
 
 
 def policy(**settings):
-    return Policy(MemoryOSConfig(**settings))
+    return TierPolicy(MemoryOSConfig(**settings))
 
 
 def at(seconds=0):

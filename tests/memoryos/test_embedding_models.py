@@ -2,7 +2,7 @@
 
 import jidomem
 from jidomem.extras.memoryos.config import MemoryOSConfig
-from jidomem.extras.memoryos.segments import Policy
+from jidomem.extras.memoryos.segments import TierPolicy
 from jidomem.models.offline import OfflineModel
 
 
@@ -22,7 +22,7 @@ class Letters:
 def test_all_vectors_of_the_tiers_are_those_of_the_embedding_model_that_is_given(root):
     letters = Letters()
     with jidomem.open(root, project="p", agent="ada") as memory:
-        policy = Policy(MemoryOSConfig(stm_capacity=1, heat_threshold=1.5))
+        policy = TierPolicy(MemoryOSConfig(stm_capacity=1, heat_threshold=1.5))
         ada = memory.os(model=OfflineModel(letters), policy=policy)
         for said in ("I work as a boxer. xxxxxxxxxxxx", "zzzzzz", "xxxxxxx", "zzzz zzzzz", "lunch"):
             ada.add(said, "", about=("user", "ana"))

@@ -7,7 +7,7 @@ import pytest
 
 from jidomem.errors import InvalidRequest
 from jidomem.extras.memoryos.config import LONGEST, MOST, AgentRecord, Configurations, MemoryOSConfig
-from jidomem.extras.memoryos.segments import Policy
+from jidomem.extras.memoryos.segments import TierPolicy
 
 
 # D010 D018 D036
@@ -152,7 +152,7 @@ def test_each_setting_takes_the_ends_of_its_range_and_gives_them_back_from_json(
 @pytest.mark.parametrize("wrong", [{"config": {"stm_capacity": 3}}, {"config": None}, {"heat": 1}, {"fscore": "f"}])
 def test_a_policy_is_made_of_settings_and_functions(wrong):
     with pytest.raises(InvalidRequest, match=f"{next(iter(wrong))} of a Policy"):
-        Policy(**wrong)
+        TierPolicy(**wrong)
 
 
 def test_a_name_that_is_no_setting_is_refused_with_the_nearest_one():

@@ -7,8 +7,8 @@ import pytest
 from memoryos_dialogue import ADA, at, ids, page, policy, segment
 
 from jidomem.errors import InvalidRequest
-from jidomem.extras.memoryos.retrieval import Question, retrieve
-from jidomem.extras.memoryos.segments import Policy
+from jidomem.extras.memoryos.retrieval import RetrievalQuery, retrieve
+from jidomem.extras.memoryos.segments import TierPolicy
 from jidomem.extras.memoryos.values import (
     AgentPersona,
     KnowledgeEntry,
@@ -21,7 +21,7 @@ from jidomem.extras.memoryos.values import (
 from jidomem.records.interfaces import Known
 
 PLAIN = policy()
-QUESTION = Question("which index?", keywords={"index"})
+QUESTION = RetrievalQuery("which index?", keywords={"index"})
 
 
 def within(number, segment_, *keywords, **given):
@@ -131,7 +131,7 @@ def test_who_asks_is_known_first_and_others_where_a_fact_of_them_is_on_the_quest
         ("user", "ana"), ("service", "search")]  # fmt: skip
     assert len(retrieve(TIERS, SYSTEM, QUESTION, PLAIN, retrieved_knowledge=1).personas) == 1
     with pytest.raises(InvalidRequest, match="half of who asks is named"):
-        Question("which index?", object_type="user")
+        RetrievalQuery("which index?", object_type="user")
 
 
 # D096 D097
@@ -197,7 +197,7 @@ def test_retrieving_changes_nothing_by_itself():
 
 # D118
 def test_what_is_relevant_may_be_told_by_a_score_of_your_own():
-    own = Policy(relevance=lambda text, embedding, question, config: float("cat" in text))
+    own = TierPolicy(relevance=lambda text, embedding, question, config: float("cat" in text))
 
     found = retrieve(TIERS, SYSTEM, QUESTION, own)
 

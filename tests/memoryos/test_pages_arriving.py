@@ -9,9 +9,9 @@ from jidomem.errors import InvalidRequest, NotFound, RevisionConflict
 from jidomem.extras.memoryos.segments import (
     Arrival,
     Description,
-    Policy,
     Retelling,
     Splitting,
+    TierPolicy,
     before,
     choose_segment,
     describe,
@@ -228,7 +228,7 @@ def test_the_score_may_be_one_of_your_own():
     def by_length(segment, page, config):
         return config.extra["most"] - abs(len(segment.topic_summary) - len(page.query))
 
-    own = Policy(policy(extra={"most": 1}).config, fscore=by_length)
+    own = TierPolicy(policy(extra={"most": 1}).config, fscore=by_length)
     tiers = Tiers(
         "ada", stm=(page(1, said="123456"),), mtm=(segment(1, topic_summary="1"), segment(2, topic_summary="abcdef"))
     )

@@ -7,7 +7,7 @@ import pytest
 from memoryos_dialogue import ADA, at, ids, page, policy, segment
 
 from jidomem.extras.memoryos.retrieval import Round, Visit, hot, maintain, touch_segments
-from jidomem.extras.memoryos.segments import Policy
+from jidomem.extras.memoryos.segments import TierPolicy
 from jidomem.extras.memoryos.values import DialogueSegment, Tiers
 
 PLAIN = policy()
@@ -118,6 +118,6 @@ def test_heat_may_be_one_of_your_own():
         return config.extra["delta"] * segment.created_at.timestamp()
 
     tiers = Tiers("ada", mtm=(segment(1, [1, 2, 3]), segment(2, [4], created_at=at(1))))
-    own = Policy(policy(mtm_capacity=1, extra={"delta": 1}).config, heat=youngest)
+    own = TierPolicy(policy(mtm_capacity=1, extra={"delta": 1}).config, heat=youngest)
 
     assert ids(maintain(tiers, Round(at()), own).memory.mtm) == ["s2"]

@@ -19,9 +19,9 @@ from jidomem.extras.memoryos.retrieval import Round, Visit, maintain, touch_segm
 from jidomem.extras.memoryos.segments import Arrival, choose_segment, insert, transfer
 from jidomem.extras.memoryos.storage import TIER_TABLES, agent_tiers, agents_with_tiers, system_memory
 from jidomem.extras.memoryos.values import DialogueSegment, KnowledgeEntry, SystemMemory, Tiers, TraitEntry, fit
-from jidomem.providers import KeptProvider, stores
+from jidomem.providers import PersistentProvider, stores
 from jidomem.runtime import agent_memory
-from jidomem.runtime.agent_memory import redact_held
+from jidomem.runtime.agent_memory import redact_working_state
 from jidomem.runtime.state import FILE, State
 from jidomem.working import Step
 
@@ -188,11 +188,11 @@ def test_a_text_that_is_redacted_goes_from_the_tiers_with_the_vectors_made_of_it
     kept.update(lambda tiers: passed_on(tiers, 2, one))
     kept.update(lambda tiers: maintain(tiers, Round(at()), one))
     assert follower.get() == kept.get()
-    archive, cellar = KeptProvider(), {"state": state, "namespace": "p/ada"}
+    archive, cellar = PersistentProvider(), {"state": state, "namespace": "p/ada"}
     for each in (segment(8, topic_summary="hunter2", embedding=[1.0]), segment(9, embedding=[1.0])):
         archive.put(archive.init(cellar), f"memoryos:ada:{each.id}", each.to_dict(), {})
 
-    redact_held(state, "p", lambda text: "hunter2" in text)
+    redact_working_state(state, "p", lambda text: "hunter2" in text)
 
     left = follower.get()
     assert kept.get() == left == ada(opened_state(ALL)).get()

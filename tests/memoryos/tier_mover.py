@@ -11,12 +11,12 @@ from jidomem.base.clock import new_id
 from jidomem.errors import NotFound, RevisionConflict
 from jidomem.extras.memoryos.config import MemoryOSConfig
 from jidomem.extras.memoryos.retrieval import Round, maintain
-from jidomem.extras.memoryos.segments import Arrival, Policy, choose_segment, insert, transfer
+from jidomem.extras.memoryos.segments import Arrival, TierPolicy, choose_segment, insert, transfer
 from jidomem.extras.memoryos.storage import TIER_TABLES, agent_tiers
 from jidomem.extras.memoryos.values import DialoguePage
 from jidomem.runtime.state import State
 
-POLICY = Policy(MemoryOSConfig(stm_capacity=2, mtm_capacity=3, segment_capacity=4))
+POLICY = TierPolicy(MemoryOSConfig(stm_capacity=2, mtm_capacity=3, segment_capacity=4))
 START = datetime(2026, 11, 21, tzinfo=UTC)
 
 

@@ -12,8 +12,18 @@ from jidomem.errors import InvalidRequest, ModelUnavailable
 from jidomem.extras.memoryos.values import DialoguePage, DialogueSegment
 from jidomem.models.chat import ChatModel
 from jidomem.models.embeddings import HashedStems
-from jidomem.models.endpoint import ApiKey, Endpoint, Outside, Patience
-from jidomem.records.interfaces import AGENT, OBJECT, Bounds, Fact, Known, LanguageModel, Learned, Prompt, Trait
+from jidomem.models.endpoint import ApiKey, ModelEndpoint, Outside, Patience
+from jidomem.records.interfaces import (
+    AGENT,
+    OBJECT,
+    Fact,
+    Known,
+    LanguageModel,
+    Learned,
+    ModelPrompt,
+    OutputLimits,
+    Trait,
+)
 
 SECRET = "sk-proj-4711/abc"
 
@@ -33,7 +43,9 @@ def says(content, reason="stop", **message):
 
 def model(told, tries=1, key=None, **more):
     outside = Outside(sleep=lambda seconds: None)
-    return ChatModel(Endpoint(told.url, key, Patience(tries=tries), outside=outside), "small", HashedStems(8), **more)
+    return ChatModel(
+        ModelEndpoint(told.url, key, Patience(tries=tries), outside=outside), "small", HashedStems(8), **more
+    )
 
 
 def asked(told, number=-1):
@@ -52,7 +64,7 @@ def test_a_chat_model_is_a_language_model_named_after_its_endpoint():  # D079
 
 def test_keywords_are_asked_for_in_json_and_come_in_lower_case_each_once():  # D082
     with served(says({"keywords": ["Oxigraph", "index", " oxigraph ", "", "x" * 61, "rest", "more"]})) as told:
-        found = model(told, bounds=Bounds(keywords=3)).extract_keywords("Oxigraph is our index.")
+        found = model(told, bounds=OutputLimits(keywords=3)).extract_keywords("Oxigraph is our index.")
 
     assert found == ("oxigraph", "index", "rest")
     assert told.heads[0].startswith("POST /v1/chat/completions ")
@@ -75,7 +87,7 @@ def test_a_chain_is_brought_up_to_date_by_the_pages_said_since():  # D080 D013
 
 def test_a_chain_is_cut_where_it_is_too_long():
     with served(says({"chain": "word " * 100})) as told:
-        assert model(told, bounds=Bounds(chain=12)).generate_meta_chain([page("x")]) == "word word…"
+        assert model(told, bounds=OutputLimits(chain=12)).generate_meta_chain([page("x")]) == "word word…"
 
 
 @pytest.mark.parametrize("goes_on", [True, False])
@@ -129,9 +141,9 @@ def test_what_a_model_thinks_before_its_answer_is_no_part_of_it(said):
     thought = "<think>\nThe pages are about </answer> {}.\n</think>\n\n"
     with served(says(thought + said)) as told:
         assert model(told).continues(page("one"), page("two"))
-        assert model(told).answer(Prompt("", "")) == said
+        assert model(told).answer(ModelPrompt("", "")) == said
     with served(says(thought)) as told, pytest.raises(ModelUnavailable, match="answered nothing"):
-        model(told).answer(Prompt("", ""))
+        model(told).answer(ModelPrompt("", ""))
 
 
 def test_where_there_is_nothing_to_read_nothing_is_sent():
@@ -174,7 +186,7 @@ def test_an_argument_that_cannot_be_honoured_is_refused(wrong, match):
 
 def test_a_model_without_a_name_is_refused():
     with pytest.raises(InvalidRequest, match="model=' ' is no name"):
-        ChatModel(Endpoint("http://127.0.0.1:1/v1", None), " ", HashedStems(8))
+        ChatModel(ModelEndpoint("http://127.0.0.1:1/v1", None), " ", HashedStems(8))
 
 
 # Answers that will not do
@@ -229,7 +241,7 @@ def test_too_many_requests_are_tried_again():
 def test_an_endpoint_that_says_nothing_is_given_up():
     patience = Patience(silence=0.05, tries=1)
     with served(STALL) as told, pytest.raises(ModelUnavailable, match="said nothing"):
-        ChatModel(Endpoint(told.url, None, patience), "small", HashedStems(8)).answer(Prompt("s", "u"))
+        ChatModel(ModelEndpoint(told.url, None, patience), "small", HashedStems(8)).answer(ModelPrompt("s", "u"))
 
 
 def test_the_key_stands_in_no_error_and_no_text_of_the_client():

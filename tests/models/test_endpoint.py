@@ -13,7 +13,7 @@ from conftest import START
 from http_endpoint import STALL, chunked, reply, served
 
 from jidomem.errors import InvalidRequest, ModelUnavailable
-from jidomem.models.endpoint import Address, ApiKey, Endpoint, Outside, Patience
+from jidomem.models.endpoint import ApiKey, EndpointAddress, ModelEndpoint, Outside, Patience
 
 SECRET = "sk-proj-4711/abc"
 KEY = ApiKey("OPEN_AI_API_KEY", SECRET)
@@ -34,7 +34,7 @@ def waits():
 
 
 def asked(told, waits, patience=THRICE, key=KEY, **more):
-    return Endpoint(told.url, key, patience, outside=waits.outside, **more).post("/embeddings", {"input": ["a"]})
+    return ModelEndpoint(told.url, key, patience, outside=waits.outside, **more).post("/embeddings", {"input": ["a"]})
 
 
 def test_what_is_posted_is_answered_with_a_json_object_and_carries_the_key(waits):
@@ -83,7 +83,7 @@ def test_pauses_double_up_to_the_longest_and_differ_by_chance():
     patience = Patience(tries=4, pause=1, longest_pause=3)
 
     with served(reply("{}", "500 Oops")) as told, pytest.raises(ModelUnavailable, match=r"answered 500 \(4 tries\)"):
-        Endpoint(told.url, None, patience, outside=outside).post("/x", {})
+        ModelEndpoint(told.url, None, patience, outside=outside).post("/x", {})
 
     assert waits == [0.5, 2.0, 2.25]
 
@@ -122,7 +122,7 @@ def test_all_tries_together_end_in_the_stated_time():
     outside = Outside(monotonic=lambda: next(ticks), sleep=lambda seconds: None)
 
     with served(reply("{}", "503 Busy")) as told, pytest.raises(ModelUnavailable):
-        Endpoint(told.url, None, Patience(overall=100, tries=50), outside=outside).post("/x", {})
+        ModelEndpoint(told.url, None, Patience(overall=100, tries=50), outside=outside).post("/x", {})
 
     assert 1 < len(told.heads) < 12
 
@@ -156,7 +156,7 @@ def test_one_that_never_comes_to_an_end_is_left_in_the_stated_time(begun, goes_o
 
     thread = threading.Thread(target=drip, daemon=True)
     thread.start()
-    endpoint = Endpoint(f"http://127.0.0.1:{listener.getsockname()[1]}", None, Patience(overall=0.2, silence=10))
+    endpoint = ModelEndpoint(f"http://127.0.0.1:{listener.getsockname()[1]}", None, Patience(overall=0.2, silence=10))
     try:
         with pytest.raises(ModelUnavailable, match="was not done in the stated time"):
             endpoint.post("/x", {})
@@ -194,7 +194,7 @@ def test_nobody_there_is_told_with_where_it_should_be(waits):
         port = listener.getsockname()[1]
 
     with pytest.raises(ModelUnavailable) as refusal:
-        Endpoint(f"http://127.0.0.1:{port}", None, THRICE, outside=waits.outside).post("/x", {})
+        ModelEndpoint(f"http://127.0.0.1:{port}", None, THRICE, outside=waits.outside).post("/x", {})
 
     assert refusal.value.detail == f"http://127.0.0.1:{port}/x cannot be reached: Connection refused (3 tries)"
     assert len(waits.asked) == 2
@@ -262,7 +262,7 @@ def test_a_key_that_the_other_side_repeats_is_not_shown(body, waits):
 
 
 def test_a_key_is_in_no_text_and_in_no_frame_of_a_failure(waits):
-    endpoint = Endpoint("http://127.0.0.1:1", KEY, THRICE, outside=waits.outside)
+    endpoint = ModelEndpoint("http://127.0.0.1:1", KEY, THRICE, outside=waits.outside)
 
     with pytest.raises(ModelUnavailable) as refusal:
         endpoint.post("/x", {})
@@ -292,26 +292,26 @@ def test_what_is_no_key_is_refused_without_being_shown(text):
 )
 def test_a_base_url_that_is_no_address_or_says_more_is_refused(url):
     with pytest.raises(InvalidRequest) as refusal:
-        Endpoint(url, None)
+        ModelEndpoint(url, None)
 
     assert "4711" not in refusal.value.detail
 
 
 def test_a_key_is_sent_in_the_clear_to_this_machine_alone():
     for url in ("http://localhost:8000/v1", "http://127.1.2.3/v1", "http://[::1]:8000/v1", "https://api.openai.com/v1"):
-        Endpoint(url, KEY)
-    Endpoint("http://gpu.lan:8000/v1", None)
+        ModelEndpoint(url, KEY)
+    ModelEndpoint("http://gpu.lan:8000/v1", None)
 
     with pytest.raises(InvalidRequest, match="would be sent <the key in OPEN_AI_API_KEY> in the clear"):
-        Endpoint("http://gpu.lan:8000/v1", KEY)
+        ModelEndpoint("http://gpu.lan:8000/v1", KEY)
     with pytest.raises(InvalidRequest, match="in the clear"):
-        Endpoint("http://127.0.0.1.evil.example/v1", KEY)
+        ModelEndpoint("http://127.0.0.1.evil.example/v1", KEY)
 
 
 def test_an_address_is_shown_as_it_is_asked():
-    assert str(Address.of("https://[::1]:8443/v1/")) == "https://[::1]:8443/v1"
-    assert str(Address.of("HTTP://LocalHost/v1")) == "http://localhost/v1"
-    assert Address.of("https://api.openai.com/v1").named == "api.openai.com"
+    assert str(EndpointAddress.of("https://[::1]:8443/v1/")) == "https://[::1]:8443/v1"
+    assert str(EndpointAddress.of("HTTP://LocalHost/v1")) == "http://localhost/v1"
+    assert EndpointAddress.of("https://api.openai.com/v1").named == "api.openai.com"
 
 
 def test_one_that_speaks_no_tls_where_it_should_is_not_reached(waits):
@@ -327,12 +327,12 @@ def test_one_that_speaks_no_tls_where_it_should_is_not_reached(waits):
     thread.start()
     url = f"https://127.0.0.1:{listener.getsockname()[1]}/v1"
     with listener, pytest.raises(ModelUnavailable, match=r"cannot be reached: .*SSL"):
-        Endpoint(url, KEY, Patience(tries=1), outside=waits.outside).post("/x", {})
+        ModelEndpoint(url, KEY, Patience(tries=1), outside=waits.outside).post("/x", {})
     thread.join(5)
 
 
 def test_a_body_that_is_no_unicode_text_is_refused_before_anybody_is_asked(waits):
     with served(reply({})) as told, pytest.raises(InvalidRequest, match="cannot be written as JSON"):
-        Endpoint(told.url, None, outside=waits.outside).post("/x", {"input": "\ud800"})
+        ModelEndpoint(told.url, None, outside=waits.outside).post("/x", {"input": "\ud800"})
 
     assert told.heads == []

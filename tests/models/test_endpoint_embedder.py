@@ -8,7 +8,7 @@ from http_endpoint import reply, served
 
 from jidomem.errors import InvalidRequest, ModelUnavailable
 from jidomem.models.embeddings import LONGEST, EndpointEmbedder
-from jidomem.models.endpoint import ApiKey, Endpoint, Outside, Patience
+from jidomem.models.endpoint import ApiKey, ModelEndpoint, Outside, Patience
 from jidomem.records.interfaces import Embedder
 
 
@@ -24,13 +24,13 @@ def honest(body):
 
 
 def embedder(told, size=4, **more):
-    return EndpointEmbedder(Endpoint(told.url, None, **more), "m", size)
+    return EndpointEmbedder(ModelEndpoint(told.url, None, **more), "m", size)
 
 
 def test_the_example_is_a_model_of_3072_dimensions_that_is_asked_with_the_key():
     given = reply({"data": [{"index": 0, "embedding": [0.5] * 3072}]})
     with served(given) as told:
-        made = EndpointEmbedder(Endpoint(told.url, ApiKey("OPEN_AI_API_KEY", "sk-1")))
+        made = EndpointEmbedder(ModelEndpoint(told.url, ApiKey("OPEN_AI_API_KEY", "sk-1")))
         (found,) = made.generate(["the build needs Rust"])
 
     assert (made.dimensions(), len(found)) == (3072, 3072)  # D089 D088
@@ -49,7 +49,7 @@ def test_an_answer_that_is_not_200_is_an_error_with_its_body():
 
 
 def test_an_embedder_of_an_endpoint_is_one_of_the_contract():
-    made = EndpointEmbedder(Endpoint("https://api.openai.com/v1", ApiKey("K", "sk-1")))
+    made = EndpointEmbedder(ModelEndpoint("https://api.openai.com/v1", ApiKey("K", "sk-1")))
 
     assert isinstance(made, Embedder)  # D088
     assert made.name == "text-embedding-3-large at https://api.openai.com/v1 (3072)"
@@ -170,4 +170,4 @@ def test_what_is_no_list_of_texts_is_refused_before_anybody_is_asked(texts):
 @pytest.mark.parametrize(("model", "size"), [("", 4), (" ", 4), (None, 4), ("m", 0), ("m", True), ("m", 4.0)])
 def test_an_embedder_needs_a_model_and_a_dimension(model, size):
     with pytest.raises(InvalidRequest):
-        EndpointEmbedder(Endpoint("http://localhost/v1", None), model, size)
+        EndpointEmbedder(ModelEndpoint("http://localhost/v1", None), model, size)

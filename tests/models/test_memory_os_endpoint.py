@@ -11,10 +11,10 @@ from http_endpoint import STALL, reply, served
 import jidomem
 from jidomem.base.clock import Sources
 from jidomem.extras.memoryos.config import MemoryOSConfig
-from jidomem.extras.memoryos.segments import Policy
+from jidomem.extras.memoryos.segments import TierPolicy
 from jidomem.models.chat import ChatModel
 from jidomem.models.embeddings import EndpointEmbedder
-from jidomem.models.endpoint import Endpoint, Outside, Patience
+from jidomem.models.endpoint import ModelEndpoint, Outside, Patience
 
 SAID = ["Which index do we use?", "Where does it lie?", "And for lunch?"]
 FACTS = [{"subject": "object", "text": text, "confidence": 0.9} for text in ("likes tea", "has a ox", "is in Oslo")]
@@ -78,12 +78,12 @@ def opened(root, told, now, patience):
     """The agent of a root, whose model is asked at an endpoint."""
     waits = []
     outside = Outside(sleep=waits.append, chance=lambda: 1.0, now=now)
-    endpoint = Endpoint(told.url, None, patience, outside=outside)
+    endpoint = ModelEndpoint(told.url, None, patience, outside=outside)
     model = ChatModel(endpoint, "small", EndpointEmbedder(endpoint, "e", 4))
     memory = jidomem.open(root, project="p", agent="ada", sources=Sources(now=now))
     return (
         memory,
-        memory.os(model=model, policy=Policy(MemoryOSConfig(stm_capacity=1, heat_threshold=1.5)), work="queued"),
+        memory.os(model=model, policy=TierPolicy(MemoryOSConfig(stm_capacity=1, heat_threshold=1.5)), work="queued"),
         waits,
     )
 

@@ -17,10 +17,10 @@ from jidomem.errors import InvalidRequest, ModelUnavailable
 from jidomem.extras.memoryos.values import DialoguePage, DialogueSegment
 from jidomem.models.embeddings import HashedStems
 from jidomem.models.offline import OfflineModel
-from jidomem.records.interfaces import AGENT, OBJECT, Bounds, LanguageModel, Prompt
+from jidomem.records.interfaces import AGENT, OBJECT, LanguageModel, ModelPrompt, OutputLimits
 
 MODEL = OfflineModel()
-BOUNDS = Bounds(keywords=5, chain=40, summary=60, facts=3, traits=2, statement=30)
+BOUNDS = OutputLimits(keywords=5, chain=40, summary=60, facts=3, traits=2, statement=30)
 NARROW = [OfflineModel(HashedStems(16), bounds=BOUNDS) for _ in range(2)]
 ANY = st.one_of(st.text(max_size=300), st.lists(st.sampled_from(
     ["I", "my", "love", "don't", "am", "dog", "?", ".", "and", "日本語", "Ärger", "if", "never", "x" * 99, "\n", "🙂"]
@@ -60,7 +60,7 @@ def test_keywords_are_words_in_the_singular_and_each_stem_is_one():  # D082
 def test_a_text_has_no_more_keywords_than_is_bounded_and_what_is_said_often_goes_first():
     text = "alpha beta gamma delta; gamma delta; delta"
 
-    assert OfflineModel(bounds=Bounds(keywords=2)).extract_keywords(text) == ("delta", "gamma")
+    assert OfflineModel(bounds=OutputLimits(keywords=2)).extract_keywords(text) == ("delta", "gamma")
 
 
 @pytest.mark.parametrize(("text", "word"), [
@@ -89,7 +89,7 @@ def test_a_summary_is_made_of_the_sentences_that_say_most_of_the_topic():  # D08
             "Can the index be rebuilt?", "Yes, the index is rebuilt from the journal at any time. Nice weather today!"
         ),
     ]
-    told = OfflineModel(bounds=Bounds(summary=120)).generate_segment_summary(pages)
+    told = OfflineModel(bounds=OutputLimits(summary=120)).generate_segment_summary(pages)
 
     assert "index" in told
     assert "journal" in told
@@ -108,13 +108,13 @@ def test_of_long_pages_the_beginnings_are_read_and_short_ones_whole():
     begins = "The journal keeps every triple."
     pages = [page(f"{begins} {filler}", f"{filler} The lighthouse is green."), page("The journal is kept on disk.")]
 
-    told = OfflineModel(bounds=Bounds(summary=4_000)).generate_segment_summary(pages)
+    told = OfflineModel(bounds=OutputLimits(summary=4_000)).generate_segment_summary(pages)
 
     assert begins in told
     assert "The journal is kept on disk." in told
     assert "lighthouse" not in told
     many = [" ".join(f"crate{number}x{place}x" for place in range(40)) + " end." for number in range(80)]
-    last = OfflineModel(bounds=Bounds(summary=30_000)).generate_segment_summary([page(" ".join(many))])
+    last = OfflineModel(bounds=OutputLimits(summary=30_000)).generate_segment_summary([page(" ".join(many))])
     assert last.endswith(" end.")  # no sentence is read in half
     alone = OfflineModel().generate_segment_summary([page("no sentence ends here " * 5_000)])
     assert "sentence ends here" in alone
@@ -124,14 +124,14 @@ def test_of_as_many_pages_as_there_may_be_each_has_its_share_of_what_is_read():
     own = [f"Lake{sign}k lies by hill{sign}k and wood{sign}k." for sign in "abcdefghijklmnopqrstuvwxyz"]
     pages = [page("We talk on.", said + " So it goes." * 500) for said in own]
 
-    told = OfflineModel(bounds=Bounds(summary=10_000)).generate_segment_summary(pages * 2)
+    told = OfflineModel(bounds=OutputLimits(summary=10_000)).generate_segment_summary(pages * 2)
 
     assert [said for said in own if said not in told] == []
 
 
 def test_code_between_fences_is_summed_up_only_where_there_is_nothing_else():
     code = "```python\nexpense_category = ExpenseCategory(expense_category_name)\n```"
-    model = OfflineModel(bounds=Bounds(summary=120))
+    model = OfflineModel(bounds=OutputLimits(summary=120))
 
     assert "ExpenseCategory" not in model.generate_segment_summary([page(f"How do I keep it?\n{code}", "In a table.")])
     assert "ExpenseCategory" in model.generate_segment_summary([page(code)])
@@ -144,7 +144,7 @@ def test_a_chain_goes_on_from_the_one_before_and_brings_what_is_new():  # D080 D
 
     assert "Lisbon" in told
     assert "Alfama hotel" in told
-    assert len(told) <= Bounds().chain
+    assert len(told) <= OutputLimits().chain
 
 
 def test_a_chain_that_begins_tells_its_first_page():
@@ -152,7 +152,7 @@ def test_a_chain_that_begins_tells_its_first_page():
 
 
 def test_a_long_chain_keeps_room_for_the_newest_page():
-    bounds = Bounds(chain=100)
+    bounds = OutputLimits(chain=100)
     old = page("x", chain="The old talk was about ships and harbours. " * 20)
     told = OfflineModel(bounds=bounds).generate_meta_chain([old, page("Tell me of volcanoes in Iceland.")])
 
@@ -288,7 +288,7 @@ def test_a_date_is_no_telephone_number():
 
 
 def test_no_more_is_learned_than_is_bounded():
-    model = OfflineModel(bounds=Bounds(facts=2, traits=1, statement=20))
+    model = OfflineModel(bounds=OutputLimits(facts=2, traits=1, statement=20))
     learned = model.extract_traits(
         segment(page("I like tea. I like chess. I like snow. I like " + "very " * 9 + "old tea."))
     )
@@ -360,7 +360,7 @@ def test_a_dimension_that_is_none_is_refused(dimensions):
 
 def test_rules_write_no_answer_and_say_who_would():
     with pytest.raises(ModelUnavailable, match="no chat model") as refusal:
-        MODEL.answer(Prompt("", "Which index?"))
+        MODEL.answer(ModelPrompt("", "Which index?"))
 
     assert "ChatModel" in refusal.value.hint
 
@@ -435,5 +435,5 @@ def test_another_process_reads_the_same_whatever_the_order_of_its_sets():  # D08
 def test_a_text_without_an_end_is_read_in_time_that_grows_with_it():
     text = "I love my dog if I never " * 4_000
 
-    assert len(OfflineModel().generate_segment_summary([page(text)])) <= Bounds().summary
-    assert len(OfflineModel().extract_traits(segment(page(text))).facts) <= Bounds().facts
+    assert len(OfflineModel().generate_segment_summary([page(text)])) <= OutputLimits().summary
+    assert len(OfflineModel().extract_traits(segment(page(text))).facts) <= OutputLimits().facts

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from jidomem.models.minilm import Graph, arrays
+from jidomem.models.minilm import OnnxGraph, arrays
 
 
 def test_arrays_come_back_from_a_graph_that_was_written():
-    graph = Graph()
+    graph = OnnxGraph()
     given = [np.array([[1.5, -2.0]], np.float32), np.arange(-3, 3, dtype=np.int8), np.array([-1, 2**40], np.int64)]
     names = [graph.array(each) for each in given]
     total = graph.operator("Add", [names[0], names[0]], of="com.example", axis=-1, epsilon=0.5)
@@ -20,7 +20,7 @@ def test_arrays_come_back_from_a_graph_that_was_written():
 
 
 def test_a_file_that_is_cut_or_is_none_is_refused():
-    graph = Graph()
+    graph = OnnxGraph()
     written = graph.written("asked", 2, graph.array(np.zeros(8, np.float32)))
 
     for wrong in (written[:-3], b"\x0f", b"\xff" * 40, b"<html>"):

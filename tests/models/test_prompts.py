@@ -21,7 +21,7 @@ from jidomem.models.offline import (
     summary_prompt,
     traits_prompt,
 )
-from jidomem.records.interfaces import Bounds, Known
+from jidomem.records.interfaces import Known, OutputLimits
 
 
 def page(query, response="", chain=None, days=0):
@@ -52,11 +52,15 @@ def test_a_final_prompt_has_every_tier_and_ends_with_the_question():  # D085 D09
 
 
 @pytest.mark.parametrize(("made", "asked", "form"), [
-    (chain_prompt([page("Ada asks.")], "of ships", Bounds(), 900), "running summary", '{"chain": "..."}'),
+    (chain_prompt([page("Ada asks.")], "of ships", OutputLimits(), 900), "running summary", '{"chain": "..."}'),
     (continues_prompt(page("One."), page("Ada asks."), 900), "goes on with what the first", '{"continues": true}'),
-    (summary_prompt([page("Ada asks.")], Bounds(), 900), "one topic or, if they truly have two", '{"topics": ['),
-    (traits_prompt([page("Ada asks.")], Bounds(), 900), "lasting qualities", '"traits": [{"subject"'),
-    (traits_prompt([page("Ada asks.")], Bounds(), 900), "short statement without a subject", '{"facts": [{"subject"'),
+    (summary_prompt([page("Ada asks.")], OutputLimits(), 900), "one topic or, if they truly have two", '{"topics": ['),
+    (traits_prompt([page("Ada asks.")], OutputLimits(), 900), "lasting qualities", '"traits": [{"subject"'),
+    (
+        traits_prompt([page("Ada asks.")], OutputLimits(), 900),
+        "short statement without a subject",
+        '{"facts": [{"subject"',
+    ),
     (final_prompt("Why?", [page("Ada asks.")], [], [], []), "rather than guess", ""),
 ])  # fmt: skip
 def test_each_task_has_words_of_its_own_a_form_of_answer_and_the_dialogue_as_data(made, asked, form):  # D120
@@ -95,7 +99,7 @@ def test_of_long_pages_a_final_prompt_shows_as_much_as_there_is_room_for(length)
 def test_of_very_many_pages_the_newest_are_shown_to_a_model_by_their_numbers():
     pages = [page(f"I said {number} ", "b" * 300) for number in range(1_000)]
 
-    asked = summary_prompt(pages, Bounds(), 24_000).user
+    asked = summary_prompt(pages, OutputLimits(), 24_000).user
 
     assert ("I said 849 " in asked, '{"page": 850, ' in asked, '{"page": 999, ' in asked) == (False, True, True)
     assert len(asked) < 24_000 + 150 * 100

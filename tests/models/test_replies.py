@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jidomem.models import chat
-from jidomem.models.chat import Malformed
-from jidomem.records.interfaces import Bounds
+from jidomem.models.chat import MalformedAnswer
+from jidomem.records.interfaces import OutputLimits
 
 FACT = {"subject": "object", "text": "likes tea", "confidence": 0.9, "page": 0, "private": False}
 TRAIT = {"subject": "agent", "name": "tone", "value": "dry", "confidence": 0.9, "page": 0, "private": False}
@@ -19,7 +19,7 @@ TRAIT = {"subject": "agent", "name": "tone", "value": "dry", "confidence": 0.9, 
     "{" * 300_000, 'text ```json\n{"a": 1}\n```',
 ])  # fmt: skip
 def test_what_is_not_one_json_object_is_malformed(answer):
-    with pytest.raises(Malformed):
+    with pytest.raises(MalformedAnswer):
         chat.parsed(answer)
 
 
@@ -39,13 +39,13 @@ def test_one_json_object_is_read_in_a_fence_or_without(answer):
     (chat.summary, {"topics": [{"theme": "x"}]}, r"topics\[0\].summary is no text"),
 ])  # fmt: skip
 def test_an_answer_without_what_was_asked_for_is_malformed(read, found, fault):
-    with pytest.raises(Malformed, match=fault):
-        read(found, Bounds())
+    with pytest.raises(MalformedAnswer, match=fault):
+        read(found, OutputLimits())
 
 
 @pytest.mark.parametrize("truth", [None, 1, "true"])
 def test_whether_a_talk_goes_on_is_true_or_false(truth):
-    with pytest.raises(Malformed, match="continues is neither true nor false"):
+    with pytest.raises(MalformedAnswer, match="continues is neither true nor false"):
         chat.parse_continues({"continues": truth})
 
 
@@ -56,24 +56,24 @@ def test_whether_a_talk_goes_on_is_true_or_false(truth):
     ({"private": "no"}, "private"), ({"text": ""}, "text"), ({"text": ["x"]}, "text"),
 ])  # fmt: skip
 def test_a_fact_that_is_none_is_malformed_with_its_place(wrong, fault):
-    with pytest.raises(Malformed, match=rf"facts\[1\].*{fault}"):
-        chat.learned({"facts": [FACT, {**FACT, **wrong}], "traits": []}, Bounds(), 1)
+    with pytest.raises(MalformedAnswer, match=rf"facts\[1\].*{fault}"):
+        chat.learned({"facts": [FACT, {**FACT, **wrong}], "traits": []}, OutputLimits(), 1)
 
 
 @pytest.mark.parametrize("wrong", [{"name": ""}, {"value": None}, {"subject": "x"}, {"page": 2}])
 def test_a_trait_that_is_none_is_malformed(wrong):
-    with pytest.raises(Malformed, match=r"traits\[0\]"):
-        chat.learned({"facts": [], "traits": [{**TRAIT, **wrong}]}, Bounds(), 1)
+    with pytest.raises(MalformedAnswer, match=r"traits\[0\]"):
+        chat.learned({"facts": [], "traits": [{**TRAIT, **wrong}]}, OutputLimits(), 1)
 
 
 @pytest.mark.parametrize("found", [{}, {"facts": []}, {"facts": {}, "traits": []}, {"facts": [1], "traits": []}])
 def test_facts_and_traits_are_two_lists_of_objects(found):
-    with pytest.raises(Malformed):
-        chat.learned(found, Bounds(), 1)
+    with pytest.raises(MalformedAnswer):
+        chat.learned(found, OutputLimits(), 1)
 
 
 def test_no_more_is_believed_than_is_bounded_and_texts_are_cut():
-    bounds = Bounds(facts=1, traits=1, statement=6)
+    bounds = OutputLimits(facts=1, traits=1, statement=6)
     learned = chat.learned({"facts": [FACT] * 3, "traits": [TRAIT] * 3}, bounds, 1)
 
     assert [fact.text for fact in learned.facts] == ["likes…"]
@@ -81,12 +81,12 @@ def test_no_more_is_believed_than_is_bounded_and_texts_are_cut():
 
 
 def test_what_does_not_show_is_taken_out_of_texts():
-    assert chat.parse_chain({"chain": "a\u0000b\u202e\n c"}, Bounds()) == "a b c"
+    assert chat.parse_chain({"chain": "a\u0000b\u202e\n c"}, OutputLimits()) == "a b c"
 
 
 @pytest.mark.parametrize("scores", [None, [], [0.5], [0.1, 0.2, 0.3], [0.1, 2], [0.1, True], [0.1, "0.2"]])
 def test_scores_are_as_many_numbers_from_0_to_1_as_there_are_facts(scores):
-    with pytest.raises(Malformed, match="scores"):
+    with pytest.raises(MalformedAnswer, match="scores"):
         chat.scores({"scores": scores}, 2)
 
 
@@ -106,12 +106,12 @@ def test_whatever_is_answered_is_read_or_malformed(found):
     told = {"chain": found, "continues": found, "keywords": found, "topics": found, "scores": found, "facts": found,
             "traits": found}  # fmt: skip
     for read in (
-        lambda: chat.parse_chain(told, Bounds()),
+        lambda: chat.parse_chain(told, OutputLimits()),
         lambda: chat.parse_continues(told),
-        lambda: chat.keywords(told, Bounds()),
-        lambda: chat.summary(told, Bounds()),
-        lambda: chat.learned(told, Bounds(), 1),
+        lambda: chat.keywords(told, OutputLimits()),
+        lambda: chat.summary(told, OutputLimits()),
+        lambda: chat.learned(told, OutputLimits(), 1),
         lambda: chat.scores(told, 1),
     ):
-        with suppress(Malformed):
+        with suppress(MalformedAnswer):
             assert read() is not None

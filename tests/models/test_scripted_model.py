@@ -6,8 +6,8 @@ import pytest
 
 from jidomem.errors import InvalidRequest, ModelUnavailable
 from jidomem.models.embeddings import HashedStems
-from jidomem.models.scripted import Asked, NotScripted, ScriptedModel
-from jidomem.records.interfaces import Fact, LanguageModel, Learned, Prompt
+from jidomem.models.scripted import NotScripted, RecordedCall, ScriptedModel
+from jidomem.records.interfaces import Fact, LanguageModel, Learned, ModelPrompt
 
 
 def test_a_scripted_model_is_a_language_model():  # D086 D110
@@ -21,7 +21,7 @@ def test_answers_are_given_in_their_order_and_every_call_is_kept():  # D086 D110
     assert model.extract_keywords("a") == ("one",)
     assert model.extract_traits("a segment") is learned
     assert model.extract_keywords("b") == ("two",)
-    assert model.answer(Prompt("s", "u")) == "42"
+    assert model.answer(ModelPrompt("s", "u")) == "42"
     assert [(call.function, call.given[0]) for call in model.asked[:3]] == [
         ("extract_keywords", "a"), ("extract_traits", "a segment"), ("extract_keywords", "b"),
     ]  # fmt: skip
@@ -41,7 +41,7 @@ def test_what_was_not_scripted_is_refused_and_kept():  # D110
 
     assert isinstance(refusal.value, AssertionError)
     assert refusal.value.hint == "ScriptedModel(generate_segment_summary=[...])"
-    assert model.asked == [Asked("generate_segment_summary", ([],))]
+    assert model.asked == [RecordedCall("generate_segment_summary", ([],))]
 
 
 def test_a_script_that_has_come_to_its_end_is_refused():

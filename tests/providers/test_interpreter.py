@@ -13,7 +13,6 @@ from jidomem.providers.conformance import ProviderContract
 from jidomem.records.directive import (
     Answer,
     Done,
-    Found,
     MemoryDelete,
     MemoryQuery,
     MemoryUpsert,
@@ -21,6 +20,7 @@ from jidomem.records.directive import (
     Provider,
     Scored,
     Searchable,
+    StoredValue,
     forget,
     lookup,
     recall,
@@ -49,7 +49,7 @@ class Counting:
 
     def get(self, state, key, opts):
         calls, kept = self._next(state, opts, "get")
-        return Found((calls, kept), kept[key]) if key in kept else Missing((calls, kept))
+        return StoredValue((calls, kept), kept[key]) if key in kept else Missing((calls, kept))
 
     def put(self, state, key, value, opts):
         calls, kept = self._next(state, opts, "put")
@@ -119,7 +119,7 @@ class Telling:
 
     def get(self, state, key, opts):
         self.given.append(("get", state, key, dict(opts)))
-        return Found(state, 1)
+        return StoredValue(state, 1)
 
     def put(self, state, key, value, opts):
         self.given.append(("put", state, key, value, dict(opts)))
@@ -232,7 +232,7 @@ def test_what_is_no_directive_has_no_request_and_no_provider():
     assert (signal.data["meta"]["provider"], signal.data["meta"]["directive"]) == (None, "str")
 
 
-@pytest.mark.parametrize("outcome", [Found(1, 2), Missing(1), Done(1), Scored("a", 1.0, 2), Answer(1, ())])
+@pytest.mark.parametrize("outcome", [StoredValue(1, 2), Missing(1), Done(1), Scored("a", 1.0, 2), Answer(1, ())])
 def test_an_outcome_is_a_value(outcome):
     with pytest.raises(AttributeError):
         setattr(outcome, type(outcome).__slots__[0], 7)

@@ -5,7 +5,7 @@ import pytest
 from jidomem.errors import InvalidRequest
 from jidomem.providers import InlineProvider
 from jidomem.providers.conformance import ProviderContract
-from jidomem.records.directive import Found
+from jidomem.records.directive import StoredValue
 
 
 class TestInline(ProviderContract):
@@ -21,7 +21,7 @@ def test_each_call_leaves_the_state_it_was_given_as_it_was():  # A109
     third = provider.delete(second, "kept", {}).state
 
     assert (first, second, third) == ({"kept": [1]}, {"kept": [1], "new": {1, 2}}, {"new": {1, 2}})
-    assert provider.get(second, "new", {}) == Found(second, {1, 2})
+    assert provider.get(second, "new", {}) == StoredValue(second, {1, 2})
 
 
 def test_the_mapping_it_starts_from_stays_its_givers():

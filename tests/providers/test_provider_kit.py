@@ -7,7 +7,7 @@ import pytest
 
 from jidomem.providers import InlineProvider, VectorProvider
 from jidomem.providers.conformance import ProviderContract
-from jidomem.records.directive import Answer, Done, Found, Missing, Scored
+from jidomem.records.directive import Answer, Done, Missing, Scored, StoredValue
 
 
 def failing(provider, contract=ProviderContract, **fields):
@@ -65,7 +65,7 @@ class Trimming(InlineProvider):
 class Sharing(InlineProvider):
     def get(self, state, key, opts):
         super().get(state, key, opts)
-        return Found(state, state[key]) if key in state else Missing(state)
+        return StoredValue(state, state[key]) if key in state else Missing(state)
 
 
 class Deaf(InlineProvider):

@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jidomem.errors import InvalidRequest
-from jidomem.providers import KeptProvider, KeyValueProvider, Providers, execute_directive
+from jidomem.providers import KeyValueProvider, PersistentProvider, Providers, execute_directive
 from jidomem.providers.conformance import ProviderContract
 from jidomem.providers.stores import TABLES
-from jidomem.records.directive import Found, Missing, forget, lookup, remember
+from jidomem.records.directive import Missing, StoredValue, forget, lookup, remember
 from jidomem.runtime.state import State
 
 
@@ -31,7 +31,7 @@ class TestKept(ProviderContract):
         self.state = opened_state(TABLES)
 
     def opened(self):
-        return KeptProvider(), {"state": self.state, "namespace": "architect"}
+        return PersistentProvider(), {"state": self.state, "namespace": "architect"}
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def kept(tmp_path):
     def provider(namespace="architect"):
         state = State(tmp_path, TABLES)
         opened.append(state)
-        return KeptProvider().init({"state": state, "namespace": namespace})
+        return PersistentProvider().init({"state": state, "namespace": namespace})
 
     yield provider
     for state in opened:
@@ -75,7 +75,7 @@ def test_it_keeps_nothing_beyond_its_own_life_and_writes_no_file(tmp_path, monke
     first = provider.init({})
     provider.put(first, "a", {1, 2}, {})
 
-    assert provider.get(first, "a", {}) == Found(first, {1, 2})
+    assert provider.get(first, "a", {}) == StoredValue(first, {1, 2})
     assert isinstance(provider.get(provider.init({}), "a", {}), Missing)
     assert os.listdir(tmp_path) == []
 
@@ -84,10 +84,10 @@ def test_what_is_kept_is_there_for_the_next_process(tmp_path):
     program = """
 import sys
 from pathlib import Path
-from jidomem.providers import KeptProvider
+from jidomem.providers import PersistentProvider
 from jidomem.providers.stores import TABLES
 from jidomem.runtime.state import State
-provider = KeptProvider()
+provider = PersistentProvider()
 state = provider.init({"state": State(Path(sys.argv[1]), TABLES), "namespace": "architect"})
 provider.put(state, "plan", {"steps": ["test", None]}, {})
 import os
@@ -96,27 +96,27 @@ os._exit(9)  # as if it was killed
     done = subprocess.run([sys.executable, "-c", program, str(tmp_path)], check=False)
     state = State(tmp_path, TABLES)
 
-    opened = KeptProvider().init({"state": state, "namespace": "architect"})
+    opened = PersistentProvider().init({"state": state, "namespace": "architect"})
 
     assert done.returncode == 9
-    assert KeptProvider().get(opened, "plan", {}) == Found(opened, {"steps": ["test", None]})
+    assert PersistentProvider().get(opened, "plan", {}) == StoredValue(opened, {"steps": ["test", None]})
     state.close()
 
 
 def test_asking_of_a_root_where_nothing_was_kept_makes_no_file(kept, tmp_path):
-    assert isinstance(KeptProvider().get(kept(), "a", {}), Missing)
-    assert isinstance(KeptProvider().delete(kept(), "a", {}), Missing)
+    assert isinstance(PersistentProvider().get(kept(), "a", {}), Missing)
+    assert isinstance(PersistentProvider().delete(kept(), "a", {}), Missing)
     assert os.listdir(tmp_path) == []
 
 
 def test_namespaces_keep_the_same_key_apart(kept):
-    provider, architect, planner = KeptProvider(), kept("architect"), kept("planner")
+    provider, architect, planner = PersistentProvider(), kept("architect"), kept("planner")
     provider.put(architect, "goal", 1, {})
     provider.put(planner, "goal", 2, {})
 
     provider.delete(planner, "goal", {})
 
-    assert provider.get(architect, "goal", {}) == Found(architect, 1)
+    assert provider.get(architect, "goal", {}) == StoredValue(architect, 1)
     assert isinstance(provider.get(planner, "goal", {}), Missing)
 
 
@@ -141,13 +141,13 @@ class Level(IntEnum):
 )
 def test_what_has_no_form_in_json_is_refused_by_its_place(kept, value, says):
     state = kept()
-    KeptProvider().put(state, "a", "before", {})
+    PersistentProvider().put(state, "a", "before", {})
 
     with pytest.raises(InvalidRequest) as refusal:
-        KeptProvider().put(state, "a", value, {})
+        PersistentProvider().put(state, "a", value, {})
 
     assert says in refusal.value.detail
-    assert KeptProvider().get(state, "a", {}) == Found(state, "before")
+    assert PersistentProvider().get(state, "a", {}) == StoredValue(state, "before")
 
 
 def test_what_is_nested_without_end_is_refused(kept):
@@ -155,7 +155,7 @@ def test_what_is_nested_without_end_is_refused(kept):
     endless.append(endless)
 
     with pytest.raises(InvalidRequest, match="value is nested too deep"):
-        KeptProvider().put(kept(), "a", endless, {})
+        PersistentProvider().put(kept(), "a", endless, {})
 
 
 JSON = st.recursive(
@@ -168,15 +168,15 @@ JSON = st.recursive(
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory):
     state = State(tmp_path_factory.mktemp("root"), TABLES)
-    yield KeptProvider().init({"state": state, "namespace": "hypothesis"})
+    yield PersistentProvider().init({"state": state, "namespace": "hypothesis"})
     state.close()
 
 
 @settings(max_examples=40, deadline=None)
 @given(key=st.text(min_size=1), value=JSON)
 def test_json_comes_back_as_it_was(opened, key, value):
-    KeptProvider().put(opened, key, value, {})
-    found = KeptProvider().get(opened, key, {})
+    PersistentProvider().put(opened, key, value, {})
+    found = PersistentProvider().get(opened, key, {})
 
     assert (found.value, repr(found.value)) == (value, repr(value))
 
@@ -192,7 +192,7 @@ def test_json_comes_back_as_it_was(opened, key, value):
 )
 def test_options_that_cannot_be_honoured_are_refused(opts, says):
     with pytest.raises(InvalidRequest, match=says) as refusal:
-        KeptProvider().init(opts)
+        PersistentProvider().init(opts)
 
     assert refusal.value.hint
 
@@ -201,7 +201,7 @@ def test_a_file_that_is_none_of_ours_is_an_error_signal(tmp_path):  # A125
     (tmp_path / "state").mkdir()
     (tmp_path / "state" / "working.sqlite").write_text("no database, and long enough to be told from an empty one")
     providers = Providers()
-    providers.register("kept", KeptProvider(), {"state": State(tmp_path, TABLES), "namespace": "architect"})
+    providers.register("kept", PersistentProvider(), {"state": State(tmp_path, TABLES), "namespace": "architect"})
 
     signals = [execute_directive(each, providers) for each in (remember("a", 1, provider="kept"),
                lookup("a", provider="kept"), forget("a", provider="kept"))]  # fmt: skip

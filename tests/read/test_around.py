@@ -2,7 +2,7 @@ import pytest
 from reader_world import new_index, triples
 
 from jidomem.rdf.vocab import graph_iri
-from jidomem.read.provenance import CONFLICTS, Link, around, is_mentioned, on_topic
+from jidomem.read.provenance import CONFLICTS, NodeLink, around, is_mentioned, on_topic
 from jidomem.schema import ontology
 
 M = "https://jido.ai/memory/"
@@ -50,9 +50,9 @@ def test_what_is_linked_is_found_nearest_first_whichever_end_says_so(index):
 
     assert names(found) == ["old", "new", "e", "other"]
     assert found.links == (
-        Link(M + "new", "derivedFrom", EVIDENCE),
-        Link(M + "new", "supersedes", M + "old"),
-        Link(M + "other", "derivedFrom", EVIDENCE),
+        NodeLink(M + "new", "derivedFrom", EVIDENCE),
+        NodeLink(M + "new", "supersedes", M + "old"),
+        NodeLink(M + "other", "derivedFrom", EVIDENCE),
     )
     assert found.nodes[EVIDENCE] == {"iri": EVIDENCE, "class": "Evidence", "text": "a log"}
     assert found.nodes[M + "old"]["status"] == "superseded"
@@ -67,8 +67,8 @@ def test_what_finds_no_room_is_counted_where_it_would_stand(index):
 def test_what_shares_a_key_disagrees_unless_one_says_that_both_hold(index):
     found = drawn(index, M + "rival", depth=1)
 
-    assert (Link(M + "other", CONFLICTS, M + "rival")) in found.links
-    assert (Link(M + "beside", "coexistsWith", M + "rival")) in found.links
+    assert (NodeLink(M + "other", CONFLICTS, M + "rival")) in found.links
+    assert (NodeLink(M + "beside", "coexistsWith", M + "rival")) in found.links
     assert [link.kind for link in found.links].count(CONFLICTS) == 1
 
 

@@ -12,7 +12,7 @@ from test_query_law import CONTEXT, Scribe, at, drawn_history
 import jidomem
 from jidomem.entries import Entry, WriteRequest
 from jidomem.journal.journal import Stream
-from jidomem.read.reader import counts, kept
+from jidomem.read.reader import count_entries, counts
 from jidomem.serve.app import create_app
 from jidomem_cli.main import cli
 
@@ -61,7 +61,7 @@ def test_accepted_proposals_are_not_counted_as_superseded(root):
 def test_what_the_history_holds_is_counted_now_and_as_of_a_moment_at_every_door(root):
     with jidomem.open(root, project="p", sources=fixed_sources()) as memory:
         memory.writer.remember("p", "one fact")
-        assert kept(memory.reader, "p") == {"entries": 0, "turns": 0}
+        assert count_entries(memory.reader, "p") == {"entries": 0, "turns": 0}
         for content in ("we ship on Friday", "or on Monday"):
             memory.entries.write(WriteRequest(Entry(id="plan", agent_id="ana", content=content)))
         memory.conversation("s-1").record("when?", "On Friday.")
@@ -71,7 +71,7 @@ def test_what_the_history_holds_is_counted_now_and_as_of_a_moment_at_every_door(
         memory.conversation("s-1").record("really?")
 
         told = create_app(memory).test_client().get("/projects/p").json["history"]
-        assert kept(memory.reader, "p") == told == {"entries": 2, "turns": 2}
-        assert kept(memory.reader, "p", as_of=then) == {"entries": 1, "turns": 1}
+        assert count_entries(memory.reader, "p") == told == {"entries": 2, "turns": 2}
+        assert count_entries(memory.reader, "p", as_of=then) == {"entries": 1, "turns": 1}
     shown = CliRunner().invoke(cli, ["status", "--root", str(root), "--project", "p"]).stdout
     assert "history                  2 entries, 2 turns" in shown

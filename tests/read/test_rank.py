@@ -5,7 +5,7 @@ from math import log
 
 import pytest
 
-from jidomem.recall.bm25 import TIES, Scored, ceiling, demote_superseded, most, scored, ties, weights
+from jidomem.recall.bm25 import TIES, ScoredMatch, ceiling, demote_superseded, most, scored, ties, weights
 from jidomem.records.recall import CorpusStats, Match
 
 NEWEST = "2026-03-31T00:00:00.000000Z"
@@ -20,8 +20,8 @@ MATCH = Match(
 )
 
 
-def of(score: float, **fields: object) -> Scored:
-    return Scored(replace(MATCH, **fields), score, {"lexical": score}, {})
+def of(score: float, **fields: object) -> ScoredMatch:
+    return ScoredMatch(replace(MATCH, **fields), score, {"lexical": score}, {})
 
 
 def test_a_word_tells_the_more_the_fewer_memories_hold_it_and_never_nothing():

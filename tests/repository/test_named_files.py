@@ -5,7 +5,7 @@ import subprocess
 import pytest
 
 from jidomem.repository import worktree
-from jidomem.repository.worktree import Named
+from jidomem.repository.worktree import PathFinder
 
 
 @pytest.fixture
@@ -41,14 +41,14 @@ def repository(tmp_path):
     ],
 )
 def test_a_name_without_a_folder_is_the_one_file_that_has_it_where_no_other_does(repository, page, word, path):
-    assert Named(repository).of(page)(word) == path
+    assert PathFinder(repository).of(page)(word) == path
 
 
 def test_the_files_are_listed_once_for_all_names(repository, monkeypatch):
     asked = []
     list_files = worktree.listing
     monkeypatch.setattr(worktree, "listing", lambda base: asked.append(base) or list_files(base))
-    find = Named(repository).of("AGENTS.md")
+    find = PathFinder(repository).of("AGENTS.md")
 
     assert [find("run.py"), find("guide.md"), find("no.py"), find("docs/guide.md")] == [
         "src/agents/run.py", "docs/guide.md", None, "docs/guide.md",
@@ -59,11 +59,11 @@ def test_the_files_are_listed_once_for_all_names(repository, monkeypatch):
 def test_no_name_is_looked_up_where_not_all_files_are_known(repository, monkeypatch):
     monkeypatch.setattr(worktree, "MOST_NAMED", 3)
 
-    assert Named(repository).of("AGENTS.md")("run.py") is None
+    assert PathFinder(repository).of("AGENTS.md")("run.py") is None
 
 
 def test_a_file_that_git_lists_and_that_is_gone_is_none(repository):
     subprocess.run(["git", "-C", repository, "add", "."], check=True)
     (repository / "src/agents/run.py").unlink()
 
-    assert Named(repository).of("AGENTS.md")("run.py") is None
+    assert PathFinder(repository).of("AGENTS.md")("run.py") is None

@@ -11,11 +11,11 @@ from datetime import UTC, datetime, timedelta
 import jidomem
 from jidomem.base.clock import Sources
 from jidomem.extras.memoryos.config import MemoryOSConfig
-from jidomem.extras.memoryos.segments import Policy
+from jidomem.extras.memoryos.segments import TierPolicy
 
 MONDAY = datetime(2026, 10, 5, 9, tzinfo=UTC)
 END = MONDAY + timedelta(days=26)
-SETTINGS = Policy(MemoryOSConfig(mtm_capacity=16, segment_capacity=12, mtm_fscore_threshold=0.25))
+SETTINGS = TierPolicy(MemoryOSConfig(mtm_capacity=16, segment_capacity=12, mtm_fscore_threshold=0.25))
 #: Of each subject what is asked and what the agent answers; {n} is another number each time.
 SUBJECTS = {
     "index": [

@@ -20,11 +20,11 @@ from pathlib import Path
 import jidomem
 from jidomem.base.clock import new_id
 from jidomem.extras.memoryos.config import MemoryOSConfig
-from jidomem.extras.memoryos.segments import Policy
+from jidomem.extras.memoryos.segments import TierPolicy
 from jidomem.extras.memoryos.values import DialogueSegment
 
 HELD = ["I work as a nurse. Always run the tests before a release.", "Which index do we use?"]
-SMALL = Policy(
+SMALL = TierPolicy(
     MemoryOSConfig(
         stm_capacity=1,
         mtm_capacity=1,

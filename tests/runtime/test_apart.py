@@ -18,7 +18,7 @@ from jidomem.base import files
 from jidomem.errors import JidomemError
 from jidomem.rdf.statements import to_value
 from jidomem.read.playbook import GATES
-from jidomem.runtime.user_config import Limits
+from jidomem.runtime.user_config import RootLimits
 from jidomem.serve.app import create_app
 from jidomem_cli.main import cli
 
@@ -190,7 +190,7 @@ def test_one_without_end_is_cut_while_others_are_answered_and_leaves_nothing_run
     lay(tmp_path / "root", **{name: HEADER.format("", "n", "n") + text})
     with jidomem.open(tmp_path / "root", project="p") as memory, ThreadPoolExecutor(1) as aside:
         memory.writer.submit_intent("p", intent())
-        memory.pool.limits = Limits(query_seconds=2.0 if "query_timeout" in codes else 60.0)
+        memory.pool.limits = RootLimits(query_seconds=2.0 if "query_timeout" in codes else 60.0)
 
         # When it is asked
         cut = aside.submit(memory.reader.ask, name, project="p")
@@ -247,7 +247,7 @@ def test_more_at_once_than_are_answered_wait_their_turn(both, monkeypatch):
 def test_closing_a_root_stops_a_question_that_is_being_answered(tmp_path):
     lay(tmp_path / "root", endless=HEADER.format("", "n", "n") + BOMBS["endless"][0])
     memory, told = jidomem.open(tmp_path / "root", project="p"), []
-    memory.pool.limits = Limits(query_seconds=600.0)
+    memory.pool.limits = RootLimits(query_seconds=600.0)
     memory.writer.submit_intent("p", intent())
 
     def ask():

@@ -10,7 +10,7 @@ import jidomem
 from jidomem.errors import IntentRefused, InvalidRequest, NotFound
 from jidomem.journal.journal import Stream
 from jidomem.records.entry import ToolUse
-from jidomem.write.conversation import Said
+from jidomem.write.conversation import TurnTexts
 
 HISTORY = Stream("p", "history")
 CONV = "PREFIX conv: <https://jido.ai/ontology/conversation-history#> PREFIX jido: <https://jido.ai/ontology#> "
@@ -165,7 +165,7 @@ def test_what_cannot_be_recorded_is_refused_by_name_and_nothing_of_it_is_kept(me
 
 def test_a_turn_of_a_session_nobody_opened_is_refused_by_the_writer(memory):
     with pytest.raises(NotFound, match=r"(?m)^no session https://jido.ai/sessions/s-9$") as refusal:
-        memory.writer.keep_turn("p", "s-9", Said("x", None, None, None, (), "2026-11-20T10:00:00.000000Z"))
+        memory.writer.keep_turn("p", "s-9", TurnTexts("x", None, None, None, (), "2026-11-20T10:00:00.000000Z"))
     assert refusal.value.hint == "open it with: jidomem session start NAME"
 
 

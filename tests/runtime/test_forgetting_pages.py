@@ -9,7 +9,7 @@ import jidomem
 from jidomem.errors import InvalidRequest, NotFound
 from jidomem.extras.memoryos.config import MemoryOSConfig
 from jidomem.extras.memoryos.personas import Learnt
-from jidomem.extras.memoryos.segments import Policy
+from jidomem.extras.memoryos.segments import TierPolicy
 from jidomem.extras.memoryos.values import DialogueSegment, KnowledgeEntry
 from jidomem.models.scripted import ScriptedModel
 from jidomem.records.interfaces import Fact, Learned, Trait
@@ -19,7 +19,7 @@ TALK = ["I work at hunter2 as a nurse.", "My shifts as a nurse are at night.", "
 
 
 def policy(**settings):
-    return Policy(MemoryOSConfig(**{"stm_capacity": 2, "mtm_fscore_threshold": -1, "heat_threshold": 0.5,
+    return TierPolicy(MemoryOSConfig(**{"stm_capacity": 2, "mtm_fscore_threshold": -1, "heat_threshold": 0.5,
                                     "system_importance_threshold": 0.1, **settings}))  # fmt: skip
 
 

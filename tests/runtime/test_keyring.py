@@ -12,7 +12,7 @@ from conftest import fixed_sources
 from jidomem.errors import Failed, InvalidRequest, NotFound
 from jidomem.runtime import user_config
 from jidomem.runtime.tokens import Keyring, take_back
-from jidomem.runtime.user_config import Token, Trusted, UserConfig
+from jidomem.runtime.user_config import ApiToken, Trusted, UserConfig
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def test_one_that_is_almost_a_token_is_none(keyring):
 
 def test_what_it_says_is_said_again_whatever_the_texts_hold(path):
     odd = 'a "quoted"\\\n\t\x00\x7fé 😀 ]'
-    said = UserConfig((Token("0" * 64, odd, "reader", (odd, "p"), odd, odd),), (Trusted(odd, odd, odd),))
+    said = UserConfig((ApiToken("0" * 64, odd, "reader", (odd, "p"), odd, odd),), (Trusted(odd, odd, odd),))
 
     user_config.change(path, lambda _: said)
 

@@ -15,7 +15,7 @@ from jidomem.errors import IntentRefused, InvalidRequest, ModelUnavailable, NotF
 from jidomem.extras.memoryos.config import MemoryOSConfig
 from jidomem.extras.memoryos.jobs import MOST, Outcome
 from jidomem.extras.memoryos.personas import Learnt
-from jidomem.extras.memoryos.segments import Policy
+from jidomem.extras.memoryos.segments import TierPolicy
 from jidomem.extras.memoryos.values import DialogueSegment, KnowledgeEntry
 from jidomem.models.embeddings import HashedStems
 from jidomem.models.offline import OfflineModel
@@ -72,7 +72,7 @@ def opened(root, clock) -> Iterator:
 
 
 def small(**settings):
-    return Policy(MemoryOSConfig(**{"stm_capacity": 2, "mtm_fscore_threshold": 0.3, **settings}))
+    return TierPolicy(MemoryOSConfig(**{"stm_capacity": 2, "mtm_fscore_threshold": 0.3, **settings}))
 
 
 def talk(ada, *said):

@@ -6,7 +6,7 @@ from conftest import ToyEmbedder, fixed_sources, intent
 import jidomem
 from jidomem.errors import InvalidRequest
 from jidomem.extras.memoryos.config import MemoryOSConfig
-from jidomem.extras.memoryos.segments import Policy
+from jidomem.extras.memoryos.segments import TierPolicy
 
 
 @pytest.fixture(params=["words", "likeness"])
@@ -21,7 +21,7 @@ def memory(tmp_path, request):
 
 
 def talked(memory, agent, *said, **more):
-    tiers = memory.os(agent, policy=Policy(MemoryOSConfig(stm_capacity=2)), **more)
+    tiers = memory.os(agent, policy=TierPolicy(MemoryOSConfig(stm_capacity=2)), **more)
     return tiers, [tiers.add(query, "Noted.", about=("user", "cleo")) for query in said]
 
 

@@ -48,7 +48,7 @@ def test_what_is_asked_plainly_is_not_logged_and_no_text_is_kept(memory, briefed
 
 
 def test_no_more_is_kept_of_a_memory_than_is_told(memory, briefed, tmp_path, monkeypatch):
-    monkeypatch.setattr(logs, "TOLD", 3)
+    monkeypatch.setattr(logs, "MAX_READS", 3)
     old, _ = briefed
     for number in range(5):
         memory.briefing("p", agent=f"agent-{number}")

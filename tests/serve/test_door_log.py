@@ -11,7 +11,7 @@ from test_mcp_operation import serving, talk
 
 import jidomem
 from jidomem.runtime import logs
-from jidomem.runtime.logs import AskedAt, DoorLog, RefusedAt
+from jidomem.runtime.logs import ClientActivity, DoorLog, RefusedAt
 from jidomem.runtime.state import State
 from jidomem.serve.app import create_app
 from jidomem.serve.server_state import HTTP, Ledger, Measures, Operation
@@ -100,7 +100,9 @@ def test_no_more_rows_are_kept_than_stated_and_none_with_a_name_that_was_redacte
     monkeypatch.setattr(logs, "CLIENTS", 2)
     days, agents = ("2026-11-01", "2026-11-03", "2026-11-02"), ("ana", "sk-secret", "ben")
     refused = [RefusedAt(day, "p", agent, "conflict", HTTP, 1) for day, agent in zip(days, agents, strict=True)]
-    asked = [AskedAt("p", each, "", "elsewhere", HTTP, day, day, 1) for day, each in zip(days, agents, strict=True)]
+    asked = [
+        ClientActivity("p", each, "", "elsewhere", HTTP, day, day, 1) for day, each in zip(days, agents, strict=True)
+    ]
 
     log.add(refused, asked)
 

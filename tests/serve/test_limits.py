@@ -16,7 +16,7 @@ import jidomem
 from jidomem.errors import Failed
 from jidomem.runtime import user_config
 from jidomem.runtime.settings import own_config
-from jidomem.runtime.user_config import Limits, limits
+from jidomem.runtime.user_config import RootLimits, limits
 
 SMALL = """\
 [limits]
@@ -133,7 +133,7 @@ def test_limits_are_the_users_own_and_survive_a_change_of_the_tokens(tmp_path):
     user_config.change(path, lambda said: said)
 
     with jidomem.open(tmp_path / "root") as memory:
-        assert memory.settings.limits == Limits(queries=2, idle_seconds=2.5)
+        assert memory.settings.limits == RootLimits(queries=2, idle_seconds=2.5)
 
     (tmp_path / "root").mkdir()
     (tmp_path / "root" / "config.toml").write_text("[limits]\nquery_seconds = 3600\n")
@@ -165,7 +165,7 @@ def test_a_limit_that_is_none_is_refused(said, why):
 
 def test_the_limits_are_those_that_are_written():
     # what interfaces and docs/http.md say
-    assert Limits() == Limits(
+    assert RootLimits() == RootLimits(
         queries=4, query_seconds=30, query_memory=2**30, query_rows=100_000, query_answer=64 * 2**20, query_text=65_536,
         query_nesting=64, body=2**20, stream=2**30, line=2**20, literal=2**18, url=65_536, headers=32_768,
         connections=64, idle_seconds=10,

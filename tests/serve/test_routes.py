@@ -16,7 +16,7 @@ from jidomem.base.clock import format_timestamp
 from jidomem.errors import InvalidRequest
 from jidomem.extras.web.pages import PAGES
 from jidomem.records.policy import Change
-from jidomem.runtime.user_config import Limits
+from jidomem.runtime.user_config import RootLimits
 from jidomem.serve.app import LOOPBACK, create_app
 from jidomem.serve.routes import ROUTES
 from jidomem.serve.server import hosts_of
@@ -40,7 +40,7 @@ def client(app):
 
 def limit(memory, **limits):
     """Set limits while it is served."""
-    memory.settings = replace(memory.settings, limits=Limits(**limits))
+    memory.settings = replace(memory.settings, limits=RootLimits(**limits))
 
 
 def as_json(value):

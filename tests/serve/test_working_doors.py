@@ -17,7 +17,7 @@ from jidomem.runtime.tokens import Keyring
 from jidomem.serve.app import create_app
 from jidomem.serve.mcp.client_session import ClientSessions
 from jidomem.serve.mcp.server import create_server
-from jidomem.serve.mcp.tools import SAID, TOOLS, WORKING
+from jidomem.serve.mcp.tools import RECORD_TURN, TOOLS, WORKING
 
 PATH = "/projects/p/agents/ana/memory"
 TASK = {"do": "tasks_add", "text": "ask about the index", "id": "t1"}
@@ -116,7 +116,9 @@ def called(desks, *calls, name="Ana", tool="working", reads="memory://working"):
 
     async def main():
         who = Implementation(name=name, version="1")
-        async with Client(create_server(desks, (*TOOLS, WORKING, SAID)), mode="legacy", client_info=who) as client:
+        async with Client(
+            create_server(desks, (*TOOLS, WORKING, RECORD_TURN)), mode="legacy", client_info=who
+        ) as client:
             told = [await client.call_tool(tool, arguments) for arguments in calls]
             return told, (await client.read_resource(reads)).contents[0].text
 

@@ -11,7 +11,7 @@ from time import monotonic, sleep
 
 from jidomem.base.files import enable_wal
 from jidomem.errors import Failed, NotFound
-from jidomem.extras.servers.log import File, LogEntry, Look, Reach, check_file
+from jidomem.extras.servers.log import File, LogEntry, LogState, Reach, check_file
 from jidomem.journal.journal import Stream
 
 TABLES = """
@@ -60,11 +60,11 @@ class FileLog:
         with self._asking("reach") as store:
             return {stream: _reach(store, stream) for stream in streams}
 
-    def look(self, streams: list[Stream], name: str) -> Look:
+    def look(self, streams: list[Stream], name: str) -> LogState:
         with self._asking("reach") as store:
             row = store.execute("SELECT tag FROM files WHERE name = ?", (name,)).fetchone()
             life = store.execute("SELECT life FROM life").fetchone()[0]
-            return Look({stream: _reach(store, stream) for stream in streams}, row[0] if row else None, life)
+            return LogState({stream: _reach(store, stream) for stream in streams}, row[0] if row else None, life)
 
     def read(self, stream: Stream, after: int = 0) -> Iterator[LogEntry]:
         with self._asking("read") as store:

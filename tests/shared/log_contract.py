@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 
 from jidomem.errors import InvalidRequest, NotFound, TooLarge
-from jidomem.extras.servers.log import FILE_BYTES, LogEntry, Look, Reach
+from jidomem.extras.servers.log import FILE_BYTES, LogEntry, LogState, Reach
 from jidomem.journal.journal import Stream
 
 ONE, TWO, OTHER = Stream("demo"), Stream("demo", "history"), Stream("other")
@@ -113,7 +113,7 @@ class LogContract:
         assert (dict(first.reaches), first.tag) == ({ONE: Reach(), TWO: Reach()}, None)
         fill(log, 2)
         tag = log.put("f", b"1")
-        assert log.look([ONE], "f") == opened().look([ONE], "f") == Look({ONE: Reach(2)}, tag, first.life)
+        assert log.look([ONE], "f") == opened().look([ONE], "f") == LogState({ONE: Reach(2)}, tag, first.life)
         assert first.life
 
     def test_what_was_appended_is_there_at_once_for_whoever_opens_it(self, log, opened):

@@ -134,7 +134,7 @@ def test_only_one_makes_a_checkpoint_until_it_is_dead(log, first, monkeypatch):
     log.put(MAKING, checkpoints._until())
     assert not make(log, first.home)
 
-    monkeypatch.setattr(checkpoints, "_is_held", lambda file: False)
+    monkeypatch.setattr(checkpoints, "_is_leased", lambda file: False)
 
     assert make(log, first.home)
     assert PIECES + "0" * 64 not in pieces(log)

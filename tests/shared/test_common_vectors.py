@@ -24,7 +24,7 @@ from jidomem.journal.journal import Stream
 from jidomem.runtime.location import InFolder, SharedLocation
 from jidomem.runtime.root import Jidomem
 from jidomem.runtime.settings import Settings
-from jidomem_cli.status import vectors_told
+from jidomem_cli.status import vectors_text
 
 P = Stream("p")
 SECRET = "the okapi opens with swordfish"
@@ -366,6 +366,6 @@ def test_reindex_says_that_another_server_makes_the_vectors_now(opened, tmp_path
     told = there.embedding.told("p")
     others.end(P, model, "another")
 
-    assert vectors_told(told).endswith("2 texts wait for one: another server makes them now")
+    assert vectors_text(told).endswith("2 texts wait for one: another server makes them now")
     assert level(there) == 0
-    assert vectors_told(there.embedding.told("p")).endswith("level")
+    assert vectors_text(there.embedding.told("p")).endswith("level")

@@ -187,7 +187,7 @@ def test_connections_that_were_lost_are_had_again(postgres, log):
 @pytest.mark.parametrize("reached", [True, False], ids=["kept", "not kept"])
 def test_an_append_whose_answer_was_lost_is_settled_and_kept_once(postgres, log, monkeypatch, reached):
     fill(log, 2)
-    execute, tries = postgres_connection.Connection.execute, []
+    execute, tries = postgres_connection.PostgresConnection.execute, []
 
     def losing(self, query, *rest, **more):
         tries.append(query)
@@ -198,7 +198,7 @@ def test_an_append_whose_answer_was_lost_is_settled_and_kept_once(postgres, log,
         postgres.sql(f"SELECT pg_terminate_backend({self.info.backend_pid})")
         return execute(self, "SELECT 1")
 
-    monkeypatch.setattr(postgres_connection.Connection, "execute", losing)
+    monkeypatch.setattr(postgres_connection.PostgresConnection, "execute", losing)
 
     assert log.append(ONE, 3, commit(3), document(3)) is True
 
@@ -209,7 +209,7 @@ def test_an_append_whose_answer_was_lost_is_settled_and_kept_once(postgres, log,
 
 def test_an_append_that_cannot_be_settled_is_told_with_its_commit(postgres, address, monkeypatch):
     log = PostgresLog(address, wait=0.0)
-    execute = postgres_connection.Connection.execute
+    execute = postgres_connection.PostgresConnection.execute
 
     def losing(self, query, *rest, **more):
         execute(self, query, *rest, **more)
@@ -217,7 +217,7 @@ def test_an_append_that_cannot_be_settled_is_told_with_its_commit(postgres, addr
         return execute(self, "SELECT 1")
 
     with monkeypatch.context() as lost:
-        lost.setattr(postgres_connection.Connection, "execute", losing)
+        lost.setattr(postgres_connection.PostgresConnection, "execute", losing)
         with pytest.raises(Failed, match=commit(1)) as unknown:
             log.append(ONE, 1, commit(1), document(1))
 
@@ -230,7 +230,7 @@ def test_an_append_that_cannot_be_settled_is_told_with_its_commit(postgres, addr
 def test_a_server_that_does_not_answer_is_given_up_after_a_while(postgres, address, monkeypatch):
     log = PostgresLog(address, wait=0.0)
     fill(log, 1)
-    monkeypatch.setattr(postgres_connection.Connection, "longest", 0.2)
+    monkeypatch.setattr(postgres_connection.PostgresConnection, "longest", 0.2)
     with psycopg.connect(postgres.url) as holding:
         holding.execute(f"LOCK {schema_of(address)}.commits")
         with pytest.raises(Failed, match=r"no answer for 0.2 s") as failure:
@@ -242,7 +242,7 @@ def test_a_server_that_does_not_answer_is_given_up_after_a_while(postgres, addre
 
 
 def test_an_append_that_nobody_waited_for_until_it_was_safe_is_not_acknowledged_by_that(postgres, log, monkeypatch):
-    execute, warned = postgres_connection.Connection.execute, []
+    execute, warned = postgres_connection.PostgresConnection.execute, []
 
     def warning(self, query, *rest, **more):
         done = execute(self, query, *rest, **more)
@@ -250,7 +250,7 @@ def test_an_append_that_nobody_waited_for_until_it_was_safe_is_not_acknowledged_
             warned.append(execute(self, "DO $$ BEGIN RAISE WARNING 'canceling wait for replication'; END $$"))
         return done
 
-    monkeypatch.setattr(postgres_connection.Connection, "execute", warning)
+    monkeypatch.setattr(postgres_connection.PostgresConnection, "execute", warning)
     asked = []
     monkeypatch.setattr(log, "_appended", lambda *given, of=log._appended: asked.append(1) or of(*given))
 

@@ -14,7 +14,7 @@ from jidomem.extras.servers import postgres_state
 from jidomem.extras.servers.postgres_state import PostgresState, export_state, import_state
 from jidomem.providers.stores import TABLES as KEY_VALUES
 from jidomem.runtime import agent_memory, logs
-from jidomem.runtime.logs import SHOWN, TOLD, GuardLog, ReadLog
+from jidomem.runtime.logs import MAX_READS, SHOWN, GuardLog, ReadLog
 from jidomem.runtime.state import State
 
 PUT = "INSERT INTO key_values VALUES ('a', ?, ?) ON CONFLICT (namespace, key) DO UPDATE SET value = excluded.value"
@@ -139,7 +139,7 @@ def test_a_connection_lost_before_the_end_changes_nothing_and_the_next_transacti
 @pytest.mark.parametrize("reached", [True, False], ids=["after the end", "before the end"])
 def test_a_connection_lost_at_the_end_is_settled_by_what_the_server_has(states, postgres, monkeypatch, reached):
     put(states[0], "x", "old")
-    execute = postgres_state.Connection.execute
+    execute = postgres_state.PostgresConnection.execute
 
     def losing(self, query, *rest, **more):
         if query != "COMMIT":
@@ -149,7 +149,7 @@ def test_a_connection_lost_at_the_end_is_settled_by_what_the_server_has(states, 
         postgres.sql(f"SELECT pg_terminate_backend({self.info.backend_pid})")
         return execute(self, query) if not reached else (execute(self, "SELECT 1"), done)
 
-    monkeypatch.setattr(postgres_state.Connection, "execute", losing)
+    monkeypatch.setattr(postgres_state.PostgresConnection, "execute", losing)
     if reached:
         put(states[0], "x", "new")
     else:
@@ -177,17 +177,17 @@ def test_the_turn_of_who_is_gone_is_free(states, postgres):
 
 def test_what_was_shown_and_guarded_is_kept_for_all_servers(address):
     logs = [ReadLog(PostgresState(address, "read"), lambda: START) for _ in range(2)]
-    for n in range(TOLD + 5):
+    for n in range(MAX_READS + 5):
         logs[n % 2].shown("p", ["<urn:a>", "<urn:b>", "<urn:a>"], by=f"agent {n}", in_="briefing")
     GuardLog(logs[0], "p").keep("s", [("f.py", "<urn:secret>", SHOWN)])
 
     told = logs[1].of("p", "<urn:a>", "9")
-    assert [each["agent"] for each in told] == [f"agent {n}" for n in range(TOLD + 4, 4, -1)]
+    assert [each["agent"] for each in told] == [f"agent {n}" for n in range(MAX_READS + 4, 4, -1)]
     assert GuardLog(logs[1], "p").seen("s") == {"<urn:secret>"}
 
     logs[0].forget("p", lambda text: "secret" in text or text == "agent 104")
 
-    assert (len(logs[1].of("p", "<urn:a>", "9")), GuardLog(logs[1], "p").seen("s")) == (TOLD - 1, set())
+    assert (len(logs[1].of("p", "<urn:a>", "9")), GuardLog(logs[1], "p").seen("s")) == (MAX_READS - 1, set())
     for log in logs:
         log.state.close()
 

@@ -20,7 +20,7 @@ from jidomem.working import (
     world_get,
     world_put,
 )
-from jidomem.working.thread import KEPT, MemoryPlugin, Mounted, RagPlugin, mount
+from jidomem.working.thread import MAX_CACHED_REQUESTS, MemoryPlugin, Mounted, RagPlugin, mount
 
 
 def answer(directive, result, status="ok", **more):
@@ -160,7 +160,7 @@ def test_a_failure_is_kept_with_its_reason_for_the_agent_to_read():
 def test_the_cache_keeps_the_last_answers_only():
     rag = RagPlugin("vector")
     agent, mounted = mount(Agent(), [rag])
-    asked = [rag.recall(f"{n}") for n in range(KEPT + 3)]
+    asked = [rag.recall(f"{n}") for n in range(MAX_CACHED_REQUESTS + 3)]
 
     for each in asked:
         agent, _ = mounted.route(agent, answer(each, []))

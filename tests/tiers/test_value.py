@@ -31,8 +31,8 @@ def extras(held):
 
 def kept(key, held):
     """What a memory says of a promoted value: summary, explanation and the texts of jido:value."""
-    summary, explanation = tiers.told(tiers.item_of(held, session_id="s-1", now=NOW))
-    return summary, explanation, [said["@value"] for _, said in tiers.kept_value(key, held, summary, explanation)]
+    summary, explanation = tiers.summary_and_explanation(tiers.item_of(held, session_id="s-1", now=NOW))
+    return summary, explanation, [said["@value"] for _, said in tiers.value_triple(key, held, summary, explanation)]
 
 
 def test_an_item_has_the_type_of_the_value_and_the_moment_and_source_of_the_session():
@@ -148,7 +148,7 @@ def test_a_memory_made_by_its_type_keeps_its_moment_and_what_its_metadata_says()
     ],
 )
 def test_the_first_line_of_a_content_is_its_summary_and_the_rest_explains_it(content, explanation, told):
-    assert tiers.told({"content": content, "detailed_explanation": explanation}) == told
+    assert tiers.summary_and_explanation({"content": content, "detailed_explanation": explanation}) == told
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -195,7 +195,7 @@ def test_what_json_does_not_give_back_as_it_was_is_refused_by_its_place(held, wo
         tiers.text_of(held)
     assert refusal.value.hint
     with pytest.raises(InvalidRequest):
-        tiers.kept_value("k", held, "s", None)
+        tiers.value_triple("k", held, "s", None)
 
 
 def test_what_is_nested_too_deeply_is_refused():
@@ -211,8 +211,8 @@ def test_a_text_that_its_content_gives_back_is_not_kept_twice():
     assert kept("k", "one\ntwo")[2] == []
     assert kept("k", " spaces ") == ("spaces", None, ['["k", " spaces "]'])
     assert kept("k", {"content": "é"}) == ("é", None, ['["k", {"content": "\\u00e9"}]'])
-    assert tiers.kept_value("k", "a", "a", "why") == []
-    assert tiers.kept_value("k", "A", "a", None) == [[JIDO + "value", {"@value": '["k", "A"]', "@type": STRING}]]
+    assert tiers.value_triple("k", "a", "a", "why") == []
+    assert tiers.value_triple("k", "A", "a", None) == [[JIDO + "value", {"@value": '["k", "A"]', "@type": STRING}]]
 
 
 def test_a_memory_made_by_its_type_is_kept_as_the_mapping_of_its_fields():

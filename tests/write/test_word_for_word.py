@@ -9,7 +9,7 @@ from jidomem.rdf.terms import date_time, integer, iri, literal
 from jidomem.rdf.vocab import BASE, TYPE, conv, jido
 from jidomem.records.entry import ToolUse
 from jidomem.write import conversation
-from jidomem.write.conversation import Said, as_json, text
+from jidomem.write.conversation import TurnTexts, as_json, text
 from jidomem.write.snapshot import WriteSnapshot
 
 NODE, PROJECT, MOST = iri("urn:x:node"), iri(BASE + "projects/p"), 100
@@ -75,7 +75,7 @@ def test_of_what_was_kept_under_an_id_counts_what_nothing_replaced():
     nodes = [iri(f"urn:x:{n}") for n in range(4)]
     view.add([(node, jido("entryId"), '"a \\"b\\""') for node in nodes[:3]])
     view.add([(nodes[1], jido("replaces"), nodes[0]), (nodes[3], jido("entryId"), '"other"')])
-    assert conversation.held(view, 'a "b"') == nodes[1:3]
+    assert conversation.active_entries(view, 'a "b"') == nodes[1:3]
 
 
 def test_a_text_is_kept_as_it_is_and_half_a_sign_is_refused():
@@ -90,7 +90,7 @@ TOOLS = (ToolUse("grep", {"at": [1]}, ["a"]), ToolUse("note"))
 
 
 def said(**fields):
-    return Said(
+    return TurnTexts(
         **dict.fromkeys(("prompt", "answer", "asked_by", "answered_by")) | {"tools": (), "timestamp": WHEN} | fields
     )
 

@@ -36,7 +36,7 @@ _NAME_NODES = ("alias", "dot")
 _UNARY, _BINARY = "unary_operator", "binary_operator"
 
 
-class Names:
+class AliasScope:
     """The aliases that hold in one place: the full name each short one stands for."""
 
     __slots__ = ("_known",)
@@ -44,9 +44,9 @@ class Names:
     def __init__(self, known: dict[str, str] | None = None) -> None:
         self._known = known or {}
 
-    def copy(self) -> Names:
+    def copy(self) -> AliasScope:
         """Return the same, for a part in which further aliases do not concern what is around it."""
-        return Names(dict(self._known))
+        return AliasScope(dict(self._known))
 
     def alias(self, target: str, short: str) -> None:
         """From here on *short* stands for *target*."""
@@ -191,12 +191,12 @@ _CALLED = """
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class CallSite:
     """A call of WORDS in a module, and the aliases that hold there."""
 
     word: str
     call: Node
-    names: Names
+    names: AliasScope
 
 
 @dataclass(frozen=True)
@@ -205,7 +205,7 @@ class _Clause:
 
     name: str
     params: Sequence[Node]
-    written: Written
+    written: CallSite
     within: str
 
     def takes(self, position: int) -> set[str]:
@@ -240,7 +240,7 @@ class _Clause:
 
 
 def commanded_relations(
-    module: str, needs: Collection[tuple[str, str]], written: Sequence[Written]
+    module: str, needs: Collection[tuple[str, str]], written: Sequence[CallSite]
 ) -> Iterator[tuple[str, str, str]]:
     """Yield which command emits which event, as far as *module* says so, and which events it projects.
 
@@ -286,7 +286,7 @@ def _reached(
     return found
 
 
-def _projected(each: Written, module: str) -> set[str]:
+def _projected(each: CallSite, module: str) -> set[str]:
     """Return what `project %Event{} ...` handles where it stands in the module itself: a macro, not a function."""
     given, block = arguments(each.call), each.call.parent
     around = block.parent if block is not None else None
@@ -295,7 +295,7 @@ def _projected(each: Written, module: str) -> set[str]:
     return {name for node in _matched(given[0]) if (name := each.names.of(node, module))}
 
 
-def _clause(written: Written, module: str) -> _Clause | None:
+def _clause(written: CallSite, module: str) -> _Clause | None:
     """Return the clause that `def` or `defp` defines, if it has parameters."""
     head = signature(written.call) if written.word != "project" else None
     if head is None or head.type != "call":
@@ -366,7 +366,7 @@ class _Building:
     of: tuple[str, ...] = ()
     functions: list[Function] = field(default_factory=list)
     needs: dict[tuple[str, str], None] = field(default_factory=dict)
-    written: list[Written] = field(default_factory=list)
+    written: list[CallSite] = field(default_factory=list)
 
     @property
     def name(self) -> str:
@@ -378,7 +378,7 @@ class _Frame:
     """A part of the file in which the same aliases hold: up to byte `end`, in a module, in code that is quoted."""
 
     end: int
-    names: Names
+    names: AliasScope
     module: _Building | None
     quoted: bool = False
 
@@ -404,7 +404,7 @@ class _Reading:
     """Goes through the parts of a file in the order they stand, knowing which aliases hold where."""
 
     def __init__(self, end: int) -> None:
-        self._frames = [_Frame(end + 1, Names(), None)]
+        self._frames = [_Frame(end + 1, AliasScope(), None)]
         self._built: list[_Building] = []
         self._passed = self._headed = 0  # names, and calls, before these bytes are taken in already
 
@@ -435,7 +435,7 @@ class _Reading:
                 private = _DEFINES[word]
                 frame.module.functions.append(Function(*named, private, line_of(node), last_line(node)))
             if word in WORDS:
-                frame.module.written.append(Written(word, node, frame.names.copy()))
+                frame.module.written.append(CallSite(word, node, frame.names.copy()))
 
     def _open(self, word: str, node: Node, frame: _Frame) -> None:
         """Begin a module, protocol or implementation."""

@@ -26,12 +26,12 @@ from jidomem.repository.worktree import Tracked, blob_id
 from jidomem.write.writer import MemoryWriter
 
 _PREDICATE = {kind: jido(f"{kind}Module") for kind in KINDS}
-_SAID_OF = {"emitsEvent": ("Command", "Event"), "handledByProjection": ("Event", "Projection")}
+_RELATIONS = {"emitsEvent": ("Command", "Event"), "handledByProjection": ("Event", "Projection")}
 _CLASS = {"elixir": "ElixirModule", "python": "PythonModule"}
 
 
 @dataclass(frozen=True, slots=True)
-class Version:
+class FileVersion:
     """A version of a file: its path, the id of its content, and how it was read."""
 
     path: str
@@ -40,7 +40,7 @@ class Version:
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class CodeNames:
     """The names that things of a project's code have."""
 
     project: str
@@ -72,7 +72,7 @@ def _quoted(name: str) -> str:
 
 
 def described(
-    names: Names, language: str, version: Version, before: Iterable[Term], extracted: Extracted
+    names: CodeNames, language: str, version: FileVersion, before: Iterable[Term], extracted: Extracted
 ) -> list[Triple]:
     """Return what is kept of a version of a file that takes the place of those *before* it."""
     file = names.file(version.path)
@@ -90,7 +90,7 @@ def described(
     return list(dict.fromkeys(rows))
 
 
-def _module(names: Names, language: str, module: Module, version: Term, file: Term) -> Iterator[Triple]:
+def _module(names: CodeNames, language: str, module: Module, version: Term, file: Term) -> Iterator[Triple]:
     """Yield what a version of a file says of a module."""
     node = names.module(language, module.name)
     project = iri(f"{vocab.BASE}projects/{names.project}")
@@ -115,16 +115,16 @@ def _module(names: Names, language: str, module: Module, version: Term, file: Te
     for target in module.maybe:
         yield held, jido("mayImport"), names.module(language, target)
     for subject, name, value in module.tells:
-        yield from _told(names, language, held, (subject, name, value))
+        yield from _version_triples(names, language, held, (subject, name, value))
     for each in module.functions:
         yield from _function(names, language, module.name, held, each)
 
 
-def _told(names: Names, language: str, held: Term, said: tuple[str, str, str]) -> Iterator[Triple]:
+def _version_triples(names: CodeNames, language: str, held: Term, said: tuple[str, str, str]) -> Iterator[Triple]:
     """Yield what a version of a module says of commands, events and projections, and that it is the one to say it."""
     subject, name, value = said
     one, other = names.module(language, subject), names.module(language, value)
-    first, second = _SAID_OF[name]
+    first, second = _RELATIONS[name]
     yield one, TYPE, jido(first)
     yield other, TYPE, jido(second)
     yield one, jido(name), other
@@ -135,7 +135,7 @@ def _told(names: Names, language: str, held: Term, said: tuple[str, str, str]) -
     yield statement, iri(f"{vocab.RDF}object"), other
 
 
-def _function(names: Names, language: str, module: str, held: Term, function: Function) -> Iterator[Triple]:
+def _function(names: CodeNames, language: str, module: str, held: Term, function: Function) -> Iterator[Triple]:
     """Yield what a version of a module says of a function."""
     node = names.function(language, module, function.label)
     yield node, TYPE, jido("Function")
@@ -145,7 +145,7 @@ def _function(names: Names, language: str, module: str, held: Term, function: Fu
     yield held, jido("functionLines"), literal(f"{function.first}-{function.last} {function.label}")
 
 
-def ended(names: Names, gone: Iterable[Term], came: Iterable[Term], revision: str) -> list[Triple]:
+def ended(names: CodeNames, gone: Iterable[Term], came: Iterable[Term], revision: str) -> list[Triple]:
     """Return what is kept of an import: what it found gone, and the revision of the repository it was made of."""
     gone = sorted(gone)
     node = names.made("imports", revision, *sorted(came), *gone)
@@ -170,7 +170,7 @@ _READER = {"python": 1, "elixir": 2}
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class CodeNote:
     """What could not be read, or not in whole: where, and why."""
 
     path: str
@@ -187,17 +187,17 @@ class CodeImportReport:
 
     files: Counter[str] = field(default_factory=Counter)
     found: Counter[str] = field(default_factory=Counter)
-    notes: list[Note] = field(default_factory=list)
+    notes: list[CodeNote] = field(default_factory=list)
     triples: int = 0
     commits: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
-class _Held:
+class _FileVersion:
     """A version of a file that counts now, and the versions of modules in it."""
 
     node: Term
-    version: Version
+    version: FileVersion
     modules: tuple[Term, ...]
 
 
@@ -227,9 +227,9 @@ def import_code(
     at; with *dry_run* nothing is kept. Raises Failed `missing_extra`, and what `MemoryWriter.append` does.
     """
     tail.catch_up(Stream(project, STREAM))
-    taking = _Taking(project, listing, *held(tail.index, project), CodeImportReport())
+    taking = _Taking(project, listing, *current_versions(tail.index, project), CodeImportReport())
     for batch in taking.batches(below, seen):
-        rows = [*batch.rows, *ended(Names(project), batch.gone, batch.came, listing.revision)]
+        rows = [*batch.rows, *ended(CodeNames(project), batch.gone, batch.came, listing.revision)]
         taking.report.triples += len(rows)
         if not dry_run:
             receipt = writer.append(project, STREAM, rows)
@@ -237,7 +237,7 @@ def import_code(
     return taking.report
 
 
-def held(index: OxigraphIndex, project: str) -> tuple[dict[str, list[_Held]], dict[str, list[Term]]]:
+def current_versions(index: OxigraphIndex, project: str) -> tuple[dict[str, list[_FileVersion]], dict[str, list[Term]]]:
     """Return the versions of files that count now, by path, and beside them those that count no more.
 
     Several of a path count only where branches came together.
@@ -252,7 +252,7 @@ def held(index: OxigraphIndex, project: str) -> tuple[dict[str, list[_Held]], di
     modules = defaultdict(list)
     for node, inside in said("inFileVersion"):
         modules[inside].append(node)
-    found: dict[str, list[_Held]] = defaultdict(list)
+    found: dict[str, list[_FileVersion]] = defaultdict(list)
     past: dict[str, list[Term]] = defaultdict(list)
     for node, file in said("versionOfFile"):
         if file not in paths:
@@ -261,8 +261,8 @@ def held(index: OxigraphIndex, project: str) -> tuple[dict[str, list[_Held]], di
         if node in over:
             past[path].append(node)
         else:
-            version = Version(path, plain_value(blobs.get(node, "")), plain_value(ways.get(node, "")))
-            found[path].append(_Held(node, version, tuple(sorted(modules[node]))))
+            version = FileVersion(path, plain_value(blobs.get(node, "")), plain_value(ways.get(node, "")))
+            found[path].append(_FileVersion(node, version, tuple(sorted(modules[node]))))
     return found, past
 
 
@@ -273,11 +273,11 @@ class _Taking:
         self,
         project: str,
         listing: Tracked,
-        known: Mapping[str, list[_Held]],
+        known: Mapping[str, list[_FileVersion]],
         past: Mapping[str, list[Term]],
         report: CodeImportReport,
     ) -> None:
-        self._names, self._listing, self._known, self._past = Names(project), listing, known, past
+        self._names, self._listing, self._known, self._past = CodeNames(project), listing, known, past
         self.report = report
         self._naming = Naming(self._text, lambda path: (listing.base / path).is_file())
 
@@ -319,7 +319,7 @@ class _Taking:
             self.report.files["unchanged"] += 1
             return
         extracted = _extract(language, data or b"", name)
-        version = Version(path, blob, read_as)
+        version = FileVersion(path, blob, read_as)
         # what was gone, and is back as it was, is another version than the one that ended
         earlier = [each.node for each in before] or self._past.get(path, [])
         rows = described(self._names, language, version, earlier, extracted)
@@ -333,7 +333,7 @@ class _Taking:
         batch.came.append(rows[2][0])
         batch.gone += _all(before)
 
-    def _is_here(self, before: list[_Held], blob: str, read_as: str) -> bool:
+    def _is_here(self, before: list[_FileVersion], blob: str, read_as: str) -> bool:
         """Return whether what is held of a file is this, and nothing else."""
         return [(each.version.blob, each.version.read_as) for each in before] == [(blob, read_as)]
 
@@ -354,10 +354,10 @@ class _Taking:
 
     def _leave_out(self, path: str, why: str) -> None:
         self.report.files["left out"] += 1
-        self.report.notes.append(Note(path, 0, f"left out: {why}"))
+        self.report.notes.append(CodeNote(path, 0, f"left out: {why}"))
 
     def _tell(self, path: str, extracted: Extracted) -> None:
-        self.report.notes += [Note(path, fault.line, fault.message) for fault in extracted.faults]
+        self.report.notes += [CodeNote(path, fault.line, fault.message) for fault in extracted.faults]
         self.report.found["modules"] += len(extracted.modules)
         self.report.found["functions"] += sum(len(module.functions) for module in extracted.modules)
         self.report.found["dependencies"] += sum(len(module.needs) for module in extracted.modules)
@@ -371,5 +371,5 @@ def _extract(language: str, data: bytes, name: ModuleName) -> Extracted:
     return python.extract(data, name) if language == "python" else elixir.extract(data)
 
 
-def _all(versions: Iterable[_Held]) -> list[Term]:
+def _all(versions: Iterable[_FileVersion]) -> list[Term]:
     return [node for each in versions for node in (each.node, *each.modules)]

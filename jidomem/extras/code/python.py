@@ -97,7 +97,7 @@ def merged(functions: list[Function]) -> tuple[Function, ...]:
 
 
 #: Faults of one file that are told; the first is what is to be put right.
-_TOLD = 3
+_MAX_FAULTS = 3
 #: How deep in a tree is looked, by far deeper than people write: without an end the time grows with the depth's square.
 _DEEPEST = 500
 _FLATTER = f"nested in more than {_DEEPEST} others: what is named in here may be missing; write it flatter"
@@ -127,7 +127,7 @@ def parsed(language: str, data: bytes) -> tuple[Node | None, tuple[Fault, ...]]:
         waiting += [child for child in node.children if child.has_error or child.is_missing]
     deep = _too_deep(root)
     last = () if deep is None else (Fault(line_of(deep), _FLATTER),)
-    return root, (*(Fault(line, found[line]) for line in sorted(found)[: _TOLD - len(last)]), *last)
+    return root, (*(Fault(line, found[line]) for line in sorted(found)[: _MAX_FAULTS - len(last)]), *last)
 
 
 def _is_right(language: str, error: Node) -> bool:

@@ -10,7 +10,7 @@ from typing import TypeVar
 from jidomem.extras.memoryos import config
 from jidomem.extras.memoryos.config import ValidatedModel
 from jidomem.extras.memoryos.retrieval import warmed
-from jidomem.extras.memoryos.segments import Policy, keywords_of
+from jidomem.extras.memoryos.segments import TierPolicy, keywords_of
 from jidomem.extras.memoryos.values import (
     DialoguePage,
     DialogueSegment,
@@ -37,7 +37,7 @@ class Forgetting(ValidatedModel):
         self._hold(page_id=config.text, at=config.moment, chained=config.text_set)
 
 
-def forget_page(tiers: Tiers, gone: Forgetting, policy: Policy) -> Step[Tiers]:
+def forget_page(tiers: Tiers, gone: Forgetting, policy: TierPolicy) -> Step[Tiers]:
     """Return the step to tiers without a page, and without what it went into; as before where there is no trace of it.
 
     Facts and traits that rest on it go, and the other pages that they rest on count as untaught: what these say is
@@ -81,7 +81,7 @@ def unsay(system: SystemMemory, page_id: str) -> Step[SystemMemory]:
     return Step(system) if left == system.entries else Step(SystemMemory(system.rev + 1, left))
 
 
-def archived_without(segment: DialogueSegment, gone: Forgetting, policy: Policy) -> DialogueSegment | None:
+def archived_without(segment: DialogueSegment, gone: Forgetting, policy: TierPolicy) -> DialogueSegment | None:
     """Return an archived segment without a page, its summary and the chains that go on from it, None if it is empty.
 
     One that has none of them is the very same.
@@ -97,7 +97,7 @@ def archived_without(segment: DialogueSegment, gone: Forgetting, policy: Policy)
     return left if left.page_count == segment.page_count else without_summary(left, policy)
 
 
-def without_summary(segment: DialogueSegment, policy: Policy) -> DialogueSegment:
+def without_summary(segment: DialogueSegment, policy: TierPolicy) -> DialogueSegment:
     """Return a segment with the keywords of its pages, and no summary and no vector until it is told anew."""
     found = keywords_of(segment.pages, policy.config)
     return replace(segment, topic_summary="", embedding=None, keywords=found)

@@ -47,9 +47,9 @@ from jidomem.extras.memoryos.retrieval import Round, hot, maintain
 from jidomem.extras.memoryos.segments import (
     Arrival,
     Description,
-    Policy,
     Retelling,
     Splitting,
+    TierPolicy,
     before,
     choose_segment,
     describe,
@@ -72,7 +72,7 @@ from jidomem.records.directive import MemoryUpsert, Searchable, Step, UpsertItem
 from jidomem.records.intent import MemoryUpdateIntent
 from jidomem.records.interfaces import LanguageModel, Learned, StateStore
 from jidomem.records.recall import FIELDS
-from jidomem.runtime.agent_memory import GONE
+from jidomem.runtime.agent_memory import REDACTED_TEXT
 from jidomem.working.tiers import PromotionDecision
 from jidomem.write.canonical import is_reference
 from jidomem.write.secrets import find
@@ -214,7 +214,7 @@ def _next(tiers: Tiers, least: float, done: Collection[str]) -> tuple[ObjectPers
     """Return what is to be proposed next, as it is known now: it may have been redacted, or become private, since."""
     for persona in tiers.personas:
         for fact in persona.knowledge:
-            if not fact.private and fact.confidence >= least and fact.id not in done and GONE not in fact.text:
+            if not fact.private and fact.confidence >= least and fact.id not in done and REDACTED_TEXT not in fact.text:
                 return persona, fact
     return None
 
@@ -313,7 +313,7 @@ class JobHandlers:
             self._moves.move(lambda tiers, policy: judge(tiers, judged, policy))
         at = self._moves.now()
 
-        def tell(system: SystemMemory, tiers: Tiers, policy: Policy) -> Step[SystemMemory]:
+        def tell(system: SystemMemory, tiers: Tiers, policy: TierPolicy) -> Step[SystemMemory]:
             held = tuple(fact for persona in tiers.personas for fact in persona.knowledge)
             return diffuse(system, Diffusion(self._moves.agent, held, at), policy)
 
@@ -350,7 +350,7 @@ class JobHandlers:
         if job is not None:
             self._moves.finish(job)
 
-    def _due(self, tiers: Tiers, policy: Policy) -> list[Task]:
+    def _due(self, tiers: Tiers, policy: TierPolicy) -> list[Task]:
         """Return what is to be done after a round: pages left over, hot segments to teach from, facts to propose."""
         tasks = [Task("transfer", page.id) for page in tiers.leaving]
         tasks += [Task("teach", segment.id) for segment in hot(tiers, policy)]

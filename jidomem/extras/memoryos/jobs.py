@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from jidomem.errors import JidomemError, ModelUnavailable
-from jidomem.records.interfaces import StateStore, Store
+from jidomem.records.interfaces import StateStore, StateTables
 
 TABLES = """
 CREATE TABLE IF NOT EXISTS jobs (
@@ -77,7 +77,7 @@ class Jobs:
     def __init__(self, state: StateStore, queue: str, now: Callable[[], datetime], *, most: int = MOST) -> None:
         self._state, self._queue, self.now, self._most = state, queue, now, most
 
-    def ask(self, store: Store, project: str, agent: str, *tasks: Task, due: datetime | None = None) -> None:
+    def ask(self, store: StateTables, project: str, agent: str, *tasks: Task, due: datetime | None = None) -> None:
         """Ask for *tasks* in a transaction of the state, so that they are there if what they arise from is."""
         at = (due or self.now()).timestamp()
         for task in tasks:
@@ -114,7 +114,7 @@ class Jobs:
             )
             return job
 
-    def done(self, store: Store, job: Job) -> None:
+    def done(self, store: StateTables, job: Job) -> None:
         """Let go of a job, in a transaction of the state; it is due once more if it was asked for again meanwhile."""
         gone = store.execute("DELETE FROM jobs WHERE id = ? AND asked = ?", (job.id, job.asked)).rowcount
         if not gone:
@@ -156,7 +156,7 @@ class Jobs:
                 (self.now().timestamp(), self._queue, project, agent),
             ).rowcount
 
-    def forget(self, store: Store, project: str, agent: str) -> None:
+    def forget(self, store: StateTables, project: str, agent: str) -> None:
         """Let go of all jobs of an agent, in a transaction of the state."""
         row = (self._queue, project, agent)
         store.execute("DELETE FROM jobs WHERE queue = ? AND project = ? AND agent = ?", row)

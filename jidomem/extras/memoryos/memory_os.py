@@ -26,8 +26,8 @@ from jidomem.extras.memoryos.config import Configurations, MemoryOSConfig, share
 from jidomem.extras.memoryos.job_handlers import LEAST, FactPromoting, JobHandlers
 from jidomem.extras.memoryos.jobs import Job, JobRunner, Jobs, Outcome, Task
 from jidomem.extras.memoryos.personas import Learnt, learn
-from jidomem.extras.memoryos.retrieval import Question, Retrieved, Visit, retrieve, touch_segments
-from jidomem.extras.memoryos.segments import Policy, insert, known_page
+from jidomem.extras.memoryos.retrieval import RetrievalQuery, Retrieved, Visit, retrieve, touch_segments
+from jidomem.extras.memoryos.segments import TierPolicy, insert, known_page
 from jidomem.extras.memoryos.transactions import AgentMoves, Forgotten
 from jidomem.extras.memoryos.values import (
     AgentPersona,
@@ -41,7 +41,7 @@ from jidomem.extras.memoryos.values import (
 )
 from jidomem.models.keywords import keywords
 from jidomem.providers import Providers
-from jidomem.records.interfaces import Bounds, Embedder, LanguageModel, Prompt, StateStore
+from jidomem.records.interfaces import Embedder, LanguageModel, ModelPrompt, OutputLimits, StateStore
 from jidomem.runtime import settings
 from jidomem.runtime.model_choice import is_remote
 from jidomem.working.tiers import PromotionDecision
@@ -54,14 +54,14 @@ About = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PreparedQuestion:
     """A question, and why a part of it is not the model's: None where all is."""
 
-    question: Question
+    question: RetrievalQuery
     error: str | None = None
 
 
-def asked(model: LanguageModel, query: str, about: About | None) -> Asked:
+def prepare_question(model: LanguageModel, query: str, about: About | None) -> PreparedQuestion:
     """Return the question *query*, for which a language model on another machine is not waited for.
 
     Its keywords are found by rule then, and where the model fails. Where the embedder does it has no vector.
@@ -77,11 +77,11 @@ def asked(model: LanguageModel, query: str, about: About | None) -> Asked:
         vector = model.calculate_embedding(query)
     except ModelUnavailable as failed:
         error = failed.detail
-    return Asked(Question(query, vector, found, *named(about)), error)
+    return PreparedQuestion(RetrievalQuery(query, vector, found, *named(about)), error)
 
 
 def _by_rule(query: str) -> frozenset[str]:
-    return frozenset(keywords(Stemmer(), query, Bounds().keywords))
+    return frozenset(keywords(Stemmer(), query, OutputLimits().keywords))
 
 
 def refuse_other(model: object, policy: object) -> None:
@@ -90,7 +90,7 @@ def refuse_other(model: object, policy: object) -> None:
         raise InvalidRequest(
             f"model={model!r:.100} is no language model", hint="give a ChatModel or an OfflineModel, or leave it out"
         )
-    if policy is not None and not isinstance(policy, Policy):
+    if policy is not None and not isinstance(policy, TierPolicy):
         raise InvalidRequest(
             f"policy={policy!r:.100} is none", hint="give settings as policy=Policy(MemoryOSConfig(stm_capacity=7))"
         )
@@ -146,7 +146,7 @@ class MemoryOS:
         agent: str,
         *,
         model: LanguageModel | None = None,
-        policy: Policy | None = None,
+        policy: TierPolicy | None = None,
         providers: Providers | None = None,
         promote_at: float | None = None,
         work: str | None = None,
@@ -171,7 +171,7 @@ class MemoryOS:
             state,
             project,
             agent,
-            policy=policy or Policy(),
+            policy=policy or TierPolicy(),
             embedder=self.model.embedder.name,
             jobs=jobs,
             now=sources.now,
@@ -229,14 +229,14 @@ class MemoryOS:
         is compared by likeness.
         """
         tiers, system, policy = self._moves.look()
-        put = asked(self.model, query, about)
+        put = prepare_question(self.model, query, about)
         found = replace(retrieve(tiers, system, put.question, policy, **given), error=put.error)
         if visiting and found.visited:
             warmed = Visit(found.visited, self._moves.now())
             self._moves.move(lambda tiers, policy: touch_segments(tiers, warmed, policy))
         return found
 
-    def prompt(self, query: str, **given: Any) -> Prompt:
+    def prompt(self, query: str, **given: Any) -> ModelPrompt:
         """Return *query* with what `retrieve` finds on it as what a language model is asked; nothing is sent."""
         found = self.retrieve(query, **given)
         recent = [each.what for each in (*found.leaving, *found.stm)]

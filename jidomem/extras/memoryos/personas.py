@@ -18,7 +18,7 @@ from jidomem.errors import InvalidRequest, RevisionConflict
 from jidomem.extras.memoryos import config
 from jidomem.extras.memoryos.config import KINDS, MemoryOSConfig, ValidatedModel, Vector
 from jidomem.extras.memoryos.retrieval import archived, warmed
-from jidomem.extras.memoryos.segments import Policy, cosine
+from jidomem.extras.memoryos.segments import TierPolicy, cosine
 from jidomem.extras.memoryos.values import (
     DialoguePage,
     DialogueSegment,
@@ -84,7 +84,7 @@ def untaught(segment: DialogueSegment) -> DialogueSegment:
     return replace(segment, pages=tuple(page for page in fresh if page.object == fresh[0].object))
 
 
-def learn(tiers: Tiers, learnt: Learnt, policy: Policy) -> Step[Tiers]:
+def learn(tiers: Tiers, learnt: Learnt, policy: TierPolicy) -> Step[Tiers]:
     """Return the step to a persona, new if there was none, with a profile, facts and traits besides its own.
 
     Of a profile the keys are merged. A fact or trait that is known is the newest again and rests on more pages; a trait
@@ -94,7 +94,7 @@ def learn(tiers: Tiers, learnt: Learnt, policy: Policy) -> Step[Tiers]:
     return stepped(tiers, policy.config, **_learning(tiers, [learnt], policy.config))
 
 
-def teach(tiers: Tiers, lesson: Lesson, policy: Policy) -> Step[Tiers]:
+def teach(tiers: Tiers, lesson: Lesson, policy: TierPolicy) -> Step[Tiers]:
     """Return the step to personas that were taught a lesson, and its pages counting no more for the heat.
 
     As `on_transfer` says the segment stays, or is archived and gone once all of it was taught. As before where its
@@ -152,7 +152,7 @@ def _learning(tiers: Tiers, learnt: Iterable[Learnt], config: MemoryOSConfig) ->
         personas[key] = replace(
             held,
             profile={**held.profile, **each.profile},
-            knowledge=_queued(held.knowledge, each.knowledge, _said, config),
+            knowledge=_queued(held.knowledge, each.knowledge, _entry_text, config),
             traits=_queued(held.traits, each.traits, inferred, config),
         )
     return {"personas": tuple(personas.values()), "agent": agent}
@@ -182,7 +182,7 @@ def _again(known: E, newer: E) -> E:
     return replace(newer, private=private, evidence=evidence)
 
 
-def _said(entry: KnowledgeEntry) -> str:
+def _entry_text(entry: KnowledgeEntry) -> str:
     return normalised(entry.text)
 
 
@@ -311,7 +311,7 @@ def unjudged(tiers: Tiers) -> tuple[KnowledgeEntry, ...]:
     )
 
 
-def judge(tiers: Tiers, judgement: Judgement, policy: Policy) -> Step[Tiers]:
+def judge(tiers: Tiers, judgement: Judgement, policy: TierPolicy) -> Step[Tiers]:
     """Return the step to facts with the importance they were judged to have; those that are gone since stay so."""
     given = judgement.importance
     return stepped(
@@ -329,12 +329,12 @@ def judge(tiers: Tiers, judgement: Judgement, policy: Policy) -> Step[Tiers]:
     )
 
 
-def critical(tiers: Tiers, policy: Policy) -> tuple[KnowledgeEntry, ...]:
+def critical(tiers: Tiers, policy: TierPolicy) -> tuple[KnowledgeEntry, ...]:
     """Return the facts of the personas that matter to all agents, in the order they were learnt."""
     return tuple(fact for persona in tiers.personas for fact in persona.knowledge if _matters(fact, policy.config))
 
 
-def diffuse(system: SystemMemory, told: Diffusion, policy: Policy) -> Step[SystemMemory]:
+def diffuse(system: SystemMemory, told: Diffusion, policy: TierPolicy) -> Step[SystemMemory]:
     """Return the step to system memory with the facts that matter enough and are not private, each of them once.
 
     What says the same as an entry, or nearly so by their vectors, is that entry, which matters as much as either. A

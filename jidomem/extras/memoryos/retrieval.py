@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 from jidomem.errors import InvalidRequest
 from jidomem.extras.memoryos import config
 from jidomem.extras.memoryos.config import MemoryOSConfig, ValidatedModel, Vector
-from jidomem.extras.memoryos.segments import Policy
+from jidomem.extras.memoryos.segments import TierPolicy
 from jidomem.extras.memoryos.values import (
     DialoguePage,
     DialogueSegment,
@@ -34,7 +34,7 @@ T = TypeVar("T", DialoguePage, DialogueSegment, KnowledgeEntry, TraitEntry, Syst
 
 
 @dataclass(frozen=True, slots=True)
-class Question(ValidatedModel):
+class RetrievalQuery(ValidatedModel):
     """What is asked, its vector and its keywords as a model gave them, and who asks, where that is known."""
 
     text: str
@@ -63,7 +63,7 @@ class Question(ValidatedModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Found(Generic[T]):
+class RetrievedItem(Generic[T]):
     """One thing that was found, and its score."""
 
     what: T
@@ -71,13 +71,13 @@ class Found(Generic[T]):
 
 
 @dataclass(frozen=True, slots=True)
-class FoundPersona:
+class PersonaMatch:
     """What is known of one object, or of the agent where *key* is None: its profile, and what matters of the rest."""
 
     key: ObjectKey | None
     profile: Mapping[str, Any]
-    knowledge: tuple[Found[KnowledgeEntry], ...] = ()
-    traits: tuple[Found[TraitEntry], ...] = ()
+    knowledge: tuple[RetrievedItem[KnowledgeEntry], ...] = ()
+    traits: tuple[RetrievedItem[TraitEntry], ...] = ()
 
     def known(self, agent_id: str, asking: ObjectKey | None = None) -> Known:
         """Return it as it is put before a language model."""
@@ -95,15 +95,15 @@ class Retrieved:
     question is compared by, None where it could.
     """
 
-    question: Question
+    question: RetrievalQuery
     agent_id: str
-    stm: tuple[Found[DialoguePage], ...]
-    leaving: tuple[Found[DialoguePage], ...]
-    segments: tuple[Found[DialogueSegment], ...]
-    pages: tuple[Found[DialoguePage], ...]
-    personas: tuple[FoundPersona, ...]
-    agent: FoundPersona
-    system: tuple[Found[SystemEntry], ...]
+    stm: tuple[RetrievedItem[DialoguePage], ...]
+    leaving: tuple[RetrievedItem[DialoguePage], ...]
+    segments: tuple[RetrievedItem[DialogueSegment], ...]
+    pages: tuple[RetrievedItem[DialoguePage], ...]
+    personas: tuple[PersonaMatch, ...]
+    agent: PersonaMatch
+    system: tuple[RetrievedItem[SystemEntry], ...]
     error: str | None = None
 
     @property
@@ -115,7 +115,7 @@ class Retrieved:
         """Return what long-term memory holds as it is put before a language model: who asks first, the agent last."""
         personas, asking = self.personas, self.question.object
         if asking is not None and all(persona.key != asking for persona in personas):
-            personas = (FoundPersona(asking, {}), *personas)
+            personas = (PersonaMatch(asking, {}), *personas)
         return tuple(persona.known(self.agent_id, asking) for persona in (*personas, self.agent))
 
     def to_dict(self) -> dict[str, Any]:
@@ -123,7 +123,9 @@ class Retrieved:
         return {each.name: _shown(getattr(self, each.name)) for each in fields(self)}
 
 
-def retrieve(tiers: Tiers, system: SystemMemory, question: Question, policy: Policy, **settings: Any) -> Retrieved:
+def retrieve(
+    tiers: Tiers, system: SystemMemory, question: RetrievalQuery, policy: TierPolicy, **settings: Any
+) -> Retrieved:
     """Return what the tiers of an agent and system memory hold on *question*.
 
     *settings* hold for this question alone, such as `retrieved_segments=5`, `retrieved_pages=7`,
@@ -143,12 +145,12 @@ def retrieve(tiers: Tiers, system: SystemMemory, question: Question, policy: Pol
     return Retrieved(
         question,
         tiers.agent_id,
-        stm=tuple(Found(page, like(page)) for page in tiers.stm),
-        leaving=tuple(Found(page, like(page)) for page in tiers.leaving),
+        stm=tuple(RetrievedItem(page, like(page)) for page in tiers.stm),
+        leaving=tuple(RetrievedItem(page, like(page)) for page in tiers.leaving),
         segments=segments,
         pages=_best(theirs, like, config.retrieved_pages, config.page_threshold, config),
         personas=_personas(tiers.personas, question, telling, config),
-        agent=FoundPersona(
+        agent=PersonaMatch(
             None, tiers.agent.profile, (), _best(tiers.agent.traits, telling, config.retrieved_traits, None, config)
         ),
         system=_best(system.entries, telling, config.retrieved_system, config.knowledge_threshold, config),
@@ -157,19 +159,19 @@ def retrieve(tiers: Tiers, system: SystemMemory, question: Question, policy: Pol
 
 def _best(
     held: Iterable[T], score: Callable[[T], float], most: int, threshold: float | None, config: MemoryOSConfig
-) -> tuple[Found[T], ...]:
+) -> tuple[RetrievedItem[T], ...]:
     """Return the best of *held* that reach the threshold, *most* of them; of equal ones the lowest id."""
-    found = [Found(each, score(each)) for each in held]
+    found = [RetrievedItem(each, score(each)) for each in held]
     ranked = sorted(found, key=lambda each: (-each.score, each.what.id))
     return tuple([each for each in ranked if config.reaches(each.score, threshold)][:most])
 
 
 def _personas(
     personas: Iterable[ObjectPersona],
-    question: Question,
+    question: RetrievalQuery,
     telling: Callable[[Any], float],
     config: MemoryOSConfig,
-) -> tuple[FoundPersona, ...]:
+) -> tuple[PersonaMatch, ...]:
     """Return who asks, then the others that a fact on the question is known of; those of the best facts first.
 
     What is private to one is not among it where another asks.
@@ -185,7 +187,7 @@ def _personas(
         if own or persona.key == asking:
             traits = _best(persona.traits, telling, config.retrieved_traits, None, config)
             first = -1 if persona.key == asking else place[own[0].what.id]
-            ranked.append((first, FoundPersona(persona.key, persona.profile, own, traits)))
+            ranked.append((first, PersonaMatch(persona.key, persona.profile, own, traits)))
     return tuple(persona for _, persona in sorted(ranked, key=lambda pair: pair[0]))
 
 
@@ -195,14 +197,14 @@ def _without_private(persona: ObjectPersona) -> ObjectPersona:
 
 
 def _shown(value: Any) -> Any:
-    if isinstance(value, Found):
+    if isinstance(value, RetrievedItem):
         return {**_shown(value.what), "score": value.score}
     if isinstance(value, DialogueSegment):
         shown = {**replace(value, pages=()).to_dict(), "page_count": value.page_count}
         return {name: each for name, each in shown.items() if name not in ("pages", "embedding")}
     if isinstance(value, ValidatedModel):
         return {name: each for name, each in value.to_dict().items() if name != "embedding"}
-    if isinstance(value, FoundPersona):
+    if isinstance(value, PersonaMatch):
         key = {"type": value.key.type, "identifier": value.key.identifier} if value.key is not None else {}
         profile = dict(value.profile)
         return {**key, "profile": profile, "knowledge": _shown(value.knowledge), "traits": _shown(value.traits)}
@@ -237,7 +239,7 @@ class Round(ValidatedModel):
         self._hold(at=config.moment)
 
 
-def touch_segments(tiers: Tiers, visited: Visit, policy: Policy) -> Step[Tiers]:
+def touch_segments(tiers: Tiers, visited: Visit, policy: TierPolicy) -> Step[Tiers]:
     """Return the step to segments that were retrieved once more, and are warmer; those that are gone since are not."""
     return stepped(
         tiers,
@@ -257,13 +259,13 @@ def touch_segments(tiers: Tiers, visited: Visit, policy: Policy) -> Step[Tiers]:
     )  # fmt: skip
 
 
-def warmed(segment: DialogueSegment, at: datetime, policy: Policy) -> DialogueSegment:
+def warmed(segment: DialogueSegment, at: datetime, policy: TierPolicy) -> DialogueSegment:
     """Return the segment with the heat it has at a moment."""
     score = policy.heat(segment, at, policy.config)
     return segment if score == segment.heat_score else replace(segment, heat_score=score)
 
 
-def maintain(tiers: Tiers, news: Round, policy: Policy) -> Step[Tiers]:
+def maintain(tiers: Tiers, news: Round, policy: TierPolicy) -> Step[Tiers]:
     """Return the step to segments with the heat they have now, as many as there is room for; the rest is archived.
 
     Those leave that `evict` says. With `transfer_before_evicting` none leaves that the personas are to be taught from
@@ -279,7 +281,7 @@ def maintain(tiers: Tiers, news: Round, policy: Policy) -> Step[Tiers]:
     return stepped(tiers, config, *archived(gone, config), mtm=left)
 
 
-def hot(tiers: Tiers, policy: Policy) -> tuple[DialogueSegment, ...]:
+def hot(tiers: Tiers, policy: TierPolicy) -> tuple[DialogueSegment, ...]:
     """Return the segments that the personas are to be taught from, by the heat last worked out, the hottest first."""
     return _hot(tiers.mtm, policy.config)
 

@@ -114,18 +114,18 @@ def heat(segment: DialogueSegment, now: datetime, config: MemoryOSConfig) -> flo
 
 def relevance(text: str, embedding: Vector | None, question: Described, config: MemoryOSConfig) -> float:
     """Return how much a text tells of a question, from -1 to 2: the cosine, and the share of its keywords told."""
-    asked = _told(" ".join(question.keywords))
-    share = len(asked & _told(text)) / len(asked) if asked else 0.0
+    asked = _words_of(" ".join(question.keywords))
+    share = len(asked & _words_of(text)) / len(asked) if asked else 0.0
     return cosine(embedding, question.embedding, strict=config.strict_vectors) + share
 
 
 @lru_cache(8_192)  # the texts of long and system memory are the same from question to question
-def _told(text: str) -> frozenset[str]:
+def _words_of(text: str) -> frozenset[str]:
     return frozenset(words(text)) - TELL_LITTLE
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class TierPolicy:
     """What the moves of an agent go by: its settings, and the scores, each of which may be one of your own."""
 
     config: MemoryOSConfig = field(default_factory=MemoryOSConfig)
@@ -166,20 +166,20 @@ class Description(ValidatedModel):
         )
 
 
-def insert(tiers: Tiers, page: DialoguePage, policy: Policy) -> Step[Tiers]:
+def insert(tiers: Tiers, page: DialoguePage, policy: TierPolicy) -> Step[Tiers]:
     """Return the step to short-term memory with *page* as its newest; what it has no room for leaves it, in order.
 
     A page that is held already is not put again. Raises InvalidRequest for another page of the same id, one of another
     agent, and one that is in a segment.
     """
     if (known := tiers.page(page.id)) is not None:
-        if _as_said(known) != _as_said(page):
+        if _page_content(known) != _page_content(page):
             raise InvalidRequest(f"page {page.id} is held already, and says something else", hint="give it a fresh id")
         return stepped(tiers, policy.config)
     return stepped(tiers, policy.config, stm=(*tiers.stm, page))
 
 
-def _as_said(page: DialoguePage) -> tuple[object, ...]:
+def _page_content(page: DialoguePage) -> tuple[object, ...]:
     return page.agent_id, page.query, page.response, page.timestamp, page.object
 
 
@@ -197,7 +197,7 @@ def before(tiers: Tiers, page_id: str) -> DialoguePage | None:
     return max(earlier, key=lambda each: each.when, default=None)
 
 
-def describe(tiers: Tiers, said: Description, policy: Policy) -> Step[Tiers]:
+def describe(tiers: Tiers, said: Description, policy: TierPolicy) -> Step[Tiers]:
     """Return the step to the page with what a model said of it, wherever it is; raises NotFound where it is not."""
     page = known_page(tiers, said.page_id)
     if said.continues == page.id:
@@ -262,7 +262,7 @@ class Arrival(ValidatedModel):
                    at=config.moment, embedding=config.optional(config.vector))  # fmt: skip
 
 
-def choose_segment(tiers: Tiers, page_id: str, policy: Policy) -> Placement:
+def choose_segment(tiers: Tiers, page_id: str, policy: TierPolicy) -> Placement:
     """Return where a page would go now: into the segment it is most like, if that is like enough and has room.
 
     Of segments that it is as like to, the one that was used last is taken, then the one of the lowest id. Raises
@@ -296,7 +296,7 @@ def segment_text(topic_summary: str, keywords: Iterable[str]) -> str:
     return f"{topic_summary} ({listed})" if listed else topic_summary
 
 
-def transfer(tiers: Tiers, arrival: Arrival, policy: Policy) -> Step[Tiers]:
+def transfer(tiers: Tiers, arrival: Arrival, policy: TierPolicy) -> Step[Tiers]:
     """Return the step to the page in its segment, out of short-term memory; as before where it is in one already.
 
     Raises NotFound where the agent has no such page, and RevisionConflict where the page would go elsewhere by now, or
@@ -376,7 +376,7 @@ class Splitting(ValidatedModel):
         self._hold(segment_id=config.text, new_ids=config.texts, at=config.moment)
 
 
-def retell(tiers: Tiers, told: Retelling, policy: Policy) -> Step[Tiers]:
+def retell(tiers: Tiers, told: Retelling, policy: TierPolicy) -> Step[Tiers]:
     """Return the step to a segment with another summary and vector, and the keywords of the pages it has.
 
     Raises NotFound where the agent has no such segment, RevisionConflict where it has other pages by now.
@@ -402,7 +402,7 @@ def oversized(tiers: Tiers, config: MemoryOSConfig) -> Mapping[str, int]:
     return {each.id: (each.page_count - 1) // most for each in tiers.mtm if each.page_count > most}
 
 
-def split(tiers: Tiers, splitting: Splitting, policy: Policy) -> Step[Tiers]:
+def split(tiers: Tiers, splitting: Splitting, policy: TierPolicy) -> Step[Tiers]:
     """Return the step to a segment in parts of as many pages as one may have, in order; as before where it has room.
 
     Each part has the summary, the vector and the visits of the whole until it is told anew. Raises InvalidRequest
@@ -427,7 +427,7 @@ def split(tiers: Tiers, splitting: Splitting, policy: Policy) -> Step[Tiers]:
 
 
 def _part(
-    whole: DialogueSegment, part_id: str, pages: tuple[DialoguePage, ...], at: datetime, policy: Policy
+    whole: DialogueSegment, part_id: str, pages: tuple[DialoguePage, ...], at: datetime, policy: TierPolicy
 ) -> DialogueSegment:
     own = tuple(replace(page, segment_id=part_id) for page in pages)
     part = replace(whole, id=part_id, pages=own, keywords=keywords_of(own, policy.config))

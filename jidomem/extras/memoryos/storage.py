@@ -29,7 +29,7 @@ from jidomem.extras.memoryos.values import (
     TraitEntry,
 )
 from jidomem.records.directive import MemoryUpsert, Step
-from jidomem.records.interfaces import StateStore, Store
+from jidomem.records.interfaces import StateStore, StateTables
 from jidomem.working.container import refuse_stale
 
 #: What stands in a place of its own: the queues of pages, and the traits of the agent.
@@ -43,7 +43,7 @@ _ELSEWHERE = ("embedding", "pages", "knowledge", "traits")
 Key = tuple[str, str]
 
 
-class Part(NamedTuple):
+class StoredPart(NamedTuple):
     """One thing that is held: of what kind, its id, where, whether in an order of its own, and the thing."""
 
     kind: str
@@ -57,7 +57,7 @@ class Part(NamedTuple):
         return self.kind, self.id
 
 
-class Row(NamedTuple):
+class PartRow(NamedTuple):
     """A part as it is kept; `position` is its order among those of its place."""
 
     kind: str
@@ -68,39 +68,39 @@ class Row(NamedTuple):
     vector: bytes | None
 
 
-def parts_of(tiers: Tiers, but: Tiers | None = None) -> list[Part]:
+def parts_of(tiers: Tiers, but: Tiers | None = None) -> list[StoredPart]:
     """Return what *tiers* hold, part by part, each queue in its order; of segments those that *but* has not."""
     same = {id(segment) for segment in but.mtm} if but is not None else set()
     pages = _pages(tiers, [segment for segment in tiers.mtm if id(segment) not in same])
-    return [*pages, *_personas(tiers), Part("agent", OWN, OWN, tiers.agent), *_traits(OWN, tiers.agent.traits)]
+    return [*pages, *_personas(tiers), StoredPart("agent", OWN, OWN, tiers.agent), *_traits(OWN, tiers.agent.traits)]
 
 
-def _pages(tiers: Tiers, segments: Iterable[DialogueSegment]) -> Iterator[Part]:
+def _pages(tiers: Tiers, segments: Iterable[DialogueSegment]) -> Iterator[StoredPart]:
     for place, pages in ((LEAVING, tiers.leaving), (STM, tiers.stm)):
-        yield from (Part("page", page.id, place, page) for page in pages)
+        yield from (StoredPart("page", page.id, place, page) for page in pages)
     for segment in segments:
-        yield Part("segment", segment.id, OWN, segment)
-        yield from (Part("page", page.id, segment.id, page) for page in segment.pages)
+        yield StoredPart("segment", segment.id, OWN, segment)
+        yield from (StoredPart("page", page.id, segment.id, page) for page in segment.pages)
 
 
-def _personas(tiers: Tiers) -> Iterator[Part]:
+def _personas(tiers: Tiers) -> Iterator[StoredPart]:
     for persona in tiers.personas:
         own = json.dumps(persona.key, ensure_ascii=False)
-        yield Part("persona", own, OWN, persona)
-        yield from (Part("fact", fact.id, own, fact) for fact in persona.knowledge)
+        yield StoredPart("persona", own, OWN, persona)
+        yield from (StoredPart("fact", fact.id, own, fact) for fact in persona.knowledge)
         yield from _traits(own, persona.traits)
 
 
-def _traits(place: str, traits: Iterable[TraitEntry]) -> Iterator[Part]:
-    return (Part("trait", json.dumps((place, trait.id), ensure_ascii=False), place, trait) for trait in traits)
+def _traits(place: str, traits: Iterable[TraitEntry]) -> Iterator[StoredPart]:
+    return (StoredPart("trait", json.dumps((place, trait.id), ensure_ascii=False), place, trait) for trait in traits)
 
 
-def system_parts(system: SystemMemory, but: SystemMemory | None = None) -> list[Part]:
+def system_parts(system: SystemMemory, but: SystemMemory | None = None) -> list[StoredPart]:
     """Return the entries of *system*, part by part; those that *but* has, too, as they stand in one order."""
-    return [Part("entry", entry.id, OWN, entry) for entry in system.entries]
+    return [StoredPart("entry", entry.id, OWN, entry) for entry in system.entries]
 
 
-def positions_of(parts: Iterable[Part], known: Mapping[Key, int]) -> dict[Key, int]:
+def positions_of(parts: Iterable[StoredPart], known: Mapping[Key, int]) -> dict[Key, int]:
     """Return a position for each part, rising in each order: the one it has where that will do, else one after all."""
     last: dict[tuple[str, str], int] = {}
     newest = max(known.values(), default=0)
@@ -117,24 +117,24 @@ def positions_of(parts: Iterable[Part], known: Mapping[Key, int]) -> dict[Key, i
     return found
 
 
-def _in_segment(part: Part) -> bool:
+def _in_segment(part: StoredPart) -> bool:
     return part.kind == "segment" or (part.kind == "page" and part.value.segment_id is not None)
 
 
-def row_of(part: Part, position: int) -> Row:
+def row_of(part: StoredPart, position: int) -> PartRow:
     """Return the row that keeps *part*: itself as JSON without what other rows keep, and its vector as bytes."""
     left: dict[str, Any] = {name: () for name in ("pages", "knowledge", "traits") if hasattr(part.value, name)}
     held = (replace(part.value, **left) if left else part.value).to_dict()
     vector = getattr(part.value, "embedding", None)
     text = json.dumps({name: value for name, value in held.items() if name not in _ELSEWHERE}, ensure_ascii=False)
-    return Row(part.kind, part.id, part.place, position, text, None if vector is None else _packed(vector))
+    return PartRow(part.kind, part.id, part.place, position, text, None if vector is None else _packed(vector))
 
 
-def part_of(row: Row) -> Part:
+def part_of(row: PartRow) -> StoredPart:
     """Return what a row keeps, without what other rows do; raises InvalidRequest and ValueError where it is none."""
     vector = {} if row.vector is None else {"embedding": _unpacked(row.vector)}
     value: ValidatedModel = _KINDS[row.kind].from_dict({**json.loads(row.held), **vector})
-    return Part(row.kind, row.id, row.place, value)
+    return StoredPart(row.kind, row.id, row.place, value)
 
 
 def _packed(vector: Vector) -> bytes:
@@ -154,7 +154,7 @@ def _unpacked(kept: bytes) -> Vector:
     return found
 
 
-def tiers_of(agent_id: str, rev: int, parts: Iterable[Part]) -> Tiers:
+def tiers_of(agent_id: str, rev: int, parts: Iterable[StoredPart]) -> Tiers:
     """Return the tiers that *parts* make up, given in their order."""
     held: dict[tuple[str, str], list[Any]] = {}
     for part in parts:
@@ -176,7 +176,7 @@ def tiers_of(agent_id: str, rev: int, parts: Iterable[Part]) -> Tiers:
     )
 
 
-def system_of(holder: str, rev: int, parts: Iterable[Part]) -> SystemMemory:
+def system_of(holder: str, rev: int, parts: Iterable[StoredPart]) -> SystemMemory:
     """Return the system memory that *parts* make up, given in their order; it has no *holder* of its own."""
     return SystemMemory(rev, tuple(part.value for part in parts))
 
@@ -205,7 +205,7 @@ _ALL = ""
 
 
 @dataclass(frozen=True, slots=True)
-class _Held(Generic[M]):
+class _CachedHolder(Generic[M]):
     """What was last seen of a holder: which life of it, its memory, and where the parts of that stand."""
 
     lineage: str
@@ -214,24 +214,24 @@ class _Held(Generic[M]):
 
 
 @dataclass(frozen=True, slots=True)
-class Moved(Generic[M]):
+class TierMove(Generic[M]):
     """A move that was made in a transaction: what there was before, and the step."""
 
     before: M
     step: Step[M]
-    seen: _Held[M]
+    seen: _CachedHolder[M]
 
 
 @dataclass(frozen=True, slots=True)
-class Form(Generic[M]):
+class HolderFormat(Generic[M]):
     """How what a holder has is kept: what it is at first, and how it is taken to parts and put together again.
 
     `parts` may leave out what is the very same in a second memory.
     """
 
     nothing: M
-    parts: Callable[[M, M | None], list[Part]]
-    whole: Callable[[str, int, Sequence[Part]], M]
+    parts: Callable[[M, M | None], list[StoredPart]]
+    whole: Callable[[str, int, Sequence[StoredPart]], M]
 
 
 class TierStorage(Generic[M]):
@@ -240,13 +240,15 @@ class TierStorage(Generic[M]):
     Every call raises what `Keeping` raises where the file cannot be read or written, and Failed for what is no memory.
     """
 
-    def __init__(self, state: StateStore, project: str, holder: str, form: Form[M], new_id: Callable[[], str]) -> None:
+    def __init__(
+        self, state: StateStore, project: str, holder: str, form: HolderFormat[M], new_id: Callable[[], str]
+    ) -> None:
         """Keep it in *state*, in that *form*; *new_id* tells one life of a holder from another."""
         self.project, self.holder = project, holder
         self._state = state
         self._form = form
         self._new_id = new_id
-        self._seen: _Held[M] | None = None
+        self._seen: _CachedHolder[M] | None = None
 
     def get(self) -> M:
         """Return what the holder has now."""
@@ -265,7 +267,9 @@ class TierStorage(Generic[M]):
         self.saw(moved)
         return moved.step
 
-    def move_in(self, store: Store, move: Callable[[M], Step[M]], *, expected_rev: int | None = None) -> Moved[M]:
+    def move_in(
+        self, store: StateTables, move: Callable[[M], Step[M]], *, expected_rev: int | None = None
+    ) -> TierMove[M]:
         """Make a move as `update` does, in a transaction of the state that is the caller's, who then tells `saw`."""
         before = self._read(store)
         refuse_stale(f"the memory of {self.holder or 'all agents'}", expected_rev, before.memory.rev)
@@ -274,20 +278,20 @@ class TierStorage(Generic[M]):
         after = before if step.memory is before.memory else self._write(store, before, step.memory)
         for directive in step.directives:
             self._ask(store, directive)
-        return Moved(before.memory, step, after)
+        return TierMove(before.memory, step, after)
 
-    def read_in(self, store: Store | None) -> M:
+    def read_in(self, store: StateTables | None) -> M:
         """Return what the holder has now, in a transaction of the state that is the caller's."""
         return self._form.nothing if store is None else self._read(store).memory
 
-    def saw(self, moved: Moved[M]) -> None:
+    def saw(self, moved: TierMove[M]) -> None:
         """Go on from a move, once its transaction is over and on disk."""
         self._seen = moved.seen
 
     def asked(self) -> tuple[MemoryUpsert, ...]:
         """Return the directives of moves that nobody performed yet, in the order of their ids."""
         with self._state.reading() as store:
-            rows = () if store is None else store.execute(_ASKED, (self.project, self.holder)).fetchall()
+            rows = () if store is None else store.execute(_PENDING_DIRECTIVES, (self.project, self.holder)).fetchall()
         return tuple(MemoryUpsert(**json.loads(text)) for (text,) in rows)
 
     def performed(self, request_id: str) -> None:
@@ -304,11 +308,11 @@ class TierStorage(Generic[M]):
             self._state.scrub()
         return any(counts)
 
-    def _read(self, store: Store) -> _Held[M]:
+    def _read(self, store: StateTables) -> _CachedHolder[M]:
         """Return what the holder has, reading no more than what changed since it was last seen."""
         head = store.execute(_HEAD, (self.project, self.holder)).fetchone()
         if head is None:
-            return _Held("", self._form.nothing)
+            return _CachedHolder("", self._form.nothing)
         lineage, rev = head
         seen = self._seen if self._seen is not None and self._seen.lineage == lineage else None
         if seen is not None and seen.memory.rev == rev:
@@ -318,36 +322,36 @@ class TierStorage(Generic[M]):
         after = seen.memory.rev if seen is not None and is_known else -1
         places = {(kind, id_): at for kind, id_, at in store.execute(_PLACES, (self.project, self.holder))}
         try:
-            fresh = [part_of(Row(*row)) for row in store.execute(_SINCE, (self.project, self.holder, after))]
+            fresh = [part_of(PartRow(*row)) for row in store.execute(_SINCE, (self.project, self.holder, after))]
             parts = {**known, **{part.key: part for part in fresh}}
             ordered = [parts[key] for key in sorted(places, key=lambda key: places[key])]
             memory = self._form.whole(self.holder, rev, ordered)
         except (ValueError, TypeError, KeyError, RecursionError, InvalidRequest) as error:
             what = f"what is kept of {self.holder or 'all agents'} is no memory: {error}"
             raise self._state.damaged(what) from error
-        self._seen = _Held(lineage, memory, places)
+        self._seen = _CachedHolder(lineage, memory, places)
         return self._seen
 
-    def _parts(self, memory: M, but: M | None = None) -> dict[Key, Part]:
+    def _parts(self, memory: M, but: M | None = None) -> dict[Key, StoredPart]:
         return {part.key: part for part in self._form.parts(memory, but)}
 
-    def _write(self, store: Store, before: _Held[M], memory: M) -> _Held[M]:
+    def _write(self, store: StateTables, before: _CachedHolder[M], memory: M) -> _CachedHolder[M]:
         """Write the parts in which *memory* is another, and return what is there then."""
         old, new = self._parts(before.memory, memory), self._parts(memory, before.memory)
         moved = positions_of(new.values(), before.positions)
         gone = old.keys() - new.keys()
         holder = self.project, self.holder
         for key in gone:
-            store.execute(_GONE, (*holder, *key))
+            store.execute(_DELETE_PART, (*holder, *key))
         for key, part in new.items():
             if old.get(key) != part or before.positions.get(key) != moved[key]:
                 store.execute(_PUT, (*holder, *row_of(part, moved[key]), memory.rev))
         lineage = before.lineage or self._new_id()
         store.execute(_MOVED, (*holder, lineage, memory.rev))
         positions = {key: place for key, place in before.positions.items() if key not in gone} | moved
-        return _Held(lineage, memory, positions)
+        return _CachedHolder(lineage, memory, positions)
 
-    def _ask(self, store: Store, directive: Any) -> None:
+    def _ask(self, store: StateTables, directive: Any) -> None:
         items = [{"key": each.key, "value": each.value, "embedding": each.embedding} for each in directive.items]
         fields = {"request_id": directive.request_id, "provider": directive.provider, "items": items}
         store.execute(_TO_DO, (self.project, self.holder, directive.request_id, json.dumps(fields, ensure_ascii=False)))
@@ -367,12 +371,12 @@ def agent_tiers(state: StateStore, project: str, agent: str, new_id: Callable[[]
     name = slug(agent)
     if not name:
         raise InvalidRequest(f"agent={agent!r} is no name of an agent", hint="give it letters or digits")
-    return TierStorage(state, project, name, Form(Tiers(name), parts_of, tiers_of), new_id)
+    return TierStorage(state, project, name, HolderFormat(Tiers(name), parts_of, tiers_of), new_id)
 
 
 def system_memory(state: StateStore, project: str, new_id: Callable[[], str]) -> TierStorage[SystemMemory]:
     """Return what all agents of a project may know."""
-    return TierStorage(state, project, _ALL, Form(SystemMemory(), system_parts, system_of), new_id)
+    return TierStorage(state, project, _ALL, HolderFormat(SystemMemory(), system_parts, system_of), new_id)
 
 
 def agents_with_tiers(state: StateStore, project: str) -> list[str]:
@@ -389,10 +393,10 @@ _SINCE = """SELECT kind, id, place, position, held, vector FROM memoryos_parts
 _PUT = """INSERT INTO memoryos_parts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
           ON CONFLICT (project, holder, kind, id) DO UPDATE SET place = excluded.place, position = excluded.position,
             held = excluded.held, vector = excluded.vector, rev = excluded.rev"""
-_GONE = "DELETE FROM memoryos_parts WHERE project = ? AND holder = ? AND kind = ? AND id = ?"
+_DELETE_PART = "DELETE FROM memoryos_parts WHERE project = ? AND holder = ? AND kind = ? AND id = ?"
 _MOVED = """INSERT INTO memoryos_holders VALUES (?, ?, ?, ?)
             ON CONFLICT (project, holder) DO UPDATE SET lineage = excluded.lineage, rev = excluded.rev"""
-_ASKED = "SELECT directive FROM memoryos_asked WHERE project = ? AND holder = ? ORDER BY request"
+_PENDING_DIRECTIVES = "SELECT directive FROM memoryos_asked WHERE project = ? AND holder = ? ORDER BY request"
 _FORGOTTEN = [
     f"DELETE FROM {table} WHERE project = ? AND holder = ?"
     for table in ("memoryos_holders", "memoryos_parts", "memoryos_asked")
@@ -412,14 +416,14 @@ _KEEP = """INSERT INTO memoryos_notes VALUES (?, ?, ?, ?)
 _TYPE, _AGENT = "type", "agent"
 
 
-def note(store: Store | None, project: str, kind: str, name: str) -> Any:
+def note(store: StateTables | None, project: str, kind: str, name: str) -> Any:
     """Return what is kept under a name, in a transaction of the state; None where nothing is."""
     asked = "SELECT held FROM memoryos_notes WHERE project = ? AND kind = ? AND name = ?"
     found = store.execute(asked, (project, kind, name)).fetchone() if store is not None else None
     return None if found is None else json.loads(found[0])
 
 
-def keep(store: Store, project: str, kind: str, name: str, held: Any) -> None:
+def keep(store: StateTables, project: str, kind: str, name: str, held: Any) -> None:
     """Keep a JSON value under a name, in the place of what is there; None is nothing."""
     if held is None:
         store.execute("DELETE FROM memoryos_notes WHERE project = ? AND kind = ? AND name = ?", (project, kind, name))
@@ -428,7 +432,7 @@ def keep(store: Store, project: str, kind: str, name: str, held: Any) -> None:
         store.execute(_KEEP, row)
 
 
-def configurations(store: Store | None, project: str, application: MemoryOSConfig) -> Configurations:
+def configurations(store: StateTables | None, project: str, application: MemoryOSConfig) -> Configurations:
     """Return what is set for the agents of a project and for their types, over the settings of the application."""
     asked = "SELECT kind, name, held FROM memoryos_notes WHERE project = ? AND kind IN ('type', 'agent')"
     rows = store.execute(asked, (project,)).fetchall() if store is not None else []
@@ -439,7 +443,7 @@ def configurations(store: Store | None, project: str, application: MemoryOSConfi
     )
 
 
-def configure(store: Store, project: str, after: Configurations) -> None:
+def configure(store: StateTables, project: str, after: Configurations) -> None:
     """Keep what is set for agents and their types."""
     for name, values in after.types.items():
         keep(store, project, _TYPE, name, dict(values))

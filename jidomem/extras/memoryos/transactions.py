@@ -20,8 +20,8 @@ from jidomem.extras.memoryos import storage
 from jidomem.extras.memoryos.config import Configurations, MemoryOSConfig, Vector
 from jidomem.extras.memoryos.forgetting import Forgetting, archived_without, chained, forget_page, unsay
 from jidomem.extras.memoryos.jobs import Job, Jobs, Task
-from jidomem.extras.memoryos.segments import Policy, segment_text
-from jidomem.extras.memoryos.storage import M, Moved, TierStorage, agent_tiers, system_memory
+from jidomem.extras.memoryos.segments import TierPolicy, segment_text
+from jidomem.extras.memoryos.storage import M, TierMove, TierStorage, agent_tiers, system_memory
 from jidomem.extras.memoryos.values import (
     AgentPersona,
     DialoguePage,
@@ -35,12 +35,12 @@ from jidomem.extras.memoryos.values import (
     stepped,
 )
 from jidomem.records.directive import Step
-from jidomem.records.interfaces import StateStore, Store
+from jidomem.records.interfaces import StateStore, StateTables
 
 _SELECT_ARCHIVED = """SELECT namespace, key, value FROM key_values
                WHERE substr(namespace, 1, length(?)) = ? AND substr(key, 1, length(?)) = ?"""
-_KEPT = "UPDATE key_values SET value = ? WHERE namespace = ? AND key = ?"
-_GONE = "DELETE FROM key_values WHERE namespace = ? AND key = ?"
+_UPDATE_VALUE = "UPDATE key_values SET value = ? WHERE namespace = ? AND key = ?"
+_DELETE_VALUE = "DELETE FROM key_values WHERE namespace = ? AND key = ?"
 _WAITING = "SELECT request, directive FROM memoryos_asked WHERE project = ? AND holder = ?"
 _LEFT = "UPDATE memoryos_asked SET directive = ? WHERE project = ? AND holder = ? AND request = ?"
 _DONE = "DELETE FROM memoryos_asked WHERE project = ? AND holder = ? AND request = ?"
@@ -78,14 +78,14 @@ def forgotten(
     before, after = tiers
     places = [name for name in ("stm", "leaving") if any(page.id == page_id for page in getattr(before, name))]
     places += [segment.id for segment in before.mtm if any(page.id == page_id for page in segment.pages)]
-    facts = _gone(_facts(before), _facts(after))
+    facts = _removed_ids(_facts(before), _facts(after))
     entries = [[entry.id for entry in each.entries] for each in system]
     return Forgotten(
         page_id,
         (*places, *(["archive"] if archived else [])),
         facts,
-        _gone(_traits(before), _traits(after)),
-        _gone(*entries),
+        _removed_ids(_traits(before), _traits(after)),
+        _removed_ids(*entries),
         tuple(promoted[fact] for fact in facts if promoted.get(fact)),
     )
 
@@ -110,7 +110,7 @@ def following(before: Tiers, after: Tiers) -> list[Task]:
 class Archive:
     """The archived segments of an agent that the root holds: those that are kept, and those that wait to be."""
 
-    store: Store
+    store: StateTables
     project: str
     agent: str
 
@@ -121,16 +121,16 @@ class Archive:
             if (segment := _segment(value)) is not None:
                 yield from segment.pages
 
-    def take_out(self, gone: Forgetting, policy: Policy) -> bool:
+    def take_out(self, gone: Forgetting, policy: TierPolicy) -> bool:
         """Return whether a page was in one of them; it is in none now, nor is a chain that goes on from it."""
         found = False
         for namespace, key, value in self._rows():
             left, had = _without(value, gone, policy)
             found |= had
             if left is None:
-                self.store.execute(_GONE, (namespace, key))
+                self.store.execute(_DELETE_VALUE, (namespace, key))
             elif left is not value:
-                self.store.execute(_KEPT, (_json(left), namespace, key))
+                self.store.execute(_UPDATE_VALUE, (_json(left), namespace, key))
         for request, directive in self._waiting():
             items = []
             for item in directive["items"]:
@@ -164,7 +164,7 @@ def _segment(value: Any) -> DialogueSegment | None:
     return None
 
 
-def _without(value: Any, gone: Forgetting, policy: Policy) -> tuple[Any, bool]:
+def _without(value: Any, gone: Forgetting, policy: TierPolicy) -> tuple[Any, bool]:
     """Return what is left of an archived value without a page, the very same where it has none, and whether it had."""
     segment = _segment(value)
     if segment is None:
@@ -183,7 +183,7 @@ def _traits(tiers: Tiers) -> list[str]:
     return [trait.id for trait in (*theirs, *tiers.agent.traits)]
 
 
-def _gone(before: list[str], after: list[str]) -> tuple[str, ...]:
+def _removed_ids(before: list[str], after: list[str]) -> tuple[str, ...]:
     left = set(after)
     return tuple(each for each in before if each not in left)
 
@@ -242,12 +242,12 @@ def _each(tiers: Tiers, config: MemoryOSConfig, vector: Callable[[Embedded], Vec
         config,
         stm=_with(tiers.stm, vector),
         leaving=_with(tiers.leaving, vector),
-        mtm=_with((_kept(each, pages=_with(each.pages, vector)) for each in tiers.mtm), vector),
+        mtm=_with((_changed_copy(each, pages=_with(each.pages, vector)) for each in tiers.mtm), vector),
         personas=tuple(
-            _kept(each, knowledge=_with(each.knowledge, vector), traits=_with(each.traits, vector))
+            _changed_copy(each, knowledge=_with(each.knowledge, vector), traits=_with(each.traits, vector))
             for each in tiers.personas
         ),
-        agent=_kept(tiers.agent, traits=_with(tiers.agent.traits, vector)),
+        agent=_changed_copy(tiers.agent, traits=_with(tiers.agent.traits, vector)),
     )
 
 
@@ -257,20 +257,20 @@ def _each_entry(system: SystemMemory, vector: Callable[[Embedded], Vector | None
 
 
 def _with(held: Iterable[V], vector: Callable[[Embedded], Vector | None]) -> tuple[V, ...]:
-    return tuple(_kept(each, embedding=vector(each)) for each in held)
+    return tuple(_changed_copy(each, embedding=vector(each)) for each in held)
 
 
-def _kept(held: W, **changes: Any) -> W:
+def _changed_copy(held: W, **changes: Any) -> W:
     """Return a value with *changes*: itself, and no copy, where they change nothing."""
     is_other = any(getattr(held, name) != value for name, value in changes.items())
     return replace(held, **changes) if is_other else held
 
 
 #: A move as it is made on what is kept when its turn comes: quick, and without asking anybody.
-Move = Callable[[Tiers, Policy], Step[Tiers]]
-SystemMove = Callable[[SystemMemory, Tiers, Policy], Step[SystemMemory]]
+Move = Callable[[Tiers, TierPolicy], Step[Tiers]]
+SystemMove = Callable[[SystemMemory, Tiers, TierPolicy], Step[SystemMemory]]
 #: What else a move gives rise to, of the tiers after it.
-Then = Callable[[Tiers, Policy], Iterable[Task]]
+Then = Callable[[Tiers, TierPolicy], Iterable[Task]]
 #: What is noted of an agent; whose vectors it has, of system memory, too, which is held by nobody.
 EMBEDDER, _MAINTAINED, _PROMOTED, _ALL = "embedder", "maintained", "promoted", ""
 _DELETE_ARCHIVED = "DELETE FROM key_values WHERE substr(namespace, 1, length(?)) = ? AND substr(key, 1, length(?)) = ?"
@@ -289,7 +289,7 @@ class AgentMoves:
         project: str,
         agent: str,
         *,
-        policy: Policy,
+        policy: TierPolicy,
         embedder: str,
         jobs: Jobs,
         now: Callable[[], datetime],
@@ -299,7 +299,7 @@ class AgentMoves:
         self.kept, self.system = agent_tiers(state, project, agent, new_id), system_memory(state, project, new_id)
         self.project, self.agent, self.jobs, self.now, self.new_id = project, self.kept.holder, jobs, now, new_id
 
-    def look(self) -> tuple[Tiers, SystemMemory, Policy]:
+    def look(self) -> tuple[Tiers, SystemMemory, TierPolicy]:
         """Return the tiers of the agent, system memory, and what its moves go by, all of one moment.
 
         Vectors of another embedder than that of this process are let go of, and asked for anew.
@@ -332,7 +332,7 @@ class AgentMoves:
         *done* is the job that this was. Raises what *how* raises; then nothing has changed.
         """
 
-        def noted(store: Store, moved: Moved[Tiers], policy: Policy) -> None:
+        def noted(store: StateTables, moved: TierMove[Tiers], policy: TierPolicy) -> None:
             after = moved.step.memory
             archive = [Task("archive")] if moved.step.directives else []
             tasks = *arising(moved.before, after), *then(after, policy), *archive
@@ -351,9 +351,9 @@ class AgentMoves:
     def _moved(
         self,
         kept: TierStorage[M],
-        how: Callable[[Store, M, Policy], Step[M]],
+        how: Callable[[StateTables, M, TierPolicy], Step[M]],
         done: Job | None,
-        noted: Callable[[Store, Moved[M], Policy], None] = lambda store, moved, policy: None,
+        noted: Callable[[StateTables, TierMove[M], TierPolicy], None] = lambda store, moved, policy: None,
     ) -> M:
         """Return what *kept* is after a move, with what is *noted* of it, and with its job let go of."""
         with self._changing() as store:
@@ -441,12 +441,12 @@ class AgentMoves:
                 storage.keep(store, self.project, kind, self.agent, None)
         return self.kept.forget()
 
-    def _policy_now(self, store: Store | None) -> Policy:
+    def _policy_now(self, store: StateTables | None) -> TierPolicy:
         settings = storage.configurations(store, self.project, self._policy.config)
         return replace(self._policy, config=settings.get_agent_config(self.agent))
 
     @contextmanager
-    def _changing(self) -> Iterator[Store]:
+    def _changing(self) -> Iterator[StateTables]:
         """Give a transaction in which what is held has the vectors of this embedder, or none."""
         with self._state.reading() as store:
             others = self._others(store)
@@ -460,7 +460,7 @@ class AgentMoves:
                     storage.keep(store, self.project, EMBEDDER, holder, self._embedder)
             yield store
 
-    def _others(self, store: Store | None) -> list[str]:
+    def _others(self, store: StateTables | None) -> list[str]:
         """Return the embedders that vectors are of, and that are not the one of this process."""
         held = [storage.note(store, self.project, EMBEDDER, holder) for holder in (self.agent, _ALL)]
         return [each for each in held if each not in (None, self._embedder)]
@@ -484,10 +484,10 @@ def arising(before: Tiers, after: Tiers) -> list[Task]:
     waited = {page.id for page in before.leaving}
     tasks = [Task("describe", page.id) for page in (*after.leaving, *after.stm) if page.id not in known]
     tasks += [Task("transfer", page.id) for page in after.leaving if page.id not in waited]
-    if _told(after) - _told(before):
+    if _known_pages(after) - _known_pages(before):
         tasks.append(Task("diffuse"))
     return tasks
 
 
-def _told(tiers: Tiers) -> set[tuple[str, bool]]:
+def _known_pages(tiers: Tiers) -> set[tuple[str, bool]]:
     return {(fact.id, fact.private) for persona in tiers.personas for fact in persona.knowledge}

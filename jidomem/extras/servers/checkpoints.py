@@ -52,7 +52,7 @@ _NO_MOMENT = "00000000T000000.000000Z"
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class CheckpointPosition:
     """How far a copy reaches in its log, the id of the last commit in it and the version that it comes to.
 
     *orders* are the commits in it that order a redaction of which nobody here has seen that it was carried out. It is
@@ -86,18 +86,18 @@ def path_of(home: str, stream: Stream) -> str:
     return f"{home}/reach/{stream.project}.{stream.name}.json"
 
 
-def load(path: str) -> Kept | None:
+def load(path: str) -> CheckpointPosition | None:
     """Return how far a copy reaches; None where that is not known, so that the copy is believed by nobody."""
     try:
         said = decode_json(disk.read(path))
         heads = Version.of(CommitRef(*head) for head in said["heads"])
         reach = Reach(said["length"], said["rewrites"])
-        return Kept(reach, said["last"], heads, tuple(said["orders"]), said["life"])
+        return CheckpointPosition(reach, said["last"], heads, tuple(said["orders"]), said["life"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
-def save(path: str, kept: Kept) -> None:
+def save(path: str, kept: CheckpointPosition) -> None:
     """Keep how far a copy reaches, in one step; raise OSError. A power failure may lose it, and with it the copy."""
     heads = [(head.recorded_at, head.id, head.position) for head in kept.version.heads]
     reach = {"length": kept.reach.length, "rewrites": kept.reach.rewrites}
@@ -124,7 +124,9 @@ def empty(folder: Folder, descriptor: int, path: str) -> None:
         folder.forget()
 
 
-def fill(folder: Folder, descriptor: int, path: str, kept: Kept, entries: Iterable[LogEntry], *, doubted: bool) -> Kept:
+def fill(
+    folder: Folder, descriptor: int, path: str, kept: CheckpointPosition, entries: Iterable[LogEntry], *, doubted: bool
+) -> CheckpointPosition:
     """Put *entries* on top of what is *kept*, the lock of the folder in hand, and return how far the copy reaches then.
 
     What is put in place is kept chunk by chunk. Raise Foreign where an entry goes on from a commit that is not here,
@@ -142,7 +144,7 @@ def fill(folder: Folder, descriptor: int, path: str, kept: Kept, entries: Iterab
         version = advance(kept.version, [found for found in outlines if found is not None])
         orders = (*kept.orders, *(entry.commit for entry in chunk if is_redaction_record(entry.document)))
         reach = replace(kept.reach, length=chunk[-1].number)
-        kept = Kept(reach, chunk[-1].commit, version, orders, kept.life)
+        kept = CheckpointPosition(reach, chunk[-1].commit, version, orders, kept.life)
         save(path, kept)
     return kept
 
@@ -220,7 +222,7 @@ def _write(path: str, data: bytes) -> None:
 
 
 @contextmanager
-def gathered(home: Path, clones: Clones) -> Iterator[tuple[Path, Mapping[Stream, Kept]]]:
+def gathered(home: Path, clones: Clones) -> Iterator[tuple[Path, Mapping[Stream, CheckpointPosition]]]:
     """Give a folder with what *home* holds of each stream, one pack of its loose files, and the newest snapshot.
 
     Also how far each stream reaches in it: of none where there is no snapshot, or it has a stream that is not here.
@@ -232,7 +234,7 @@ def gathered(home: Path, clones: Clones) -> Iterator[tuple[Path, Mapping[Stream,
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _gather(home: Path, clones: Clones, folder: Path) -> Mapping[Stream, Kept]:
+def _gather(home: Path, clones: Clones, folder: Path) -> Mapping[Stream, CheckpointPosition]:
     snapshots = clones.snapshots()
     if not snapshots:
         return {}
@@ -260,7 +262,7 @@ def _is_of(snapshot: Snapshot, folder: Path, streams: Mapping[str, Stream]) -> b
         return False
 
 
-def _stream(home: Path, stream: Stream, folder: Path) -> Kept | None:
+def _stream(home: Path, stream: Stream, folder: Path) -> CheckpointPosition | None:
     """Return how far what was linked of a stream reaches; None where that is not known.
 
     So it is where a redaction is under way, or a loose file is not sound: no checkpoint takes that to others.
@@ -352,7 +354,7 @@ def make(log: SharedLog, home: Path) -> bool:
                 return False
             came = list[str]()
             files = {name: _uploaded(log, path, there, came, lease) for name, path in _files(folder)}
-        streams_said = {f"{stream.project}/{stream.name}": _said(kept) for stream, kept in streams.items()}
+        streams_said = {f"{stream.project}/{stream.name}": _position_json(kept) for stream, kept in streams.items()}
         going = {digest: since for digest, since in said["going"].items() if time() - since < GRACE}
         going |= {digest: time() for digest in _in(said["files"]) - _in(files) - going.keys()}
         made = {"form": _FORM, "size": _size(home), "streams": streams_said, "files": files, "going": going}
@@ -425,7 +427,7 @@ class _Lease:
 def _lease(log: SharedLog) -> Iterator[_Lease | None]:
     """Give the turn to make a checkpoint; None while another has it."""
     there = log.get(MAKING)
-    tag = None if there is not None and _is_held(there) else log.put(MAKING, _until(), there.tag if there else None)
+    tag = None if there is not None and _is_leased(there) else log.put(MAKING, _until(), there.tag if there else None)
     lease = _Lease(log, tag) if tag is not None else None
     try:
         yield lease
@@ -438,7 +440,7 @@ def _until() -> bytes:
     return json.dumps({"until": time() + LEASE, "by": token_hex(8)}).encode()
 
 
-def _is_held(file: File) -> bool:
+def _is_leased(file: File) -> bool:
     try:
         return float(decode_json(file.data)["until"]) > time()
     except (ValueError, KeyError, TypeError):
@@ -470,16 +472,16 @@ def _fits(log: SharedLog, said: Mapping[str, Any]) -> bool:
     )
 
 
-def _streams(said: Mapping[str, Any]) -> dict[Stream, Kept]:
+def _streams(said: Mapping[str, Any]) -> dict[Stream, CheckpointPosition]:
     found = {}
     for name, of in said["streams"].items():
         heads = Version.of(CommitRef(*head) for head in of["heads"])
         reach = Reach(of["length"], of["rewrites"])
-        found[Stream(*name.split("/"))] = Kept(reach, of["last"], heads, life=of["life"])
+        found[Stream(*name.split("/"))] = CheckpointPosition(reach, of["last"], heads, life=of["life"])
     return found
 
 
-def _said(kept: Kept) -> dict[str, Any]:
+def _position_json(kept: CheckpointPosition) -> dict[str, Any]:
     heads = [(head.recorded_at, head.id, head.position) for head in kept.version.heads]
     reach = {"length": kept.reach.length, "rewrites": kept.reach.rewrites, "life": kept.life}
     return {**reach, "last": kept.last, "heads": heads}
@@ -548,7 +550,7 @@ def _inside(name: str) -> str:
     return name
 
 
-def _moved(draft: Path, home: Path, streams: Mapping[Stream, Kept]) -> bool:
+def _moved(draft: Path, home: Path, streams: Mapping[Stream, CheckpointPosition]) -> bool:
     """Put what was fetched in place: files first, what says how far they reach last."""
     snapshots = home / "index" / "snapshots"
     snapshots.mkdir(parents=True, exist_ok=True)

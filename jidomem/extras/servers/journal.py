@@ -15,7 +15,7 @@ from time import monotonic
 
 from jidomem.errors import InvalidRequest, JidomemError, JournalDamaged
 from jidomem.extras.servers import addresses, checkpoints, shared_vectors
-from jidomem.extras.servers.checkpoints import Kept, LogMismatch
+from jidomem.extras.servers.checkpoints import CheckpointPosition, LogMismatch
 from jidomem.extras.servers.log import Reach, SharedLog, SingleFlight
 from jidomem.journal import disk
 from jidomem.journal.commit import Commit, advance, file_name
@@ -247,26 +247,26 @@ class MirroredJournal(FileJournal):
         asked: Mapping[Stream, Reach] = getattr(self._asked, "reaches", {})
         return asked[stream] if stream in asked else self._reaches([stream])[stream]
 
-    def _kept(self, stream: Stream) -> Kept | None:
+    def _kept(self, stream: Stream) -> CheckpointPosition | None:
         return checkpoints.load(checkpoints.path_of(str(self.folder), stream))
 
-    def _level(self, stream: Stream) -> Kept:
+    def _level(self, stream: Stream) -> CheckpointPosition:
         """Return how far the copy of a stream reaches, which is as far as the log did when this was asked."""
         reach, kept = self._reach(stream), self._kept(stream)
         if kept is None and not reach.length and not self._known(stream)[0].look().heads:
-            return Kept(reach)
+            return CheckpointPosition(reach)
         is_level = kept is not None and kept.is_level(reach, self._life) and not kept.orders
         if kept is not None and is_level and stream in self._proved and self._is_sound(stream, kept):
             return kept
         return self._bring_level(stream)
 
-    def _is_sound(self, stream: Stream, kept: Kept) -> bool:
+    def _is_sound(self, stream: Stream, kept: CheckpointPosition) -> bool:
         """Return whether the files are what is kept of them, or cannot be as the log is damaged."""
         folder = self._known(stream)[0]
         is_whole = folder.look() == kept.version and not folder.is_damaged
         return is_whole or self._given_up.get(stream) == kept.reach
 
-    def _bring_level(self, stream: Stream, *, anew: bool = False) -> Kept:
+    def _bring_level(self, stream: Stream, *, anew: bool = False) -> CheckpointPosition:
         """Return how far the copy reaches once it is level; what is not the log's, or *anew* all, is fetched again."""
         home = str(self.folder)
         with checkpoints.copying(home, self.log.name), self._held(stream, self.wait) as (folder, turn):
@@ -279,7 +279,9 @@ class MirroredJournal(FileJournal):
                     kept = self._leveled(stream, folder, turn, kept)
             return kept
 
-    def _leveled(self, stream: Stream, folder: Folder, turn: StreamLock, kept: Kept | None) -> Kept:
+    def _leveled(
+        self, stream: Stream, folder: Folder, turn: StreamLock, kept: CheckpointPosition | None
+    ) -> CheckpointPosition:
         """Return how far the copy reaches once what is *kept* of it, or else all of it, is what the log has now."""
         reach = self._reaches([stream])[stream]
         if stream in (asked := getattr(self._asked, "reaches", {})):
@@ -291,7 +293,7 @@ class MirroredJournal(FileJournal):
                     return kept
         return self._fetched(stream, folder, turn, reach)
 
-    def _carried_out(self, stream: Stream, folder: Folder, kept: Kept) -> bool:
+    def _carried_out(self, stream: Stream, folder: Folder, kept: CheckpointPosition) -> bool:
         """Return whether something was taken out of the log just now, as orders that came say it is to be.
 
         What was made of the texts goes as well; of who was killed while it did all that, too.
@@ -308,9 +310,12 @@ class MirroredJournal(FileJournal):
             self.log.remove([mark])
         return bool(documents)
 
-    def _fetched(self, stream: Stream, folder: Folder, turn: StreamLock, reach: Reach) -> Kept:
+    def _fetched(self, stream: Stream, folder: Folder, turn: StreamLock, reach: Reach) -> CheckpointPosition:
         """Return how far the copy reaches, all of it thrown away and fetched anew."""
-        path, nothing = checkpoints.path_of(str(self.folder), stream), Kept(Reach(0, reach.rewrites), life=self._life)
+        path, nothing = (
+            checkpoints.path_of(str(self.folder), stream),
+            CheckpointPosition(Reach(0, reach.rewrites), life=self._life),
+        )
         checkpoints.empty(folder, turn.descriptor, path)
         try:
             kept = self._filled(stream, folder, turn, nothing)
@@ -321,7 +326,9 @@ class MirroredJournal(FileJournal):
             self._given_up[stream] = kept.reach
         return kept
 
-    def _filled(self, stream: Stream, folder: Folder, turn: StreamLock, kept: Kept, *, doubted: bool = False) -> Kept:
+    def _filled(
+        self, stream: Stream, folder: Folder, turn: StreamLock, kept: CheckpointPosition, *, doubted: bool = False
+    ) -> CheckpointPosition:
         """Return how far the copy reaches with all that the log has more; raise Foreign where that is another one."""
         coming = self.log.read(stream, max(kept.reach.length - 1, 0))
         if kept.reach.length:
@@ -356,11 +363,11 @@ class MirroredJournal(FileJournal):
         now = self._bring_level(stream).version
         return now if folder.holds(Version.of([commit.head])) else VersionMismatch(now)
 
-    def _copied(self, stream: Stream, kept: Kept, commit: Commit) -> Version:
+    def _copied(self, stream: Stream, kept: CheckpointPosition, commit: Commit) -> Version:
         """Return the version with *commit*, which is durable, once it is in the copy; else the next look fetches it."""
         reach = Reach(kept.reach.length + 1, kept.reach.rewrites)
         orders = (*kept.orders, commit.id) if is_redaction_record(commit.data) else kept.orders
-        after = Kept(reach, commit.id, advance(kept.version, [commit]), orders, kept.life)
+        after = CheckpointPosition(reach, commit.id, advance(kept.version, [commit]), orders, kept.life)
         with suppress(JidomemError, OSError), self._held(stream, self.wait) as (folder, turn):
             if self._kept(stream) == kept and folder.look() == kept.version:
                 self._place(stream, commit, folder, turn, checkpoints.write_atomically)

@@ -49,7 +49,7 @@ class Reach:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class LogState:
     """What one question tells: how far streams reach, the tag of a file, and the life of the log.
 
     That is given when a log is made, so that one which was made anew in its place has another.
@@ -78,7 +78,7 @@ class SharedLog(Protocol):
     def reach(self, streams: list[Stream]) -> Mapping[Stream, Reach]:
         """Return how far each of *streams* reaches now."""
 
-    def look(self, streams: list[Stream], name: str) -> Look:
+    def look(self, streams: list[Stream], name: str) -> LogState:
         """Return how far each of *streams* reaches now, the tag of the file *name*, None where there is none, and more.
 
         There is at least one stream; it costs no more than `reach`, but for a request at the same time.

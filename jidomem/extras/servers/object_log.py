@@ -41,7 +41,7 @@ from obstore.exceptions import AlreadyExistsError, BaseError, NotModifiedError, 
 from obstore.store import S3Store
 
 from jidomem.errors import Failed, InvalidRequest, JournalDamaged, NotFound
-from jidomem.extras.servers.log import File, LogEntry, Look, Reach, check_file
+from jidomem.extras.servers.log import File, LogEntry, LogState, Reach, check_file
 from jidomem.journal.commit import FormatError
 from jidomem.journal.journal import Stream
 from jidomem.journal.packs import outline
@@ -292,14 +292,17 @@ class Bucket:
         if not doubt:
             return self._unreachable(error)
         return Failed(
-            f"{self.name} could not be reached again while {what} was kept: {_said(error)}; it is kept, or it is not",
+            f"{self.name} could not be reached again while {what} was kept: {_short_message(error)}; "
+            "it is kept, or it is not",
             hint=f"submit it again with the same idempotency key; {self._hint(error)}",
             code="outcome_unknown",
         )
 
     def _unreachable(self, error: Exception) -> Failed:
         """Return the error that says which store could not be used, why, and what to look at."""
-        return Failed(f"{self.name} cannot be used: {_said(error)}", hint=self._hint(error), code="store_unreachable")
+        return Failed(
+            f"{self.name} cannot be used: {_short_message(error)}", hint=self._hint(error), code="store_unreachable"
+        )
 
     def _hint(self, error: Exception) -> str:
         return _cause(error).hint.format(bucket=self.bucket, prefix=self.prefix)
@@ -316,7 +319,7 @@ def _cause(error: Exception) -> _Cause:
     return next(cause for cause in _CAUSES if cause.mark in said)
 
 
-def _said(error: Exception) -> str:
+def _short_message(error: Exception) -> str:
     """Return what an error says in one short line; what obstore adds for its makers, and the address, left out."""
     said = str(error).partition("\n\nDebug source")[0]
     code, message = (said.partition(f"<{tag}>")[2].partition(f"</{tag}>")[0] for tag in ("Code", "Message"))
@@ -461,11 +464,11 @@ class ObjectLog:
         """Return how far each of *streams* reaches now; all of them, and the rewritings, are asked for at once."""
         return self._reaches(streams) if streams else {}
 
-    def look(self, streams: list[Stream], name: str) -> Look:
+    def look(self, streams: list[Stream], name: str) -> LogState:
         """Return how far each of *streams* reaches now, and the tag of the file *name*, None where there is none."""
         tag = self._pool.submit(self._bucket.tag, f"files/{name}")
         reaches = self._reaches(streams)
-        return Look(reaches, tag.result(), self._life)
+        return LogState(reaches, tag.result(), self._life)
 
     def _reaches(self, streams: list[Stream]) -> Mapping[Stream, Reach]:
         ends = {stream: self._pool.submit(self._end, stream) for stream in streams}

@@ -29,7 +29,7 @@ SCHEMA = "jidomem"
 _SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,40}")
 _FORM = "postgresql://USER@HOST:5432/DATABASE"
 #: What holds where the address says nothing else: nobody waits for a machine that is gone.
-_UNLESS_SAID = {
+_DEFAULT_OPTIONS = {
     "fallback_application_name": "jidomem",
     "connect_timeout": 5,
     "keepalives_idle": 10,
@@ -41,7 +41,7 @@ _UNLESS_SAID = {
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class PostgresAddress:
     """What to connect with, the schema, and `name`: the address as it may be shown."""
 
     options: Mapping[str, Any] = field(repr=False)
@@ -54,7 +54,7 @@ class Address:
         return text.replace(secret, "***") if secret else text
 
 
-def read(text: str) -> Address:
+def read(text: str) -> PostgresAddress:
     """Return the address that *text* is; raises InvalidRequest, which shows nothing of it, where it is none.
 
     >>> read("postgresql://ada:secret@db1,db2/notes?schema=team").name
@@ -75,10 +75,10 @@ def read(text: str) -> Address:
         said = conninfo_to_dict(f"{url}?{rest}" if rest else url)
     except ProgrammingError:  # its words may show a part of the password
         raise _unreadable() from None
-    options = {**_UNLESS_SAID, **said}
+    options = {**_DEFAULT_OPTIONS, **said}
     if "," in str(options.get("host", "")):
         options = {"target_session_attrs": "read-write", **options}
-    return Address(options, schema, _shown(said, schema))
+    return PostgresAddress(options, schema, _shown(said, schema))
 
 
 def _unreadable() -> InvalidRequest:
@@ -107,7 +107,7 @@ LONGEST = 30.0
 #: How many connections a process has to one root, each for the log and for the working state.
 SIZE = 6
 #: Where the schema or a table of it, which were made or seen at the opening, are not there.
-_GONE = ("3F000", "42P01")
+_MISSING_OBJECT_CODES = ("3F000", "42P01")
 #: What holds in each session; a machine that is gone without a word lets go of what it held, as it does not answer.
 _SETTINGS = """
 SELECT set_config('statement_timeout', %s, false), set_config('tcp_keepalives_idle', '10', false),
@@ -116,7 +116,7 @@ SELECT set_config('statement_timeout', %s, false), set_config('tcp_keepalives_id
 _AGAIN = ("40001", "40P01", "25006", "53300", "57P01", "57P02", "57P03", "57P05")
 
 
-class Connection(psycopg.Connection[tuple[Any, ...]]):
+class PostgresConnection(psycopg.Connection[tuple[Any, ...]]):
     """One connection, which is lost where no statement is answered in time; `warned` is what the server warned of."""
 
     longest = LONGEST
@@ -140,21 +140,21 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
             return end.value
 
 
-class Link:
+class PostgresPool:
     """The connections of one process to a root. Any thread may ask; each statement is a transaction unless it says so.
 
     It is asked again, for up to *wait* seconds, where a connection is lost that was there before; what is raised then
     is Failed `store_unreachable`.
     """
 
-    def __init__(self, address: Address, wait: float, size: int = SIZE) -> None:
+    def __init__(self, address: PostgresAddress, wait: float, size: int = SIZE) -> None:
         self.address, self.wait = address, wait
         self._places = BoundedSemaphore(size)
         self._lock = Lock()
-        self._idle: list[Connection] = []
+        self._idle: list[PostgresConnection] = []
         self._was_there = self._closed = False
 
-    def run(self, work: Callable[[Connection], T]) -> T:
+    def run(self, work: Callable[[PostgresConnection], T]) -> T:
         """Return what *work* does with a connection; it is done anew where that is lost, and may have been done."""
         deadline, pause = monotonic() + self.wait, 0.01
         while True:
@@ -168,7 +168,7 @@ class Link:
             pause = min(2 * pause, 0.5)
 
     @contextmanager
-    def lent(self) -> Iterator[Connection]:
+    def lent(self) -> Iterator[PostgresConnection]:
         """Give a connection that nobody else has; raises psycopg's errors, and Busy where all are held for long."""
         if not self._places.acquire(timeout=self.wait):
             raise Busy(f"every connection to {self.address.name} was held for {self.wait:g} s", hint="ask again")
@@ -186,9 +186,9 @@ class Link:
         finally:
             self._places.release()
 
-    def connected(self) -> Connection:
+    def connected(self) -> PostgresConnection:
         """Return a new connection."""
-        connection = Connection.connect(**self.address.options, autocommit=True, prepare_threshold=None)
+        connection = PostgresConnection.connect(**self.address.options, autocommit=True, prepare_threshold=None)
         try:
             _look_at(connection, self.address)
             connection.execute(_SETTINGS, (f"{LONGEST * 1000:.0f}",))
@@ -218,17 +218,17 @@ class Link:
         said, name = self.address.clean(" ".join(line.strip() for line in lines[:6])), self.address.name
         if error.sqlstate == "42501":
             return Failed(f"{name}: {said}", hint=grants(self.address), code="invalid_config")
-        if error.sqlstate in _GONE:
+        if error.sqlstate in _MISSING_OBJECT_CODES:
             hint = "restore the database from a backup; or begin anew there: jidomem init, or jidomem restore FILE"
             return Failed(f"{name} has no memory any more: {said}", hint=hint, code="store_unreachable")
         hint = f"look whether it runs, and lets this user in: psql '{name.partition('?')[0]}' -c 'SELECT 1'"
         return Failed(f"{name} did not answer: {said}", hint=hint, code="store_unreachable")
 
-    def _taken(self) -> Connection | None:
+    def _taken(self) -> PostgresConnection | None:
         with self._lock:
             return self._idle.pop() if self._idle else None
 
-    def _put_back(self, connection: Connection) -> None:
+    def _put_back(self, connection: PostgresConnection) -> None:
         with self._lock:
             kept = not self._closed and connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
             if kept:
@@ -244,7 +244,7 @@ def may_pass(error: Error) -> bool:
     return error.sqlstate in _AGAIN or error.sqlstate.startswith("08")
 
 
-def grants(address: Address) -> str:
+def grants(address: PostgresAddress) -> str:
     """Return what an administrator has to run so that this user may open the root."""
     user = str(address.options.get("user") or "USER")
     user = user if _PLAIN.fullmatch(user) else '"{}"'.format(user.replace('"', '""'))
@@ -255,7 +255,7 @@ def grants(address: Address) -> str:
     )
 
 
-def _look_at(connection: Connection, address: Address) -> None:
+def _look_at(connection: PostgresConnection, address: PostgresAddress) -> None:
     """Raise Failed `invalid_config` where the database cannot hold every text."""
     encoding = connection.info.parameter_status("server_encoding") or "UTF8"
     if encoding.upper() not in ("UTF8", "UTF-8", "UNICODE"):
@@ -263,7 +263,7 @@ def _look_at(connection: Connection, address: Address) -> None:
         raise Failed(f"{address.name}: the database is in {encoding}, not in UTF8", hint=hint, code="invalid_config")
 
 
-def _keep_warning(connection: Connection, said: psycopg.errors.Diagnostic) -> None:
+def _keep_warning(connection: PostgresConnection, said: psycopg.errors.Diagnostic) -> None:
     with suppress(AttributeError):
         if said.severity_nonlocalized == "WARNING":
             connection.warned = said.message_primary or "a warning"
@@ -334,7 +334,7 @@ _RACES = (errors.UniqueViolation, errors.DuplicateSchema, errors.DuplicateTable,
 _TRIES = 10
 
 
-def prepare(link: Link) -> None:
+def prepare(link: PostgresPool) -> None:
     """Make the tables, or bring them up to date.
 
     Raises Failed `invalid_config` for those of a newer jidomem, and where this user may not make them, with the SQL
@@ -344,7 +344,7 @@ def prepare(link: Link) -> None:
         link.run(lambda connection: _made(connection, link))
 
 
-def _version(connection: Connection, link: Link) -> int:
+def _version(connection: PostgresConnection, link: PostgresPool) -> int:
     """Return which layout the tables have, 0 where there are none; raises Failed for one of a later time."""
     schema = link.address.schema
     try:
@@ -361,7 +361,7 @@ def _version(connection: Connection, link: Link) -> int:
     return version
 
 
-def _made(connection: Connection, link: Link) -> None:
+def _made(connection: PostgresConnection, link: PostgresPool) -> None:
     for _ in range(_TRIES):
         try:
             with connection.transaction():
@@ -373,7 +373,7 @@ def _made(connection: Connection, link: Link) -> None:
     raise Failed(f"{link.address.name}: its tables could not be made", hint="open it again", code="busy")
 
 
-def _step_up(connection: Connection, link: Link) -> None:
+def _step_up(connection: PostgresConnection, link: PostgresPool) -> None:
     """Do each step that is missing, in a transaction."""
     schema = link.address.schema
     if connection.execute("SELECT 1 FROM pg_namespace WHERE nspname = %s", (schema,)).fetchone() is None:

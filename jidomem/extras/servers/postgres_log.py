@@ -22,8 +22,8 @@ from psycopg.sql import SQL, Composed, Identifier
 
 from jidomem.errors import Failed, JidomemError, NotFound
 from jidomem.extras.servers import postgres_connection
-from jidomem.extras.servers.log import File, LogEntry, Look, Reach, check_file
-from jidomem.extras.servers.postgres_connection import Connection, Link, may_pass, prepare
+from jidomem.extras.servers.log import File, LogEntry, LogState, Reach, check_file
+from jidomem.extras.servers.postgres_connection import PostgresConnection, PostgresPool, may_pass, prepare
 from jidomem.journal.journal import Stream
 
 #: How many seconds pass between two looks of who waits: while news are heard, and where they are not.
@@ -39,12 +39,12 @@ class NotificationListener:
     often, until something is told.
     """
 
-    def __init__(self, link: Link, channel: str) -> None:
+    def __init__(self, link: PostgresPool, channel: str) -> None:
         self._link, self._channel = link, channel
         self._news = Condition()
         self._told: Counter[str] = Counter()
         self._thread: Thread | None = None
-        self._connection: Connection | None = None
+        self._connection: PostgresConnection | None = None
         self._hears, self._closed = False, False
 
     def listen(self) -> None:
@@ -166,7 +166,7 @@ class PostgresLog:
         Failed `store_unreachable`, or `invalid_config` where this user may not use or make the tables.
         """
         self.address = postgres_connection.read(address)
-        self._link = Link(self.address, wait)
+        self._link = PostgresPool(self.address, wait)
         self._channel = f"{self.address.schema}_news"
         try:
             prepare(self._link)
@@ -190,11 +190,11 @@ class PostgresLog:
         """Return how far each of *streams* reaches now."""
         return self.look(streams, "").reaches if streams else {}
 
-    def look(self, streams: list[Stream], name: str) -> Look:
+    def look(self, streams: list[Stream], name: str) -> LogState:
         """Return how far each of *streams* reaches now, and the tag of the file *name*, None where there is none."""
         rows = self._rows(_REACH, name, [_key(stream) for stream in streams])
         found = {key: Reach(int(length), int(times), last) for key, length, last, times, _, _ in rows}
-        return Look({stream: found[_key(stream)] for stream in streams}, rows[0][4], rows[0][5])
+        return LogState({stream: found[_key(stream)] for stream in streams}, rows[0][4], rows[0][5])
 
     def read(self, stream: Stream, after: int = 0) -> Iterator[LogEntry]:
         """Return the entries with a number above *after*, in order; it need not be used up."""
@@ -218,7 +218,7 @@ class PostgresLog:
         row = {"stream": _key(stream), "number": number, "commit": commit, "document": document, "after": after}
         doubt = False
 
-        def work(connection: Connection) -> bool:
+        def work(connection: PostgresConnection) -> bool:
             nonlocal doubt
             doubtful, doubt = doubt, True
             try:
@@ -245,7 +245,7 @@ class PostgresLog:
         key = _key(stream)
         rows = [{"stream": key, "number": number + n, "commit": c, "document": d} for n, (c, d) in enumerate(entries)]
 
-        def work(connection: Connection) -> bool:
+        def work(connection: PostgresConnection) -> bool:
             try:
                 with connection.transaction():
                     if not self._appended(connection, {**rows[0], "after": ""}):
@@ -264,7 +264,7 @@ class PostgresLog:
         """Put other documents in the place of those of these commits, by id: all of them or none, and count it."""
         key = _key(stream)
 
-        def work(connection: Connection) -> None:
+        def work(connection: PostgresConnection) -> None:
             with connection.transaction():
                 connection.execute("SET LOCAL synchronous_commit TO on")
                 for commit, document in documents.items():
@@ -305,7 +305,7 @@ class PostgresLog:
         how = "any" if force else "new" if expected is None else "next"
         row = {"name": name, "tag": token_hex(12), "data": data, "expected": expected}
 
-        def work(connection: Connection) -> str | None:
+        def work(connection: PostgresConnection) -> str | None:
             with connection.transaction():
                 connection.execute("SET LOCAL synchronous_commit TO on")
                 done = connection.execute(self._sql(_PUTS[how]), row).rowcount == 1
@@ -330,7 +330,7 @@ class PostgresLog:
         self._ear.close()
         self._link.close()
 
-    def _appended(self, connection: Connection, row: Mapping[str, Any]) -> bool:
+    def _appended(self, connection: PostgresConnection, row: Mapping[str, Any]) -> bool:
         """Do `append` on a connection."""
         append = self._sql(_APPEND)
         while True:
@@ -347,18 +347,18 @@ class PostgresLog:
             if length + 1 < row["number"]:
                 raise ValueError(f"{row['number']} leaves a gap: {row['stream']} has {length}")
 
-    def _end(self, connection: Connection, stream: str) -> tuple[int, str]:
+    def _end(self, connection: PostgresConnection, stream: str) -> tuple[int, str]:
         """Return the number of the last entry, and its commit."""
         (row,) = connection.execute(self._sql(_REACH), ("", [stream])).fetchall()
         return int(row[1]), str(row[2])
 
-    def _tell(self, connection: Connection, stream: object) -> None:
+    def _tell(self, connection: PostgresConnection, stream: object) -> None:
         """Tell who waits; what is not told is found by who looks."""
         if self._tells:
             with suppress(Error):
                 connection.execute(_TELL, (self._channel, stream))
 
-    def _can_tell(self, connection: Connection) -> bool:
+    def _can_tell(self, connection: PostgresConnection) -> bool:
         """Return whether the server passes on what one connection tells others."""
         try:
             connection.execute(_TELL, (self._channel, ""))

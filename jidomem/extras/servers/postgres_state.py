@@ -25,7 +25,7 @@ from psycopg.sql import SQL, Composed, Identifier
 
 from jidomem.errors import Busy, Failed, InvalidRequest, JidomemError, MemoryClosed
 from jidomem.extras.servers import postgres_connection
-from jidomem.extras.servers.postgres_connection import STATE, Connection, Link, may_pass, prepare
+from jidomem.extras.servers.postgres_connection import STATE, PostgresConnection, PostgresPool, may_pass, prepare
 
 #: How many seconds a transaction waits for that of another process.
 WAIT = 5.0
@@ -60,7 +60,7 @@ class PostgresState:
         Nothing is asked of the server before the first transaction. Raises what `PostgresLog` raises, then.
         """
         self.address, self._name = postgres_connection.read(address), name
-        self._link, self._turns = Link(self.address, wait), Link(self.address, wait, _TURNS)
+        self._link, self._turns = PostgresPool(self.address, wait), PostgresPool(self.address, wait, _TURNS)
         self._inside, self._ready, self._is_closed = local(), False, False
 
     @contextmanager
@@ -120,7 +120,7 @@ class PostgresState:
         """
         self._prepared()
 
-        def work(connection: Connection) -> None:
+        def work(connection: PostgresConnection) -> None:
             connection.longest = inf
             connection.execute(f"SET lock_timeout TO {WAIT * 1000:.0f}; SET statement_timeout TO 0")
             for table in STATE:
@@ -153,8 +153,8 @@ class PostgresState:
         mine: LiteralString | None = None,
         values: Sequence[Any] = (),
         *,
-        on: Link | None = None,
-    ) -> tuple[Connection, Any]:
+        on: PostgresPool | None = None,
+    ) -> tuple[PostgresConnection, Any]:
         """Return a connection in a transaction, and what *mine* gave: it is held until *held* ends."""
         self._prepared()
         link = on or self._link
@@ -184,7 +184,7 @@ class PostgresState:
             raise _unknown(self.address.name, f"the connection was lost, and others have written since: {error}")
         return bool(now == number and last == token)
 
-    def _last(self, connection: Connection) -> tuple[int, str]:
+    def _last(self, connection: PostgresConnection) -> tuple[int, str]:
         row = connection.execute(self._sql(_LAST), (self._name,)).fetchone()
         return (int(row[0]), str(row[1])) if row is not None else (0, "")
 
@@ -222,21 +222,21 @@ class PostgresState:
 class Tables:
     """The tables in a transaction, asked as SQLite is asked."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: PostgresConnection) -> None:
         self._connection = connection
 
     def execute(self, sql: str, parameters: Sequence[Any] = (), /) -> Cursor[tuple[Any, ...]]:
         """Return what a statement gives."""
-        return self._connection.cursor(binary=True).execute(_asked(sql), parameters)
+        return self._connection.cursor(binary=True).execute(_psycopg_statement(sql), parameters)
 
     def executemany(self, sql: str, parameters: list[tuple[Any, ...]], /) -> None:
         """Do a statement once for each of the rows of values."""
         if parameters:
-            self._connection.cursor().executemany(_asked(sql), parameters)
+            self._connection.cursor().executemany(_psycopg_statement(sql), parameters)
 
 
 @lru_cache(maxsize=256)
-def _asked(sql: str) -> bytes:
+def _psycopg_statement(sql: str) -> bytes:
     """Return a statement of the form that SQLite takes in that of psycopg.
 
     >>> _asked("SELECT x FROM t INDEXED BY i WHERE a = ? AND b LIKE '50%'")
@@ -246,7 +246,7 @@ def _asked(sql: str) -> bytes:
 
 
 @contextmanager
-def _undone(connection: Connection) -> Iterator[None]:
+def _undone(connection: PostgresConnection) -> Iterator[None]:
     """Undo what was done where something is raised."""
     try:
         yield
@@ -256,7 +256,7 @@ def _undone(connection: Connection) -> Iterator[None]:
         raise
 
 
-def _try(connection: Connection, key: int) -> bool:
+def _try(connection: PostgresConnection, key: int) -> bool:
     row = connection.execute("SELECT pg_try_advisory_xact_lock(%s)", (key,)).fetchone()
     return row is not None and bool(row[0])
 

@@ -20,12 +20,12 @@ import pyoxigraph as ox
 from jidomem.errors import Failed, InvalidRequest, JidomemError
 from jidomem.extras.servers.remote_sync import LINES, ROWS, Feed, RemoteGraphs, SyncThread, refusal_of
 from jidomem.index import results
-from jidomem.index.results import Answer, Bounds, Serialized, Solutions, Watermark, malformed, plain
+from jidomem.index.results import Answer, AnswerLimits, Serialized, Solutions, Watermark, malformed, plain
 from jidomem.index.store import OxigraphIndex
 from jidomem.journal.journal import NAMES, FileJournal, Stream
 from jidomem.rdf import sparql
-from jidomem.rdf.sparql import Token, first_word, tokens
-from jidomem.rdf.sparql_client import TIMEOUT, Endpoint, Refused
+from jidomem.rdf.sparql import SparqlToken, first_word, tokens
+from jidomem.rdf.sparql_client import TIMEOUT, EndpointError, SparqlEndpoint
 from jidomem.rdf.terms import Term, Triple, iri
 from jidomem.rdf.vocab import BASE, RDFS, jido
 
@@ -44,7 +44,7 @@ def rewrite_query(text: str, bindings: Mapping[str, Term]) -> str:
     return f"BASE <{BASE}>\n" + "".join(_placed(pieces, bindings, selects))
 
 
-def _placed(pieces: Sequence[Token], bindings: Mapping[str, Term], selects: bool) -> Iterator[str]:
+def _placed(pieces: Sequence[SparqlToken], bindings: Mapping[str, Term], selects: bool) -> Iterator[str]:
     """Yield the pieces, a term in place of its variable: named where it is selected, bracketed after the pattern."""
     braces = brackets = 0
     begun = False
@@ -61,7 +61,7 @@ def _placed(pieces: Sequence[Token], bindings: Mapping[str, Term], selects: bool
             yield f"({bindings[name]})" if begun or not selects else f"({bindings[name]} AS ?{name})"
 
 
-def _without_from(pieces: Iterator[Token]) -> Iterator[Token]:
+def _without_from(pieces: Iterator[SparqlToken]) -> Iterator[SparqlToken]:
     """Yield the pieces but for FROM, NAMED and the graph that follows: nothing else has a word of that name."""
     for piece in pieces:
         if piece.kind != "word" or piece.text.upper() not in ("FROM", "FROMNAMED"):
@@ -114,11 +114,11 @@ def _end(text: str, at: int) -> int:
     return len(text)
 
 
-def speaks(query: Endpoint) -> bool:
+def speaks(query: SparqlEndpoint) -> bool:
     """Return whether a store is Virtuoso: it alone knows a function of its own."""
     try:
         query.ask("SELECT (bif:sys_stat('st_dbms_ver') AS ?version) {}", "application/sparql-results+json")
-    except Refused:
+    except EndpointError:
         return False
     return True
 
@@ -189,7 +189,7 @@ class Fit:
         return text if self.proven is None else rewrite_for_virtuoso(text, below)
 
 
-def probe_endpoint(query: Endpoint, update: Endpoint) -> Fit:
+def probe_endpoint(query: SparqlEndpoint, update: SparqlEndpoint) -> Fit:
     """Return how a store is to be asked, after it was asked about a graph of a few triples, which it is given.
 
     Raises Failed `store_unfit`, naming what it answers otherwise, for a store that is neither as the standard has it
@@ -208,7 +208,7 @@ def probe_endpoint(query: Endpoint, update: Endpoint) -> Fit:
     raise Failed(detail, hint=_MISFIT, code="store_unfit")
 
 
-def _wrong(query: Endpoint) -> dict[str, str]:
+def _wrong(query: SparqlEndpoint) -> dict[str, str]:
     """Return what a store answers otherwise than the engine here: what that shows -> what it said."""
     here = ox.Store()
     here.load(_DATA.encode(), ox.RdfFormat.TURTLE, to_graph=ox.NamedNode(PROBE))
@@ -219,25 +219,25 @@ def _wrong(query: Endpoint) -> dict[str, str]:
         try:
             data = query.ask(rewrite_query(text, {}), ROWS, [PROBE], [PROBE])
             said: Answer | str = plain(ox.parse_query_results(data, format=ox.QueryResultsFormat.JSON))
-        except (Refused, SyntaxError, ValueError) as error:
+        except (EndpointError, SyntaxError, ValueError) as error:
             said = str(error)
         if said != wanted:
             found[name] = f"{said!s:.200}"
     return found
 
 
-def _put(update: Endpoint) -> None:
+def _put(update: SparqlEndpoint) -> None:
     """Put the small graph in, and another beside it that no question may reach."""
     aside = f'INSERT DATA {{ GRAPH <{ASIDE}> {{ <urn:p:a> <urn:p:text> "aside" }} }}'
     try:
         update.change(f"INSERT DATA {{ GRAPH <{PROBE}> {{ {_DATA} }} }} ; {aside}")
-    except Refused as refusal:
+    except EndpointError as refusal:
         raise refusal_of(update, refusal) from refusal
 
 
 SCHEMES = ("sparql+http://", "sparql+https://")
 _ROWS, _TRIPLES = "application/sparql-results+json", "application/n-triples"
-_BOUNDS = Bounds()
+_BOUNDS = AnswerLimits()
 _UNDER = iri(RDFS + "subClassOf")
 #: What a store needs more to say a row than the answer that is made of it.
 _ROOM = 4
@@ -318,7 +318,7 @@ class RemoteIndex:
         bindings: Mapping[str, Term] | None = None,
         rows_as: str = "json",
         graph_as: str = "turtle",
-        within: Bounds = _BOUNDS,
+        within: AnswerLimits = _BOUNDS,
         seconds: float = TIMEOUT,
     ) -> Serialized:
         """Return what `OxigraphIndex.serialized` does; raises Failed, and QueryTimeout after *seconds*, besides."""
@@ -366,7 +366,7 @@ class RemoteIndex:
             data = self._query.ask(
                 asked, accept, graphs, graphs if named is None else named, seconds=seconds, most=most
             )
-        except Refused as refusal:
+        except EndpointError as refusal:
             raise self._refused(refusal, text) from refusal
         try:
             if accept == _TRIPLES:
@@ -375,7 +375,7 @@ class RemoteIndex:
         except (SyntaxError, ValueError) as error:
             raise self._query.unavailable(f"answered with what cannot be read: {error}") from error
 
-    def _refused(self, refusal: Refused, text: str) -> JidomemError:
+    def _refused(self, refusal: EndpointError, text: str) -> JidomemError:
         if refusal.status == 400:
             try:
                 ox.Store().query(text)
@@ -386,12 +386,12 @@ class RemoteIndex:
         return self._query.unavailable(f"answered {refusal.status}: {refusal.words}")
 
 
-def endpoint(address: str) -> Endpoint:
+def endpoint(address: str) -> SparqlEndpoint:
     """Return where the store at *address* is asked; raises InvalidRequest for what is no `sparql+http(s)://...`."""
     if not address.startswith(SCHEMES):
         hint = 'index = "sparql+http://localhost:7878/query", or no index at all: then it is kept by this process'
         raise InvalidRequest("the index is not a sparql+http:// or sparql+https:// address", hint=hint)
-    return Endpoint.of(address.removeprefix("sparql+"), "store_unreachable")
+    return SparqlEndpoint.of(address.removeprefix("sparql+"), "store_unreachable")
 
 
 def refuse(address: str) -> None:

@@ -27,7 +27,7 @@ from jidomem.index.results import HOLDS, MARKS, Watermark, solutions, trig
 from jidomem.journal.commit import Commit
 from jidomem.journal.journal import FileJournal, Stream
 from jidomem.journal.rewrite import is_redaction_record
-from jidomem.rdf.sparql_client import Endpoint, Refused
+from jidomem.rdf.sparql_client import EndpointError, SparqlEndpoint
 from jidomem.rdf.terms import Term, Triple, literal, ntriples_line, parse_literal, plain_value
 from jidomem.rdf.vocab import JIDO, ONTOLOGY_GRAPH
 from jidomem.records.intent import CommitRef, Version
@@ -86,7 +86,9 @@ class RemoteWatermark:
 class RemoteGraphs:
     """The graphs of one store; with *conditional* it puts in only in the life for which something was meant."""
 
-    def __init__(self, query: Endpoint, update: Endpoint, *, lines: int = LINES, conditional: bool = True) -> None:
+    def __init__(
+        self, query: SparqlEndpoint, update: SparqlEndpoint, *, lines: int = LINES, conditional: bool = True
+    ) -> None:
         """Ask *query*, and change at *update*, up to so many *lines* a request."""
         self.conditional = conditional
         self._query = query
@@ -98,13 +100,13 @@ class RemoteGraphs:
         text = _STATE % ", ".join(f"<{graph}>" for graph in graphs)
         try:
             rows = solutions(self._query.ask(text, ROWS)).rows
-        except (Refused, SyntaxError, ValueError) as refusal:
+        except (EndpointError, SyntaxError, ValueError) as refusal:
             raise self._query.unavailable(f"does not tell what it holds: {refusal}") from refusal
         said: dict[str, dict[str, list[Term]]] = {}
         there = {row[2] for row in rows if row[3] is not None}
         for graph, name, value, _ in rows:
             said.setdefault(plain_value(graph or ""), {}).setdefault(plain_value(name or ""), []).append(value or "")
-        found = ((graph, _held(known, there)) for graph, known in said.items())
+        found = ((graph, _read_watermark(known, there)) for graph, known in said.items())
         return {graph: held for graph, held in found if held is not None}
 
     def empty(self, graph: str, held: RemoteWatermark) -> None:
@@ -170,7 +172,7 @@ class RemoteGraphs:
     def _change(self, text: str, *, too_much: bool = False) -> None:
         try:
             self._update.change(text, seconds=CLAIM_TIMEOUT)
-        except Refused as refusal:
+        except EndpointError as refusal:
             if too_much and refusal.status in (400, 413, 500):
                 raise _TooMuch from refusal
             raise refusal_of(self._update, refusal) from refusal
@@ -180,7 +182,7 @@ class _TooMuch(Exception):
     """A request was refused that may have been too long."""
 
 
-def refusal_of(store: Endpoint, refusal: Refused) -> JidomemError:
+def refusal_of(store: SparqlEndpoint, refusal: EndpointError) -> JidomemError:
     """Return why a change was refused, and what lets it be done."""
     if refusal.status in (401, 403):
         hint = "name who may write in the address: sparql+http://user:password@host/..., or let it be written to"
@@ -202,7 +204,7 @@ def _moved(graph: str, held: RemoteWatermark, after: RemoteWatermark) -> str:
     )
 
 
-def _held(said: dict[str, list[Term]], there: set[Term | None]) -> RemoteWatermark | None:
+def _read_watermark(said: dict[str, list[Term]], there: set[Term | None]) -> RemoteWatermark | None:
     """Return what is held, of which this is said; None where it is in no life, or in two."""
     lives, marks = said.get(_LIFE, []), said.get(HOLDS, [])
     if len(lives) != 1 or not marks:

@@ -26,7 +26,7 @@ from jidomem.extras.servers.log import File, SharedLog
 from jidomem.index.cache_file import several
 from jidomem.index.search_index import Texts, VectorFile
 from jidomem.index.search_tables import SearchIndexReader
-from jidomem.index.vectors import Step, Vectors, identity_of
+from jidomem.index.vectors import PieceBatch, Vectors, identity_of
 from jidomem.journal.journal import Stream
 from jidomem.records.interfaces import Embedder
 
@@ -141,7 +141,7 @@ class SharedVectors(Vectors):
             self._common.end(stream, self._model, who)
             raise
 
-    def _keep(self, stream: Stream, step: Step, values: Sequence[Row]) -> None:
+    def _keep(self, stream: Stream, step: PieceBatch, values: Sequence[Row]) -> None:
         listed = None
         if values:
             goes_on = len(step.texts) == self._batches.size(self._name(stream))

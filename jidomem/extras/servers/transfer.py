@@ -477,7 +477,7 @@ def _copy(
         if whole := next((commit for commit in anew if not commit.redacted), None):
             raise other(target.name, f"commit {whole.id} of {stream.project}/{stream.name}, redacted")
         if fresh := [commit for commit in step if bytes.fromhex(commit.id) not in held.forms]:
-            target.add(stream, _told(fresh, progress))
+            target.add(stream, _with_progress(fresh, progress))
         if anew:  # last: it is what came that orders it
             target.redact(stream, anew)
         came += len(step)
@@ -492,7 +492,7 @@ def _missing(commits: Iterator[Commit], held: Chain, read: Chain) -> Iterator[Co
             yield commit
 
 
-def _told(commits: Collection[Commit], progress: Progress) -> Iterator[Commit]:
+def _with_progress(commits: Collection[Commit], progress: Progress) -> Iterator[Commit]:
     for commit in commits:
         yield commit
         progress(len(commit.data))

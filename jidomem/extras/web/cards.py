@@ -42,14 +42,14 @@ from jidomem.serve.server_state import RequestContext
 from jidomem.write.writer import MemoryWriter
 
 
-class Named(NamedTuple):
+class NamedTerm(NamedTuple):
     """What something is called, and the IRI it has; None where the ontology does not know it."""
 
     text: str
     iri: str | None
 
 
-def named(schema: Schema, name: str) -> Named:
+def named(schema: Schema, name: str) -> NamedTerm:
     """Return what a term is called, by its IRI or its local name.
 
     >>> from jidomem.schema import ontology as schema
@@ -58,15 +58,15 @@ def named(schema: Schema, name: str) -> Named:
     >>> named(schema.load(), "colour")
     Named(text='colour', iri=None)
     """
-    return _names(schema).get(name) or Named(name, None)
+    return _names(schema).get(name) or NamedTerm(name, None)
 
 
 @lru_cache(maxsize=4)
-def _names(schema: Schema) -> Mapping[str, Named]:
+def _names(schema: Schema) -> Mapping[str, NamedTerm]:
     """Return the terms by IRI and by local name; ours before those of a root, which are called after them."""
-    labels, found = terms.labels(schema), dict[str, Named]()
+    labels, found = terms.labels(schema), dict[str, NamedTerm]()
     for term in sorted(schema.declared, key=lambda term: (term not in schema.properties, term)):
-        name = Named(labels.get(term) or local_name(term), plain_value(term))
+        name = NamedTerm(labels.get(term) or local_name(term), plain_value(term))
         found[plain_value(term)] = name
         found.setdefault(local_name(term), name)
     return found
@@ -77,7 +77,7 @@ AS_OF = "as_of"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PageRequest:
     """One request for a page; `as_of` is the moment all of it is shown as of, None for now."""
 
     site: RequestContext
@@ -86,7 +86,7 @@ class Asked:
     as_of: str | None = None
 
     @classmethod
-    def of(cls, site: RequestContext, project: str, given: Mapping[str, str]) -> Asked:
+    def of(cls, site: RequestContext, project: str, given: Mapping[str, str]) -> PageRequest:
         """Return what is asked with the arguments *given*; raises InvalidRequest for a moment that is none."""
         return cls(site, project, given, moment_of(given.get(AS_OF) or None, AS_OF))
 
@@ -105,7 +105,7 @@ class Asked:
         """Return the moment at which memories are to hold in the world: that of the page, or now."""
         return self.as_of or format_timestamp(self.memory.sources.now())
 
-    def term(self, name: str) -> Named:
+    def term(self, name: str) -> NamedTerm:
         """Return what a term of the ontology is called, by its IRI or its local name."""
         return named(self.memory.schema, name)
 
@@ -122,18 +122,18 @@ _READER = (
 )
 
 
-def why_not_write(asked: Asked) -> str | None:
+def why_not_write(asked: PageRequest) -> str | None:
     """Return why who asks changes nothing here at all; None where it may."""
     caller = asked.site.caller
     return _READER.format(caller.agent) if caller is not None and caller.role == "reader" else None
 
 
-def why_not_curate(asked: Asked) -> str | None:
+def why_not_curate(asked: PageRequest) -> str | None:
     """Return why who asks may not judge what terms there are; None where it may."""
     return _refusal(asked, lambda writer: writer.check_keeper(asked.project, writer.agent, "judge proposed terms"))
 
 
-def why_not_correct(asked: Asked, *items: str, asserted: bool = False) -> str | None:
+def why_not_correct(asked: PageRequest, *items: str, asserted: bool = False) -> str | None:
     """Return why who asks may not correct *items*, or not so that it is *asserted*; None where it may."""
 
     def check(writer: MemoryWriter) -> None:
@@ -143,7 +143,7 @@ def why_not_correct(asked: Asked, *items: str, asserted: bool = False) -> str | 
     return _refusal(asked, check)
 
 
-def _refusal(asked: Asked, check: Callable[[MemoryWriter], None]) -> str | None:
+def _refusal(asked: PageRequest, check: Callable[[MemoryWriter], None]) -> str | None:
     if asked.as_of is not None:  # nothing is done in the past, whoever asks
         return None
     if (why := why_not_write(asked)) is not None:
@@ -264,7 +264,7 @@ _MOST = 2_000
 _LONGEST = 4_000
 
 
-class Part(NamedTuple):
+class TextPart(NamedTuple):
     """A piece of a text, and whether the other one has it not."""
 
     text: str
@@ -288,15 +288,15 @@ def _cut(said: str) -> str:
     return said if len(said) <= _LONGEST else f"{said[:_LONGEST]} … ({len(said):,} characters: see the memory itself)"
 
 
-def parts(left: str, right: str) -> tuple[list[Part], list[Part]]:
+def parts(left: str, right: str) -> tuple[list[TextPart], list[TextPart]]:
     """Return both texts in parts, those marked that the other has not."""
     one, other = _TOKENS.findall(left), _TOKENS.findall(right)
     if len(one) + len(other) > _MOST:
-        return [Part(left, left != right)], [Part(right, left != right)]
+        return [TextPart(left, left != right)], [TextPart(right, left != right)]
     ours, theirs = [], []
     for how, a, b, c, d in SequenceMatcher(None, one, other, autojunk=False).get_opcodes():
-        ours.append(Part("".join(one[a:b]), how != "equal"))
-        theirs.append(Part("".join(other[c:d]), how != "equal"))
+        ours.append(TextPart("".join(one[a:b]), how != "equal"))
+        theirs.append(TextPart("".join(other[c:d]), how != "equal"))
     return [part for part in ours if part.text], [part for part in theirs if part.text]
 
 
@@ -312,13 +312,13 @@ _EXCERPT = 300
 _AGENTS, _SESSIONS = f"{BASE}agents/", f"{BASE}sessions/"
 
 
-def row(asked: Asked, item: str) -> dict[str, Any]:
+def row(asked: PageRequest, item: str) -> dict[str, Any]:
     """Return one memory in short, as it was known at the moment asked for."""
     found = asked.memory.reader.get_memory(asked.project, item, **asked.moment)
     return memory_row(asked, found)
 
 
-def memory_row(asked: Asked, found: Mapping[str, Any]) -> dict[str, Any]:
+def memory_row(asked: PageRequest, found: Mapping[str, Any]) -> dict[str, Any]:
     """Return in short a memory that was read."""
     said = found["properties"]
     return {
@@ -339,7 +339,7 @@ def memory_row(asked: Asked, found: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def badges(asked: Asked, found: Mapping[str, Any]) -> list[dict[str, str]]:
+def badges(asked: PageRequest, found: Mapping[str, Any]) -> list[dict[str, str]]:
     """Return what is to be looked at: that it disagrees with others in force, and that its time is over, or soon."""
     if found["status"] in ENDED:
         return []
@@ -376,7 +376,7 @@ def _stamped(moment: object) -> str:
 _MEANWHILE = (400, 404, 409)
 
 
-class Refused(JidomemError):
+class RefusalNotice(JidomemError):
     """What was not done; `rows` tell each thing it is about: its text and address, why, and what helps."""
 
     code = "conflict"
@@ -394,19 +394,19 @@ class ToFillIn(JidomemError):
         self.model = model
 
 
-def explained(asked: Asked, error: JidomemError, *items: str | None) -> JidomemError:
+def explained(asked: PageRequest, error: JidomemError, *items: str | None) -> JidomemError:
     """Return *error*; where one of *items* was ended by somebody meanwhile, what became of each."""
     if error.http_status not in _MEANWHILE:
         return error
     rows = [row for item in items if item and (row := _ended(asked, item))]
     if not rows:
         return error
-    return Refused(
+    return RefusalNotice(
         "this was settled meanwhile, and nothing was done now", hint="look at what is in its place", rows=rows
     )
 
 
-def _ended(asked: Asked, item: str) -> dict[str, Any] | None:
+def _ended(asked: PageRequest, item: str) -> dict[str, Any] | None:
     """Return what became of a memory; None where it is in force, waits, or is none."""
     reader = asked.memory.reader
     try:
@@ -427,10 +427,10 @@ def _ended(asked: Asked, item: str) -> dict[str, Any] | None:
     }
 
 
-def refused_row(asked: Asked, item: str, error: JidomemError) -> dict[str, Any]:
+def refused_row(asked: PageRequest, item: str, error: JidomemError) -> dict[str, Any]:
     """Return the refusal of one of several, with what it says."""
     why = explained(asked, error, item)
-    if isinstance(why, Refused):
+    if isinstance(why, RefusalNotice):
         return dict(why.rows[0])
     try:
         text = row(asked, item)["summary"]

@@ -21,15 +21,15 @@ from jidomem.base.clock import format_timestamp, parse_moment
 from jidomem.base.words import ANSWERS
 from jidomem.errors import InvalidRequest, JidomemError, NotFound
 from jidomem.extras.web import cards
-from jidomem.extras.web.cards import AS_OF, Asked, Screen
+from jidomem.extras.web.cards import AS_OF, PageRequest, Screen
 from jidomem.index.results import write_triples
-from jidomem.index.timeline import FACETS, STATES, Facets, Told, among, overview
+from jidomem.index.timeline import FACETS, STATES, Facets, TimelineEntry, among, overview
 from jidomem.journal.journal import Stream
 from jidomem.rdf.terms import Triple
 from jidomem.rdf.turtle import turtle
 from jidomem.rdf.vocab import BASE, REDACTED, TYPE_OF_CLASS, jido, local_name
 from jidomem.read.memory_detail import short_id
-from jidomem.read.provenance import CONFLICTS, Around, Link, around, is_mentioned, on_topic
+from jidomem.read.provenance import CONFLICTS, Around, NodeLink, around, is_mentioned, on_topic
 from jidomem.records.active import ENDED
 from jidomem.records.recall import RecallRequest
 from jidomem.serve import wire
@@ -52,13 +52,13 @@ _LINKED: Mapping[str, str] = {
     "derived": "Concluded from it",
 }
 #: What the page tells in places of its own.
-_TOLD = frozenset((
+_SHOWN_PROPERTIES = frozenset((
     *("summary", "hasConfidence", "assertedBy", "assertedIn", "derivedFrom", "supersedes", "invalidates", "revives"),
     *("recordedAt", "recordedIn", "appliesToProject", "hasAssertionStatus", "conflictKey", "requestDigest", "receipt"),
 ))  # fmt: skip
 
 
-def show_memory(asked: Asked, id: str) -> Mapping[str, Any]:  # noqa: A002 - the name of the part of the path
+def show_memory(asked: PageRequest, id: str) -> Mapping[str, Any]:  # noqa: A002 - the name of the part of the path
     """Return all that is known of one memory, by its IRI or a unique part of its id."""
     reader = asked.memory.reader
     item = reader.resolve(asked.project, id, as_of=asked.as_of)
@@ -86,11 +86,11 @@ def show_memory(asked: Asked, id: str) -> Mapping[str, Any]:  # noqa: A002 - the
 
 def _properties(said: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the page lists of a memory, the texts that answer first."""
-    names = [name for name in said if name not in (*_TOLD, *ANSWERS)]
+    names = [name for name in said if name not in (*_SHOWN_PROPERTIES, *ANSWERS)]
     return {name: said[name] for name in (*ANSWERS, *names) if name in said}
 
 
-def _linked(asked: Asked, one: Mapping[str, Any]) -> dict[str, Any]:
+def _linked(asked: PageRequest, one: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a memory is linked with: another memory, or a text or an address it rests on."""
     if "text" in one:
         return {"link": None, "text": one["text"] or one["iri"], "is_text": one["text"] is not None}
@@ -107,7 +107,7 @@ def _possible(status: str) -> tuple[str, ...]:
     return ("undo",) if status in ENDED else ("supersede", "invalidate", "confirm")
 
 
-def act(asked: Asked, form: Mapping[str, str], id: str) -> str:  # noqa: A002 - the name of the part of the path
+def act(asked: PageRequest, form: Mapping[str, str], id: str) -> str:  # noqa: A002 - the name of the part of the path
     """Correct the memory as *form* says, and return the page of what took its place."""
     way, reason = form["act"], form.get("reason", "").strip()
     if not reason:
@@ -135,7 +135,7 @@ def linked_of(site: RequestContext, project: str, id: str) -> Response:  # noqa:
 
 
 def _triples(site: RequestContext, project: str, name: str) -> list[Triple]:
-    asked = Asked.of(site, project, wire.arguments(AS_OF))
+    asked = PageRequest.of(site, project, wire.arguments(AS_OF))
     item = asked.memory.reader.resolve(project, name, as_of=asked.as_of)
     return asked.memory.reader.describe(project, item, **asked.moment)
 
@@ -170,7 +170,7 @@ _SHEET = ".__________cytoscape_container { position: relative; }"
 _WORDS = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
-def show_graph(asked: Asked) -> Mapping[str, Any]:
+def show_graph(asked: PageRequest) -> Mapping[str, Any]:
     """Return the nodes around a memory, or all on a topic, or the newest, with the links between them."""
     memory, topic = asked.memory, asked.given.get("topic", "").strip()
     name, depth = asked.given.get("item", "").strip(), wire.whole(asked.given, "depth")
@@ -182,7 +182,7 @@ def show_graph(asked: Asked) -> Mapping[str, Any]:
     memory.catch_up(asked.project)
     starts = _starts(asked, name, topic)
     found = around(memory.index, memory.schema, asked.project, starts, as_of=asked.as_of, depth=depth, most=MOST)
-    begun, links = {*starts}, defaultdict[str, list[Link]](list)
+    begun, links = {*starts}, defaultdict[str, list[NodeLink]](list)
     for link in sorted(found.links, key=_rank)[:LINKS]:
         links[link.source].append(link)
     return {
@@ -197,13 +197,13 @@ def show_graph(asked: Asked) -> Mapping[str, Any]:
     }
 
 
-def _rank(link: Link) -> int:
+def _rank(link: NodeLink) -> int:
     """Return the place of a link where there is no room for all: what disagrees is many times said."""
     family = _FAMILY.get(link.kind)
     return len(FAMILIES) if family is None or family == "disagrees" else [*FAMILIES].index(family)
 
 
-def _starts(asked: Asked, name: str, topic: str) -> list[str]:
+def _starts(asked: PageRequest, name: str, topic: str) -> list[str]:
     """Return what the graph is around."""
     if name:
         return [_named(asked, name)]
@@ -216,7 +216,7 @@ def _starts(asked: Asked, name: str, topic: str) -> list[str]:
     return [one.item for one in found.told]
 
 
-def _named(asked: Asked, name: str) -> str:
+def _named(asked: PageRequest, name: str) -> str:
     """Return the memory that *name* is short for, or the evidence it is; raises NotFound."""
     try:
         return asked.memory.reader.resolve(asked.project, name, as_of=asked.as_of)
@@ -226,7 +226,7 @@ def _named(asked: Asked, name: str) -> str:
         return name
 
 
-def _node(asked: Asked, found: Around, node: str, *, is_start: bool, links: Iterable[Link]) -> dict[str, Any]:
+def _node(asked: PageRequest, found: Around, node: str, *, is_start: bool, links: Iterable[NodeLink]) -> dict[str, Any]:
     """Return one node with its texts as they are shown: drawn on a canvas, no page makes them harmless any more."""
     said = found.nodes[node]
     is_memory = "properties" in said
@@ -248,13 +248,13 @@ def _node(asked: Asked, found: Around, node: str, *, is_start: bool, links: Iter
     }
 
 
-def _group(asked: Asked, kind: str) -> str:
+def _group(asked: PageRequest, kind: str) -> str:
     """Return what a node is drawn as: its type, or that of the kind of memory it is of, or evidence."""
     family = asked.memory.schema.family(jido(kind))
     return TYPE_OF_CLASS.get(kind if family is None else local_name(family), "evidence")
 
 
-def _link(asked: Asked, link: Link) -> dict[str, str]:
+def _link(asked: PageRequest, link: NodeLink) -> dict[str, str]:
     known = asked.term(link.kind)
     words = known.text if known.iri else _WORDS.sub(" ", link.kind).lower()
     return {"to": link.target, "kind": link.kind, "text": words, "family": _FAMILY.get(link.kind, "other")}
@@ -280,7 +280,7 @@ _PREFIX = {"agent": f"{BASE}agents/", "session": f"{BASE}sessions/"}
 _AFTER = "after"
 
 
-def show_timeline(asked: Asked) -> Mapping[str, Any]:
+def show_timeline(asked: PageRequest) -> Mapping[str, Any]:
     """Return the memories of one page by day, and how many there are of each value of each facet."""
     chosen = {name: asked.given[name] for name in FACETS if asked.given.get(name)}
     if chosen.get("state", STATES[0]) not in STATES:
@@ -305,7 +305,9 @@ def show_timeline(asked: Asked) -> Mapping[str, Any]:
     }
 
 
-def _by_words(asked: Asked, words: str, chosen: Mapping[str, str], within: Mapping[str, str]) -> Mapping[str, Any]:
+def _by_words(
+    asked: PageRequest, words: str, chosen: Mapping[str, str], within: Mapping[str, str]
+) -> Mapping[str, Any]:
     """Return the best of what recall finds that fits, and how many of what it found have each value of each facet."""
     state = chosen.get("state")
     limit = FOUND if state in (None, "active") else FOUND_OF_STATE
@@ -336,7 +338,7 @@ def _by_day(listed: Iterable[dict[str, Any]], days: Mapping[str, int]) -> list[d
     return [{"day": day, "count": days.get(day, 0), "memories": [*rows]} for day, rows in by_day]
 
 
-def _facet(asked: Asked, name: str, facets: Facets, chosen: Mapping[str, str]) -> dict[str, Any]:
+def _facet(asked: PageRequest, name: str, facets: Facets, chosen: Mapping[str, str]) -> dict[str, Any]:
     """Return the values of one facet, the most frequent first, each with the page it leads to."""
     counted, now = facets[name], chosen.get(name)
     values: list[dict[str, Any]] = [
@@ -351,16 +353,16 @@ def _facet(asked: Asked, name: str, facets: Facets, chosen: Mapping[str, str]) -
     return {"values": listed, "more": max(0, len(values) - len(listed))}
 
 
-def _narrowed(asked: Asked, changed: Mapping[str, str | None]) -> str:
+def _narrowed(asked: PageRequest, changed: Mapping[str, str | None]) -> str:
     kept: dict[str, str | None] = {name: asked.given.get(name) for name in (*FACETS, "q")}
     return asked.link("timeline", **{**kept, **changed})
 
 
-def _further(asked: Asked, last: Told) -> str:
+def _further(asked: PageRequest, last: TimelineEntry) -> str:
     return _narrowed(asked, {_AFTER: f"{last.recorded} {last.item}"})
 
 
-def _after(text: str | None) -> Told | None:
+def _after(text: str | None) -> TimelineEntry | None:
     """Return what a page goes on after; raises InvalidRequest for what is none."""
     if not text:
         return None
@@ -368,7 +370,7 @@ def _after(text: str | None) -> Told | None:
     at = parse_moment(recorded)
     if at is None or not item:
         raise InvalidRequest(f"after={text[:200]!r} is no place", hint="follow the link to the next page")
-    return Told(item, format_timestamp(at))
+    return TimelineEntry(item, format_timestamp(at))
 
 
 def _whole(name: str, value: str) -> str:

@@ -15,7 +15,7 @@ from jidomem.check import terms
 from jidomem.curation.term_proposals import Proposal, TermProposals
 from jidomem.errors import Busy, InvalidRequest, JidomemError, NotFound
 from jidomem.extras.web import cards
-from jidomem.extras.web.cards import AS_OF, Asked, Screen, ToFillIn
+from jidomem.extras.web.cards import AS_OF, PageRequest, Screen, ToFillIn
 from jidomem.index.timeline import overview
 from jidomem.journal.journal import Stream
 from jidomem.rdf.terms import Term, iri, parse_literal, plain_value
@@ -34,7 +34,7 @@ _NAMED: Mapping[str, str] = {
 }  # fmt: skip
 
 
-def show_ontology(asked: Asked) -> Mapping[str, Any]:
+def show_ontology(asked: PageRequest) -> Mapping[str, Any]:
     """Return the classes as a tree with the memories of each, the properties, and the terms that wait for an answer."""
     asked.memory.catch_up(asked.project)
     schema = asked.memory.schema
@@ -45,7 +45,7 @@ def show_ontology(asked: Asked) -> Mapping[str, Any]:
         "classes": [
             {
                 **_brief(asked, term, said),
-                **_held(asked, counts, term),
+                **_class_counts(asked, counts, term),
                 "is_memory": schema.is_a(term, jido("MemoryItem")),
                 "depth": depth,
             }
@@ -57,7 +57,7 @@ def show_ontology(asked: Asked) -> Mapping[str, Any]:
     }
 
 
-def _counts(asked: Asked) -> Mapping[str, int] | None:
+def _counts(asked: PageRequest) -> Mapping[str, int] | None:
     """Return how many memories are of each class; None as long as they are being taken in."""
     try:
         found = asked.memory.texts.read_soon(
@@ -69,36 +69,36 @@ def _counts(asked: Asked) -> Mapping[str, int] | None:
     return found.facets["kind"]
 
 
-def _held(asked: Asked, counts: Mapping[str, int] | None, term: Term) -> dict[str, Any]:
+def _class_counts(asked: PageRequest, counts: Mapping[str, int] | None, term: Term) -> dict[str, Any]:
     """Return how many memories are of a class, and where they are listed."""
     name = local_name(term)
     count = None if counts is None else counts.get(name, 0)
     return {"count": count, "memories": asked.link("timeline", kind=name) if count else None}
 
 
-def _brief(asked: Asked, term: Term, said: Mapping[Term, str]) -> dict[str, Any]:
+def _brief(asked: PageRequest, term: Term, said: Mapping[Term, str]) -> dict[str, Any]:
     label = asked.term(plain_value(term)).text
     return {"name": terms.short(term), "label": label, "definition": said.get(term, ""), "link": _link(asked, term)}
 
 
-def _link(asked: Asked, term: Term) -> str:
+def _link(asked: PageRequest, term: Term) -> str:
     return asked.link("ontology", plain_value(term))
 
 
-def _linked(asked: Asked, name: str, said: Mapping[Term, str]) -> dict[str, Any]:
+def _linked(asked: PageRequest, name: str, said: Mapping[Term, str]) -> dict[str, Any]:
     """Return a term that another one names, which may be none of ours."""
     if iri(name) in asked.memory.schema.declared:
         return _brief(asked, iri(name), said)
     return {"name": terms.short(iri(name)), "definition": "", "link": None}
 
 
-def _proposals(asked: Asked) -> TermProposals:
+def _proposals(asked: PageRequest) -> TermProposals:
     memory = asked.memory
     root, change = memory.settings.root, memory.place.change_file
     return TermProposals(root, change, asked.project, memory.schema, asked.site.writer, memory.tail)
 
 
-def _waiting(asked: Asked) -> dict[str, Any]:
+def _waiting(asked: PageRequest) -> dict[str, Any]:
     """Return the terms that wait, each with what who asks may do with it; whoever proposed one may take it back."""
     found, why_not = _proposals(asked).waiting(), cards.why_not_curate(asked)
     may = () if asked.as_of or why_not else ACTS
@@ -112,17 +112,17 @@ def _waiting(asked: Asked) -> dict[str, Any]:
     }
 
 
-def _is_own(asked: Asked, proposal: Proposal) -> bool:
+def _is_own(asked: PageRequest, proposal: Proposal) -> bool:
     return asked.site.caller is not None and iri(proposal.by) == asked.site.writer.agent_iri()
 
 
-def _proposed(asked: Asked, proposal: Proposal) -> dict[str, Any]:
+def _proposed(asked: PageRequest, proposal: Proposal) -> dict[str, Any]:
     nearest = asked.memory.schema.nearest(iri(proposal.term))
     told = proposal.to_dict()
     return {**told, "nearest": None if nearest is None else terms.short(nearest)}
 
 
-def show_term(asked: Asked, name: str) -> Mapping[str, Any]:
+def show_term(asked: PageRequest, name: str) -> Mapping[str, Any]:
     """Return all that is said of one term, with the rules about it in words."""
     schema, root = asked.memory.schema, asked.memory.settings.root
     entry = terms.entry(schema, terms.find(schema, name), [root])
@@ -137,7 +137,7 @@ def show_term(asked: Asked, name: str) -> Mapping[str, Any]:
     return {**told, "named": named, "memories": memories}
 
 
-def act(asked: Asked, form: Mapping[str, str]) -> str:
+def act(asked: PageRequest, form: Mapping[str, str]) -> str:
     """Accept a term that is proposed, say which one there is to use instead, or refuse it."""
     way, term, reason = form["act"], form.get("term", ""), form.get("reason", "").strip()
     proposals = _proposals(asked)
@@ -173,7 +173,7 @@ SELECT ?item ?summary ?recorded WHERE {
 } ORDER BY DESC(?recorded) LIMIT 20"""
 
 
-def show_console(asked: Asked) -> Mapping[str, Any]:
+def show_console(asked: PageRequest) -> Mapping[str, Any]:
     """Return where queries go, what they begin with, the terms there are, and the limits."""
     limits = asked.memory.settings.limits
     terms = sorted(term for term in map(plain_value, asked.memory.schema.declared) if term.startswith(JIDO))
@@ -208,17 +208,17 @@ _PAGE = ("limit", "cursor", "include_inactive", "valid_at")
 _INPUTS = {"integer": "number", "boolean": "checkbox", "dateTime": "datetime-local"}
 
 
-def show_playbook(asked: Asked) -> Mapping[str, Any]:
+def show_playbook(asked: PageRequest) -> Mapping[str, Any]:
     """Return the questions by role."""
     by_role = groupby(sorted(asked.memory.playbook, key=lambda one: (one.role, one.name)), lambda one: one.role)
     return {"roles": [{"role": role, "queries": [_listed(asked, one) for one in queries]} for role, queries in by_role]}
 
 
-def _listed(asked: Asked, query: NamedQuery) -> dict[str, str]:
+def _listed(asked: PageRequest, query: NamedQuery) -> dict[str, str]:
     return {"name": query.name, "summary": query.summary, "link": asked.link("playbook", query.name)}
 
 
-def show_query(asked: Asked, name: str) -> Mapping[str, Any]:
+def show_query(asked: PageRequest, name: str) -> Mapping[str, Any]:
     """Return one question with its parameters; with its answer where none that it needs is missing.
 
     Raises ToFillIn where one is not of its type, or names no memory.
@@ -261,7 +261,7 @@ def show_query(asked: Asked, name: str) -> Mapping[str, Any]:
     return model
 
 
-def _faults(asked: Asked, query: NamedQuery, own: Mapping[str, str]) -> dict[str, JidomemError]:
+def _faults(asked: PageRequest, query: NamedQuery, own: Mapping[str, str]) -> dict[str, JidomemError]:
     """Return why what is given for a parameter is none, by its name."""
     found: dict[str, JidomemError] = {}
     for param in query.params:

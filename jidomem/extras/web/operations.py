@@ -25,18 +25,18 @@ from jidomem.check.overlay import BYTES, FOLDERS, own_files
 from jidomem.check.report import RULES, SEVERITIES
 from jidomem.errors import InvalidRequest, JidomemError, NotFound
 from jidomem.extras.web import cards
-from jidomem.extras.web.cards import Asked, Screen, short
+from jidomem.extras.web.cards import PageRequest, Screen, short
 from jidomem.index.timeline import written
 from jidomem.journal.journal import NAMES, Stream
 from jidomem.rdf.terms import iri, parse_literal
 from jidomem.rdf.vocab import BASE, graph_iri, jido, local_name
 from jidomem.records.policy import CURATORS, role_named
-from jidomem.runtime.logs import AskedAt, RefusedAt
+from jidomem.runtime.logs import ClientActivity, RefusedAt
 from jidomem.serve import wire
 from jidomem.serve.server_state import HTTP, OTHERS, standing
 
 
-def of(asked: Asked) -> tuple[list[RefusedAt], list[AskedAt]]:
+def of(asked: PageRequest) -> tuple[list[RefusedAt], list[ClientActivity]]:
     """Return the refusals in this project and in none, and who asked this project, the latest first."""
     ledger = asked.site.operation.ledger
     if ledger is not None and ledger.keep():
@@ -44,21 +44,23 @@ def of(asked: Asked) -> tuple[list[RefusedAt], list[AskedAt]]:
             return ledger.log.read(asked.project)
         except JidomemError:  # of a file that cannot be read: what this server knows is there
             pass
-    return _here(asked)
+    return _own_counts(asked)
 
 
-def told(asked: Asked) -> dict[str, Any]:
+def counting_period(asked: PageRequest) -> dict[str, Any]:
     """Return since when is counted: the moment this server began, where it counts for itself alone."""
     operation = asked.site.operation
     return {"since": format_timestamp(operation.measures.since), "of_all": operation.ledger is not None}
 
 
-def _here(asked: Asked) -> tuple[list[RefusedAt], list[AskedAt]]:
+def _own_counts(asked: PageRequest) -> tuple[list[RefusedAt], list[ClientActivity]]:
     measures = asked.site.operation.measures
     with measures.lock:
         counts, others = dict(measures.told_apart.counts), dict(measures.told_apart.others)
         asked_here = [
-            AskedAt(*client, HTTP, format_timestamp(visits.first), format_timestamp(visits.last), visits.requests)
+            ClientActivity(
+                *client, HTTP, format_timestamp(visits.first), format_timestamp(visits.last), visits.requests
+            )
             for client, visits in measures.clients.seen.items()
         ]
     refused = [RefusedAt(*each, HTTP, count) for each, count in counts.items()]
@@ -66,18 +68,18 @@ def _here(asked: Asked) -> tuple[list[RefusedAt], list[AskedAt]]:
     return refused, asked_here[::-1]
 
 
-def sees_all(asked: Asked) -> bool:
+def sees_all(asked: PageRequest) -> bool:
     """Return whether what others did is there for who asks: a curator, or anybody where there are no tokens."""
     caller = asked.site.caller
     return caller is None or role_named(caller.role) in CURATORS
 
 
-def sees(asked: Asked, agent: str) -> bool:
+def sees(asked: PageRequest, agent: str) -> bool:
     """Return whether what *agent* did is there for who asks; the empty text is one that is not known."""
     return sees_all(asked) or (bool(agent) and asked.site.is_theirs(agent))
 
 
-def can_view(asked: Asked, project: str) -> bool:
+def can_view(asked: PageRequest, project: str) -> bool:
     """Return whether what was asked of *project* is told here; what was of none is for who reaches every project."""
     return project == asked.project or (not project and not asked.site.is_hidden())
 
@@ -86,7 +88,7 @@ def can_view(asked: Asked, project: str) -> bool:
 MOST_AGENTS, REFUSED, DAYS = 100, 200, 14
 
 
-def show_agents(asked: Asked) -> Mapping[str, Any]:
+def show_agents(asked: PageRequest) -> Mapping[str, Any]:
     """Return what each agent wrote in all and by day, as of the moment asked for, and the refusals of this server."""
     asked.memory.catch_up(asked.project)
     found = asked.memory.texts.read_soon(
@@ -103,13 +105,15 @@ def show_agents(asked: Asked) -> Mapping[str, Any]:
     }
 
 
-def _agent(asked: Asked, agent: str, count: int, by_day: Mapping[str, int], days: tuple[str, ...]) -> dict[str, Any]:
+def _agent(
+    asked: PageRequest, agent: str, count: int, by_day: Mapping[str, int], days: tuple[str, ...]
+) -> dict[str, Any]:
     name = cards.agent(agent)
     link = asked.link("timeline", agent=name) if name else None
     return {"agent": name, "count": count, "link": link, "by_day": [by_day.get(day, 0) for day in days]}
 
 
-def _refusals(asked: Asked) -> dict[str, Any]:
+def _refusals(asked: PageRequest) -> dict[str, Any]:
     """Return the refusals that are there for who asks, the newest day first and of it those that are most."""
     counts: Counter[tuple[str, str, str, str]] = Counter()
     for each in of(asked)[0]:
@@ -117,7 +121,7 @@ def _refusals(asked: Asked) -> dict[str, Any]:
             counts[each.day, cards.agent(each.agent), each.code, each.door] += each.times
     rows = sorted(counts.items(), key=lambda one: (one[0][0], one[1], one[0][1:]), reverse=True)
     refusals = [dict(zip(("day", "agent", "code", "door"), key, strict=True), count=count) for key, count in rows]
-    return {**told(asked), "refusals": refusals[:REFUSED], "more_refusals": len(refusals[REFUSED:])}
+    return {**counting_period(asked), "refusals": refusals[:REFUSED], "more_refusals": len(refusals[REFUSED:])}
 
 
 AGENTS = Screen("agents", "agents.html", show_agents, menu="Agents")
@@ -127,7 +131,7 @@ AGENTS = Screen("agents", "agents.html", show_agents, menu="Agents")
 MOST_FINDINGS = 50
 
 
-def show_check(asked: Asked) -> Mapping[str, Any]:
+def show_check(asked: PageRequest) -> Mapping[str, Any]:
     """Return what the latest check found; `at` is None where none was made since the server began."""
     asked.memory.catch_up(asked.project)
     latest = asked.memory.checks.latest.get(asked.project)
@@ -152,7 +156,7 @@ def show_check(asked: Asked) -> Mapping[str, Any]:
     }
 
 
-def _overlay(asked: Asked) -> dict[str, Any]:
+def _overlay(asked: PageRequest) -> dict[str, Any]:
     """Return the files of terms and rules of the root's own, and what the one that is asked for says."""
     root = asked.memory.settings.root
     files, chosen = own_files(root), asked.given.get("file", "")
@@ -166,7 +170,7 @@ def _overlay(asked: Asked) -> dict[str, Any]:
     return {"folders": FOLDERS, "files": files, "chosen": chosen, "text": text}
 
 
-def _preview(asked: Asked) -> Mapping[str, Any] | None:
+def _preview(asked: PageRequest) -> Mapping[str, Any] | None:
     """Return what a look at a change found, where it is asked for; raises NotFound where it is not kept any more."""
     name = asked.given.get("preview")
     if not name:
@@ -178,7 +182,7 @@ def _preview(asked: Asked) -> Mapping[str, Any] | None:
     return {**told, **{key: [_placed(asked, one) for one in told[key]] for key in ("problems", "failing")}}
 
 
-def _by_rule(asked: Asked, problems: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+def _by_rule(asked: PageRequest, problems: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the findings of each rule, the grave rules first, then those that are broken most."""
     found = []
     for rule, group in groupby(sorted(problems, key=lambda one: str(one["rule"])), key=lambda one: str(one["rule"])):
@@ -195,7 +199,7 @@ def _by_rule(asked: Asked, problems: Iterable[dict[str, Any]]) -> list[dict[str,
     return sorted(found, key=lambda one: (SEVERITIES.index(one["severity"]), -one["count"], one["rule"]))
 
 
-def _by_item(asked: Asked, problems: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+def _by_item(asked: PageRequest, problems: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the items with the most findings."""
     counts: dict[str, list[str]] = {}
     for one in problems:
@@ -204,16 +208,16 @@ def _by_item(asked: Asked, problems: Iterable[dict[str, Any]]) -> list[dict[str,
     return [{"item": item, **_of_item(asked, item), "rules": sorted(rules)} for item, rules in most[:MOST_FINDINGS]]
 
 
-def _placed(asked: Asked, problem: dict[str, Any]) -> dict[str, Any]:
+def _placed(asked: PageRequest, problem: dict[str, Any]) -> dict[str, Any]:
     place = None if problem["path"] is None else f"{problem['path']}:{problem['line'] or 1}"
     return {**problem, **_of_item(asked, problem["item"]), "name": local_name(problem["rule"]), "place": place}
 
 
-def _waiver(asked: Asked, waiver: dict[str, Any]) -> dict[str, Any]:
+def _waiver(asked: PageRequest, waiver: dict[str, Any]) -> dict[str, Any]:
     return {**waiver, **_of_item(asked, waiver["item"]), "name": local_name(waiver["rule"])}
 
 
-def _of_item(asked: Asked, item: str) -> dict[str, str | None]:
+def _of_item(asked: PageRequest, item: str) -> dict[str, str | None]:
     """Return where a memory is shown, and what it says in short; nothing of what is none."""
     if not item.startswith(f"{BASE}memory/"):
         return {"link": None, "summary": None}
@@ -222,7 +226,7 @@ def _of_item(asked: Asked, item: str) -> dict[str, str | None]:
     return {"link": asked.link("memories", item), "summary": text and short(text)}
 
 
-def act(asked: Asked, form: Mapping[str, str]) -> str:
+def act(asked: PageRequest, form: Mapping[str, str]) -> str:
     """Check the memory now, or look at what a change would fail, and return the page of what was found."""
     checks = asked.memory.checks
     if form["act"] == "check":
@@ -252,7 +256,7 @@ CHECK = Screen(
 CLIENTS = 50
 
 
-def show_health(asked: Asked) -> Mapping[str, Any]:
+def show_health(asked: PageRequest) -> Mapping[str, Any]:
     """Return how the project stands now, whatever the moment asked for."""
     memory, project = asked.memory, asked.project
     found = standing(memory, project)
@@ -269,12 +273,12 @@ def show_health(asked: Asked) -> Mapping[str, Any]:
         "vectors": memory.embedding and memory.embedding.told(project),
         "damage": [error.to_dict() for error in memory.damage(project)],
         "clients": _clients(asked),
-        **told(asked),
+        **counting_period(asked),
         "sees_all": sees_all(asked),
     }
 
 
-def _snapshots(asked: Asked) -> list[dict[str, Any]]:
+def _snapshots(asked: PageRequest) -> list[dict[str, Any]]:
     """Return the snapshots of the index, which has all projects: none to who does not reach all of them."""
     kept = [] if asked.site.is_hidden() else asked.memory.tail.snapshots()
     return [{"name": each.path.name, "bytes": each.size} for each in kept]
@@ -289,7 +293,7 @@ def _bytes(folder: Path) -> int:
     return total
 
 
-def _clients(asked: Asked) -> list[dict[str, Any]]:
+def _clients(asked: PageRequest) -> list[dict[str, Any]]:
     """Return who asked this project last and is there for who asks, the latest first."""
     clients = of(asked)[1]
     shown = [one._asdict() for one in clients if one.project == asked.project and sees(asked, one.agent)]

@@ -36,7 +36,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from jidomem.base.clock import format_timestamp, parse_moment
 from jidomem.errors import InvalidRequest, JidomemError, NotFound, PolicyDenied, Unauthenticated
 from jidomem.extras.web import cards, memory
-from jidomem.extras.web.cards import AS_OF, Asked, Screen, ToFillIn
+from jidomem.extras.web.cards import AS_OF, PageRequest, Screen, ToFillIn
 from jidomem.extras.web.memory import GRAPH, MEMORY, TIMELINE
 from jidomem.extras.web.ontology import CONSOLE, ONTOLOGY, PLAYBOOK, QUESTION, TERM
 from jidomem.extras.web.operations import AGENTS, CHECK, HEALTH
@@ -45,9 +45,9 @@ from jidomem.rdf.vocab import graph_iri
 from jidomem.serve import memories, sparql, wire
 from jidomem.serve.server_state import RequestContext, Route
 
-_HERE = Path(__file__).parent
+_FOLDER = Path(__file__).parent
 #: Where assets are, in this order: ours, and what ci/vendor fetched.
-_FOLDERS = (_HERE / "assets", _HERE / "vendored")
+_FOLDERS = (_FOLDER / "assets", _FOLDER / "vendored")
 #: What is served -> its media type, whatever the machine would say.
 _SERVED = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _FOR_EVER = "public, max-age=31536000, immutable"
@@ -98,7 +98,7 @@ class Span(NamedTuple):
     at: int
 
 
-def span(asked: Asked) -> Span:
+def span(asked: PageRequest) -> Span:
     """Return from when to when something was recorded, as the first commits and the newest one say."""
     newest = asked.memory.catch_up(asked.project).recorded_at
     rows = asked.memory.reader.select(asked.project, _FIRST % graph_iri(asked.project))
@@ -265,7 +265,7 @@ _AGAIN = "3"
 #: Arguments that say nothing of what is shown at another moment.
 _ONCE = ("cursor", "after", "done", "made", "ended")
 #: What an act says of itself in the address it leads to.
-_SAID = ("done", "made", "ended")
+_FLASH_FIELDS = ("done", "made", "ended")
 _DEED = re.compile(r"[0-9a-f]{16}")
 _FILTERS = (cards.short, cards.day, cards.clock, cards.when, cards.exact, cards.display_name, cards.words)
 
@@ -303,7 +303,12 @@ def html(template: str, status: int = 200, screen: Screen | None = None, **value
 
 
 def _shown(
-    screen: Screen, asked: Asked, parts: Mapping[str, str], *, status: int = 200, refusal: JidomemError | None = None
+    screen: Screen,
+    asked: PageRequest,
+    parts: Mapping[str, str],
+    *,
+    status: int = 200,
+    refusal: JidomemError | None = None,
 ) -> Response:
     """Return a screen in the frame; a form that was refused is there again as it was filled in."""
     try:
@@ -323,7 +328,7 @@ def _shown(
         form=defaultdict(str, request.form if refusal else {}),
         ticked=request.form.getlist("chosen") if refusal else [],
         span=span(asked),
-        now_link=f"{_here()}?{urlencode(now)}" if now else _here(),
+        now_link=f"{_page_address()}?{urlencode(now)}" if now else _page_address(),
     )
 
 
@@ -341,27 +346,27 @@ def _arguments(screen: Screen, site: RequestContext) -> dict[str, str]:
     return {**given, **site.operation.deeds.told(request.path.removesuffix(".json"), done)}
 
 
-def _here() -> str:
+def _page_address() -> str:
     """Return the address of the page, as a link has it."""
     return quote(request.path, safe="/:@")
 
 
 def _page(screen: Screen, site: RequestContext, project: str, **parts: str) -> Response:
     """Return a screen as a page."""
-    asked = Asked.of(site, project, _arguments(screen, site))
+    asked = PageRequest.of(site, project, _arguments(screen, site))
     return _shown(screen, asked, parts)
 
 
 def _twin(screen: Screen, site: RequestContext, project: str, **parts: str) -> Response:
     """Return what a screen shows as JSON."""
-    asked = Asked.of(site, project, _arguments(screen, site))
+    asked = PageRequest.of(site, project, _arguments(screen, site))
     return wire.answer({"project": project, "as_of": asked.as_of, **screen.show(asked, **parts)})
 
 
 def _acted(screen: Screen, site: RequestContext, project: str, **parts: str) -> Response:
     """Return the page to go on with after what the form asked; the same page, with why, where it was refused."""
     form = _form(site, several=screen.several)
-    asked = Asked.of(site, project, _arguments(screen, site))
+    asked = PageRequest.of(site, project, _arguments(screen, site))
     try:
         _check_act(screen, asked, form)
         return lead_to(_done(screen, asked, form, parts))
@@ -372,9 +377,9 @@ def _acted(screen: Screen, site: RequestContext, project: str, **parts: str) -> 
         return _shown(screen, asked, parts, status=error.http_status, refusal=error)
 
 
-def _done(screen: Screen, asked: Asked, form: Mapping[str, str], parts: Mapping[str, str]) -> str:
+def _done(screen: Screen, asked: PageRequest, form: Mapping[str, str], parts: Mapping[str, str]) -> str:
     """Return the page to go on with after the act of *screen*; what was done before by the same form is not refused."""
-    act = partial(_told, screen, asked, form, parts)
+    act = partial(_redirect_after, screen, asked, form, parts)
     if not screen.writes:
         return act()
     caller = asked.site.caller
@@ -383,18 +388,18 @@ def _done(screen: Screen, asked: Asked, form: Mapping[str, str], parts: Mapping[
     return asked.site.operation.repeats.once(key, act)
 
 
-def _told(screen: Screen, asked: Asked, form: Mapping[str, str], parts: Mapping[str, str]) -> str:
+def _redirect_after(screen: Screen, asked: PageRequest, form: Mapping[str, str], parts: Mapping[str, str]) -> str:
     """Return the page that the act of *screen* leads to, which finds what was done under a name."""
     assert screen.act is not None
     path, _, query = screen.act(asked, form, **parts).partition("?")
     given = dict(parse_qsl(query))
-    said = {name: given.pop(name) for name in _SAID if name in given}
+    said = {name: given.pop(name) for name in _FLASH_FIELDS if name in given}
     if said:
         given["done"] = asked.site.operation.deeds.keep(unquote(path), said)
     return f"{path}?{urlencode(given)}" if given else path
 
 
-def _check_act(screen: Screen, asked: Asked, form: Mapping[str, str]) -> None:
+def _check_act(screen: Screen, asked: PageRequest, form: Mapping[str, str]) -> None:
     """Raise InvalidRequest for what is to be done in the past, with a field there is not, or by no act of *screen*."""
     if asked.as_of is not None:
         raise InvalidRequest("the past is shown, and cannot be changed", hint="go back to now")
@@ -416,7 +421,7 @@ def refused(error: JidomemError) -> Response:
     if error.code == "unauthenticated":
         return _asking_for_a_token(error)
     hidden = error.code == "unknown_project"
-    found = _said(error, error.http_status, None if hidden else (request.view_args or {}).get("project"))
+    found = _error_page(error, error.http_status, None if hidden else (request.view_args or {}).get("project"))
     found.headers.extend(wire.retry(error))
     if error.code == "index_behind":
         found.headers["Refresh"] = _AGAIN
@@ -425,10 +430,10 @@ def refused(error: JidomemError) -> Response:
 
 def broken(told: Mapping[str, Any]) -> Response:
     """Return as a page that something went wrong inside, as a problem document would say it."""
-    return _said(told, 500, None)
+    return _error_page(told, 500, None)
 
 
-def _said(error: JidomemError | Mapping[str, Any], status: int, project: str | None) -> Response:
+def _error_page(error: JidomemError | Mapping[str, Any], status: int, project: str | None) -> Response:
     as_of = parse_moment(request.args.get(AS_OF))
     moment = None if as_of is None else format_timestamp(as_of)
     return html("refused.html", status, error=error, request_id=g.seen.id, project=project, as_of=moment)
@@ -455,7 +460,7 @@ def is_page() -> bool:
 def _home(site: RequestContext) -> Response:
     """Return where the pages of a project begin, at the moment that is asked for."""
     given = wire.arguments(PROJECT, AS_OF)
-    return lead_to(Asked.of(site, given.get(PROJECT) or site.default(), given).link("timeline"))
+    return lead_to(PageRequest.of(site, given.get(PROJECT) or site.default(), given).link("timeline"))
 
 
 def _asset(site: RequestContext, digest: str, name: str) -> Response:

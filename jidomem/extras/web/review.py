@@ -12,7 +12,7 @@ from typing import Any
 from jidomem.curation.review_queue import Queue, Waiting, queued
 from jidomem.errors import Conflict, InvalidRequest, JidomemError
 from jidomem.extras.web import cards
-from jidomem.extras.web.cards import Asked, Screen, compared
+from jidomem.extras.web.cards import PageRequest, Screen, compared
 from jidomem.rdf.vocab import JIDO, SCOPE
 from jidomem.records.active import ACTIVE
 from jidomem.records.intent import Receipt
@@ -34,16 +34,16 @@ FIELDS = (*_LEFT, *_RIGHT, *_MERGED)
 _SINGLE = ("expires_on", "valid_from", "valid_until", "tracked_by", "convention_name")
 _LEVELS = ("low", "medium", "high")
 
-Said = Mapping[str, Any]
+PropertyRow = Mapping[str, Any]
 
 
-def where(said: Said) -> dict[str, Any]:
+def where(said: PropertyRow) -> dict[str, Any]:
     """Return where a memory applies, as the form has it; `scope` is None where its kind has none."""
     scope = said.get("convention_scope")
     return {"about": "\n".join(said.get("about", ())), "scope": scope and f"{JIDO}{scope}"}
 
 
-def apart(left: Said, right: Said, form: Said) -> tuple[bool, dict[str, Any]]:
+def apart(left: PropertyRow, right: PropertyRow, form: PropertyRow) -> tuple[bool, dict[str, Any]]:
     """Return whether the left one says where it applies, or else the right one, and the fields by which it does.
 
     Raises InvalidRequest where neither does, or both say it otherwise than they did.
@@ -58,7 +58,7 @@ def apart(left: Said, right: Said, form: Said) -> tuple[bool, dict[str, Any]]:
     return is_left, ours or theirs
 
 
-def _otherwise(said: Said, form: Said, names: tuple[str, str]) -> dict[str, Any]:
+def _otherwise(said: PropertyRow, form: PropertyRow, names: tuple[str, str]) -> dict[str, Any]:
     about, scope = (form.get(name) for name in names)
     found: dict[str, Any] = {}
     if about is not None and (places := _lines(about)) != list(said.get("about", ())):
@@ -71,7 +71,7 @@ def _otherwise(said: Said, form: Said, names: tuple[str, str]) -> dict[str, Any]
     return found
 
 
-def merged(left: Said, right: Said, start: str | None = None) -> dict[str, Any]:
+def merged(left: PropertyRow, right: PropertyRow, start: str | None = None) -> dict[str, Any]:
     """Return the first content of the form of a merger: the texts of the side *start*, places and evidence of both.
 
     A text in which the sides differ is empty until a side is chosen: two sentences that contradict each other, one
@@ -94,7 +94,7 @@ def merged(left: Said, right: Said, start: str | None = None) -> dict[str, Any]:
     }
 
 
-def together(left: Said, right: Said, form: Said) -> dict[str, Any]:
+def together(left: PropertyRow, right: PropertyRow, form: PropertyRow) -> dict[str, Any]:
     """Return the fields by which the left one says what both become; raises InvalidRequest without a text."""
     begun = merged(left, right)
     given = {name: form.get(name, begun[name]).strip() for name in _MERGED}
@@ -111,7 +111,7 @@ def together(left: Said, right: Said, form: Said) -> dict[str, Any]:
     return fields
 
 
-def _united(left: Said, right: Said, name: str) -> list[str]:
+def _united(left: PropertyRow, right: PropertyRow, name: str) -> list[str]:
     return [*dict.fromkeys([*left.get(name, ()), *right.get(name, ())])]
 
 
@@ -141,7 +141,7 @@ _COMPARED = (
 )  # fmt: skip
 
 
-def show(asked: Asked) -> Mapping[str, Any]:
+def show(asked: PageRequest) -> Mapping[str, Any]:
     """Return what waits, the most pressing first, and the one that is looked at with all that it says."""
     asked.memory.catch_up(asked.project)
     if asked.as_of is not None:  # what waits is settled now
@@ -172,17 +172,17 @@ def show(asked: Asked) -> Mapping[str, Any]:
     }
 
 
-def _chosen(asked: Asked, found: Queue) -> Waiting | None:
+def _chosen(asked: PageRequest, found: Queue) -> Waiting | None:
     """Return the one that is asked for, the first where it waits no more or none is."""
     named = (asked.given.get("item"), asked.given.get("other") or None)
     return next((one for one in found.waiting if (one.item, one.other) == named), next(iter(found.waiting), None))
 
 
-def _link(asked: Asked, one: Waiting) -> str:
+def _link(asked: PageRequest, one: Waiting) -> str:
     return asked.link("review", item=one.item, other=one.other, cursor=asked.given.get("cursor"))
 
 
-def _looked_at(asked: Asked, one: Waiting) -> dict[str, Any]:
+def _looked_at(asked: PageRequest, one: Waiting) -> dict[str, Any]:
     reader, writer = asked.memory.reader, asked.memory.writer
     replaced = _replaced(asked, one) if one.other is None else None
     sides = [reader.get_memory(asked.project, item) for item in (one.item, one.other or replaced) if item]
@@ -207,7 +207,7 @@ def _looked_at(asked: Asked, one: Waiting) -> dict[str, Any]:
     }
 
 
-def _replaced(asked: Asked, one: Waiting) -> str | None:
+def _replaced(asked: PageRequest, one: Waiting) -> str | None:
     """Return the memory whose text a proposal changes: the only active one that it takes the place of."""
     memories = (asked.memory.reader.get_memory(asked.project, item) for item in one.replaces)
     active = [each["iri"] for each in memories if each["status"] == ACTIVE]
@@ -223,7 +223,7 @@ def _action(way: str, status: str) -> str:
     )
 
 
-def act(asked: Asked, form: Mapping[str, str]) -> str:
+def act(asked: PageRequest, form: Mapping[str, str]) -> str:
     """Settle one that waits, or all that were chosen, as *form* says, and return the page of what waits then."""
     way, reason = form["act"], form.get("reason", "").strip() or None
     if "chosen" in form:
@@ -238,7 +238,7 @@ def act(asked: Asked, form: Mapping[str, str]) -> str:
     return asked.link("review", done=way, made=made, ended=" ".join(_ended(way, item, other)))
 
 
-def _together(asked: Asked, way: str, chosen: list[str], reason: str | None) -> str:
+def _together(asked: PageRequest, way: str, chosen: list[str], reason: str | None) -> str:
     """Return the message of one commit that settles those *chosen*; raises Refused, with a row for each refusal."""
     if way not in OF_ONE:
         raise InvalidRequest(f"several are accepted or rejected together, not {way!r}", hint="settle each by itself")
@@ -248,7 +248,9 @@ def _together(asked: Asked, way: str, chosen: list[str], reason: str | None) -> 
     return asked.site.operation.repeats.once((*by, *lines), partial(_settled_together, asked, way, lines, reason, by))
 
 
-def _settled_together(asked: Asked, way: str, lines: list[str], reason: str | None, by: tuple[str | None, ...]) -> str:
+def _settled_together(
+    asked: PageRequest, way: str, lines: list[str], reason: str | None, by: tuple[str | None, ...]
+) -> str:
     settlements, rows = [], []
     for line in lines:
         item, _, other = line.partition(" ")
@@ -265,7 +267,7 @@ def _settled_together(asked: Asked, way: str, lines: list[str], reason: str | No
             rows.append(cards.refused_row(asked, settlement.item, error))
     if rows:
         done = len(lines) - len(rows)
-        raise cards.Refused(
+        raise cards.RefusalNotice(
             f"{len(rows)} of {len(lines)} could not be settled; done: {way}, {done} together",
             hint="settle these one by one",
             rows=rows,
@@ -279,7 +281,9 @@ def _iri(outcome: Receipt | JidomemError) -> str:
     return outcome.iri
 
 
-def _settled(asked: Asked, way: str, item: str, other: str | None, reason: str | None, form: Mapping[str, str]) -> str:
+def _settled(
+    asked: PageRequest, way: str, item: str, other: str | None, reason: str | None, form: Mapping[str, str]
+) -> str:
     """Settle one that waits, and return the IRI of what settled it."""
     writer, project = asked.site.writer, asked.project
     status = asked.memory.reader.get_memory(project, item)["status"]

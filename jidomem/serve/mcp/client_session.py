@@ -11,7 +11,7 @@ from jidomem.errors import JidomemError, PolicyDenied
 from jidomem.records.intent import Receipt
 from jidomem.runtime.agent_memory import AgentMemory
 from jidomem.runtime.root import Jidomem
-from jidomem.runtime.user_config import Token
+from jidomem.runtime.user_config import ApiToken
 
 if TYPE_CHECKING:
     from jidomem.extras.memoryos.memory_os import MemoryOS
@@ -27,7 +27,7 @@ class ClientSession:
         session: str | None = None,
         *,
         is_named: bool = False,
-        caller: Token | None = None,
+        caller: ApiToken | None = None,
     ) -> None:
         """Work for *agent*, who *is_named* by whoever started the server, or else by itself; or is the *caller*.
 
@@ -121,14 +121,14 @@ class ClientSessions:
         self._desks: dict[tuple[str, str | None], ClientSession] = {}
         self._lock = Lock()
 
-    def of(self, client: str | None, caller: Token | None = None) -> ClientSession:
+    def of(self, client: str | None, caller: ApiToken | None = None) -> ClientSession:
         """Return the desk of the *caller*, whose token says who it is, else of the agent a client is by its name."""
         if caller is not None:
             return self._desk(caller.agent, is_named=True, caller=caller)
         named = slug(slug(client or "")[:64])
         return self._desk(self._agent or named or self.memory.settings.agent, is_named=self._agent is not None)
 
-    def _desk(self, agent: str, *, is_named: bool, caller: Token | None = None) -> ClientSession:
+    def _desk(self, agent: str, *, is_named: bool, caller: ApiToken | None = None) -> ClientSession:
         key = (agent, None if caller is None else caller.digest)
         with self._lock:
             if key not in self._desks:

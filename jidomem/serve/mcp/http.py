@@ -25,7 +25,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from jidomem.errors import JidomemError, NotFound, NotServed
 from jidomem.runtime.tokens import Keyring
-from jidomem.runtime.user_config import Token
+from jidomem.runtime.user_config import ApiToken
 from jidomem.serve import wire
 from jidomem.serve.app import HEADERS, LOOPBACK, caller_of, check_host, headers
 from jidomem.serve.mcp import server
@@ -83,11 +83,11 @@ class McpWatch:
             measures.refused(seen.refusal, seen.agent, self._project if route != NOWHERE else None)
         level = "error" if seen.refusal == "internal_error" else level_of(route, seen.status)
         if self._operation.log is not None and self._operation.log.takes(level):
-            self._operation.tell(level, "request", {**_said(scope, seen), "ms": round(1000 * seconds, 3)})
+            self._operation.tell(level, "request", {**_log_fields(scope, seen), "ms": round(1000 * seconds, 3)})
 
     async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         """Return what a message is answered, and take note of what it asked and of its refusal."""
-        began, asked = perf_counter(), _asked(ctx, self._tools)
+        began, asked = perf_counter(), _method_and_tool(ctx, self._tools)
         seen: SeenCall | None = None if ctx.request is None else ctx.request.scope.get(SEEN)
 
         def note(refusal: str | None) -> None:
@@ -100,7 +100,7 @@ class McpWatch:
         return await server.noted(ctx, call_next, note)
 
 
-def _asked(ctx: ServerRequestContext[Any, Any], tools: Collection[str]) -> tuple[str, str]:
+def _method_and_tool(ctx: ServerRequestContext[Any, Any], tools: Collection[str]) -> tuple[str, str]:
     """Return the method of a message, and the tool where it calls one; what there is not is OTHER."""
     known = ctx.method in SPEC_CLIENT_METHODS or (ctx.request_id is None and ctx.method.startswith("notifications/"))
     if ctx.method != "tools/call":
@@ -109,7 +109,7 @@ def _asked(ctx: ServerRequestContext[Any, Any], tools: Collection[str]) -> tuple
     return ctx.method, name if isinstance(name, str) and name in tools else OTHER
 
 
-def _said(scope: Scope, seen: SeenCall) -> dict[str, Any]:
+def _log_fields(scope: Scope, seen: SeenCall) -> dict[str, Any]:
     """Return what the log says of a request: neither its query string nor its body, which may hold anything."""
     said = {
         "request_id": seen.id,
@@ -253,7 +253,7 @@ class _Door:
         except JidomemError as error:
             return _refused(error, seen)
 
-    def _caller(self, scope: Scope, seen: SeenCall) -> Token | None:
+    def _caller(self, scope: Scope, seen: SeenCall) -> ApiToken | None:
         keyring = self._site.keyring
         if keyring is None or not keyring.asks():
             return None

@@ -14,7 +14,7 @@ from jidomem.curation.review_queue import queued
 from jidomem.errors import InvalidRequest, NotFound
 from jidomem.read.playbook import plain
 from jidomem.serve.mcp.client_session import ClientSession
-from jidomem.serve.mcp.tools import held, playbook
+from jidomem.serve.mcp.tools import playbook, working_memory
 
 MARKDOWN, JSON, TURTLE = "text/markdown", "application/json", "text/turtle"
 ITEM, CONVERSATION = "memory://item/", "memory://conversation/"
@@ -65,7 +65,7 @@ def _conflicts(desk: ClientSession) -> str:
 
 
 def _working(desk: ClientSession) -> str:
-    return visible(json.dumps(held(desk), ensure_ascii=False))
+    return visible(json.dumps(working_memory(desk), ensure_ascii=False))
 
 
 RESOURCES: tuple[Resource, ...] = (
@@ -106,7 +106,7 @@ def read(desk: ClientSession, uri: str) -> tuple[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Prompt:
+class McpPrompt:
     """One prompt: the arguments it takes, name -> (what it is, whether it must be given), and what writes it."""
 
     name: str
@@ -164,11 +164,11 @@ def _review(desk: ClientSession, given: Mapping[str, str]) -> str:
     return _REVIEW.format(waiting=_conflicts(desk))
 
 
-PROMPTS: tuple[Prompt, ...] = (
-    Prompt("memory-protocol", "How to work with this memory.", {}, lambda desk, given: _PROTOCOL),
-    Prompt("record-decision", "Record a decision with all it needs.", _DECISION, _record),
-    Prompt("review-conflicts", "Go through what waits for a curator.", {}, _review),
-    Prompt("session-summary", "Keep what this session found out.", {}, lambda desk, given: _SUMMARY),
+PROMPTS: tuple[McpPrompt, ...] = (
+    McpPrompt("memory-protocol", "How to work with this memory.", {}, lambda desk, given: _PROTOCOL),
+    McpPrompt("record-decision", "Record a decision with all it needs.", _DECISION, _record),
+    McpPrompt("review-conflicts", "Go through what waits for a curator.", {}, _review),
+    McpPrompt("session-summary", "Keep what this session found out.", {}, lambda desk, given: _SUMMARY),
 )
 
 

@@ -43,7 +43,7 @@ Context = ServerRequestContext[Any, Any]
 T = TypeVar("T")
 #: Where a request over HTTP keeps the token of who sent it, and what is known of it.
 CALLER, SEEN = "jidomem.caller", "jidomem.seen"
-_HERE = "127.0.0.1"
+_LOOPBACK = "127.0.0.1"
 
 
 def create_server(desks: ClientSessions, tools: tuple[Tool, ...], operation: Operation | None = None) -> Server[Any]:
@@ -58,7 +58,7 @@ def create_server(desks: ClientSessions, tools: tuple[Tool, ...], operation: Ope
         if tool is None:
             raise MCPError(types.INVALID_PARAMS, f"there is no tool {params.name!r}; there is {', '.join(by_name)}")
         return _result(
-            await _at_desk(
+            await _in_client_session(
                 desks, ctx, at_work.measures, lambda desk: _called(tool, desk, params.arguments or {}, at_work)
             )
         )
@@ -82,7 +82,9 @@ def create_server(desks: ClientSessions, tools: tuple[Tool, ...], operation: Ope
 
     async def read_resource(ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         uri = str(params.uri)
-        media, text = await _at_desk(desks, ctx, at_work.measures, lambda desk: resources.read(desk, uri), uri=uri)
+        media, text = await _in_client_session(
+            desks, ctx, at_work.measures, lambda desk: resources.read(desk, uri), uri=uri
+        )
         return types.ReadResourceResult(contents=[types.TextResourceContents(uri=uri, mime_type=media, text=text)])
 
     async def list_prompts(ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
@@ -90,7 +92,7 @@ def create_server(desks: ClientSessions, tools: tuple[Tool, ...], operation: Ope
 
     async def get_prompt(ctx: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
         given = params.arguments or {}
-        what, text = await _at_desk(
+        what, text = await _in_client_session(
             desks, ctx, at_work.measures, lambda desk: resources.write(desk, params.name, given)
         )
         message = types.PromptMessage(role="user", content=types.TextContent(type="text", text=text))
@@ -118,11 +120,11 @@ def _from(ctx: Context) -> tuple[str, str]:
     client = ctx.session.client_params
     named = f"{client.client_info.name} {client.client_info.version}" if client else ""
     if ctx.request is None:
-        return named, _HERE
+        return named, _LOOPBACK
     return named or ctx.request.headers.get("user-agent", ""), ctx.request.client.host if ctx.request.client else ""
 
 
-async def _at_desk(
+async def _in_client_session(
     desks: ClientSessions, ctx: Context, measures: Measures, work: Callable[[ClientSession], T], **asked: str
 ) -> T:
     """Return what *work* gives at the desk of who asks, done in a thread; raises MCPError with what was *asked*."""
@@ -168,7 +170,7 @@ def _tool(tool: Tool) -> types.Tool:
     )
 
 
-def _prompt(prompt: resources.Prompt) -> types.Prompt:
+def _prompt(prompt: resources.McpPrompt) -> types.Prompt:
     takes = [
         types.PromptArgument(name=name, description=what, required=needed)
         for name, (what, needed) in prompt.takes.items()

@@ -18,7 +18,7 @@ from jidomem.exchange.other_formats import (
     NODE,
     STATEMENT,
     Entity,
-    Graph,
+    EntityGraph,
     entity_fact,
     observation_fact,
     plain_relation,
@@ -42,20 +42,20 @@ SELECT DISTINCT ?item ?statement ?summary ?recorded WHERE {{
 }} ORDER BY ?recorded ?item"""
 
 
-def _shown(graph: Graph, names: Iterable[str] | None = None) -> ToolResult:
+def _shown(graph: EntityGraph, names: Iterable[str] | None = None) -> ToolResult:
     """Return the entities of these *names*, and the relations that begin or end at them; all without names."""
-    return _told({"entities": graph.plain_entities(names), "relations": graph.plain_relations(names)})
+    return _tool_result({"entities": graph.plain_entities(names), "relations": graph.plain_relations(names)})
 
 
-def _told(values: dict[str, Any], shown: Any = None) -> ToolResult:
+def _tool_result(values: dict[str, Any], shown: Any = None) -> ToolResult:
     """Return *values*, their text as the reference server writes it: of what it is about alone where it is one list."""
     return ToolResult(values, json.dumps(values if shown is None else shown, indent=2, ensure_ascii=False))
 
 
-def _graph(desk: ClientSession, names: Iterable[str] | None = None) -> Graph:
+def _graph(desk: ClientSession, names: Iterable[str] | None = None) -> EntityGraph:
     """Return what is in force: all of it, or what one of *names* has a part in."""
     bound = "" if names is None else f"VALUES ?node {{ {' '.join(map(literal, set(names)))} }} ?item <{NODE}> ?node ."
-    graph = Graph()
+    graph = EntityGraph()
     try:
         rows = desk.memory.reader.select(desk.project, _STATEMENTS % bound)
     except NotFound:  # nothing was ever written
@@ -105,7 +105,7 @@ def _create_entities(desk: ClientSession, given: dict[str, Any]) -> ToolResult:
             *(observation_fact(name, kind, text) for text in entity["observations"]),
         ]
     _keep(desk, facts)
-    return _told({"entities": new}, new)
+    return _tool_result({"entities": new}, new)
 
 
 def _create_relations(desk: ClientSession, given: dict[str, Any]) -> ToolResult:
@@ -114,7 +114,7 @@ def _create_relations(desk: ClientSession, given: dict[str, Any]) -> ToolResult:
     new = _new(wanted, _graph(desk, [one[0] for one in wanted]).relations)
     _keep(desk, [relation_fact(*one) for one in new])
     shown = [*map(plain_relation, new)]
-    return _told({"relations": shown}, shown)
+    return _tool_result({"relations": shown}, shown)
 
 
 def _add_observations(desk: ClientSession, given: dict[str, Any]) -> ToolResult:
@@ -130,7 +130,7 @@ def _add_observations(desk: ClientSession, given: dict[str, Any]) -> ToolResult:
         facts += [observation_fact(name, entity.kind, text) for text in new]
         results.append({"entityName": name, "addedObservations": new})
     _keep(desk, facts)
-    return _told({"results": results}, results)
+    return _tool_result({"results": results}, results)
 
 
 def _delete_entities(desk: ClientSession, given: dict[str, Any]) -> ToolResult:

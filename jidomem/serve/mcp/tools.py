@@ -20,7 +20,7 @@ from jidomem.base.words import misspelling_of, visible
 from jidomem.errors import Conflict, IntentRefused, InvalidRequest, JidomemError, NotFound, Violation
 from jidomem.read import Playbook
 from jidomem.read.playbook import plain
-from jidomem.read.reader import counts, kept, pending
+from jidomem.read.reader import count_entries, counts, pending
 from jidomem.recall.briefing import markdown
 from jidomem.recall.nearness import MOST_SHOWN
 from jidomem.records.active import STATUSES
@@ -436,7 +436,7 @@ def _status(desk: ClientSession, given: Arguments) -> ToolResult:
         "version": str(version),
         "last_commit": version.recorded_at or None,
         "counts": held,
-        "history": kept(memory.reader, project),
+        "history": count_entries(memory.reader, project),
         "waiting": pending(memory.reader, project),
         "damage": [error.to_dict() for error in memory.damage(project)],
         "ontology_version": memory.schema.version,
@@ -606,12 +606,12 @@ FIND_PAGES = Tool(
 )
 
 
-def held(desk: ClientSession) -> dict[str, Any]:
+def working_memory(desk: ClientSession) -> dict[str, Any]:
     """Return what the agent at *desk* holds; an empty memory where it never held anything."""
-    return _told(desk.working().get())
+    return _memory_json(desk.working().get())
 
 
-def _told(memory: Memory | None) -> dict[str, Any]:
+def _memory_json(memory: Memory | None) -> dict[str, Any]:
     if memory is None:
         return {"rev": 0, "world": {}, "tasks": [], "spaces": {}}
     spaces = {name: told["data"] for name, told in memory.to_dict()["spaces"].items()}
@@ -620,8 +620,8 @@ def _told(memory: Memory | None) -> dict[str, Any]:
 
 def _work(desk: ClientSession, given: Arguments) -> ToolResult:
     if "changes" not in given:
-        return ToolResult(held(desk))
-    return ToolResult(_told(desk.working().apply(given["changes"], expected_rev=given.get("expected_rev"))))
+        return ToolResult(working_memory(desk))
+    return ToolResult(_memory_json(desk.working().apply(given["changes"], expected_rev=given.get("expected_rev"))))
 
 
 _ANY_OBJECT, _ANY_LIST, _ANY_INTEGER = {"type": "object"}, {"type": "array"}, {"type": "integer"}
@@ -653,7 +653,7 @@ WORKING = Tool(
 )
 
 
-def _said(desk: ClientSession, given: Arguments) -> ToolResult:
+def _record_turn(desk: ClientSession, given: Arguments) -> ToolResult:
     asked = dict(given)
     tools = uses(asked.pop("tools", ()))
     who = desk.begin()
@@ -663,7 +663,7 @@ def _said(desk: ClientSession, given: Arguments) -> ToolResult:
     return ToolResult(turn.to_dict())
 
 
-SAID = Tool(
+RECORD_TURN = Tool(
     "said",
     "Record one turn of this conversation, word for word: what you were asked, what you answered, the tools you called."
     " Name its iri in evidence of what you remember of it.",
@@ -678,7 +678,7 @@ SAID = Tool(
         },
     },
     {"iri": {"type": "string"}, "index": _ANY_INTEGER},
-    _said,
+    _record_turn,
     always=("iri", "index"),
     reads=False,
     same=False,
