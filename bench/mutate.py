@@ -56,8 +56,11 @@ class Target:
 
 
 TARGETS = {
-    "spaces": Target(("jidomem/spaces",), ("tests/spaces",)),
-    "tiers": Target(("jidomem/tiers",), ("tests/tiers",)),
+    "spaces": Target(
+        tuple(f"jidomem/working/{name}.py" for name in ("__init__", "agent", "container", "memory", "thread")),
+        ("tests/spaces",),
+    ),
+    "tiers": Target(("jidomem/working/tiers.py",), ("tests/tiers",)),
     "write": Target(
         ("jidomem/write",),
         (

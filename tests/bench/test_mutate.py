@@ -4,7 +4,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from bench.mutants import mutants
+from bench.mutate import TARGETS
 
 ROOT = Path(__file__).parent.parent.parent
 CODE = "def larger(a, b):\n    if a > b:\n        return a\n    return b\n"
@@ -83,3 +86,9 @@ def test_what_no_test_notices_is_listed_and_too_much_of_it_fails_while_no_file_c
     assert (tmp_path / "odd.py").read_text() == CODE
     assert refused.returncode == 2
     assert "even: name one of odd, or a file of theirs" in refused.stderr
+
+
+@pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
+def test_the_files_of_each_target_exist(target):
+    named = [name for name in (*target.files(), *target.tests) if not (ROOT / name).exists()]
+    assert (named, target.files() != []) == ([], True)
