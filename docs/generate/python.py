@@ -78,7 +78,7 @@ _NAMES: dict[str, str] = {
     "jidomem.records.intent": ("CommitRef SHORT Version read"),
     "jidomem.base.clock": ("Sources monotonic_time new_id nonce now now_ms"),
     "jidomem.working.tiers": (
-        "BOOSTS EXTENDED_RULES Promotion PromotionDecision RULES ItemType THRESHOLD TYPE_OF_CATEGORY"
+        "BOOSTS EXTENDED_RULES Promotion PromotionDecision RULES PromotionRule THRESHOLD TYPE_OF_CATEGORY"
     ),
     "jidomem.runtime.state": ("FILE State WAIT"),
     "jidomem.records.directive": (

@@ -156,7 +156,7 @@ Passes = Callable[[Any], bool]
 def build_filter(filters: Mapping[str, Any] | None) -> Passes:
     """Return what tells whether a value passes all *filters*; raises ValueError for a key or an operator there is not.
 
-    >>> matches = passes({"type": "report", "score": {"$gte": 3}})
+    >>> matches = build_filter({"type": "report", "score": {"$gte": 3}})
     >>> [matches({"type": "report", "score": score}) for score in (2, 3.5, None)]
     [False, True, False]
     """

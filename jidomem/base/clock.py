@@ -167,7 +167,7 @@ def parse_moment(value: object) -> datetime | None:
 def format_timestamp(moment: datetime) -> str:
     """Return *moment* in the one written form, UTC to the microsecond.
 
-    >>> stamp(datetime(2026, 11, 21, 8, tzinfo=UTC))
+    >>> format_timestamp(datetime(2026, 11, 21, 8, tzinfo=UTC))
     '2026-11-21T08:00:00.000000Z'
     """
     return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")

@@ -120,7 +120,7 @@ DEEPEST_JSON, LARGEST = 200, 10_000
 def to_json_value(value: Any, place: Place, depth: int = 0) -> Any:
     """Return a copy of *value* in plain dicts, lists and scalars; raise `InvalidRequest` where JSON has no form for it.
 
-    >>> plain({"steps": ["test"]}, "data")
+    >>> to_json_value({"steps": ["test"]}, "data")
     {'steps': ['test']}
     """
     if value is None or type(value) is bool or (type(value) is int and value.bit_length() <= LARGEST):

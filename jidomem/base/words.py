@@ -498,9 +498,9 @@ def chunk_text(text: str) -> list[str]:
 
     Who said it stands in none: with names, all that one person said is alike, and to each question that names them.
 
-    >>> pieces("Short. And whole.")
+    >>> chunk_text("Short. And whole.")
     ['Short. And whole.']
-    >>> [len(piece) for piece in pieces("a" * 499 + ". " + "b" * 750)]
+    >>> [len(piece) for piece in chunk_text("a" * 499 + ". " + "b" * 750)]
     [500, 500, 250]
     """
     found: list[str] = []

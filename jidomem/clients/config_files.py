@@ -72,7 +72,7 @@ def read(text: str) -> Node:
 def set_json(text: str, path: Sequence[str], value: Any) -> str:
     r"""Return *text* with *value* at *path*, in the place of what is there; objects on the way are made.
 
-    >>> put('{"a": 1}', ["b", "c"], 2)
+    >>> set_json('{"a": 1}', ["b", "c"], 2)
     '{"a": 1, "b": {"c": 2}}'
     """
     node, depth = read(text), 0
@@ -101,7 +101,7 @@ def append(text: str, path: Sequence[str], item: Any) -> str:
 def remove_json(text: str, path: Sequence[str | int]) -> str:
     """Return *text* without what is at *path*, nor what would then be empty above it.
 
-    >>> remove('{"a": {"b": [1]}, "c": 2}', ["a", "b", 0])
+    >>> remove_json('{"a": {"b": [1]}, "c": 2}', ["a", "b", 0])
     '{"c": 2}'
     """
     chain = [read(text)]

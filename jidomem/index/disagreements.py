@@ -304,7 +304,7 @@ class IndexQueries:
 def valid_since(spans: Iterable[ValidityInterval], until: int) -> int:
     """Return from when on one of *spans* holds at every moment before *until*; that itself where none holds at last.
 
-    >>> held_from([(1, 3), (3, FOREVER)], FOREVER), held_from([(1, 2), (5, 9)], 9), held_from([(1, 3)], 9)
+    >>> valid_since([(1, 3), (3, FOREVER)], FOREVER), valid_since([(1, 2), (5, 9)], 9), valid_since([(1, 3)], 9)
     (1, 5, 9)
     """
     for since, end in sorted(spans, key=lambda span: span[1], reverse=True):
@@ -483,7 +483,7 @@ def reachable(starts: Iterable[Term], links: Callable[[Collection[Term]], Mappin
     """Return *starts* and all that comes after them; *links* gives what directly follows each of some nodes.
 
     >>> after = {"a": ["b"], "b": ["c", "a"], "c": []}
-    >>> sorted(reached(["b"], lambda nodes: {node: after[node] for node in nodes}))
+    >>> sorted(reachable(["b"], lambda nodes: {node: after[node] for node in nodes}))
     ['a', 'b', 'c']
     """
     seen = todo = set(starts)
@@ -670,7 +670,7 @@ def _kind(key: Term) -> str:
 def overlapping_pairs(spans: Mapping[Term, ValidityInterval]) -> Iterator[tuple[Term, Term, ValidityInterval]]:
     """Yield each two whose spans meet, sorted, and the span in which they do.
 
-    >>> [*at_once({"<urn:b>": (0, 5), "<urn:a>": (4, 9), "<urn:c>": (5, 9)})][0]
+    >>> [*overlapping_pairs({"<urn:b>": (0, 5), "<urn:a>": (4, 9), "<urn:c>": (5, 9)})][0]
     ('<urn:a>', '<urn:b>', (4, 5))
     """
     running: list[tuple[int, Term]] = []

@@ -63,7 +63,7 @@ class Watermark:
     def of(cls, term: Term) -> Watermark:
         """Return the mark that a literal says.
 
-        >>> Mark.of(Mark().term) == Mark()
+        >>> Watermark.of(Watermark().term) == Watermark()
         True
         """
         commits, heads, cleared = json.loads(plain_value(term))

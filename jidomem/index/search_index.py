@@ -47,7 +47,7 @@ TRIES = 3
 class BatchSizer:
     """The sizes of the batches of each stream, by name, and which text fails by itself.
 
-    >>> batches = Batches()
+    >>> batches = BatchSizer()
     >>> [batches.failed("p", range(size)) for size in (64, 32, 16, 8, 4, 2, 1, 1, 1)][-2:]
     [False, True]
     """

@@ -458,7 +458,7 @@ _PACK = re.compile(r"pack-[0-9]{8}T[0-9]{6}\.[0-9]{6}Z-[0-9a-f]{12}\.ttl")
 def stem(head: CommitRef) -> str:
     """Return the name of a commit without its form; stems sort as commits do.
 
-    >>> stem(Head("2026-11-21T08:00:00.123456Z", "3fa9c1d20b7e" + "0" * 52, 1))
+    >>> stem(CommitRef("2026-11-21T08:00:00.123456Z", "3fa9c1d20b7e" + "0" * 52, 1))
     '20261121T080000.123456Z-3fa9c1d20b7e'
     """
     return f"{compact(head.recorded_at)}-{head.id[:SHORT]}"
@@ -467,7 +467,7 @@ def stem(head: CommitRef) -> str:
 def file_name(head: CommitRef, *, redacted: bool = False) -> str:
     """Return the name of a commit's file.
 
-    >>> file_name(Head("2026-11-21T08:00:00.123456Z", "3fa9c1d20b7e" + "0" * 52, 1))
+    >>> file_name(CommitRef("2026-11-21T08:00:00.123456Z", "3fa9c1d20b7e" + "0" * 52, 1))
     '20261121T080000.123456Z-3fa9c1d20b7e.ttl'
     """
     return f"{stem(head)}{'.redacted' if redacted else ''}.ttl"

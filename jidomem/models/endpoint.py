@@ -223,7 +223,7 @@ class ApiKey:
     def hidden(self, text: str) -> str:
         """Return *text*, which may come from the other side, with its own name in place of the key.
 
-        >>> Key("K", "abc").hidden("there is no key abc")
+        >>> ApiKey("K", "abc").hidden("there is no key abc")
         'there is no key <the key in K>'
         """
         for written in (self._text, self._text.replace("/", "\\/")):  # some write JSON so

@@ -41,7 +41,7 @@ class ScriptedModel:
 
     >>> model = ScriptedModel(extract_keywords=[("index",)], continues=lambda previous, page: True)
     >>> model.extract_keywords("Which index?"), model.asked
-    (('index',), [Asked(function='extract_keywords', given=('Which index?',))])
+    (('index',), [RecordedCall(function='extract_keywords', given=('Which index?',))])
     """
 
     name = "scripted"

@@ -115,7 +115,8 @@ def _unescape(text: str) -> str:
 def short_parse_error(error: SyntaxError) -> str:
     """Return what a parser says is wrong, with no more of the document than tells what is meant.
 
-    >>> fault(SyntaxError("no prefix: " + 400 * "x"))[:14], len(fault(SyntaxError("no prefix: " + 400 * "x")))
+    >>> short = short_parse_error(SyntaxError("no prefix: " + 400 * "x"))
+    >>> short[:14], len(short)
     ('no prefix: xxx', 200)
     """
     said = str(error.msg)

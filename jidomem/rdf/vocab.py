@@ -91,7 +91,7 @@ def type_of(cls: str) -> str | None:
 def type_and_class(classes: Iterable[str]) -> tuple[str | None, str]:
     """Return the type, if any, and the class that a memory of some classes is told as: the first that intents know.
 
-    >>> told_as(["<https://example.org/kitchen#Recipe>", "<https://jido.ai/ontology#Fact>"]), told_as([])
+    >>> type_and_class(["<https://example.org/kitchen#Recipe>", "<https://jido.ai/ontology#Fact>"]), type_and_class([])
     (('fact', 'Fact'), (None, 'MemoryItem'))
     """
     known = [*classes]

@@ -51,7 +51,7 @@ class ScoredMatch:
 def weights(stems: Iterable[str], counts: CorpusStats) -> dict[str, float]:
     """Return how much each word tells: the more, the fewer memories hold it.
 
-    >>> weights(["rare", "common"], Counts(10, 100, {"rare": 2, "common": 9}))
+    >>> weights(["rare", "common"], CorpusStats(10, 100, {"rare": 2, "common": 9}))
     {'rare': 1.2237754316221157, 'common': 0.07330173709593772}
     """
     return {stem: _weight(_odds(counts.memories, counts.holding.get(stem, 0))) for stem in stems}

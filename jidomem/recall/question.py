@@ -49,7 +49,7 @@ _GIVES = {"time": _GIVES_TIME, "number": _GIVES_NUMBER}
 def strip_names(question: str, names: Iterable[str]) -> str:
     """Return *question* without the people of these *names*, as far as more is left: what it asks of them.
 
-    >>> unnamed("When did Ana's brother move?", ["ana lopez", "user"])
+    >>> strip_names("When did Ana's brother move?", ["ana lopez", "user"])
     'When did brother move?'
     """
     people = {part.casefold() for name in names if name.casefold() not in ROLES for part in name.split()}
@@ -73,7 +73,7 @@ def wanted(question: str) -> frozenset[str]:
 def contains_cue(kind: str, text: str) -> bool:
     """Return whether the beginning of *text* has a `time` or a `number`.
 
-    >>> gives("time", "We moved last week."), gives("number", "We moved.")
+    >>> contains_cue("time", "We moved last week."), contains_cue("number", "We moved.")
     (True, False)
     """
     return _GIVES[kind].search(text, 0, BEGINNING) is not None

@@ -106,7 +106,7 @@ def digest(sections: Mapping[str, Iterable[Triple]]) -> str:
 def label_blank_nodes(triples: Iterable[Triple]) -> list[Triple]:
     """Return *triples*, each once, with a blank node called by what is said of it, as deep as that goes.
 
-    >>> named([("<urn:s>", "<urn:p>", "_:a"), ("_:a", "<urn:q>", '"x"')])[0][2][:12]
+    >>> label_blank_nodes([("<urn:s>", "<urn:p>", "_:a"), ("_:a", "<urn:q>", '"x"')])[0][2][:12]
     '_:da79b5489b'
     """
     rows = list(dict.fromkeys(triples))

@@ -41,7 +41,7 @@ def parse_origins(
 ) -> frozenset[str]:
     """Return origins as browsers send them; raises InvalidRequest, with *hint*, for what is none.
 
-    >>> sorted(origins(["https://Example.org"]))
+    >>> sorted(parse_origins(["https://Example.org"]))
     ['https://example.org']
     """
     found = frozenset(text.lower() for text in texts)

@@ -313,7 +313,7 @@ TYPE_OF_CATEGORY: Mapping[str, str] = {
 }
 
 
-class ItemType(NamedTuple):
+class PromotionRule(NamedTuple):
     """How important a type of item is, from 0 to 1, its category, and its type of memory unless the category's."""
 
     importance: float
@@ -322,37 +322,37 @@ class ItemType(NamedTuple):
 
 
 #: The rules of the memory guide.
-RULES: Mapping[str, ItemType] = MappingProxyType(
+RULES: Mapping[str, PromotionRule] = MappingProxyType(
     {
-        "decision": ItemType(1.0, "decisions"),
-        "error": ItemType(0.9, "errors"),
-        "task_completed": ItemType(0.8, "tasks"),
-        "discovery": ItemType(0.7, "discoveries"),
-        "preference": ItemType(0.6, "conventions"),
+        "decision": PromotionRule(1.0, "decisions"),
+        "error": PromotionRule(0.9, "errors"),
+        "task_completed": PromotionRule(0.8, "tasks"),
+        "discovery": PromotionRule(0.7, "discoveries"),
+        "preference": PromotionRule(0.6, "conventions"),
     }
 )
 #: The same, and rules for all the other types of memory.
-EXTENDED_RULES: Mapping[str, ItemType] = MappingProxyType(
+EXTENDED_RULES: Mapping[str, PromotionRule] = MappingProxyType(
     {
         **RULES,
-        "architectural_decision": ItemType(1.0, "decisions", "architectural_decision"),
-        "implementation_decision": ItemType(1.0, "decisions", "implementation_decision"),
-        "lesson_learned": ItemType(0.8, "lessons"),
-        "lesson": ItemType(0.8, "lessons"),
-        "convention": ItemType(0.7, "conventions"),
-        "risk": ItemType(0.7, "risks"),
-        "task": ItemType(0.6, "tasks"),
-        "fact": ItemType(0.5, "facts"),
-        "assumption": ItemType(0.5, "assumptions"),
-        "hypothesis": ItemType(0.5, "hypotheses"),
-        "unknown": ItemType(0.5, "unknowns"),
+        "architectural_decision": PromotionRule(1.0, "decisions", "architectural_decision"),
+        "implementation_decision": PromotionRule(1.0, "decisions", "implementation_decision"),
+        "lesson_learned": PromotionRule(0.8, "lessons"),
+        "lesson": PromotionRule(0.8, "lessons"),
+        "convention": PromotionRule(0.7, "conventions"),
+        "risk": PromotionRule(0.7, "risks"),
+        "task": PromotionRule(0.6, "tasks"),
+        "fact": PromotionRule(0.5, "facts"),
+        "assumption": PromotionRule(0.5, "assumptions"),
+        "hypothesis": PromotionRule(0.5, "hypotheses"),
+        "unknown": PromotionRule(0.5, "unknowns"),
     }
 )
 #: What makes an item more important, the first that holds before those after it.
 BOOSTS: Mapping[str, float] = MappingProxyType(
     {"verified_by_user": 0.1, "referenced_multiple_times": 0.1, "high_confidence": 0.05}
 )
-_NO_RULE = ItemType(0.0, "facts")
+_NO_RULE = PromotionRule(0.0, "facts")
 
 
 @dataclass(frozen=True, slots=True)
@@ -389,18 +389,18 @@ class Promotion:
     """
 
     threshold: float = THRESHOLD
-    rules: Mapping[str, ItemType] = field(default_factory=lambda: RULES)
+    rules: Mapping[str, PromotionRule] = field(default_factory=lambda: RULES)
     additive: bool = False
 
     @classmethod
     def new(
-        cls, threshold: float = THRESHOLD, *, rules: Mapping[str, ItemType] = RULES, additive: bool = False
+        cls, threshold: float = THRESHOLD, *, rules: Mapping[str, PromotionRule] = RULES, additive: bool = False
     ) -> Promotion:
         """Return the promotion by these rules; raises InvalidRequest for a number or a category that is none."""
         for name, number in [("threshold", threshold), *((kind, rule[0]) for kind, rule in rules.items())]:
             if isinstance(number, bool) or not isinstance(number, (int, float)) or not 0 <= number <= 1:
                 raise InvalidRequest(f"{name}: {number!r} is no number from 0 to 1", hint=f"give {THRESHOLD}")
-        given = {kind: ItemType(*rule) for kind, rule in rules.items()}
+        given = {kind: PromotionRule(*rule) for kind, rule in rules.items()}
         for rule in given.values():
             _one_of("category", rule.category, TYPE_OF_CATEGORY)
             if rule.type is not None:
@@ -470,7 +470,7 @@ class Promotion:
         ]
         return triples + ([(subject, jido("detailedExplanation"), literal(explanation))] if explanation else [])
 
-    def _rule(self, own: Mapping[str, Any]) -> ItemType:
+    def _rule(self, own: Mapping[str, Any]) -> PromotionRule:
         return self.rules.get(_type_of(own), _NO_RULE)
 
 

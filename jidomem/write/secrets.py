@@ -209,7 +209,7 @@ def find(text: str) -> SecretMatch | None:
     """Return the first likely secret of *text*, None where there is none.
 
     >>> find("the token is ghp_" + "a1B2" * 9)
-    Found(kind='a GitHub token', at=13)
+    SecretMatch(kind='a GitHub token', at=13)
     """
     return _of_a_form(text, _forms_in(text)) or (_random_in(text) if len(text) >= 32 else None)
 

@@ -52,11 +52,11 @@ def test_the_core_works_where_no_database_and_no_model_is_loaded():
     program = """
 import sys
 from jidomem.extras.memoryos import personas, retrieval, segments
-from jidomem.extras.memoryos.segments import Policy
+from jidomem.extras.memoryos.segments import TierPolicy
 from jidomem.extras.memoryos.values import SystemMemory, Tiers
 from jidomem.extras.memoryos.values import DialoguePage
-tiers = segments.insert(Tiers("ada"), DialoguePage("p1", "ada", "?", "!", "2026-11-21"), Policy()).memory
-found = retrieval.retrieve(tiers, SystemMemory(), retrieval.Question("?"), Policy())
+tiers = segments.insert(Tiers("ada"), DialoguePage("p1", "ada", "?", "!", "2026-11-21"), TierPolicy()).memory
+found = retrieval.retrieve(tiers, SystemMemory(), retrieval.RetrievalQuery("?"), TierPolicy())
 print(found.stm[0].what.id, {"sqlite3", "numpy", "pyoxigraph", "jidomem.runtime"} & set(sys.modules))
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

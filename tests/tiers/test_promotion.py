@@ -12,7 +12,7 @@ from jidomem import Promotion, create_memory
 from jidomem.errors import InvalidRequest
 from jidomem.rdf.terms import Term
 from jidomem.rdf.vocab import CLASS_OF_TYPE, GUIDE_TYPES, WRITER_TYPES
-from jidomem.working.tiers import BOOSTS, EXTENDED_RULES, RULES, TYPE_OF_CATEGORY, ItemType, PromotionDecision
+from jidomem.working.tiers import BOOSTS, EXTENDED_RULES, RULES, TYPE_OF_CATEGORY, PromotionDecision, PromotionRule
 
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 TYPE, JIDO = "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>", "https://jido.ai/ontology#"
@@ -62,11 +62,14 @@ def test_a_promotion_carries_its_threshold_and_rules_which_can_be_replaced():
     # E052
     guide, own = (
         Promotion.new(),
-        Promotion.new(threshold=0.9, rules={"fact": ItemType(0.9, "facts"), "risk": (0.8, "risks")}),
+        Promotion.new(threshold=0.9, rules={"fact": PromotionRule(0.9, "facts"), "risk": (0.8, "risks")}),
     )
 
     assert (guide.threshold, guide.rules, guide.additive) == (0.5, RULES, False)
-    assert (own.threshold, dict(own.rules)) == (0.9, {"fact": ItemType(0.9, "facts"), "risk": ItemType(0.8, "risks")})
+    assert (own.threshold, dict(own.rules)) == (
+        0.9,
+        {"fact": PromotionRule(0.9, "facts"), "risk": PromotionRule(0.8, "risks")},
+    )
     assert [own.should_promote(item(kind)) for kind in ("fact", "risk", "decision")] == [True, False, False]
     assert (own.kind(item("risk")), own.category(item("risk"))) == ("risk", "risks")
     assert Promotion().rules is RULES
@@ -79,9 +82,9 @@ def test_a_promotion_carries_its_threshold_and_rules_which_can_be_replaced():
         ({"threshold": -0.01}, "threshold: -0.01 is no number from 0 to 1"),
         ({"threshold": "0.5"}, "threshold: '0.5' is no number"),
         ({"threshold": True}, "threshold: True is no number"),
-        ({"rules": {"fact": ItemType(2.0, "facts")}}, "fact: 2.0 is no number from 0 to 1"),
-        ({"rules": {"fact": ItemType(0.5, "fact")}}, "'fact' is no category of a rule"),
-        ({"rules": {"fact": ItemType(0.5, "facts", "fakt")}}, "'fakt' is no type of a rule"),
+        ({"rules": {"fact": PromotionRule(2.0, "facts")}}, "fact: 2.0 is no number from 0 to 1"),
+        ({"rules": {"fact": PromotionRule(0.5, "fact")}}, "'fact' is no category of a rule"),
+        ({"rules": {"fact": PromotionRule(0.5, "facts", "fakt")}}, "'fakt' is no type of a rule"),
     ],
 )
 def test_what_is_no_rule_is_refused(options, words):
@@ -93,17 +96,17 @@ def test_what_is_no_rule_is_refused(options, words):
 
 def test_a_category_like_none_is_answered_with_all_there_are():
     with pytest.raises(InvalidRequest) as refusal:
-        Promotion.new(rules={"fact": ItemType(0.5, "xyz")})
+        Promotion.new(rules={"fact": PromotionRule(0.5, "xyz")})
     assert refusal.value.hint == f"use one of: {', '.join(TYPE_OF_CATEGORY)}"
     with pytest.raises(InvalidRequest) as refusal:
-        Promotion.new(rules={"fact": ItemType(0.5, "fcts")})
+        Promotion.new(rules={"fact": PromotionRule(0.5, "fcts")})
     assert refusal.value.hint == "did you mean 'facts'?"
 
 
 @pytest.mark.parametrize("threshold", [0, 0.5, 1])
 def test_an_item_as_important_as_the_threshold_is_promoted(threshold):
     # E053
-    rules = {"at": ItemType(threshold, "facts"), "below": ItemType(max(threshold - 0.001, 0), "facts")}
+    rules = {"at": PromotionRule(threshold, "facts"), "below": PromotionRule(max(threshold - 0.001, 0), "facts")}
     promotion = Promotion.new(threshold, rules=rules)
 
     assert promotion.should_promote(item("at")) is True
@@ -294,7 +297,7 @@ def test_the_extended_rules_keep_those_of_the_guide_and_name_every_type():
 
 
 def test_rules_cannot_be_changed_by_who_holds_them():
-    for rules in (RULES, EXTENDED_RULES, BOOSTS, Promotion.new(rules={"a": ItemType(1, "facts")}).rules):
+    for rules in (RULES, EXTENDED_RULES, BOOSTS, Promotion.new(rules={"a": PromotionRule(1, "facts")}).rules):
         assert isinstance(rules, MappingProxyType)
 
 

@@ -239,7 +239,7 @@ class Tables:
 def _psycopg_statement(sql: str) -> bytes:
     """Return a statement of the form that SQLite takes in that of psycopg.
 
-    >>> _asked("SELECT x FROM t INDEXED BY i WHERE a = ? AND b LIKE '50%'")
+    >>> _psycopg_statement("SELECT x FROM t INDEXED BY i WHERE a = ? AND b LIKE '50%'")
     b"SELECT x FROM t WHERE a = %s AND b LIKE '50%%'"
     """
     return _INDEXED.sub("", sql).replace("%", "%%").replace("?", "%s").encode()

@@ -36,7 +36,7 @@ def rewrite_query(text: str, bindings: Mapping[str, Term]) -> str:
     The dataset goes beside the text. Each term stands as a term does, and a variable that is selected is selected
     still, under its name.
 
-    >>> spelled("SELECT ?s ?o FROM <urn:g> { ?s ?p ?o } ORDER BY ?s", {"s": "<urn:a>"}).partition("\n")[2]
+    >>> rewrite_query("SELECT ?s ?o FROM <urn:g> { ?s ?p ?o } ORDER BY ?s", {"s": "<urn:a>"}).partition("\n")[2]
     'SELECT (<urn:a> AS ?s) ?o  { <urn:a> ?p ?o } ORDER BY (<urn:a>)'
     """
     pieces = list(_without_from(tokens(text)))
@@ -91,7 +91,7 @@ _BELOW = re.compile(r"(?:\ba/|(\?\w+) )rdfs:subClassOf\* jido:(\w+)")
 def rewrite_for_virtuoso(text: str, below: Callable[[Term], Iterable[Term]]) -> str:
     """Return *text*, one of the shipped questions, with each class written out as those *below* it.
 
-    >>> spelled("{ ?t a/rdfs:subClassOf* jido:Task ; ?p ?o }", lambda name: ["<urn:A>", "<urn:B>"])
+    >>> rewrite_for_virtuoso("{ ?t a/rdfs:subClassOf* jido:Task ; ?p ?o }", lambda name: ["<urn:A>", "<urn:B>"])
     '{ ?t a ?below1 ; ?p ?o  FILTER(?below1 IN (<urn:A>, <urn:B>)) }'
     """
     text = "\n".join(row for row in text.split("\n") if not row.startswith("#"))

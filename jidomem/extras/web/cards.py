@@ -54,9 +54,9 @@ def named(schema: Schema, name: str) -> NamedTerm:
 
     >>> from jidomem.schema import ontology as schema
     >>> named(schema.load(), "detailedExplanation")
-    Named(text='detailed explanation', iri='https://jido.ai/ontology#detailedExplanation')
+    NamedTerm(text='detailed explanation', iri='https://jido.ai/ontology#detailedExplanation')
     >>> named(schema.load(), "colour")
-    Named(text='colour', iri=None)
+    NamedTerm(text='colour', iri=None)
     """
     return _names(schema).get(name) or NamedTerm(name, None)
 
@@ -207,7 +207,7 @@ def is_web(address: object) -> bool:
 def display_name(value: object) -> str:
     """Return how people name a value: a memory by its short id, another of ours by its last part, a moment in words.
 
-    >>> name("https://jido.ai/ontology#Planned")
+    >>> display_name("https://jido.ai/ontology#Planned")
     'Planned'
     """
     if isinstance(value, datetime):
