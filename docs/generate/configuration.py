@@ -129,7 +129,7 @@ def pages() -> dict[str, str]:
         table(head, _rows(own)),
         "\n### limits\n\nBytes, seconds and numbers; how they are used tells [HTTP](../http.md#limits).\n\n",
         table(["key", "default", "from", "to", "is"], _limits()),
-        "\n### embedder\n\nWhat makes vectors: [embedders](../embedders.md).\n\n",
+        "\n### embedder\n\nWhat makes vectors: [embedders](../models.md#embedders).\n\n",
         table(head, _fields(model_choice.EmbedderChoice, _EMBEDDER)),
         "\n### model\n\nWhat reads dialogue: [language models](../models.md).\n\n",
         table(head, _fields(model_choice.LanguageModelChoice, _MODEL)),
