@@ -38,7 +38,7 @@ from jidomem.write.conversation import EntryChanges, NotOpened, TurnTexts, conve
 from jidomem.write.writer import MemoryWriter
 
 if TYPE_CHECKING:
-    from jidomem.runtime.recall_api import Recalls
+    from jidomem.runtime.root import Jidomem
 
 TABLES = """
 CREATE TABLE IF NOT EXISTS agents (project TEXT NOT NULL, agent TEXT NOT NULL, memory TEXT NOT NULL,
@@ -247,7 +247,7 @@ class EntryStore:
     memories takes beside these is refused, and so is a misspelt one; others are left alone.
     """
 
-    def __init__(self, project: str, writer: MemoryWriter, memory: Recalls) -> None:
+    def __init__(self, project: str, writer: MemoryWriter, memory: Jidomem) -> None:
         """Keep by *writer*, and look through what *memory*, an open root, has."""
         self.project = project
         self._writer = writer

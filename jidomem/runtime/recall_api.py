@@ -1,24 +1,28 @@
-"""Recall at an open root: the texts it searches, the vectors that are made beside them, and the asking."""
+"""Ranked recall of an open root: its search index, its embedding vectors and the recall of memories.
+
+The search index, the vectors and the ranking are loaded when a recall first needs them.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from jidomem.base.clock import Sources, format_timestamp
-from jidomem.index.follower import IndexFollower
 from jidomem.index.store import OxigraphIndex
 from jidomem.journal.journal import FileJournal, Stream
 from jidomem.records.intent import Version
-from jidomem.records.interfaces import Embedder, StateStore
+from jidomem.records.interfaces import Embedder
 from jidomem.records.named_query import moment_of
 from jidomem.repository.worktree import Worktree
 from jidomem.runtime import settings
+from jidomem.runtime.agent_api import AgentApi
 from jidomem.runtime.location import InFolder, SharedLocation
 from jidomem.runtime.logs import ReadLog
 from jidomem.runtime.settings import Settings
-from jidomem.schema.ontology import Schema
+from jidomem.schema.ontology import EffectiveRules
 
 if TYPE_CHECKING:
     from jidomem.extras.memoryos.job_handlers import Pages
@@ -29,92 +33,84 @@ if TYPE_CHECKING:
     from jidomem.recall.memories import Recalling
     from jidomem.records.recall import MemoryRecall, Narrowing, RecallRequest
 
-#: The kind of what an agent talked about, which no journal keeps.
+#: The kind of the dialogue pages of MemoryOS, which are in the working state and not in the journal.
 PAGES = "page"
 
 
-class Recalls:
-    """The part of an open root that finds memories; a writer has no need of it, and loads none of it."""
+class RecallApi:
+    """Recall over the projects of an open root."""
 
-    settings: Settings
-    place: InFolder | SharedLocation
-    sources: Sources
-    journal: FileJournal
-    index: OxigraphIndex
-    tail: IndexFollower
-    schema: Schema
-    tree: Worktree | None
-    read_log: ReadLog | None
-    embedder: Embedder | None
-    #: How many seconds each recall makes vectors for before it answers; None where it is done in the background.
-    embeds_for: float | None = None
+    def __init__(
+        self,
+        config: Settings,
+        place: InFolder | SharedLocation,
+        sources: Sources,
+        journal: FileJournal,
+        index: OxigraphIndex,
+        catch_up: Callable[[str], Version],
+        rules: EffectiveRules,
+        tree: Worktree | None,
+        reader: MemoryReader,
+        read_log: ReadLog | None,
+        agents: AgentApi,
+        embedder: Embedder | None,
+    ) -> None:
+        """Search *index* once *catch_up* brought it up to date, and note in *read_log* which memories were shown.
 
-    if TYPE_CHECKING:  # what the root has besides
-        reader: MemoryReader
-
-        @property
-        def project(self) -> str:
-            """Return the project asked for when none is named."""
-
-        @property
-        def _state(self) -> StateStore:
-            """Return what is kept of agents."""
-
-        def catch_up(self, project: str) -> Version:
-            """Bring the index level with *project*."""
-
-    def recall(self, asked: RecallRequest | str, project: str | None = None, **more: Any) -> MemoryRecall:
-        """Return the memories in force that hold words of *asked* or are alike to it: `entries`, each with its score.
-
-        The best come first. By likeness are found those that have a vector; `metadata["vectors"]` says how many wait
-        for one, where there is an embedder.
-
-        *more* is what `Narrowing` takes: kinds, about, since, until, as_of, valid_at, agent, session,
-        include_inactive, budget_tokens, explain; with a plain text also agent_id, session_id, scope and limit.
-        Raises InvalidRequest for what cannot be honoured.
+        *agents* has the pages of MemoryOS, *embedder* replaces the one that *config* names.
         """
+        self._settings, self._place, self._sources = config, place, sources
+        self._journal, self._index, self._catch_up = journal, index, catch_up
+        self._rules, self._tree, self._reader, self._read_log = rules, tree, reader, read_log
+        self._agents, self._embedder = agents, embedder
+        self._pages: dict[tuple[str, str], Pages] = {}
+        #: Seconds for which each recall makes vectors before it answers; None makes them in the background.
+        self.embeds_for: float | None = None
+
+    def recall(self, query: RecallRequest | str, project: str, **options: Any) -> MemoryRecall:
+        """Return the ranked memories of *project* with anchors and conflicts, and note that they were shown."""
         from jidomem.recall.briefing import anchored, fit_recall_to_budget
         from jidomem.recall.governing import fresh
         from jidomem.records.recall import parsed
 
-        name = project or self.project
-        request, narrowing = parsed(asked, more, self.settings.agent)
-        asking = self._asking(request, narrowing, name)
-        found = self._found(asking, request, narrowing, name)
-        found = replace(found, inactive=asking.inactive(name, request, narrowing, found))
-        known = fresh(self.index, self.tree, name, (hit.id for hit in found.entries if hit.metadata["kind"] != PAGES))
-        rivals = self.reader.conflicts_with(
-            name, {hit.id for hit in found.entries}, as_of=narrowing.as_of, valid_at=narrowing.valid_at
+        request, narrowing = parsed(query, options, self._settings.agent)
+        search = self._search(request, narrowing, project)
+        hits = self._hits(search, request, narrowing, project)
+        hits = replace(hits, inactive=search.inactive(project, request, narrowing, hits))
+        memories = [hit.id for hit in hits.entries if hit.metadata["kind"] != PAGES]
+        freshness = fresh(self._index, self._tree, project, iter(memories))
+        rivals = self._reader.conflicts_with(
+            project, {hit.id for hit in hits.entries}, as_of=narrowing.as_of, valid_at=narrowing.valid_at
         )
-        told = fit_recall_to_budget(anchored(found, known, rivals), narrowing.budget_tokens)
-        if self.read_log is not None:
-            items = [hit.id for hit in told.entries if hit.metadata["kind"] != PAGES]
-            self.read_log.shown(name, items, by=request.agent_id, in_="recall")
-        return told
+        result = fit_recall_to_budget(anchored(hits, freshness, rivals), narrowing.budget_tokens)
+        if self._read_log is not None:
+            items = [hit.id for hit in result.entries if hit.metadata["kind"] != PAGES]
+            self._read_log.shown(project, items, by=request.agent_id, in_="recall")
+        return result
 
-    def _recalled(self, request: RecallRequest, narrowing: Narrowing, name: str) -> MemoryRecall:
-        """Return what the project *name* holds that answers, without a note that it was shown."""
-        return self._found(self._asking(request, narrowing, name), request, narrowing, name)
+    def find(self, request: RecallRequest, narrowing: Narrowing, project: str) -> MemoryRecall:
+        """Return the ranked memories of *project*, without a note that they were shown."""
+        return self._hits(self._search(request, narrowing, project), request, narrowing, project)
 
-    def _found(self, asking: Recalling, request: RecallRequest, narrowing: Narrowing, name: str) -> MemoryRecall:
-        found = asking.recall(name, request, narrowing)
-        return replace(found, metadata={**found.metadata, **self.lag(name)})
+    def _hits(self, search: Recalling, request: RecallRequest, narrowing: Narrowing, project: str) -> MemoryRecall:
+        hits = search.recall(project, request, narrowing)
+        return replace(hits, metadata={**hits.metadata, **self.lag(project)})
 
-    def _asking(self, request: RecallRequest, narrowing: Narrowing, name: str) -> Recalling:
-        """Return what answers *request* from the project *name*."""
+    def _search(self, request: RecallRequest, narrowing: Narrowing, project: str) -> Recalling:
         from jidomem.recall.memories import SPOKEN, Recalling
 
-        self.catch_up(name)  # of a project there is not, nothing is embedded
+        self._catch_up(project)  # first, as an unknown project must start no embedding
         spoken = not SPOKEN.keys().isdisjoint({*narrowing.kinds} - {PAGES})
-        alike = self.alike_to(request.query, name, moment_of(narrowing.as_of, "as_of"), spoken=spoken)
-        pages = self._pages_of(narrowing.agent or request.agent_id, name, alike) if PAGES in narrowing.kinds else None
-        return Recalling(self.texts, self.index, self.schema, self.now(), alike, pages)
+        vector = self.vector_query(request.query, project, moment_of(narrowing.as_of, "as_of"), spoken=spoken)
+        agent = narrowing.agent or request.agent_id
+        pages = self._page_search(agent, project, vector) if PAGES in narrowing.kinds else None
+        return Recalling(self.texts, self._index, self._rules.schema, self.now(), vector, pages)
 
-    def alike_to(self, query: str, project: str, moment: str | None, *, spoken: bool) -> VectorQuery | None:
-        """Return what makes known how alike *query* is to what *project* holds; None where nothing does, or fails to.
+    def vector_query(self, query: str, project: str, moment: str | None, *, spoken: bool) -> VectorQuery | None:
+        """Return the vector of *query* with the vectors of *project*; None without an embedder or if it fails.
 
-        Where it is asked of what was *spoken*, it is compared without the names of who spoke there by the *moment*.
-        From now on the vectors of the project are made.
+        For *spoken* texts the names of the speakers by *moment* are removed from the query first. The call starts the
+        embedding of the project.
         """
         from jidomem.recall.candidates import VectorQuery
         from jidomem.recall.question import strip_names
@@ -128,61 +124,57 @@ class Recalls:
         vector = embedding.asked(query)
         if self.embeds_for is None:
             embedding.begin(project)
-        elif embedding.error is None:  # what is waited for is made by one that answered a moment ago
+        elif embedding.error is None:  # after an error the recall does not wait for the embedder a second time
             embedding.try_for(project, self.embeds_for)
         return None if vector is None else VectorQuery(embedding.vectors, vector)
 
-    def _pages_of(
-        self, agent: str, project: str, alike: VectorQuery | None
+    def _page_search(
+        self, agent: str, project: str, vector: VectorQuery | None
     ) -> tuple[InMemorySearchIndex, VectorQuery | None]:
-        """Return the pages of an agent, with what makes known how alike they are: vectors of the same embedder."""
+        """Return the search index of an agent's pages, with the vector query if their vectors are of its embedder."""
         from jidomem.extras.memoryos.job_handlers import Pages
 
-        if (project, agent) not in self._pages:  # of two threads that come here at once one makes it for nothing
-            made = Pages(self._state, project, agent, self.sources.new_id, self.texts.stemmer)
-            self._pages.setdefault((project, agent), made)
+        if (project, agent) not in self._pages:  # two threads may both build it; one of the two is used
+            pages = Pages(self._agents.state, project, agent, self._sources.new_id, self.texts.stemmer)
+            self._pages.setdefault((project, agent), pages)
         texts, embedder = self._pages[project, agent].level()
         is_same = self.embedding is not None and embedder == self.embedding.vectors.embedder.name
-        return texts, replace(alike, vectors=texts) if alike is not None and is_same else None
-
-    @cached_property
-    def _pages(self) -> dict[tuple[str, str], Pages]:
-        return {}
+        return texts, replace(vector, vectors=texts) if vector is not None and is_same else None
 
     def lag(self, project: str) -> dict[str, Any]:
-        """Return what an answer says of vectors, under `vectors`: nothing where there is no embedder."""
+        """Return the state of the vectors as answers show it under `vectors`; empty without an embedder."""
         return {} if self.embedding is None else {"vectors": self.embedding.lag(project)}
 
     def now(self) -> str:
-        """Return the moment it is, as texts have theirs."""
-        return format_timestamp(self.sources.now())
+        """Return the present moment as a timestamp."""
+        return format_timestamp(self._sources.now())
 
     @cached_property
     def texts(self) -> Texts:
-        """Return the texts that recall searches, kept below `cache/`."""
+        """Return the search index, whose files are below `cache/`."""
         from jidomem.index.search_index import Texts
 
-        return Texts(self.settings.root, self.journal, self.index, self.catch_up)
+        return Texts(self._settings.root, self._journal, self._index, self._catch_up)
 
     @property
     def embedding(self) -> Embedding | None:
-        """Return what makes vectors of the texts, kept below `cache/`; None where there is no embedder."""
-        if "_embedding" not in self.__dict__:  # of two threads that come here at once one makes it for nothing
+        """Return the maker of the embedding vectors, whose files are below `cache/`; None without an embedder."""
+        if "_embedding" not in self.__dict__:  # two threads may both build it; one of the two is used
             self.__dict__.setdefault("_embedding", self._new_embedding())
-        found: Embedding | None = self.__dict__["_embedding"]
-        return found
+        embedding: Embedding | None = self.__dict__["_embedding"]
+        return embedding
 
     def _new_embedding(self) -> Embedding | None:
-        embedder = self.embedder or settings.embedder(self.settings)
+        embedder = self._embedder or settings.embedder(self._settings)
         if embedder is None:
             return None
         from jidomem.index.vectors import Embedding
 
-        return Embedding(self.place.vectors(self.settings.root, self.texts, embedder))
+        return Embedding(self._place.vectors(self._settings.root, self.texts, embedder))
 
-    def _close_recall(self) -> None:
-        """Let go of what was opened of it; the vectors that are being made are waited for, but not for long."""
-        for pages in self.__dict__.get("_pages", {}).values():
+    def close(self) -> None:
+        """Close the pages, the vectors and the search index; vectors in the making are waited for, but not for long."""
+        for pages in self._pages.values():
             pages.close()
         for name in ("_embedding", "texts"):
             if self.__dict__.get(name) is not None:

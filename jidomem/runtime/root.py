@@ -1,4 +1,4 @@
-"""A memory root, opened: the journal, the index fed from it, the writer and the reader."""
+"""The memory root: opens the journal, the index, the writer and the reader of a root, and offers them as one object."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
+from functools import cached_property
 from threading import Lock
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -22,32 +23,53 @@ from jidomem.read.reader import MemoryReader
 from jidomem.records.intent import Version
 from jidomem.records.interfaces import Embedder
 from jidomem.repository.worktree import Worktree
-from jidomem.runtime import logs, settings
+from jidomem.runtime import settings
 from jidomem.runtime.agent_api import AgentApi
 from jidomem.runtime.governance_api import GovernanceApi
-from jidomem.runtime.location import ConfigWatcher, InFolder, LoadedConfig, SharedLocation, open_place, read
-from jidomem.runtime.logs import READ_LOG_TABLES, DoorLog, ReadLog
-from jidomem.runtime.recall_api import Recalls
+from jidomem.runtime.location import (
+    ConfigWatcher,
+    InFolder,
+    LoadedConfig,
+    SharedLocation,
+    open_place,
+    read,
+)
+from jidomem.runtime.logs import READ_LOG_TABLES, SERVER_LOG_TABLES, DoorLog, ReadLog
+from jidomem.runtime.recall_api import RecallApi
 from jidomem.runtime.state import State
 from jidomem.runtime.worker_pool import Checks, Pool
 from jidomem.schema.ontology import EffectiveRules
 
 if TYPE_CHECKING:
+    from jidomem.check.check import Options
+    from jidomem.check.report import CheckReport
+    from jidomem.curation.redact import JournalMaintenance
+    from jidomem.curation.term_proposals import TermProposals
+    from jidomem.extras.memoryos.memory_os import MemoryOS
     from jidomem.extras.servers.remote_index import RemoteIndex
+    from jidomem.index.search_index import Texts
+    from jidomem.index.vectors import Embedding
     from jidomem.journal.journal import FileJournal
+    from jidomem.providers import Providers
     from jidomem.read.playbook import Rows
+    from jidomem.recall.briefing import Briefing
+    from jidomem.recall.candidates import VectorQuery
+    from jidomem.recall.governing import GoverningAnswer
     from jidomem.records.intent import Receipt
-    from jidomem.runtime.tiers import LongTerm
+    from jidomem.records.recall import MemoryRecall, RecallRequest
+    from jidomem.runtime.agent_memory import AgentMemory, Conversation, EntryStore
+    from jidomem.runtime.tiers import ContextManager, LongTerm
+    from jidomem.write.rollback import Rollback
     from jidomem.write.writer import MemoryWriter
 
-#: The folder of what is derived from the journal.
+#: The folder of the projections of the journal.
 INDEX = "index"
 
 
-class Jidomem(AgentApi, Recalls, GovernanceApi):
+class Jidomem:
     """An open memory root: `writer`, `reader`, and the `settings` it was opened with. Use it in a `with`.
 
-    `pool` answers SPARQL nobody vouches for, in processes of its own; none is started before it is needed.
+    `pool` runs untrusted SPARQL in worker processes, which are started when they are first needed.
     """
 
     def __init__(
@@ -63,24 +85,28 @@ class Jidomem(AgentApi, Recalls, GovernanceApi):
         self.sources = sources
         self.embedder = embedder
         self.journal = self.place.journal(wait)
-        self.in_force = ConfigWatcher(self.place, lambda: read(given.root), self._take)
-        found = self.in_force.first
-        self.schema, self.playbook = found.schema, found.playbook
-        self.law = EffectiveRules(found.schema, given.policy)
-        self.law.look = self.in_force.look
-        self.playbook.unknown = self.in_force.quietly
-        self.index = OxigraphIndex()
-        self.tail = IndexFollower(self.journal, self.index, Clones(given.root / INDEX), self.schema.triples)
         self.tree = None if self.place.is_shared else Worktree.around(given.root)
         self._writer: MemoryWriter | None = None
-        self._making = Lock()
-        self.remote = _remote(given.index, self.journal, self.index, self.schema.triples) if given.index else None
+        self._writer_lock = Lock()
+
+        self.config = ConfigWatcher(self.place, lambda: read(given.root), self._apply_config)
+        loaded = self.config.first
+        self.schema, self.playbook = loaded.schema, loaded.playbook
+        self.playbook.unknown = self.config.quietly
+        self._rules = EffectiveRules(loaded.schema, given.policy)
+        self._rules.look = self.config.look
+
+        self.index = OxigraphIndex()
+        clones = Clones(given.root / INDEX)
+        self.tail = IndexFollower(self.journal, self.index, clones, self.schema.triples)
+        self.remote = _open_remote(given.index, self.journal, self.index, self.schema.triples) if given.index else None
         self.tail.told = self.remote.told if self.remote else None
         self.pool = Pool(given.root, given.limits, self.remote)
         self.checks = Checks(given.root, sources.now)
+
         self._shown = ReadLog(self.place.state("read", READ_LOG_TABLES), sources.now)
         self.read_log = self._shown if given.read_log else None
-        self.door_log = DoorLog(State(given.root, logs.SERVER_LOG_TABLES))
+        self.door_log = DoorLog(State(given.root, SERVER_LOG_TABLES))
         self.reader = MemoryReader(
             self.index,
             self.playbook,
@@ -94,18 +120,73 @@ class Jidomem(AgentApi, Recalls, GovernanceApi):
             now=sources.now,
             projects=self.projects,
         )
+        self._agents = AgentApi(self)
+        self._recall = RecallApi(
+            given,
+            self.place,
+            sources,
+            self.journal,
+            self.index,
+            self.catch_up,
+            self._rules,
+            self.tree,
+            self.reader,
+            self.read_log,
+            self._agents,
+            embedder,
+        )
+        self._governance = GovernanceApi(
+            given,
+            self.place,
+            sources,
+            self.index,
+            self.tail,
+            self._rules,
+            self.tree,
+            self.reader,
+            self.pool,
+            self._shown,
+            self.door_log,
+            self._agents,
+            self._recall,
+        )
+
+    def _apply_config(self, loaded: LoadedConfig) -> None:
+        """Use the schema, policy and playbook of *loaded* from now on."""
+        self.settings = replace(self.settings, policy=loaded.policy)
+        self.schema = loaded.schema
+        self.reader.judged_by(loaded.schema)
+        self.playbook.become(loaded.playbook)
+        self.tail.put_ontology(loaded.schema.triples)
+        if self.remote is not None:
+            self.remote.put_ontology(loaded.schema.triples)
+        self._rules.change(loaded.schema, loaded.policy)
+
+    # Projects, and the way in and out of their memory
+
+    @property
+    def project(self) -> str:
+        """Return the project that methods use unless one is given."""
+        return self.settings.project
+
+    def projects(self) -> list[str]:
+        """Return the projects of this root, the configured one included, sorted."""
+        recorded = {stream.project for stream in self.journal.streams()}
+        configured = {self.settings.configured} if self.settings.configured else set()
+        return sorted(recorded | configured)
 
     @property
     def writer(self) -> MemoryWriter:
-        """Return the only way into the memory: one for all who ask, made for the first of them."""
-        from jidomem.write.writer import MemoryWriter  # a reader has no need of one, and it takes as long as a question
+        """Return the writer, the only way into the memory; it is created at its first use."""
+        # not for readers: the import takes as long as a query
+        from jidomem.write.writer import MemoryWriter
 
-        with self._making:
+        with self._writer_lock:
             if self._writer is None:
                 given = self.settings
                 self._writer = MemoryWriter(
                     self.tail,
-                    self.law,
+                    self._rules,
                     self.sources,
                     agent=given.agent,
                     session=given.session,
@@ -116,46 +197,26 @@ class Jidomem(AgentApi, Recalls, GovernanceApi):
                 )
             return self._writer
 
-    def _take(self, found: LoadedConfig) -> None:
-        """Judge, ask and answer by *found* from now on."""
-        self.settings = replace(self.settings, policy=found.policy)
-        self.schema = found.schema
-        self.reader.judged_by(found.schema)
-        self.playbook.become(found.playbook)
-        self.tail.put_ontology(found.schema.triples)
-        if self.remote is not None:
-            self.remote.put_ontology(found.schema.triples)
-        self.law.change(found.schema, found.policy)
-
-    @property
-    def project(self) -> str:
-        """Return the project asked for when none is named."""
-        return self.settings.project
-
-    def projects(self) -> list[str]:
-        """Return the projects of this root, the configured one included, sorted."""
-        found = {stream.project for stream in self.journal.streams()}
-        return sorted(found | ({self.settings.configured} if self.settings.configured else set()))
-
     def remember(self, text: str, *, project: str | None = None, dry_run: bool = False, **fields: Any) -> Receipt:
-        """Return the receipt of *text* as a fact of medium confidence, durable when this returns.
+        """Record *text* as a fact of medium confidence and return its receipt; it is durable then.
 
-        *fields* are those of `MemoryUpdateIntent`: type, topic, about, rationale and so on. Agent, session and project
-        are those of this root unless named. Raises what `MemoryWriter.submit_intent` raises; IntentRefused for an
-        unknown field, with the nearest known one.
+        *fields* are those of `MemoryUpdateIntent`: type, topic, about, rationale and so on. Agent,
+        session and project are those of this root unless given. Raises what
+        `MemoryWriter.submit_intent` raises; IntentRefused for an unknown field, with the nearest
+        known one.
         """
         return self.writer.remember(project or self.project, text, dry_run=dry_run, **fields)
 
     def ask(self, name: str, *, project: str | None = None, **parameters: Any) -> Rows:
         """Return the rows of the named query *name*, such as open-tasks, over *project* or that of this root.
 
-        *parameters* are those of the query, and as_of, valid_at, include_inactive, limit and cursor; `playbook` has
-        the queries. Raises what `MemoryReader.ask` raises.
+        *parameters* are those of the query, and as_of, valid_at, include_inactive, limit and
+        cursor; `playbook` has the queries. Raises what `MemoryReader.ask` raises.
         """
         return self.reader.ask(name, project=project or self.project, **parameters)
 
     def catch_up(self, project: str) -> Version:
-        """Bring the index level with every stream of *project*; return the version of its memory.
+        """Apply all commits of *project* to the index; return the version of its memory.
 
         Raises NotFound `invalid_project`, or `unknown_project` with the nearest names.
         """
@@ -164,47 +225,254 @@ class Jidomem(AgentApi, Recalls, GovernanceApi):
         with self.journal.asking(streams):
             if self.journal.knows(project):
                 versions = {stream.name: self.tail.catch_up(stream) for stream in streams}
-            self.in_force.quietly()
+            self.config.quietly()
         if not any(version.heads for version in versions.values()) and project not in self.projects():
             near = get_close_matches(project, self.projects(), n=3) or self.projects()
             raise NotFound(
                 f"no project {project!r} in {self.settings.place}",
-                hint=self._where_else(near),
+                hint=self._unknown_project_hint(near),
                 code="unknown_project",
             )
         return versions.get(Stream(project).name, Version())
 
-    def _where_else(self, near: Sequence[str]) -> str:
-        """Return what helps where a project is not there: the *near* ones, or how one is made."""
+    def _unknown_project_hint(self, near: Sequence[str]) -> str:
         made = "jidomem init --from auto makes one of this folder, and takes in what it has"
         if self.settings.found == settings.OWN:
             return f"this folder has no memory: {made}"
         return f"there is {', '.join(near)}: give one of these as `project`" if near else made
 
     def long_term(self, project: str | None = None) -> LongTerm:
-        """Return the long-term memory of *project*, the configured one unless given: its four graphs, journalled."""
-        from jidomem.runtime.tiers import RootedLongTerm  # most processes have no need of it
+        """Return the long-term memory of *project* (default: the configured one): its four graphs."""
+        from jidomem.runtime.tiers import RootedLongTerm  # most processes do not need it
 
         name = project or self.project
         return RootedLongTerm(name, self.index, lambda: self.catch_up(name), self.writer, self.schema)
 
     def damage(self, project: str) -> tuple[JournalDamaged, ...]:
-        """Return what is damaged in the journal of *project*; writes to it stop until it is restored."""
+        """Return the damage in the journal of *project*, to which writes stop until it is restored."""
         streams = [stream for stream in self.journal.streams() if stream.project == project]
-        return tuple(found for stream in streams for found in self.journal.damage(stream))
+        return tuple(damage for stream in streams for damage in self.journal.damage(stream))
+
+    # Recall
+
+    def recall(self, asked: RecallRequest | str, project: str | None = None, **more: Any) -> MemoryRecall:
+        """Return the active memories that match words of *asked* or are similar to it, the best first.
+
+        `entries` has them, each with its score. Similarity needs vectors; with an embedder
+        `metadata["vectors"]` says how many memories still wait for one.
+
+        *more* is what `Narrowing` takes: kinds, about, since, until, as_of, valid_at, agent,
+        session, include_inactive, budget_tokens, explain; with a plain text also agent_id,
+        session_id, scope and limit. Raises InvalidRequest for an unknown or contradictory option.
+        """
+        return self._recall.recall(asked, project or self.project, **more)
+
+    def alike_to(self, query: str, project: str, moment: str | None, *, spoken: bool) -> VectorQuery | None:
+        """Return the vector of *query* with the vectors of *project*; None without an embedder.
+
+        For *spoken* texts the names of the speakers by *moment* are removed from the query first.
+        """
+        return self._recall.vector_query(query, project, moment, spoken=spoken)
+
+    def lag(self, project: str) -> dict[str, Any]:
+        """Return the state of the vectors of *project* under `vectors`; empty without an embedder."""
+        return self._recall.lag(project)
+
+    def now(self) -> str:
+        """Return the present moment as a timestamp."""
+        return self._recall.now()
+
+    @property
+    def texts(self) -> Texts:
+        """Return the search index, whose files are below `cache/`."""
+        return self._recall.texts
+
+    @property
+    def embedding(self) -> Embedding | None:
+        """Return the maker of the embedding vectors; None without an embedder."""
+        return self._recall.embedding
+
+    @property
+    def embeds_for(self) -> float | None:
+        """The seconds for which a recall makes vectors before it answers; None: in the background."""
+        return self._recall.embeds_for
+
+    @embeds_for.setter
+    def embeds_for(self, seconds: float | None) -> None:
+        self._recall.embeds_for = seconds
+
+    # Governance
+
+    def governing(
+        self, *paths: str, project: str | None = None, limit: int | None = None, **asked: Any
+    ) -> list[dict[str, Any]]:
+        """Return the rules, decisions, errors and lessons that govern the files *paths*, the nearest first.
+
+        With a *limit* these are the nearest of each file, strict conventions in any case. *asked*
+        are as_of, valid_at and include_inactive; `jidomem.recall.governing` describes a row.
+        """
+        return self._governance.governing(paths, project or self.project, limit, **asked)
+
+    def governing_answer(self, *paths: str, project: str | None = None, **asked: Any) -> GoverningAnswer:
+        """Return the `rows` that `governing` returns, with what they leave out.
+
+        `inactive` is the number of memories about the files that are not active, and `missing` has
+        the paths without a file, with the nearest name of each.
+        """
+        return self._governance.governing_answer(paths, project or self.project, **asked)
+
+    def briefing(
+        self,
+        project: str | None = None,
+        *,
+        agent: str | None = None,
+        role: str | None = None,
+        budget_tokens: int | None = None,
+        about: Sequence[str] = (),
+        task: str | None = None,
+        as_of: object = None,
+        valid_at: object = None,
+    ) -> Briefing:
+        """Return the briefing of *agent*, of 1,500 tokens by default: `text`, `tokens`, `to_dict()`.
+
+        *about* are files it will work on, *task* says in words what it will do. The default *role*
+        is the one the agent is declared with. Raises InvalidRequest for an unknown role, and for a
+        budget too small for the note about what was left out.
+        """
+        name = project or self.project
+        self.catch_up(name)
+        return self._governance.briefing(
+            name,
+            agent=agent,
+            role=role,
+            budget_tokens=budget_tokens,
+            about=about,
+            task=task,
+            as_of=as_of,
+            valid_at=valid_at,
+        )
+
+    def roll_back(self, to: object, *, reason: str, project: str | None = None, dry_run: bool = False) -> Rollback:
+        """Make the memories active that were active at *to*, a moment or a version, and no others.
+
+        The corrections are in one commit and in a recovery session of their own; nothing recorded
+        is removed. Raises what `writer.roll_back` and `reader.moment` raise.
+        """
+        name = project or self.project
+        moment = self.reader.moment(name, to)
+        return self.writer.roll_back(name, moment, reason=reason, dry_run=dry_run)
+
+    def check(self, project: str | None = None, asked: Options | None = None) -> CheckReport:
+        """Return the problems of the memory of *project*; the options are `check_options` by default.
+
+        The gates of the root itself run in a worker process. Findings that its baseline waives do
+        not count.
+        """
+        name = project or self.project
+        self.catch_up(name)
+        return self._governance.check(name, asked)
+
+    def check_options(self) -> Options:
+        """Return the options of a check of this root: its gates, terms and waivers, and its policy."""
+        return self._governance.check_options()
+
+    def changed_files(self, project: str | None = None) -> list[dict[str, Any]]:
+        """Return the files of active memories that were changed, renamed or removed since."""
+        return self._governance.changed_files(project or self.project)
+
+    def term_proposals(self, project: str | None = None) -> TermProposals:
+        """Return the ontology terms proposed in *project* (default: the configured one), to answer them."""
+        return self._governance.term_proposals(project or self.project, self.writer)
+
+    @property
+    def keeper(self) -> JournalMaintenance:
+        """Return the redaction of secrets in the journal and the quarantine of damaged files."""
+        return self._governance.maintenance(self.writer, self.projects)
+
+    # Agents
+
+    def agent(self, name: str | None = None, *, project: str | None = None) -> AgentMemory:
+        """Return the working memory of the agent *name* (default: the configured one): `get`, `update`, `forget`.
+
+        Raises InvalidRequest for an invalid name, NotFound `invalid_project` for an invalid project.
+        """
+        return self._agents.agent(project or self.project, name or self.settings.agent)
+
+    def agents(self, project: str | None = None) -> list[dict[str, Any]]:
+        """Return each agent with a working memory in *project*: `agent`, `rev`, `updated_at`, `open_tasks`."""
+        return self._agents.agents(project or self.project)
+
+    def context(
+        self, session: str, *, project: str | None = None, agent: str | None = None, **options: Any
+    ) -> ContextManager:
+        """Return the context of a session of *agent*: its short-term and the long-term memory of *project*.
+
+        Until it is closed, each call returns the same one. *options* are promotion and interval, as
+        `ContextManager` takes them.
+        """
+        by = agent or self.settings.agent
+        return self._agents.context(session, project or self.project, by, **options)
+
+    def os(self, agent: str | None = None, *, project: str | None = None, **options: Any) -> MemoryOS:
+        """Return the four tiers of *agent* (default: the configured one): its dialogues and what it learnt.
+
+        Until it is closed, each call returns the same one. *options* are model, policy, providers
+        and work, as it takes them.
+        """
+        by = agent or self.settings.agent
+        return self._agents.memory_os(project or self.project, by, **options)
+
+    def os_agents(self, project: str | None = None) -> list[str]:
+        """Return the agents of *project* whose tiers have or had contents, by name."""
+        return self._agents.memory_os_agents(project or self.project)
+
+    def providers(self, *, project: str | None = None) -> Providers:
+        """Return the providers that perform the directives of the configured agent.
+
+        They are `inline`, `kept` in this root for the agent alone, and `graph`, the memory of
+        *project*; more can be registered. Nothing is opened before the first directive. Raises
+        NotFound `invalid_project` for an invalid project.
+        """
+        return self._agents.providers(project or self.project, self.settings.agent)
+
+    def conversation(
+        self,
+        session: str,
+        project: str | None = None,
+        *,
+        writer: MemoryWriter | None = None,
+        agent: str | None = None,
+    ) -> Conversation:
+        """Return the conversation of a work session, to read its turns and to record them by *writer*.
+
+        *agent* (default: the writer's own) opens the session and answers.
+        """
+        by = writer or self.writer
+        return self._agents.conversation(session, project or self.project, by, agent or by.agent)
+
+    @cached_property
+    def entries(self) -> EntryStore:
+        """Return the store of the entries that agents keep in the history of the configured project."""
+        return self.entry_store()
+
+    def entry_store(self, project: str | None = None, *, writer: MemoryWriter | None = None) -> EntryStore:
+        """Return the entry store of *project* (default: the configured one), written by *writer*."""
+        return self._agents.entry_store(project or self.project, writer or self.writer)
+
+    # Closing
 
     def stop(self) -> None:
-        """End the processes that answer for this one, whatever they do."""
+        """End the worker processes of this root, even in the middle of a query or a check."""
         self.pool.close()
         self.checks.close()
 
     def close(self) -> None:
-        """Let go of the root and remove the index of this process; nothing is held that a crash would lose."""
+        """Close the root and remove the index of this process; nothing durable is lost by a crash."""
         self.stop()
         if self.remote is not None:
             self.remote.close()
-        self._close_held()
-        self._close_recall()
+        self._agents.close()
+        self._recall.close()
         self._shown.state.close()
         self.door_log.state.close()
         self.tail.close()
@@ -221,8 +489,8 @@ class Jidomem(AgentApi, Recalls, GovernanceApi):
         self.close()
 
 
-def _remote(address: str, journal: FileJournal, own: OxigraphIndex, ontology: Iterable[Triple]) -> RemoteIndex:
-    """Return the store at *address*; what speaks HTTP is loaded by who has one."""
+def _open_remote(address: str, journal: FileJournal, own: OxigraphIndex, ontology: Iterable[Triple]) -> RemoteIndex:
+    # only a root with a remote index needs the HTTP client
     from jidomem.extras.servers.remote_index import RemoteIndex
 
     return RemoteIndex(address, journal, own, ontology)
@@ -240,13 +508,13 @@ def open_root(
     embedder: Embedder | None = None,
     index: str | None = None,
 ) -> Jidomem:
-    """Return the memory root *root*, found as the command line finds it when not given; a first write creates it.
+    """Open the memory root *root*, by default the one the command line finds; a first write creates it.
 
-    *agent* and *session* are who asserts, and where, when a verb names nobody. *wait* is how many seconds a write
-    waits for another process. *sources* replaces the clock, ids and nonces. With an *embedder*,
-    the one that the user's settings name unless given, recall finds by likeness, too; vectors are made in the
-    background from the first recall on. *index* is the address of a SPARQL store that answers, `sparql+http://...`,
-    the user's own unless given; the empty text means none.
+    *agent* and *session* are the default author and session of writes. *wait* is how many seconds a
+    write waits for another process. *sources* replaces the clock, ids and nonces. With an
+    *embedder* (default: that of the user's settings) recall finds by similarity, too; vectors are
+    made in the background from the first recall on. *index* is the address of a SPARQL store that
+    answers queries, `sparql+http://...` (default: that of the user's settings; "" is none).
     Raises Failed `invalid_config`, and `store_unreachable` or `missing_extra` for an address.
     """
     place = open_place(root, wait)

@@ -100,7 +100,7 @@ def ask(site: RequestContext, project: str, name: str) -> Response:
     """Return the rows of one named query as JSON, CSV or TSV."""
     name, form = _form(name)
     given = wire.once(request.args)
-    site.memory.in_force.quietly()
+    site.memory.config.quietly()
     query = site.memory.playbook.get(name)
     g.seen.question = query.name
     wait_for_version(site, project, given)

@@ -109,7 +109,7 @@ def _readiness(site: RequestContext) -> dict[str, Any]:
     found = [standing(memory, name) for name in site.projects()]
     behind = {each.project: each.to_dict() for each in found if each.behind}
     damaged = {name: [error.to_dict() for error in each] for name in site.projects() if (each := memory.damage(name))}
-    problem = memory.in_force.problem
+    problem = memory.config.problem
     return {
         "status": "behind" if behind else "damaged" if damaged else "rules" if problem else "ok",
         "versions": {each.project: str(each.index) for each in found},

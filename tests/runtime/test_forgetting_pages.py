@@ -102,7 +102,7 @@ def test_a_page_that_was_archived_is_forgotten_there_and_one_that_waits_to_be_as
 
 
 def archived(memory):
-    with memory._state.reading() as store:
+    with memory._agents.state.reading() as store:
         return store.execute("SELECT key, value FROM key_values ORDER BY key").fetchall()
 
 

@@ -392,7 +392,7 @@ def test_jobs_wait_in_the_queue_memory_and_until_they_are_done_a_page_has_no_cha
     model = ScriptedModel(generate_meta_chain=["of indexes"], extract_keywords=[("index",)])
     ada = memory.os(model=model, work="queued")
     ada.add("Which index?", "Oxigraph.")
-    with memory._state.reading() as store:
+    with memory._agents.state.reading() as store:
         queues = store.execute("SELECT DISTINCT queue FROM jobs").fetchall()
 
     assert (queues, ada.tiers.stm[0].meta_chain) == ([("memory",)], None)
@@ -479,8 +479,8 @@ def test_a_redaction_removes_the_turns_that_nobody_has_and_leaves_those_that_are
     folder.mkdir(exist_ok=True)
     (folder / "0f1e2d3c4b5a69788796a5b4.lock").touch()  # as 0.1.0 left one for each agent
 
-    with memory._state.turn("p", "bob"):
-        memory._redact_held("p", lambda text: "hunter2" in text)
+    with memory._agents.state.turn("p", "bob"):
+        memory._agents.redact("p", lambda text: "hunter2" in text)
         (left,) = folder.iterdir()
 
     assert left.name != "0f1e2d3c4b5a69788796a5b4.lock"
@@ -495,7 +495,7 @@ def test_a_text_that_is_redacted_goes_from_settings_and_from_what_jobs_failed_wi
     model.fails = True
     talk(ada, "the secret word is hunter2")
 
-    memory._redact_held("p", lambda text: "hunter2" in text)
+    memory._agents.redact("p", lambda text: "hunter2" in text)
 
     assert ada.config.extra == {"about": "[redacted]", "weight": 2}
     assert (ada.status()["error"], ada.tiers.stm[0].query) == ("[redacted]", "[redacted]")
@@ -515,14 +515,14 @@ def test_what_is_redacted_while_a_model_reads_it_does_not_come_back_with_its_ans
         def _after_a_redaction(self, shown):
             redacted.append(asked)
             said = getattr(self, asked)(shown)
-            memory._redact_held("p", lambda text: "hunter" in text)
+            memory._agents.redact("p", lambda text: "hunter" in text)
             return said
 
     ada = memory.os(model=Slow(), policy=small(stm_capacity=1, heat_threshold=1.0))
     talk(ada, "I work as a hunter of bears", "I like tea")
 
     ada.maintain()
-    memory._redact_held("p", lambda text: asked == "nothing" and "hunter" in text)
+    memory._agents.redact("p", lambda text: asked == "nothing" and "hunter" in text)
 
     assert ada.promote(0.1) == []
     assert redacted == [asked] * (asked != "nothing")
