@@ -67,8 +67,8 @@ def test_a_loop_around_a_model_keeps_scratch_tool_state_pointers_and_tasks(capsy
 def test_the_page_tells_a_world_key_from_a_custom_space():
     told = " ".join(section("A world key or a space of its own?").split())
 
-    assert "Use a **world key** for what has no life of its own" in told  # A151
-    assert "Use a **custom space** for what has one: its own revision" in told
+    assert "Use a **world key** for a value that is read and replaced with the rest" in told  # A151
+    assert "Use a **custom space** for a part with its own revision" in told
 
 
 @pytest.mark.parametrize(
