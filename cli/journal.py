@@ -201,7 +201,10 @@ def _print_redaction(door: Door, memory: Jidomem, plan: RedactionPlan) -> None:
     for cost in _costs(plan):
         door.say(f"cost: {cost}")
     _say_emptied(door, plan, "would say")
-    names = [*DERIVED, *(["state"] if plan.held else [])]  # the folders that a redaction takes the texts out of
+    names = [
+        *DERIVED,
+        *(["state"] if plan.working_state else []),
+    ]  # the folders that a redaction takes the texts out of
     rewritten = [memory.settings.root / name for name in names]
     every = _left(memory, plan, _source_paths(memory))
     left = [each for each in every if not any(map(each.path.is_relative_to, rewritten))]
@@ -260,8 +263,8 @@ def _print_occurrences(door: Door, plan: RedactionPlan) -> None:
     """Say in which forms the texts were found, and how much of the working state shows them."""
     if forms := {form: count for form, count in plan.forms.items() if form != AS_IT_IS}:
         door.say(f"forms other than as it is: {_count_redactions(forms)}")
-    if plan.held:
-        door.say(f"entries of the working state: {_count_redactions(plan.held)}")
+    if plan.working_state:
+        door.say(f"entries of the working state: {_count_redactions(plan.working_state)}")
 
 
 def _count_redactions(counts: Mapping[str, int]) -> str:
@@ -311,12 +314,12 @@ def _print_redaction_result(
     tracked, others = memory.journal.is_tracked, memory.tail.others
     if door.json:
         told = [{**asdict(each), "path": str(each.path)} for each in left]
-        found = {"forms": dict(plan.forms), "working_state": dict(plan.held)} if plan is not None else {}
+        found = {"forms": dict(plan.forms), "working_state": dict(plan.working_state)} if plan is not None else {}
         show_json({"commits": list(made), "left": [str(each.path) for each in left], "leftovers": told, **found,
                    "in_git": tracked, "other_processes": others})  # fmt: skip
     for commit in made if not door.json else ():
         click.echo(commit)
-    if not made and (plan is None or not plan.held):
+    if not made and (plan is None or not plan.working_state):
         door.say("nothing was left to do")
         return
     if plan is not None:

@@ -73,19 +73,19 @@ def chains(source: TripleSource) -> list[UnplacedFinding]:
     """Return the circles of supersession, and the items with two successors that are both, in the end, in force."""
     after, ended, revived, proposed = _links(source)
     rounds = list(_circles(after))
-    found = []
+    findings = []
     for circle in rounds:
         others = [(item, by) for item, by in revived if item in circle and by not in circle and by not in proposed]
         if not any(_later(source, by, circle) for _, by in others):
-            found.append(_circle(sorted(circle), after))
+            findings.append(_circle(sorted(circle), after))
     for item, successors in after.items():
         ends = _ends(item, after) - ended - proposed if len(successors) > 1 else set()
         if len(ends) > 1:
             some = sorted(map(plain_value, ends))
             names, both = " and ".join(some), " --against ".join(some[:2])
             text = f"superseded by more than one memory, and {names} are in force: jidomem review supersede {both}"
-            found.append(UnplacedFinding(item, SUCCESSORS, "violation", text, _BY, None, tuple(ends)))
-    return found
+            findings.append(UnplacedFinding(item, SUCCESSORS, "violation", text, _BY, None, tuple(ends)))
+    return findings
 
 
 def _links(
@@ -163,26 +163,30 @@ def _later(source: TripleSource, item: Term, circle: set[Term]) -> bool:
 
 
 def brought(
-    found: Sequence[UnplacedFinding],
+    findings: Sequence[UnplacedFinding],
     source: TripleSource,
     judge: Callable[[TripleSource], Iterable[UnplacedFinding]] | None = None,
 ) -> list[UnplacedFinding]:
-    """Return those of *found* that the range which is asked about brought; all of them where none is.
+    """Return those of *findings* that the range which is asked about brought; all of them where none is.
 
     Where a finding is about something old that the range said more of, or less, *judge* tells what was found before.
     """
     older = source.older
     if older is None:
-        return list(found)
+        return list(findings)
     own = _Own(source, older)
-    kept = [own.says(each) or own.may_have_brought(each) for each in found]
-    touched = [judge is not None and not said and own.touches(each) for each, said in zip(found, kept, strict=True)]
+    is_brought = [own.says(each) or own.may_have_brought(each) for each in findings]
+    touched = [
+        judge is not None and not is_own and own.touches(each)
+        for each, is_own in zip(findings, is_brought, strict=True)
+    ]
     if judge is not None and any(touched):
         before = {_named(each) for each in judge(older)}
-        kept = [
-            said or (near and _named(each) not in before) for each, said, near in zip(found, kept, touched, strict=True)
+        is_brought = [
+            is_own or (near and _named(each) not in before)
+            for each, is_own, near in zip(findings, is_brought, touched, strict=True)
         ]
-    return [each for each, said in zip(found, kept, strict=True) if said]
+    return [each for each, is_own in zip(findings, is_brought, strict=True) if is_own]
 
 
 class _Own:
@@ -197,37 +201,37 @@ class _Own:
             self._added.setdefault(triple[0], []).append(triple)
         self._changed = {node for subject, _, value in now ^ before for node in (subject, value)}
 
-    def says(self, found: UnplacedFinding) -> bool:
+    def says(self, finding: UnplacedFinding) -> bool:
         """Return whether the range itself says what is wrong, or brought the node that it is wrong with."""
-        return any(self._says(node, found) for node in (found.item, *found.beside))
+        return any(self._says(node, finding) for node in (finding.item, *finding.beside))
 
-    def touches(self, found: UnplacedFinding) -> bool:
+    def touches(self, finding: UnplacedFinding) -> bool:
         """Return whether the range changed what is said of a node that a finding is about."""
-        return not self._changed.isdisjoint((found.item, found.value, *found.beside))
+        return not self._changed.isdisjoint((finding.item, finding.value, *finding.beside))
 
-    def may_have_brought(self, found: UnplacedFinding) -> bool:
+    def may_have_brought(self, finding: UnplacedFinding) -> bool:
         """Return whether it cannot be told who brought the row of a gate: it names no property that is to blame.
 
         So it counts where the range says anything of its item, or where that is in another graph than the range.
         """
-        if not found.rule.startswith(GATE) or found.property is not None:
+        if not finding.rule.startswith(GATE) or finding.property is not None:
             return False
-        return self.touches(found) or found.item not in self._known
+        return self.touches(finding) or finding.item not in self._known
 
-    def _says(self, node: Term, found: UnplacedFinding) -> bool:
+    def _says(self, node: Term, finding: UnplacedFinding) -> bool:
         rows = self._added.get(node, ())
         if node not in self._types:
             return bool(rows)
         return any(
-            predicate == TYPE or (predicate == found.property and found.value in (None, value, node))
+            predicate == TYPE or (predicate == finding.property and finding.value in (None, value, node))
             for _, predicate, value in rows
         )
 
 
-def _named(found: UnplacedFinding) -> UnplacedFinding:
+def _named(finding: UnplacedFinding) -> UnplacedFinding:
     """Return a finding as it can be told again: nodes without names have others in another file."""
-    item, value = ("_:" if term and term.startswith("_:") else term for term in (found.item, found.value))
-    return replace(found, item=item or "", value=value)
+    item, value = ("_:" if term and term.startswith("_:") else term for term in (finding.item, finding.value))
+    return replace(finding, item=item or "", value=value)
 
 
 #: What only jidomem mints: an IRI below these that nothing describes points at nothing.
@@ -239,13 +243,13 @@ _ONLY_POINTED_AT = re.compile(rf"<{vocab.BASE}(?:evidence/[^/]+|memory/[^/]+/alt
 def dangling(source: TripleSource) -> list[UnplacedFinding]:
     """Return each reference to something jidomem mints that nothing describes: it is of no class."""
     missing = {value for value in source.objects - source.types.keys() if value.startswith(_MINTED)}
-    found = []
+    findings = []
     for subject, predicate, value in source.triples if missing else ():
         if value in missing and predicate not in _GRAPHS:
             text = f"jido:{local_name(predicate)} points at {plain_value(value)}, which nothing describes:"
             text += " name what is there, or bring in what describes it"
-            found.append(UnplacedFinding(subject, DANGLING, "violation", text, predicate, value))
-    return found
+            findings.append(UnplacedFinding(subject, DANGLING, "violation", text, predicate, value))
+    return findings
 
 
 def orphans(source: TripleSource) -> list[UnplacedFinding]:
@@ -290,7 +294,7 @@ def tasks_closed(
     *issues* are lists as `read_issues` gives them.
     """
     states = {url: state for one in issues for url, state in one.items()}
-    found: list[UnplacedFinding] = []
+    findings: list[UnplacedFinding] = []
     unchecked: list[str] = []
     untracked = 0
     for task, status in _open_tasks(source, schema):
@@ -304,8 +308,8 @@ def tasks_closed(
                 )
             elif state == "CLOSED":
                 text = f"{local_name(status)} here, and {plain_value(url)} is closed: complete it, or open that again"
-                found.append(UnplacedFinding(task, CLOSED_THERE, "violation", text, jido("trackedBy"), url))
-    return found, untracked, unchecked
+                findings.append(UnplacedFinding(task, CLOSED_THERE, "violation", text, jido("trackedBy"), url))
+    return findings, untracked, unchecked
 
 
 def _open_tasks(source: TripleSource, schema: Schema) -> list[tuple[Term, Term]]:
@@ -365,39 +369,39 @@ class Options:
 
 def check_project(tail: IndexFollower, schema: Schema, project: str, options: Options | None = None) -> CheckReport:
     """Return what is wrong with the memory of *project*: journal, ontology, shapes, gates, references, conflicts."""
-    asked, stream = options or Options(), Stream(project)
+    settings, stream = options or Options(), Stream(project)
     tail.catch_up(stream)
     # the engine answers while the journal is judged here; a million triples are no garbage
-    with gc_paused(not asked.reference), ThreadPoolExecutor(1) as beside:
-        answers = beside.submit(_of_index, tail, project, asked)
-        is_new = asked.revision.is_new(tail.journal.path(stream)) if asked.revision else None
+    with gc_paused(not settings.reference), ThreadPoolExecutor(1) as beside:
+        answers = beside.submit(_of_index, tail, project, settings)
+        is_new = settings.revision.is_new(tail.journal.path(stream)) if settings.revision else None
         source = JournalSource(tail.journal, stream, is_new)
-        found = _judged(source, schema, asked)
+        findings = _judged(source, schema, settings)
         gated, rows, unchecked = answers.result()
-    others = gated + [_unsettled(row, source) for row in rows] + [*_changed_files(asked.changed_files(), source)]
-    others += _reasoned(source, schema, gated, asked)
+    others = gated + [_unsettled(row, source) for row in rows] + [*_changed_files(settings.changed_files(), source)]
+    others += _reasoned(source, schema, gated, settings)
     report = _report(source, schema, unchecked)
     streams = [stream, *(other for name in NAMES if (other := Stream(project, name)) != stream)]
-    screenings = {each: _screening(tail.journal, each, asked) for each in streams}
+    screenings = {each: _screening(tail.journal, each, settings) for each in streams}
     for head, triples in source.commits():
         screenings[stream].take(head, triples)
     damage = {stream: source.damage}
     damage |= {each: _verified(tail.journal, each, screenings[each]) for each in streams if each != stream}
-    lost = _lost(tail.journal, damage, asked, report)
-    if asked.issues is not None:
-        closed, report.not_compared, missing = tasks_closed(source, schema, asked.issues)
+    lost = _lost(tail.journal, damage, settings, report)
+    if settings.issues is not None:
+        closed, report.not_compared, missing = tasks_closed(source, schema, settings.issues)
         others += closed
         report.unchecked += missing
     if source.damage or lost[stream]:
-        found, others = _by_themselves(found, source), _by_themselves(others, source)
+        findings, others = _by_themselves(findings, source), _by_themselves(others, source)
         report.notes.append("references between memories are not judged while the journal is damaged")
-    found = brought(found, source, lambda older: _judged(older, schema, asked)) + brought(others, source)
-    found = _excused(found, source)
+    findings = brought(findings, source, lambda older: _judged(older, schema, settings)) + brought(others, source)
+    findings = _excused(findings, source)
     for each in streams:
         report.problems += _of_journal(tail.journal, each, damage[each], lost[each])
-        report.problems += screenings[each].problems("warning" if asked.on_secret == "warn" else "violation")
-    report.problems += _of_overlay(source.placed(_once(found)), asked.overlay)
-    report.problems = in_order([*report.problems, *_aimless(schema, asked.overlay)])
+        report.problems += screenings[each].problems("warning" if settings.on_secret == "warn" else "violation")
+    report.problems += _of_overlay(source.placed(_once(findings)), settings.overlay)
+    report.problems = in_order([*report.problems, *_aimless(schema, settings.overlay)])
     return report
 
 
@@ -413,13 +417,13 @@ def _of_journal(
     return [*causes, *map(_noted, [*noted, *lost])]
 
 
-def _screening(journal: FileJournal, stream: Stream, asked: Options) -> Screening:
+def _screening(journal: FileJournal, stream: Stream, options: Options) -> Screening:
     """Return the screening of a stream for likely secrets: of all of it, of the range asked for, or of nothing."""
-    if asked.secrets or (asked.on_secret != "off" and asked.revision is None):
+    if options.secrets or (options.on_secret != "off" and options.revision is None):
         return Screening(journal, stream, lambda head: True)
-    if asked.on_secret == "off" or asked.revision is None:
+    if options.on_secret == "off" or options.revision is None:
         return Screening(journal, stream, lambda head: False)
-    return Screening(journal, stream, asked.revision.is_new(journal.path(stream)))
+    return Screening(journal, stream, options.revision.is_new(journal.path(stream)))
 
 
 def _verified(journal: FileJournal, stream: Stream, screening: Screening) -> tuple[JournalDamaged, ...]:
@@ -427,8 +431,8 @@ def _verified(journal: FileJournal, stream: Stream, screening: Screening) -> tup
     return journal.verify(stream, lambda commit: screening.take(commit.head, commit.triples))
 
 
-def _by_themselves(found: Iterable[UnplacedFinding], source: TripleSource) -> list[UnplacedFinding]:
-    """Return those of *found* that are so whatever else the journal holds: all it says of their items is at hand.
+def _by_themselves(findings: Iterable[UnplacedFinding], source: TripleSource) -> list[UnplacedFinding]:
+    """Return those of *findings* that are so whatever else the journal holds: all it says of their items is at hand.
 
     A commit that cannot be read may be what describes a node, ends a memory, or records that something was redacted.
     """
@@ -438,7 +442,7 @@ def _by_themselves(found: Iterable[UnplacedFinding], source: TripleSource) -> li
 
     return [
         each
-        for each in found
+        for each in findings
         if each.rule not in _OF_OTHERS
         and (each.property is not None or each.rule in RULES)
         and all(map(is_known, (each.item, each.value)))
@@ -447,7 +451,7 @@ def _by_themselves(found: Iterable[UnplacedFinding], source: TripleSource) -> li
 
 
 def _lost(
-    journal: FileJournal, damage: Mapping[Stream, Sequence[JournalDamaged]], asked: Options, report: CheckReport
+    journal: FileJournal, damage: Mapping[Stream, Sequence[JournalDamaged]], options: Options, report: CheckReport
 ) -> dict[Stream, list[JournalFinding]]:
     """Return, by stream, the commits that git has, at HEAD or the revision asked for, and the journal no longer has."""
     nothing: dict[Stream, list[JournalFinding]] = {stream: [] for stream in damage}
@@ -456,8 +460,8 @@ def _lost(
     try:
         head = head_of(journal.folder)
         revisions = [] if head is None else [head]
-        if asked.revision is not None:
-            revisions.append(asked.revision.shared(journal.folder))
+        if options.revision is not None:
+            revisions.append(options.revision.shared(journal.folder))
         return {stream: missing_files(journal, stream, revisions, damaged) for stream, damaged in damage.items()}
     except InvalidRequest as error:
         report.unchecked.append(f"commits that were taken away: {error.detail}; {error.hint}")
@@ -472,34 +476,34 @@ def _follows(damage: JournalDamaged, lost: Iterable[JournalFinding]) -> bool:
 
 def check_files(files: Sequence[tuple[str, bytes]], schema: Schema, options: Options | None = None) -> CheckReport:
     """Return what is wrong with Turtle *files* (path, content), each judged by itself with the ontology in view."""
-    asked, report = options or Options(), CheckReport()
+    settings, report = options or Options(), CheckReport()
     for path, data in files:
         try:
-            source = FileSource(path, data, _older(path, asked.revision))
+            source = FileSource(path, data, _older(path, settings.revision))
         except InvalidRequest as error:
             report.problems.append(Problem(path, SYNTAX, "violation", error.detail, path, line_of_error(error)))
             continue
-        found, unchecked = _of_file(source, schema, asked)
+        findings, unchecked = _of_file(source, schema, settings)
         one = _report(source, schema, unchecked)
-        if not one.judged and all(each.severity == "info" for each in found):
+        if not one.judged and all(each.severity == "info" for each in findings):
             report.unchecked.append(f"{path}: no memory in it, so no rule spoke about it")
         report.judged += one.judged
         report.unchecked += one.unchecked
-        found = brought(_once(found), source, lambda older: _once(_of_file(older, schema, asked)[0]))
-        report.problems += _of_overlay(source.placed(found), asked.overlay)
+        findings = brought(_once(findings), source, lambda older: _once(_of_file(older, schema, settings)[0]))
+        report.problems += _of_overlay(source.placed(findings), settings.overlay)
         report.idle = one.idle if len(files) == 1 else []
         report.untargeted = {name: report.untargeted.get(name, 0) + one.untargeted.get(name, 0)
                              for name in sorted({*report.untargeted, *one.untargeted})}  # fmt: skip
-    if asked.own_gates or asked.refused:
+    if settings.own_gates or settings.refused:
         report.notes.append("the gates of the root are asked of its own memory, not of files")
-    report.problems = in_order([*report.problems, *_aimless(schema, asked.overlay)])
+    report.problems = in_order([*report.problems, *_aimless(schema, settings.overlay)])
     return report
 
 
-def _of_file(source: TripleSource, schema: Schema, asked: Options) -> tuple[list[UnplacedFinding], list[str]]:
+def _of_file(source: TripleSource, schema: Schema, options: Options) -> tuple[list[UnplacedFinding], list[str]]:
     """Return what is found in a file, and which gates could not be asked."""
     gated, unchecked = rules.run(rules.shipped(), rules.of_source(source, schema.triples))
-    return _judged(source, schema, asked) + gated + _reasoned(source, schema, gated, asked), unchecked
+    return _judged(source, schema, options) + gated + _reasoned(source, schema, gated, options), unchecked
 
 
 def seen_from(problem: Problem, folder: Path) -> Problem:
@@ -510,40 +514,42 @@ def seen_from(problem: Problem, folder: Path) -> Problem:
     return replace(problem, path=str(path.relative_to(folder)))
 
 
-def _judged(source: TripleSource, schema: Schema, asked: Options) -> list[UnplacedFinding]:
+def _judged(source: TripleSource, schema: Schema, options: Options) -> list[UnplacedFinding]:
     """Return what all rules but the gates find."""
-    found = shacl(source, schema, reference=asked.reference)
-    found += terms_used(source, schema, strict=asked.strict) + literals(source)
-    return found + dangling(source) + orphans(source) + chains(source)
+    findings = shacl(source, schema, reference=options.reference)
+    findings += terms_used(source, schema, strict=options.strict) + literals(source)
+    return findings + dangling(source) + orphans(source) + chains(source)
 
 
-def _once(found: Iterable[UnplacedFinding]) -> list[UnplacedFinding]:
-    """Return *found* without what only follows: nobody judges what is of no declared class, or of another kind."""
-    found = list(found)
-    said = {each.item for each in found if each.severity == "violation" and each.rule in (DECLARED, MISPLACED)
+def _once(findings: Iterable[UnplacedFinding]) -> list[UnplacedFinding]:
+    """Return *findings* without what only follows: nobody judges what is of no declared class, or of another kind."""
+    findings = list(findings)
+    undeclared = {each.item for each in findings if each.severity == "violation" and each.rule in (DECLARED, MISPLACED)
             and (each.rule == MISPLACED or each.property == TYPE)}  # fmt: skip
-    return [each for each in found if each.rule != UNJUDGED or each.item not in said]
+    return [each for each in findings if each.rule != UNJUDGED or each.item not in undeclared]
 
 
 def _reasoned(
-    source: TripleSource, schema: Schema, gated: Sequence[UnplacedFinding], asked: Options
+    source: TripleSource, schema: Schema, gated: Sequence[UnplacedFinding], options: Options
 ) -> list[UnplacedFinding]:
     """Return the contradictions that no gate has explained."""
-    explained = {term for found in gated for term in (found.item, found.value) if term}
-    explained |= {term for found in gated if found.property for term in source.values(found.item, found.property)}
-    return inconsistencies(source, schema, explained=explained, reference=asked.reference)
+    explained = {term for finding in gated for term in (finding.item, finding.value) if term}
+    explained |= {
+        term for finding in gated if finding.property for term in source.values(finding.item, finding.property)
+    }
+    return inconsistencies(source, schema, explained=explained, reference=options.reference)
 
 
 def _of_index(
-    tail: IndexFollower, project: str, asked: Options
+    tail: IndexFollower, project: str, options: Options
 ) -> tuple[list[UnplacedFinding], list[Mapping[str, Any]], list[str]]:
     """Return what gates find, which memories disagree, and which gates could not be asked."""
-    found, unchecked = rules.run(rules.shipped(), rules.of_project(tail.index, project))
-    if asked.ask_own is not None:
-        own, missed = rules.run(asked.own_gates, asked.ask_own)
-        found, unchecked = found + own, unchecked + missed
-    pairs = {(row["a"], row["b"]): row for row in asked.disagreements()}
-    return found, list(pairs.values()), [*asked.refused, *unchecked]
+    findings, unchecked = rules.run(rules.shipped(), rules.of_project(tail.index, project))
+    if options.ask_own is not None:
+        own, missed = rules.run(options.own_gates, options.ask_own)
+        findings, unchecked = findings + own, unchecked + missed
+    pairs = {(row["a"], row["b"]): row for row in options.disagreements()}
+    return findings, list(pairs.values()), [*options.refused, *unchecked]
 
 
 def _report(source: TripleSource, schema: Schema, unchecked: list[str]) -> CheckReport:
@@ -600,32 +606,37 @@ def _changed_files(rows: Iterable[Mapping[str, Any]], source: TripleSource) -> I
         )
 
 
-def _damaged(found: JournalDamaged, line: int | None) -> Problem:
+def _damaged(damage: JournalDamaged, line: int | None) -> Problem:
     """Return damage as a problem, in the *line* that was edited where that is known."""
-    commit = f"urn:jido:commit:{found.commit}" if found.commit else found.path
-    where = f"{found.path}:{found.line}: " if found.line else f"{found.path}: "
-    said = found.detail.removeprefix(where)
+    commit = f"urn:jido:commit:{damage.commit}" if damage.commit else damage.path
+    where = f"{damage.path}:{damage.line}: " if damage.line else f"{damage.path}: "
+    detail = damage.detail.removeprefix(where)
     return Problem(
-        commit, JOURNAL, "violation", f"{said}; {found.hint}" if found.hint else said, found.path, line or found.line
+        commit,
+        JOURNAL,
+        "violation",
+        f"{detail}; {damage.hint}" if damage.hint else detail,
+        damage.path,
+        line or damage.line,
     )
 
 
-def _noted(found: JournalFinding) -> Problem:
-    commit = f"urn:jido:commit:{found.commit}" if found.commit else found.path or ""
-    return Problem(commit, JOURNAL, found.severity, f"{found.detail}: {found.hint}", found.path, found.line)
+def _noted(finding: JournalFinding) -> Problem:
+    commit = f"urn:jido:commit:{finding.commit}" if finding.commit else finding.path or ""
+    return Problem(commit, JOURNAL, finding.severity, f"{finding.detail}: {finding.hint}", finding.path, finding.line)
 
 
-def _excused(found: Iterable[UnplacedFinding], source: TripleSource) -> list[UnplacedFinding]:
-    """Return *found*; that a statement is missing which was redacted is no more than to be known.
+def _excused(findings: Iterable[UnplacedFinding], source: TripleSource) -> list[UnplacedFinding]:
+    """Return *findings*; that a statement is missing which was redacted is no more than to be known.
 
     Of a memory that ended since it is not even that: there is nothing left to do.
     """
     orders = {order for order, _, _ in source.of(jido("redactedItem"))}
-    gone = {(item, name) for order in orders for item in source.values(order, jido("redactedItem"))
+    redacted = {(item, name) for order in orders for item in source.values(order, jido("redactedItem"))
             for name in source.values(order, jido("redactedProperty"))}  # fmt: skip
     excused = []
-    for each in found:
-        if each.property and (each.item, each.property) in gone and not source.values(each.item, each.property):
+    for each in findings:
+        if each.property and (each.item, each.property) in redacted and not source.values(each.item, each.property):
             if _is_ended(each.item, source):
                 continue
             each = replace(each, severity="info", message=f"{REDACTION}{each.message}")
@@ -641,9 +652,9 @@ def _is_ended(item: Term, source: TripleSource) -> bool:
 
 def _aimless(schema: Schema, overlay: Path | None) -> list[Problem]:
     """Return the shapes that can never judge anything, shipped ones left out: a test holds those."""
-    found = [each for each in untargeted_shapes(schema.rules, schema) if not each.item.startswith(f"<{SHAPE}")]
+    untargeted = [each for each in untargeted_shapes(schema.rules, schema) if not each.item.startswith(f"<{SHAPE}")]
     return _of_overlay(
-        [Problem(plain_value(each.item), each.rule, each.severity, each.message) for each in found], overlay
+        [Problem(plain_value(each.item), each.rule, each.severity, each.message) for each in untargeted], overlay
     )
 
 
@@ -657,10 +668,10 @@ def _of_overlay(problems: list[Problem], overlay: Path | None) -> list[Problem]:
     def placed(problem: Problem) -> Problem:
         for source in sources if problem.path is None else ():
             if iri(problem.item) in source.about:
-                (found,) = source.placed(
+                (place,) = source.placed(
                     [UnplacedFinding(iri(problem.item), problem.rule, problem.severity, problem.message)]
                 )
-                return replace(problem, path=found.path, line=found.line)
+                return replace(problem, path=place.path, line=place.line)
         return problem
 
     return list(map(placed, problems))

@@ -63,7 +63,7 @@ def agent_iri(name: str) -> Term:
 def order(
     stream: Stream,
     version: Version,
-    said: Iterable[tuple[Term, Term]],
+    properties: Iterable[tuple[Term, Term]],
     beside: Iterable[Triple] = (),
     *,
     agent: str,
@@ -73,10 +73,10 @@ def order(
     sources: Sources,
     ontology_version: str,
 ) -> Commit:
-    """Return the commit on top of *version* that says *said* of itself and *beside*, who ordered it, and why."""
+    """Return the commit on top of *version* that says *properties* of itself and *beside*, who ordered it, and why."""
     now, who = sources.now(), agent_iri(agent)
     moment = moment_after(now, *version.heads)
-    body: list[Triple] = [*beside, *((vocab.THIS, predicate, value) for predicate, value in said)]
+    body: list[Triple] = [*beside, *((vocab.THIS, predicate, value) for predicate, value in properties)]
     body += [(vocab.THIS, jido("orderedBy"), who), (vocab.THIS, jido("orderReason"), literal(reason))]
     if not view.types(who):
         declared = policy.agents.get(triples.name_of(who), AgentPolicy())
@@ -140,12 +140,12 @@ class Exposure:
 
 def findings(journal: FileJournal, stream: Stream, now: datetime | None = None) -> list[JournalFinding]:
     """Return what else than damage is to be said of a stream at the moment *now*: every file of it is read."""
-    told = list(orders(journal.seen(stream)))
+    orders_read = list(orders(journal.seen(stream)))
     late = beyond(journal.seen(stream), now or clock.now()).values()
     return [
-        *_exposed(journal, stream, told),
-        *_unrecorded(journal, stream, told),
-        *_set_aside(journal, stream, told),
+        *_exposed(journal, stream, orders_read),
+        *_unrecorded(journal, stream, orders_read),
+        *_set_aside(journal, stream, orders_read),
         *(_too_late(error) for error in late),
     ]
 
@@ -157,22 +157,22 @@ def _too_late(error: JournalDamaged) -> JournalFinding:
 
 def exposures(journal: FileJournal, stream: Stream) -> list[Exposure]:
     """Return the forms of commits that show what was redacted, and the redacted ones that no commit records."""
-    told = list(orders(journal.seen(stream)))
-    return [*_showing(journal, stream, told), *_silently(journal, stream, told)]
+    orders_read = list(orders(journal.seen(stream)))
+    return [*_showing(journal, stream, orders_read), *_silently(journal, stream, orders_read)]
 
 
-def _showing(journal: FileJournal, stream: Stream, told: Iterable[Commit]) -> Iterator[Exposure]:
+def _showing(journal: FileJournal, stream: Stream, orders: Iterable[Commit]) -> Iterator[Exposure]:
     """Yield the forms that show a leaf that was redacted."""
     folder = journal.seen(stream)
-    for identity, gone in recorded(told).items():
+    for identity, redacted in recorded(orders).items():
         for form in forms(folder, identity):
-            if shown := {triple: leaf for triple, leaf in leaves(form.commit).items() if leaf in gone}:
+            if shown := {triple: leaf for triple, leaf in leaves(form.commit).items() if leaf in redacted}:
                 yield _exposure(folder.path, form, frozenset(shown.values()), frozenset(shown))
 
 
-def _silently(journal: FileJournal, stream: Stream, told: Iterable[Commit]) -> Iterator[Exposure]:
+def _silently(journal: FileJournal, stream: Stream, orders: Iterable[Commit]) -> Iterator[Exposure]:
     """Yield the forms that lost a leaf no commit records as redacted."""
-    folder, known = journal.seen(stream), recorded(told)
+    folder, known = journal.seen(stream), recorded(orders)
     for identity in redacted_ids(folder):
         for form in forms(folder, identity):
             if lost := taken_out(form.commit) - known.get(identity, frozenset()):
@@ -180,41 +180,41 @@ def _silently(journal: FileJournal, stream: Stream, told: Iterable[Commit]) -> I
 
 
 def _exposure(
-    folder: str, form: CommitForm, found: frozenset[str], triples: frozenset[Triple] = frozenset()
+    folder: str, form: CommitForm, redacted: frozenset[str], triples: frozenset[Triple] = frozenset()
 ) -> Exposure:
-    return Exposure(f"{folder}/{form.name}", form.before + 1, form.commit.id, found, triples)
+    return Exposure(f"{folder}/{form.name}", form.before + 1, form.commit.id, redacted, triples)
 
 
-def _exposed(journal: FileJournal, stream: Stream, told: Iterable[Commit]) -> Iterator[JournalFinding]:
-    for found in _showing(journal, stream, told):
+def _exposed(journal: FileJournal, stream: Stream, orders: Iterable[Commit]) -> Iterator[JournalFinding]:
+    for exposure in _showing(journal, stream, orders):
         yield JournalFinding(
             "exposed",
             "violation",
             "shows what was redacted: the copy came back, as by a merge, or a redaction was cut short",
             f"jidomem redact --again --project {stream.project} --reason TEXT",
-            found.path,
-            found.line,
-            found.commit,
+            exposure.path,
+            exposure.line,
+            exposure.commit,
         )
 
 
-def _unrecorded(journal: FileJournal, stream: Stream, told: Iterable[Commit]) -> Iterator[JournalFinding]:
-    for found in _silently(journal, stream, told):
+def _unrecorded(journal: FileJournal, stream: Stream, orders: Iterable[Commit]) -> Iterator[JournalFinding]:
+    for exposure in _silently(journal, stream, orders):
         yield JournalFinding(
             "unrecorded",
             "violation",
             "something was taken out of this commit, and no commit records who did it and why",
             f"restore the whole form from git or a backup, or: jidomem redact --again --project {stream.project}"
             " --reason TEXT",
-            found.path,
-            found.line,
-            found.commit,
+            exposure.path,
+            exposure.line,
+            exposure.commit,
         )
 
 
-def _set_aside(journal: FileJournal, stream: Stream, told: Iterable[Commit]) -> Iterator[JournalFinding]:
+def _set_aside(journal: FileJournal, stream: Stream, orders: Iterable[Commit]) -> Iterator[JournalFinding]:
     folder = journal.seen(stream)
-    why = {parse_literal(name).text: order for order in told for name in record_values(order, "setsAside")}
+    why = {parse_literal(name).text: order for order in orders for name in record_values(order, "setsAside")}
     for name in sorted(set_aside(folder.path)):
         file, path = name.removesuffix(ASIDE), f"{folder.path}/{name}"
         order = why.get(file)
@@ -223,7 +223,7 @@ def _set_aside(journal: FileJournal, stream: Stream, told: Iterable[Commit]) -> 
             hint = f"jidomem verify --project {stream.project} --quarantine {file} --reason TEXT"
             yield JournalFinding("unrecorded", "violation", detail, hint, path)
         else:
-            named = (record_values(order, said) for said in ("orderedBy", "orderReason"))
+            named = (record_values(order, field) for field in ("orderedBy", "orderReason"))
             who, reason = (", ".join(map(plain_value, terms)) or "nobody knows" for terms in named)
             detail = f"was set aside by {who} at {order.recorded_at}: {reason}"
             hint = f"found again, put it back as {aside_of(file)}, remove {name} and run: jidomem reindex"
@@ -259,25 +259,27 @@ def missing_files(
     """
     folder = journal.seen(stream)
     files = {*each_file(folder.path)}
-    here = {stem_of(name) for name in files} | {stem_of(name.removesuffix(ASIDE)) for name in set_aside(folder.path)}
+    present = {stem_of(name) for name in files} | {stem_of(name.removesuffix(ASIDE)) for name in set_aside(folder.path)}
     for pack in folder.contents.shelf.packs():
-        here |= folder.contents.shelf.rows(pack).keys()
+        present |= folder.contents.shelf.rows(pack).keys()
     if folder.contents.shelf.broken:
         return []  # nobody knows what a pack holds that cannot be read, and it is damage
     known = {error.commit[:SHORT] for error in damage if error.commit}
-    told = list(orders(folder))
-    known |= {identity[:SHORT] for identity in recorded(told)}
-    here |= {stem_of(parse_literal(name).text) for order in told for name in record_values(order, "setsAside")}
-    found: dict[str, JournalFinding] = {}
+    orders_read = list(orders(folder))
+    known |= {identity[:SHORT] for identity in recorded(orders_read)}
+    present |= {
+        stem_of(parse_literal(name).text) for order in orders_read for name in record_values(order, "setsAside")
+    }
+    findings: dict[str, JournalFinding] = {}
     for revision in revisions:
         before = revision.commits(journal.path(stream), unread=files)
         before = {key: name for key, name in before.items() if key.rpartition("-")[2] not in known}
-        lost = vanished(before, here)
+        lost = vanished(before, present)
         if before and not files:
             return [_missing_file(folder.path, "", sorted(before), stream, revision)]
         for name, keys in lost.items():
-            found.setdefault(name, _missing_file(folder.path, name, keys, stream, revision))
-    return [*found.values()]
+            findings.setdefault(name, _missing_file(folder.path, name, keys, stream, revision))
+    return [*findings.values()]
 
 
 def _missing_file(folder: str, name: str, keys: Sequence[str], stream: Stream, revision: Revision) -> JournalFinding:
@@ -302,7 +304,7 @@ def edited_lines(journal: FileJournal, damage: Iterable[JournalDamaged]) -> dict
 
     A digest says that a file was edited and not where; git may have the file as it was.
     """
-    found: dict[str, int] = {}
+    edited: dict[str, int] = {}
     for path in sorted({one.path for one in damage if EDITED in one.detail})[:_COMPARED] if journal.is_tracked else ():
         with suppress(InvalidRequest, OSError):
             folder, _, name = path.rpartition("/")
@@ -310,8 +312,8 @@ def edited_lines(journal: FileJournal, damage: Iterable[JournalDamaged]) -> dict
             pairs = zip_longest((before or b"").split(b"\n"), Path(path).read_bytes().split(b"\n"))
             different = (number for number, (old, new) in enumerate(pairs, 1) if old != new)
             if before is not None and (line := next(different, None)) is not None:
-                found[path] = line
-    return found
+                edited[path] = line
+    return edited
 
 
 def anchor(text: str, default: Stream) -> dict[Stream, list[str]]:
@@ -364,12 +366,12 @@ def compare_with_git(
 def _streams(journal: FileJournal, head: Revision) -> list[Stream]:
     """Return the streams that a revision has."""
     listed = git.read_git(journal.folder, "ls-tree", "-r", "-d", "-z", "--name-only", head.ref, "./projects/") or b""
-    found = list[Stream]()
+    streams = list[Stream]()
     for row in filter(None, listed.split(b"\0")):
         with suppress(ValueError, NotFound):  # a folder that is none of ours
             project, name = os.fsdecode(row).split("/")[-2:]
-            found.append(Stream(project, name))
-    return sorted(found)
+            streams.append(Stream(project, name))
+    return sorted(streams)
 
 
 def _stray(error: BranchChanged) -> JournalFinding:
@@ -422,7 +424,7 @@ class _Print(RawIOBase):
         return len(data)
 
     @property
-    def held(self) -> GraphDigest:
+    def digest(self) -> GraphDigest:
         """Return what was written, as a digest."""
         whole = b"".join(number.to_bytes(16, "big") for number in self.buckets)
         return GraphDigest(self.count, blake2b(whole, digest_size=32).hexdigest())
@@ -438,12 +440,12 @@ def replay(tail: IndexFollower, index: Path, ontology: Iterable[Triple], ontolog
     differences: list[str] = []
     with tempfile.TemporaryDirectory() as folder:
         fresh = IndexFollower(FileJournal(root), OxigraphIndex(), Clones(Path(folder)), rules)
-        found = {}
+        prints = {}
         for stream in streams:
             served, replayed = tail.catch_up(stream), fresh.catch_up(stream)
             if served != replayed:
                 differences.append(f"{_name(stream)}: version {served} is served, the journal is at {replayed}")
-            found[stream] = _print(fresh.index, stream.graph).held
+            prints[stream] = _print(fresh.index, stream.graph).digest
             differences += _compared(_name(stream), tail.index, fresh.index, stream.graph)
         exports = {}
         for project in sorted({stream.project for stream in streams if stream.name == "memory"}):
@@ -451,13 +453,13 @@ def replay(tail: IndexFollower, index: Path, ontology: Iterable[Triple], ontolog
             if _exported(tail, project, ontology_version) != exports[project]:
                 differences.append(f"{project}: the export is not that of the journal, replayed")
         count = 0
-        for name, kept in _snapshots(root, index, rules):
+        for name, snapshot in _snapshots(root, index, rules):
             count += 1
             for stream in streams:
-                if stream.graph in kept.marks:
-                    differences += _compared(f"snapshot {name}: {_name(stream)}", kept, fresh.index, stream.graph)
+                if stream.graph in snapshot.marks:
+                    differences += _compared(f"snapshot {name}: {_name(stream)}", snapshot, fresh.index, stream.graph)
         fresh.close()
-    return Replayed(found, exports, count, tuple(differences))
+    return Replayed(prints, exports, count, tuple(differences))
 
 
 def _snapshots(root: Path, index: Path, ontology: Iterable[Triple]) -> Iterator[tuple[str, OxigraphIndex]]:
@@ -468,10 +470,14 @@ def _snapshots(root: Path, index: Path, ontology: Iterable[Triple]) -> Iterator[
         return
     for live in Clones(index).each():
         try:
-            kept = OxigraphIndex(live.store)
-            fits = filling.fits(kept, streams)
-            if fits and filling.fill(kept, ontology, [streams[graph] for graph in kept.marks]) and live.of is not None:
-                yield live.of.name, kept
+            snapshot = OxigraphIndex(live.store)
+            fits = filling.fits(snapshot, streams)
+            if (
+                fits
+                and filling.fill(snapshot, ontology, [streams[graph] for graph in snapshot.marks])
+                and live.of is not None
+            ):
+                yield live.of.name, snapshot
         except STORE_ERRORS as error:
             raise OSError(f"{live.of}: {error}") from error
         finally:
@@ -484,13 +490,13 @@ def _exported(tail: IndexFollower, project: str, ontology_version: str) -> str:
     return blake2b(data, digest_size=32).hexdigest()
 
 
-def _compared(name: str, held: OxigraphIndex, fresh: OxigraphIndex, graph: str) -> Iterator[str]:
-    """Yield how *held* differs from *fresh*, naming the first triple by which it does."""
-    left, right = _print(held, graph), _print(fresh, graph)
+def _compared(name: str, index: OxigraphIndex, fresh: OxigraphIndex, graph: str) -> Iterator[str]:
+    """Yield how *index* differs from *fresh*, naming the first triple by which it does."""
+    left, right = _print(index, graph), _print(fresh, graph)
     differing = (n for n, pair in enumerate(zip(left.buckets, right.buckets, strict=True)) if pair[0] != pair[1])
     bucket = next(differing, None)
     if bucket is not None:
-        mine, its = _print(held, graph, bucket).lines, _print(fresh, graph, bucket).lines
+        mine, its = _print(index, graph, bucket).lines, _print(fresh, graph, bucket).lines
         line = min(mine ^ its)
         word = "is there and should not be" if line in mine else "is missing"
         counts = f"{left.count} triples instead of {right.count}"
@@ -499,9 +505,9 @@ def _compared(name: str, held: OxigraphIndex, fresh: OxigraphIndex, graph: str) 
 
 def _print(index: OxigraphIndex, graph: str, bucket: int | None = None) -> _Print:
     """Return the digests of a graph, or the lines of one bucket of them."""
-    found = _Print(bucket)
-    index.dump(graph, found)
-    return found
+    digest = _Print(bucket)
+    index.dump(graph, digest)
+    return digest
 
 
 def _name(stream: Stream) -> str:
@@ -543,20 +549,20 @@ class Screening:
             subject, predicate, value = hit.triple
             is_name = secrets.find_form(plain_value(subject)) is not None
             item = COMMIT + hit.head.id if is_name else plain_value(subject)
-            said = "the name of what it describes" if is_name else vocab.local_name(predicate)
+            field = "the name of what it describes" if is_name else vocab.local_name(predicate)
             more = "" if is_name or is_iri(value) else f", at character {hit.at}"
             way = "--text -" if is_name else f"{item} --property {vocab.local_name(predicate)}"
             text = (
-                f"{said} holds what looks like {hit.kind}{more}: ****; change it where it is used, and take it out of"
+                f"{field} holds what looks like {hit.kind}{more}: ****; change it where it is used, and take it out of"
                 f" the journal: jidomem redact {way} --reason TEXT"
             )
-            found = UnplacedFinding(subject, SECRET, severity, text, predicate, value)
+            finding = UnplacedFinding(subject, SECRET, severity, text, predicate, value)
             place = self._journal.document(self._stream, hit.head)
             path = line = None
             if place is not None:
                 path, before, document = place
                 by = by_subject(statements_of(document.decode("utf-8", "replace"), {subject}, before))
-                line = line_in(by, found)
+                line = line_in(by, finding)
             yield Problem(item, SECRET, severity, text, path, line)
 
 
@@ -565,11 +571,11 @@ def _hits(head: CommitRef, triples: Iterable[Triple]) -> Iterator[SecretHit]:
         subject, predicate, value = triple
         if predicate in _DIGESTS:
             continue
-        found = _secret_in(predicate, value)
-        if found is None and predicate == vocab.TYPE:  # once for each node
-            found = secrets.find_form(plain_value(subject))
-        if found is not None:
-            yield SecretHit(head, triple, found.kind, found.at)
+        secret = _secret_in(predicate, value)
+        if secret is None and predicate == vocab.TYPE:  # once for each node
+            secret = secrets.find_form(plain_value(subject))
+        if secret is not None:
+            yield SecretHit(head, triple, secret.kind, secret.at)
 
 
 def _secret_in(predicate: Term, value: Term) -> secrets.SecretMatch | None:

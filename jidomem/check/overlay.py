@@ -69,9 +69,9 @@ def check_queries(files: Sequence[Path], root: Path) -> Iterator[tuple[Path, Pro
             line, text = _LINE.fullmatch(error.detail).groups()  # type: ignore[union-attr]  # anything matches
             yield path, _problem(path, int(line) if line else None, f"{text.removeprefix(f'{path}: ')}: {error.hint}")
             continue
-        if (said := _malformed(query.text)) is not None:
-            at = _AT.search(said)
-            yield path, _problem(path, int(at[1]) if at else None, f"this is no SPARQL: {said}")
+        if (message := _malformed(query.text)) is not None:
+            at = _AT.search(message)
+            yield path, _problem(path, int(at[1]) if at else None, f"this is no SPARQL: {message}")
 
 
 def _malformed(text: str) -> str | None:
@@ -129,8 +129,8 @@ def check_overlay(root: Path, given: Sequence[Path] = ()) -> CheckReport:
     if not given:
         report.problems += unread(root)
     with time_limited(f"judging the overlay of {root}"):
-        found = _judged(brought)
-    for place, problem in _placed(found, brought):
+        findings = _judged(brought)
+    for place, problem in _placed(findings, brought):
         if place is None or place.resolve() in wanted:
             report.problems.append(problem)
     report.judged = len(wanted)
@@ -180,30 +180,30 @@ def unread(root: Path) -> Iterator[Problem]:
 
 def _judged(brought: Sequence[OverlayAdditions]) -> list[UnplacedFinding]:
     """Return what is wrong with terms and shapes, in view of all that may stand."""
-    found: list[UnplacedFinding] = []
-    said: dict[Path, list[Triple]] = {}
+    findings: list[UnplacedFinding] = []
+    terms: dict[Path, list[Triple]] = {}
     rules: dict[Path, list[Triple]] = {}
     for each in brought:
-        kept = (rules if each.is_rules else said).setdefault(each.path, [])
+        triples_of_file = (rules if each.is_rules else terms).setdefault(each.path, [])
         for triple in each.triples:
             objection = ontology.find_violation(triple)
             if objection is None:
-                kept.append(triple)
+                triples_of_file.append(triple)
             else:
                 text = f"this {objection.text}: {objection.hint}"
-                found.append(UnplacedFinding(triple[0], objection.rule, "violation", text, triple[1], triple[2]))
-    schema = extended_by(said, rules)
-    own = [triple for triples in (*said.values(), *rules.values()) for triple in triples]
-    mapped = {path: triples for path, triples in said.items() if path.name == _ALIGNMENT}
-    of_terms = [row for path, rows in said.items() if path not in mapped for row in rows]
-    found += check_terms(of_terms, schema) + undeclared(own, schema)
-    found += shapes([row for triples in rules.values() for row in triples], schema)
-    found += inconsistencies(TripleSource([]), schema) if of_terms else []
-    return found
+                findings.append(UnplacedFinding(triple[0], objection.rule, "violation", text, triple[1], triple[2]))
+    schema = extended_by(terms, rules)
+    own = [triple for triples in (*terms.values(), *rules.values()) for triple in triples]
+    mapped = {path: triples for path, triples in terms.items() if path.name == _ALIGNMENT}
+    of_terms = [row for path, rows in terms.items() if path not in mapped for row in rows]
+    findings += check_terms(of_terms, schema) + undeclared(own, schema)
+    findings += shapes([row for triples in rules.values() for row in triples], schema)
+    findings += inconsistencies(TripleSource([]), schema) if of_terms else []
+    return findings
 
 
 def _placed(
-    found: Iterable[UnplacedFinding], brought: Sequence[OverlayAdditions]
+    findings: Iterable[UnplacedFinding], brought: Sequence[OverlayAdditions]
 ) -> Iterator[tuple[Path | None, Problem]]:
     """Yield each finding with the file it stands in, and as a problem with its line; unnamed nodes by their owner."""
     about: dict[Term, list[int]] = {}
@@ -214,7 +214,7 @@ def _placed(
             if value.startswith("_:"):
                 owner.setdefault(value, subject)
     lines = [by_subject(each.source.stated) for each in brought]
-    for one in found:
+    for one in findings:
         places = dict.fromkeys(about.get(one.item, ()))
         named, seen = one.item, {one.item}
         while named in owner and owner[named] not in seen:
@@ -230,9 +230,9 @@ def _placed(
         yield path, replace(problem, path=str(path), line=line_in(lines[number], local))
 
 
-def _file_of(found: UnplacedFinding, places: Sequence[int], brought: Sequence[OverlayAdditions]) -> int:
+def _file_of(finding: UnplacedFinding, places: Sequence[int], brought: Sequence[OverlayAdditions]) -> int:
     """Return the file that says the triple to blame, else the first that speaks about the node."""
-    triple = (found.item, found.property, found.value)
+    triple = (finding.item, finding.property, finding.value)
     return next((number for number in places if triple in brought[number].triples), places[0])
 
 
@@ -291,11 +291,11 @@ def _marked(root: Path, name: str) -> Schema:
     revisions = (listed or b"").decode().split()
     for revision in revisions:
         try:
-            found = _at(root, revision)
+            ontology = _at(root, revision)
         except JidomemError:  # what was no overlay then judged nothing
             continue
-        if found.version == name:
-            return found
+        if ontology.version == name:
+            return ontology
     hint = "a commit keeps the mark of a version, not its terms: name a folder with the ontology/ and shapes/ of then"
     where = (
         f"none of the {len(revisions)} revisions of the overlay in git is"
@@ -324,19 +324,19 @@ def _at(root: Path, ref: str) -> Schema:
 
 def changes(old: Schema, new: Schema) -> list[OntologyChange]:
     """Return what was added to terms and shapes, removed from them or changed, sorted by kind and term."""
-    found = []
+    ontology_changes = []
     for kind, before, after in (("term", old.triples, new.triples), ("shape", old.rules, new.rules)):
         was, now = _by_subject(before), _by_subject(after)
         for term in sorted(was.keys() | now.keys()):
             if term not in was or term not in now:
-                found.append(OntologyChange("added" if term in now else "removed", kind, plain_value(term)))
+                ontology_changes.append(OntologyChange("added" if term in now else "removed", kind, plain_value(term)))
             elif was[term] != now[term]:
                 word = "deprecated" if term in new.deprecated - old.deprecated else "changed"
-                gone, came = was[term] - now[term], now[term] - was[term]
-                word = _grade(gone, came) if kind == "shape" else word
-                verbs = sorted({local_name(verb) for verb, _ in gone | came})
-                found.append(OntologyChange(word, kind, plain_value(term), ", ".join(verbs)))
-    return found
+                removed, came = was[term] - now[term], now[term] - was[term]
+                word = _grade(removed, came) if kind == "shape" else word
+                verbs = sorted({local_name(verb) for verb, _ in removed | came})
+                ontology_changes.append(OntologyChange(word, kind, plain_value(term), ", ".join(verbs)))
+    return ontology_changes
 
 
 def _by_subject(triples: tuple[Triple, ...]) -> dict[Term, set[tuple[Term, Term]]]:
@@ -344,7 +344,7 @@ def _by_subject(triples: tuple[Triple, ...]) -> dict[Term, set[tuple[Term, Term]
     rows: dict[Term, list[tuple[Term, Term]]] = {}
     for subject, predicate, value in label_blank_nodes(triples):
         rows.setdefault(subject, []).append((predicate, value))
-    said = {}
+    properties = {}
     for node in filter(is_iri, rows):
         todo, seen = [node], {node}
         own: set[tuple[Term, Term]] = set()
@@ -356,15 +356,15 @@ def _by_subject(triples: tuple[Triple, ...]) -> dict[Term, set[tuple[Term, Term]
                     seen.add(value)
                     todo.append(value)
         own |= {row for row in rows[node] if row[1].startswith("_:")}  # which part says what
-        said[node] = own
-    return said
+        properties[node] = own
+    return properties
 
 
-def _grade(gone: set[tuple[Term, Term]], came: set[tuple[Term, Term]]) -> str:
+def _grade(removed: set[tuple[Term, Term]], came: set[tuple[Term, Term]]) -> str:
     """Return whether a shape asks for more, for less, or for something else."""
-    before, after = _numbers(gone), _numbers(came)
+    before, after = _numbers(removed), _numbers(came)
     plain = all(
-        value.startswith("_:") or local_name(verb) in before.keys() | after.keys() for verb, value in gone | came
+        value.startswith("_:") or local_name(verb) in before.keys() | after.keys() for verb, value in removed | came
     )
     if not plain:
         return "changed"
@@ -376,11 +376,11 @@ def _grade(gone: set[tuple[Term, Term]], came: set[tuple[Term, Term]]) -> str:
     return steps.pop() if len(steps) == 1 else "changed"
 
 
-def _numbers(said: set[tuple[Term, Term]]) -> Mapping[str, int]:
+def _numbers(properties: set[tuple[Term, Term]]) -> Mapping[str, int]:
     limits = _TIGHTER_UP | _TIGHTER_DOWN
     return {
         local_name(verb): int(parse_literal(value).text)
-        for verb, value in said
+        for verb, value in properties
         if local_name(verb) in limits and value.startswith('"') and parse_literal(value).text.isdecimal()
     }
 
@@ -406,14 +406,14 @@ def now_failing(index: OxigraphIndex, project: str, old: Schema, new: Schema) ->
 
 def _broken(schema: Schema, source: TripleSource, nodes: set[Term], *, by_terms: bool) -> list[UnplacedFinding]:
     """Return the violations at *nodes*, by shapes, and *by_terms* and gates where that is asked for."""
-    found = [
+    findings = [
         UnplacedFinding(each.focus, plain_value(each.shape), each.severity, each.message, None, each.value)
         for each in schema.judge(source.triples, nodes, in_check=True)
     ]
     if by_terms:
-        found += terms_used(source, schema)
-        found += rules.run(rules.shipped(), rules.of_source(source, schema.triples))[0]
-    return sorted({each for each in found if each.severity == "violation" and each.item in nodes}, key=repr)
+        findings += terms_used(source, schema)
+        findings += rules.run(rules.shipped(), rules.of_source(source, schema.triples))[0]
+    return sorted({each for each in findings if each.severity == "violation" and each.item in nodes}, key=repr)
 
 
 def _around(index: OxigraphIndex, graph: str, items: list[Term], rules: tuple[Triple, ...]) -> TripleSource:
@@ -522,10 +522,10 @@ def preview(index: OxigraphIndex, project: str, root: Path, folder: Path, name: 
         return Preview(name, False, problems)
     old, counts = schemas.load([root]), Counter[str]()
     failing: list[Problem] = []
-    for found in now_failing(index, project, old, new):
-        counts[found.rule] += 1
+    for finding in now_failing(index, project, old, new):
+        counts[finding.rule] += 1
         if len(failing) < LISTED:
-            failing.append(Problem(plain_value(found.item), found.rule, found.severity, found.message))
+            failing.append(Problem(plain_value(finding.item), finding.rule, finding.severity, finding.message))
     return Preview(name, True, problems, changes(old, new), failing, dict(counts.most_common()))
 
 
@@ -534,9 +534,9 @@ def _problems(folder: Path, name: str) -> list[Problem]:
     path = folder / name
     if not path.exists():
         return []
-    found = check_overlay(folder, [path]).problems
+    finding = check_overlay(folder, [path]).problems
     return [
-        Problem(each.item, each.rule, each.severity, _plain(each.message, folder), name, each.line) for each in found
+        Problem(each.item, each.rule, each.severity, _plain(each.message, folder), name, each.line) for each in finding
     ]
 
 

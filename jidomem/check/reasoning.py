@@ -51,14 +51,14 @@ def inconsistencies(
     rows, alike = (source.triples, dict[str, list[Term]]()) if reference else representatives(source, schema)
     axioms = [triple for triple in schema.triples if not _is_for_readers(triple)]
     known = set(explained)
-    found: dict[UnplacedFinding, None] = {}
+    findings: dict[UnplacedFinding, None] = {}
     with schema.bounded("reasoning with the terms of this root", len(axioms) + len(rows)):
         errors = _errors((*axioms, *stand_ins(schema), *rows))
     for text in errors:
         for each in _findings_of_message(text, alike, source, schema):
             if not (text.startswith((_DISJOINT, _SAME)) and each.item in known):
-                found[each] = None
-    return list(found)
+                findings[each] = None
+    return list(findings)
 
 
 @lru_cache(maxsize=4)  # the representatives of a memory seldom change between two checks of a process
@@ -103,18 +103,18 @@ def _findings_of_message(
     for name in named:
         if name.startswith(_STAND_IN):
             term = next(t for t in (*schema.classes, *schema.properties) if _stand_in(t) == name.rpartition(":")[0])
-            said = f"nothing can be a {plain_value(term)}, or have it: {text.replace(name, 'it')}"
-            return [UnplacedFinding(term, CONSISTENT, "violation", said)]
+            message = f"nothing can be a {plain_value(term)}, or have it: {text.replace(name, 'it')}"
+            return [UnplacedFinding(term, CONSISTENT, "violation", message)]
     nodes = [name for name in reversed(named) if iri(name) in source.about]
     if not nodes:
         subject = iri(named[-1]) if named else iri(OWL + "Ontology")
         return [UnplacedFinding(subject, CONSISTENT, "violation", text)]
-    told = [nodes[0]] if len(nodes) > 1 else alike.get(nodes[0], [iri(nodes[0])])
+    items = [nodes[0]] if len(nodes) > 1 else alike.get(nodes[0], [iri(nodes[0])])
     return [
         UnplacedFinding(
             item if item[0] == "<" else iri(item), CONSISTENT, "violation", text.replace(nodes[0], plain_value(item))
         )
-        for item in told
+        for item in items
     ]
 
 
@@ -122,20 +122,20 @@ def representatives(source: TripleSource, schema: Schema) -> tuple[list[Triple],
     """Return the triples that stand for all others, and the nodes that each representative stands for."""
     telling = _Telling(source, schema)
     first: dict[Signature, Triple] = {}
-    told: dict[Term, set[object]] = {}
+    news_of: dict[Term, set[object]] = {}
     for triple in source.triples:
         seen = telling.seen(triple)
         if seen is not None:
             first.setdefault(seen.signature, triple)
             for node, news in seen.news(triple) if seen.tells else ():
-                told.setdefault(node, set()).add(news)
+                news_of.setdefault(node, set()).add(news)
     alike: dict[object, list[Term]] = {}
     for node in source.about:
-        alike.setdefault((source.types.get(node, _NONE), frozenset(told.get(node, ()))), []).append(node)
+        alike.setdefault((source.types.get(node, _NONE), frozenset(news_of.get(node, ()))), []).append(node)
     chosen = {nodes[0]: nodes for nodes in alike.values()}
     rows = dict.fromkeys(first.values())
-    for triple in source.triples if told else ():
-        if (triple[0] in chosen and triple[0] in told) or (triple[2] in chosen and triple[2] in told):
+    for triple in source.triples if news_of else ():
+        if (triple[0] in chosen and triple[0] in news_of) or (triple[2] in chosen and triple[2] in news_of):
             seen = telling.seen(triple)
             if seen is not None and seen.tells and any(node in chosen for node, _ in seen.news(triple)):
                 rows[triple] = None
@@ -196,7 +196,7 @@ class _Telling:
             elif value in axioms and predicate != _SUBPROPERTY:
                 axioms[value].add((_PART_OF, subject))
         one: dict[frozenset[tuple[Term, Term]], Term] = {}
-        self._group = {term: one.setdefault(frozenset(said), term) for term, said in sorted(axioms.items())}
+        self._group = {term: one.setdefault(frozenset(group), term) for term, group in sorted(axioms.items())}
         self._axioms = axioms
         self._known: dict[tuple[frozenset[Term], Term, object], _Seen] = {}
 
@@ -211,10 +211,10 @@ class _Telling:
         else:
             kind = value if value in self._schema.individuals else self._types.get(value, _NONE)
         key = self._types.get(subject, _NONE), predicate, kind
-        found = self._known.get(key)
-        if found is None:
-            found = self._known[key] = self._judged(*key)
-        return found
+        news = self._known.get(key)
+        if news is None:
+            news = self._known[key] = self._judged(*key)
+        return news
 
     def _judged(self, subject: frozenset[Term], predicate: Term, kind: str | frozenset[Term]) -> _Seen:
         group = self._group[predicate]

@@ -52,7 +52,6 @@ CURRENT = vocab.SHAPE + "TermIsNotDeprecated"
 WRITTEN = vocab.SHAPE + "LiteralIsWellFormed"
 AGREED = vocab.SHAPE + "JudgesAgree"
 TARGETED = vocab.SHAPE + "ShapeHasATarget"
-MEETABLE = vocab.SHAPE + "ShapeCanBeMet"
 CLOSED_THERE = vocab.SHAPE + "OpenTaskIsOpenThere"
 FRESH = vocab.SHAPE + "FileIsAsItWas"
 COMPILED = vocab.SHAPE + "ShapeIsCompiled"
@@ -82,7 +81,6 @@ RULES: Mapping[str, str] = {
     WRITTEN: "A literal is written as its datatype has it.",
     AGREED: "The compiled shapes and pyshacl find the same.",
     TARGETED: "What a shape targets is declared, so that it can ever find something to judge.",
-    MEETABLE: "What a shape asks for does not contradict itself.",
     CLOSED_THERE: "No task is open here that is closed in the tracker it is tracked by.",
     FRESH: "The files that a memory is about hold what they held when it was written, or confirmed.",
     ADDS_ONLY: "An overlay adds, and never describes again what is shipped.",
@@ -243,8 +241,8 @@ def in_order(problems: Iterable[Problem], *, once: bool = True) -> list[Problem]
 
     def place(problem: Problem) -> tuple[str | int, ...]:
         grade = SEVERITIES.index(problem.severity)
-        said = problem.rule, problem.item, problem.message, problem.value or ""
-        return problem.path or "", problem.line or 0, grade, *said
+        identity = problem.rule, problem.item, problem.message, problem.value or ""
+        return problem.path or "", problem.line or 0, grade, *identity
 
     return sorted(dict.fromkeys(problems) if once else problems, key=place)
 
@@ -268,9 +266,14 @@ def sarif(report: CheckReport, version: str) -> dict[str, Any]:
         "exitCode": report.exit_code,
         "toolExecutionNotifications": [*_notices(report)],
     }
-    told = [_result(problem, rules) for problem in report.problems]
-    told += [_suppressed(one, rules) for one in report.waived]
-    run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "invocations": [invocation], "results": told}
+    sarif_results = [_result(problem, rules) for problem in report.problems]
+    sarif_results += [_suppressed(one, rules) for one in report.waived]
+    run = {
+        "tool": {"driver": driver},
+        "columnKind": "unicodeCodePoints",
+        "invocations": [invocation],
+        "results": sarif_results,
+    }
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
 
 
@@ -287,16 +290,16 @@ def _rule(rule: str, problems: Iterable[Problem]) -> dict[str, Any]:
 
 def _result(problem: Problem, rules: list[str]) -> dict[str, Any]:
     result = filter(None, (problem.result_path, problem.value))
-    said = "\n".join((problem.rule, problem.item, problem.message, *result))
-    found: dict[str, Any] = {
+    identity = "\n".join((problem.rule, problem.item, problem.message, *result))
+    sarif_result: dict[str, Any] = {
         "ruleId": problem.rule,
         "ruleIndex": rules.index(problem.rule),
         "level": _LEVELS[problem.severity],
         "message": {"text": f"{problem.item}: {problem.message}"},
-        "partialFingerprints": {"jidomem/v1": blake2b(said.encode(), digest_size=16).hexdigest()},
+        "partialFingerprints": {"jidomem/v1": blake2b(identity.encode(), digest_size=16).hexdigest()},
         "locations": [_location(problem)],
     }
-    return found
+    return sarif_result
 
 
 def _location(problem: Problem) -> dict[str, Any]:
@@ -343,13 +346,13 @@ def notes(report: CheckReport) -> list[str]:
 
 def coverage(report: CheckReport) -> list[str]:
     """Return which rules matched nothing, and which memories no rule is about."""
-    said = []
+    sentences = []
     if report.idle:
-        said.append(f"rules with no matches: {', '.join(map(local_name, report.idle))}")
+        sentences.append(f"rules with no matches: {', '.join(map(local_name, report.idle))}")
     if report.untargeted:
         counted = ", ".join(f"{count} {name}" for name, count in report.untargeted.items())
-        said.append(f"no rule is about {counted}")
-    return said
+        sentences.append(f"no rule is about {counted}")
+    return sentences
 
 
 def junit(report: CheckReport) -> str:
@@ -373,16 +376,16 @@ def junit(report: CheckReport) -> str:
     for reason in report.unchecked:
         case = SubElement(suite, "testcase", {"classname": "unchecked", "name": _xml(reason)})
         SubElement(case, "error", {"message": _xml(reason), "type": "unchecked"})
-    if said := words(report):
-        SubElement(whole, "system-out").text = _xml("\n".join(said))
+    if sentences := words(report):
+        SubElement(whole, "system-out").text = _xml("\n".join(sentences))
     indent(suites)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(suites, encoding="unicode") + "\n"
 
 
 def _case(suite: Element, problem: Problem) -> Element:
-    said = {"classname": problem.name, "name": _xml(f"{problem.item}: {problem.message}")}
-    said |= {"file": _xml(problem.path)} if problem.path else {}
-    return SubElement(suite, "testcase", said | ({"line": str(problem.line)} if problem.line else {}))
+    attributes = {"classname": problem.name, "name": _xml(f"{problem.item}: {problem.message}")}
+    attributes |= {"file": _xml(problem.path)} if problem.path else {}
+    return SubElement(suite, "testcase", attributes | ({"line": str(problem.line)} if problem.line else {}))
 
 
 def _text(problem: Problem) -> str:
@@ -437,11 +440,11 @@ def read_baseline(path: str, data: bytes) -> Baseline:
     """Return the waivers of a TOML file; raise InvalidRequest for one without rule, item, reason or day."""
     try:
         text = data.decode("utf-8")
-        said = decode_toml(text)
+        table = decode_toml(text)
     except ValueError as error:
         raise InvalidRequest(f"{path}: {error}", hint=_EXAMPLE) from error
-    rows = said.get("waiver", [])
-    if set(said) - {"waiver"} or not isinstance(rows, list):
+    rows = table.get("waiver", [])
+    if set(table) - {"waiver"} or not isinstance(rows, list):
         raise InvalidRequest(f"{path}: a baseline holds waivers and nothing else", hint=_EXAMPLE)
     lines = [number for number, line in enumerate(text.splitlines(), 1) if re.match(r"\s*\[\[\s*waiver\s*\]\]", line)]
     if len(lines) != len(rows):

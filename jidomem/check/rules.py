@@ -83,14 +83,14 @@ def of_root(root: Path) -> tuple[list[GateQuery], list[str]]:
 
 def run(gates: Iterable[GateQuery], ask: Ask) -> tuple[list[UnplacedFinding], list[str]]:
     """Return what *gates* find, and which of them could not be asked, each with the reason."""
-    found: list[UnplacedFinding] = []
+    findings: list[UnplacedFinding] = []
     unchecked = []
     for gate in gates:
         try:
-            found += [_row(gate, answer) for answer in _rows(gate, ask(gate.query.text))]
+            findings += [_row(gate, answer) for answer in _rows(gate, ask(gate.query.text))]
         except JidomemError as error:
             unchecked.append(f"gate {gate.query.name}: {error.detail}")
-    return found, unchecked
+    return findings, unchecked
 
 
 def of_project(index: OxigraphIndex, project: str) -> Ask:
@@ -106,8 +106,8 @@ def of_source(source: TripleSource, ontology: Iterable[Triple]) -> Ask:
     index.apply(graph, "source", [(_named(s), p, _named(o)) for s, p, o in source.triples])
 
     def ask(text: str) -> Solutions:
-        found = _solutions(index, text, [graph, ONTOLOGY_GRAPH])
-        return replace(found, rows=tuple(tuple(map(_blank, row)) for row in found.rows))
+        answer = _solutions(index, text, [graph, ONTOLOGY_GRAPH])
+        return replace(answer, rows=tuple(tuple(map(_blank, row)) for row in answer.rows))
 
     return ask
 
@@ -144,9 +144,11 @@ def _row(gate: GateQuery, row: dict[str, Term | None]) -> UnplacedFinding:
     if item is None or item[0] == '"' or grade not in SEVERITIES:
         raise _bad(gate.path, f"a row with item {item} and severity {severity}", f"say {', '.join(SEVERITIES)}")
     graded: Severity = next(each for each in SEVERITIES if each == grade)
-    said = gate.query.summary if message is None else plain_value(message)
+    message_text = gate.query.summary if message is None else plain_value(message)
     value, property_ = row.get("value"), row.get("property")
-    return UnplacedFinding(item, gate.rule, graded, said, property_ if property_ and is_iri(property_) else None, value)
+    return UnplacedFinding(
+        item, gate.rule, graded, message_text, property_ if property_ and is_iri(property_) else None, value
+    )
 
 
 def _solutions(index: OxigraphIndex, text: str, graphs: Sequence[str]) -> Solutions:
@@ -186,26 +188,26 @@ def shacl(source: TripleSource, schema: Schema, *, reference: bool = False) -> l
     The compiled judge looks at all of it and pyshacl at each node it flags; as the *reference* pyshacl judges alone.
     """
     if reference:
-        found = schema.by_reference().judge(source.triples, in_check=True)
+        findings = schema.by_reference().judge(source.triples, in_check=True)
     else:
-        found = schema.judge(source.triples, in_check=True)
-        flagged = {each.focus for each in found if each.shape != EVERY_ITEM_IS_JUDGED}
-        found = _confirmed(found, source, schema, flagged) if flagged else found
-    return [as_unplaced(_graded(each, source)) for each in found]
+        findings = schema.judge(source.triples, in_check=True)
+        flagged = {each.focus for each in findings if each.shape != EVERY_ITEM_IS_JUDGED}
+        findings = _confirmed(findings, source, schema, flagged) if flagged else findings
+    return [as_unplaced(_graded(each, source)) for each in findings]
 
 
-def _confirmed(found: list[Finding], source: TripleSource, schema: Schema, flagged: set[Term]) -> list[Finding]:
+def _confirmed(findings: list[Finding], source: TripleSource, schema: Schema, flagged: set[Term]) -> list[Finding]:
     """Return the findings, those of *flagged* nodes as pyshacl has them; where the two differ a finding says so."""
     near = around(source, flagged, schema.rules)
-    asked = schema.by_reference().judge(near, flagged, in_check=True)
-    said = [each for each in asked if each.shape != EVERY_ITEM_IS_JUDGED]
-    kept = [each for each in found if each.shape == EVERY_ITEM_IS_JUDGED]
-    for each in sorted({*said} ^ {*found}.difference(kept), key=repr)[:1]:
+    reference = schema.by_reference().judge(near, flagged, in_check=True)
+    confirmed = [each for each in reference if each.shape != EVERY_ITEM_IS_JUDGED]
+    unjudged = [each for each in findings if each.shape == EVERY_ITEM_IS_JUDGED]
+    for each in sorted({*confirmed} ^ {*findings}.difference(unjudged), key=repr)[:1]:
         text = (
             f"the compiled shapes and pyshacl differ on {plain_value(each.shape)} (pyshacl counts): please report this"
         )
-        said.append(Finding(each.focus, iri(AGREED), each.path, each.value, text, "violation"))
-    return [*kept, *said]
+        confirmed.append(Finding(each.focus, iri(AGREED), each.path, each.value, text, "violation"))
+    return [*unjudged, *confirmed]
 
 
 def around(source: TripleSource, nodes: Iterable[Term], rules: Iterable[Triple]) -> list[Triple]:
@@ -218,24 +220,24 @@ def around(source: TripleSource, nodes: Iterable[Term], rules: Iterable[Triple])
     pointing: dict[Term, list[Triple]] = {}
     for triple in source.of(*backward):
         pointing.setdefault(triple[2], []).append(triple)
-    kept: dict[Triple, None] = {}
+    triples: dict[Triple, None] = {}
     seen: set[Term] = set()
     todo = set(nodes)
     while todo:
         node = todo.pop()
         seen.add(node)
         own, to = source.about.get(node, ()), pointing.get(node, ())
-        kept.update(dict.fromkeys([*own, *to]))
+        triples.update(dict.fromkeys([*own, *to]))
         met = {value for _, predicate, value in own if predicate in forward} | {subject for subject, _, _ in to}
         todo |= {other for other in met if other[0] != '"'} - seen
-    return list(kept)
+    return list(triples)
 
 
 def _graded(finding: Finding, source: TripleSource) -> Finding:
     """Return the finding, no more than a warning where it is about an agent that was only named in passing."""
     if finding.shape in _OF_STUBS and finding.focus.startswith(f"<{vocab.BASE}agents/"):
-        said = {predicate for _, predicate, _ in source.about.get(finding.focus, ())}
-        if said <= _STUB:
+        predicates = {predicate for _, predicate, _ in source.about.get(finding.focus, ())}
+        if predicates <= _STUB:
             severity: Severity = "warning"
             return Finding(finding.focus, finding.shape, finding.path, finding.value, finding.message, severity)
     return finding
@@ -283,7 +285,7 @@ def idle(source: TripleSource, rules: Iterable[Triple], schema: Schema | None = 
     """Return the shapes with a target that found nothing to judge, sorted; with *schema* its class tree counts."""
     kinds = {cls for of in source.types.values() for cls in of}
     kinds = above(kinds, source) if schema is None else {cls for kind in kinds for cls in schema.ancestors(kind)}
-    found: dict[Term, bool] = {}
+    met_shapes: dict[Term, bool] = {}
     for shape, kind, target in targets(rules):
         if kind == _CLASS:
             met = target in kinds
@@ -291,8 +293,8 @@ def idle(source: TripleSource, rules: Iterable[Triple], schema: Schema | None = 
             met = True
         else:
             met = target in source.by_property
-        found[shape] = found.get(shape, False) or met
-    return sorted(plain_value(shape) if is_iri(shape) else shape for shape, met in found.items() if not met)
+        met_shapes[shape] = met_shapes.get(shape, False) or met
+    return sorted(plain_value(shape) if is_iri(shape) else shape for shape, met in met_shapes.items() if not met)
 
 
 def above(classes: Collection[Term], source: TripleSource) -> set[Term]:
@@ -325,13 +327,13 @@ def untargeted_shapes(rules: Iterable[Triple], schema: Schema) -> list[UnplacedF
     known: Mapping[Term, Collection[Term]] = {
         _CLASS: schema.classes, _OBJECTS_OF: schema.properties, _SUBJECTS_OF: schema.properties,
     }  # fmt: skip
-    found = []
+    findings = []
     for shape, kind, target in targets(rules):
         if kind in known and target not in known[kind]:
             name = target if target.startswith("_:") else plain_value(target)
             text = f"sh:{local_name(kind)} {name} is not declared: this shape never finds anything to judge"
-            found.append(UnplacedFinding(shape, TARGETED, "violation", text, kind, target))
-    return found
+            findings.append(UnplacedFinding(shape, TARGETED, "violation", text, kind, target))
+    return findings
 
 
 _CODE = {iri(SH + name) for name in ("select", "ask", "construct")}
@@ -399,8 +401,8 @@ def _judged(path: str, source: TripleSource, rules: Sequence[Triple]) -> list[Fi
     except JidomemError:
         raise
     except Exception as error:
-        said = f"{type(error).__name__}: {error}"
-        raise Failed(f"{path}: pyshacl cannot judge by these shapes: {said}", hint="correct what it names",
+        message = f"{type(error).__name__}: {error}"
+        raise Failed(f"{path}: pyshacl cannot judge by these shapes: {message}", hint="correct what it names",
                      code="invalid_config") from error  # fmt: skip
 
 
@@ -445,14 +447,14 @@ def _aimed(source: TripleSource, rules: Sequence[Triple]) -> set[Term]:
     """Return the nodes that a shape targets."""
     aims = [(local_name(kind), target) for _, kind, target in targets(rules)]
     classes = {target for kind, target in aims if kind == "targetClass"}
-    found = {target for kind, target in aims if kind == "targetNode"}
+    nodes = {target for kind, target in aims if kind == "targetNode"}
     subjects = {target for kind, target in aims if kind == "targetSubjectsOf"}
     objects = {target for kind, target in aims if kind == "targetObjectsOf"}
     hit = {of: bool(above(of, source) & classes) for of in {*source.types.values()}}
-    found |= {node for node, of in source.types.items() if hit[of]}
+    nodes |= {node for node, of in source.types.items() if hit[of]}
     for subject, predicate, value in source.triples:
-        found |= ({subject} if predicate in subjects else set()) | ({value} if predicate in objects else set())
-    return found
+        nodes |= ({subject} if predicate in subjects else set()) | ({value} if predicate in objects else set())
+    return nodes
 
 
 def _passed_over(source: TripleSource, aimed: set[Term]) -> dict[str, int]:

@@ -16,7 +16,7 @@ from jidomem.check.report import Problem, UnplacedFinding
 from jidomem.errors import InvalidRequest, JournalDamaged
 from jidomem.journal.commit import Commit
 from jidomem.journal.journal import FileJournal, Stream
-from jidomem.rdf.terms import Term, Triple, plain_value, short_parse_error
+from jidomem.rdf.terms import Term, Triple, is_iri, plain_value, short_parse_error
 from jidomem.rdf.turtle import Stated, Unread, statements
 from jidomem.rdf.vocab import PREFIXES, TYPE, jido
 from jidomem.records.intent import CommitRef
@@ -71,10 +71,10 @@ class TripleSource:
     def types(self) -> dict[Term, frozenset[Term]]:
         """Return the stated classes of every node that has one; equal sets are one object."""
         one: dict[frozenset[Term], frozenset[Term]] = {}
-        found: dict[Term, set[Term]] = {}
+        kinds_of: dict[Term, set[Term]] = {}
         for subject, _, value in self.of(TYPE):
-            found.setdefault(subject, set()).add(value)
-        return {node: one.setdefault(kinds := frozenset(of), kinds) for node, of in found.items()}
+            kinds_of.setdefault(subject, set()).add(value)
+        return {node: one.setdefault(kinds := frozenset(of), kinds) for node, of in kinds_of.items()}
 
     def items(self, schema: Schema) -> int:
         """Return how many memories there are."""
@@ -83,15 +83,15 @@ class TripleSource:
 
     def values(self, node: Term, predicate: Term) -> list[Term]:
         """Return the values of a property of *node*."""
-        return [value for _, said, value in self.about.get(node, ()) if said == predicate]
+        return [value for _, name, value in self.about.get(node, ()) if name == predicate]
 
     def recorded_at(self, node: Term) -> datetime | None:
         """Return the last moment at which *node* was recorded, None where no moment is stated."""
         moments = map(parse_moment, map(plain_value, self.values(node, jido("recordedAt"))))
         return max((moment for moment in moments if moment is not None), default=None)
 
-    def placed(self, found: Sequence[UnplacedFinding]) -> list[Problem]:
-        """Return *found* with their places."""
+    def placed(self, findings: Sequence[UnplacedFinding]) -> list[Problem]:
+        """Return *findings* with their places."""
         raise NotImplementedError
 
 
@@ -106,7 +106,7 @@ class FileSource(TripleSource):
         self._text = data.decode("utf-8", "replace")
         triples = read(path, data, base)
         if any(term.startswith("_:") for triple in triples for term in (triple[0], triple[2])):
-            stated = [said.triple for said in self.stated]
+            stated = [statement.triple for statement in self.stated]
             triples = stated if len(stated) == len(triples) else triples
         super().__init__(list(dict.fromkeys(triples)), older)
 
@@ -118,10 +118,10 @@ class FileSource(TripleSource):
         except Unread:
             return []
 
-    def placed(self, found: Sequence[UnplacedFinding]) -> list[Problem]:
-        """Return *found* with their lines in the file."""
-        by = by_subject(self.stated) if found else {}
-        return [problem(each, self.path, line_in(by, each)) for each in found]
+    def placed(self, findings: Sequence[UnplacedFinding]) -> list[Problem]:
+        """Return *findings* with their lines in the file."""
+        by = by_subject(self.stated) if findings else {}
+        return [problem(each, self.path, line_in(by, each)) for each in findings]
 
 
 class JournalSource(TripleSource):
@@ -153,28 +153,28 @@ class JournalSource(TripleSource):
         """Return the commits that verified, each with its triples."""
         return self._commits.items()
 
-    def placed(self, found: Sequence[UnplacedFinding]) -> list[Problem]:
-        """Return *found* with the files of the commits they stand in, and the lines there."""
-        stated = self._lines({each.item for each in found})
+    def placed(self, findings: Sequence[UnplacedFinding]) -> list[Problem]:
+        """Return *findings* with the files of the commits they stand in, and the lines there."""
+        stated = self._lines({each.item for each in findings})
         problems = []
-        for each in found:
+        for each in findings:
             path, by = self._chosen(stated.get(each.item, []), each)
             problems.append(problem(each, path, None if by is None else line_in(by, each)))
         return problems
 
     def _chosen(
-        self, said: list[tuple[str, dict[Term, list[Stated]]]], found: UnplacedFinding
+        self, files: list[tuple[str, dict[Term, list[Stated]]]], finding: UnplacedFinding
     ) -> tuple[str | None, dict[Term, list[Stated]] | None]:
         """Return the file in which a finding stands, of those that speak about its item."""
         for rank in range(_RANKS):
-            for path, by in reversed(said):
-                if _at(by.get(found.item, []), found, rank) is not None:
+            for path, by in reversed(files):
+                if _at(by.get(finding.item, []), finding, rank) is not None:
                     return path, by
         return None, None
 
     def _lines(self, items: set[Term]) -> dict[Term, list[tuple[str, dict[Term, list[Stated]]]]]:
         """Return, of each file that speaks about one of *items*, what it says and in which lines."""
-        found: dict[Term, list[tuple[str, dict[Term, list[Stated]]]]] = {}
+        files_of: dict[Term, list[tuple[str, dict[Term, list[Stated]]]]] = {}
         for head, rows in self._commits.items() if items else ():
             about = items & {subject for subject, _, _ in rows}
             place = self._journal.document(self._stream, head) if about else None
@@ -182,8 +182,8 @@ class JournalSource(TripleSource):
                 path, before, document = place
                 by = by_subject(statements_of(document.decode("utf-8", "replace"), about, before))
                 for item in about:
-                    found.setdefault(item, []).append((path, by))
-        return found
+                    files_of.setdefault(item, []).append((path, by))
+        return files_of
 
 
 def statements_of(document: str, about: Collection[Term], before: int) -> Iterator[Stated]:
@@ -193,9 +193,9 @@ def statements_of(document: str, about: Collection[Term], before: int) -> Iterat
     for block in blocks:
         first = block.partition("\n")[0]
         if first in about or first[0] != "<":
-            for said in statements(f"{_PREFIXES}{block}"):
-                if said.triple[0] in about:
-                    yield Stated(said.triple, said.line + line - 1, said.block + line - 1)
+            for statement in statements(f"{_PREFIXES}{block}"):
+                if statement.triple[0] in about:
+                    yield Stated(statement.triple, statement.line + line - 1, statement.block + line - 1)
         line += block.count("\n") + 2
 
 
@@ -221,18 +221,18 @@ def line_of_error(error: InvalidRequest) -> int | None:
 def by_subject(stated: Iterable[Stated]) -> dict[Term, list[Stated]]:
     """Return statements by what they are about."""
     by: dict[Term, list[Stated]] = {}
-    for said in stated:
-        by.setdefault(said.triple[0], []).append(said)
+    for statement in stated:
+        by.setdefault(statement.triple[0], []).append(statement)
     return by
 
 
-def line_in(by: Mapping[Term, list[Stated]], found: UnplacedFinding) -> int | None:
+def line_in(by: Mapping[Term, list[Stated]], finding: UnplacedFinding) -> int | None:
     """Return the line of what breaks the rule, else of the block of the item, else of what points at it."""
     for rank in range(_RANKS):
-        line = _at(by.get(found.item, []), found, rank)
+        line = _at(by.get(finding.item, []), finding, rank)
         if line is not None:
             return line
-    pointing = (said.line for rows in by.values() for said in rows if said.triple[2] == found.item)
+    pointing = (statement.line for rows in by.values() for statement in rows if statement.triple[2] == finding.item)
     return next(pointing, None)
 
 
@@ -240,18 +240,20 @@ def line_in(by: Mapping[Term, list[Stated]], found: UnplacedFinding) -> int | No
 _RANKS = 4
 
 
-def _at(said: Sequence[Stated], found: UnplacedFinding, rank: int) -> int | None:
-    """Return the line among what is *said* of an item that fits a finding as well as *rank* asks."""
+def _at(stated: Sequence[Stated], finding: UnplacedFinding, rank: int) -> int | None:
+    """Return the line among what is *stated* of an item that fits a finding as well as *rank* asks."""
     if rank < 2:
         fitting = [
-            one.line for one in said if one.triple[1] == found.property and (rank == 1 or one.triple[2] == found.value)
+            one.line
+            for one in stated
+            if one.triple[1] == finding.property and (rank == 1 or one.triple[2] == finding.value)
         ]
         return fitting[-1] if fitting else None
-    blocks = [one.block for one in said if rank == 3 or one.triple[1] == TYPE]
+    blocks = [one.block for one in stated if rank == 3 or one.triple[1] == TYPE]
     return blocks[0] if blocks else None
 
 
-def problem(found: UnplacedFinding, path: str | None, line: int | None) -> Problem:
+def problem(finding: UnplacedFinding, path: str | None, line: int | None) -> Problem:
     """Return a finding with its place."""
-    return Problem(plain_value(found.item) if found.item[0] == "<" else found.item, found.rule, found.severity,
-                   found.message, path, line)  # fmt: skip
+    item = plain_value(finding.item) if is_iri(finding.item) else finding.item
+    return Problem(item, finding.rule, finding.severity, finding.message, path, line)

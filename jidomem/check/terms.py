@@ -1,34 +1,24 @@
-"""What a term means: all that ontology and shapes say of it, and where that is declared.
+"""The terms of the ontology: what a term means, and which terms are misused.
 
-Shapes that no value can meet, as what they ask for contradicts itself.  Pure over triples.
-
-What several property shapes of one shape ask of the same path holds of the same values, and is read together.
-
-What is wrong with the terms and shapes that a project adds.  Pure over triples and the schema they make.
-
-Terms that are used and not declared, deprecated or foreign, and literals not written as their datatype has it.
+`entry` describes a term with the shapes that concern it. `check_terms`, `undeclared` and `shapes` judge the terms and
+shapes that a project adds; `terms_used` and `literals` judge how data uses terms. Pure over triples and a schema, but
+for `entry`, which reads the files of the ontology for the line of a declaration.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from decimal import Decimal, InvalidOperation
 from difflib import get_close_matches
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 from jidomem.base import files
-from jidomem.base.clock import parse_moment
 from jidomem.check.report import (
     COMPILED,
     CURRENT,
     DECLARED,
     EXPLAINED,
-    MEETABLE,
     READ,
     REPAIRS,
     SHACL,
@@ -112,10 +102,10 @@ class TermEntry:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the entry as plain JSON values."""
-        told: dict[str, Any] = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "rules"}
-        told = {name: list(value) if isinstance(value, tuple) else value for name, value in told.items()}
+        fields: dict[str, Any] = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "rules"}
+        fields = {name: list(value) if isinstance(value, tuple) else value for name, value in fields.items()}
         rules = [{name: getattr(rule, name) for name in TermRule.__dataclass_fields__} for rule in self.rules]
-        return {"name": short(iri(self.iri)), **told, "rules": rules}
+        return {"name": short(iri(self.iri)), **fields, "rules": rules}
 
 
 def short(term: Term) -> str:
@@ -143,12 +133,12 @@ def find(schema: Schema, name: str) -> Term:
     for term in (f"<{written.strip('<>')}>", jido(name), jido(CLASS_OF_TYPE.get(type_, name))):
         if term in known:
             return term
-    found = sorted(term for term in known if local_name(term) == name)
-    if len(found) == 1:
-        return found[0]
-    if found:
-        hint = f"give its IRI: {' or '.join(map(plain_value, found))}"
-        raise InvalidRequest(f"{len(found)} terms are called {name!r}", hint=hint)
+    matches = sorted(term for term in known if local_name(term) == name)
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        hint = f"give its IRI: {' or '.join(map(plain_value, matches))}"
+        raise InvalidRequest(f"{len(matches)} terms are called {name!r}", hint=hint)
     names = {local_name(term).casefold(): term for term in sorted(known, reverse=True)}
     near = [short(names[each]) for each in get_close_matches(local_name(local or name).casefold(), names, n=3)]
     hint = f"did you mean {' or '.join(near)}?" if near else "list them with: jidomem ontology show"
@@ -157,20 +147,20 @@ def find(schema: Schema, name: str) -> Term:
 
 def entry(schema: Schema, term: Term, overlay: Sequence[Path] = ()) -> TermEntry:
     """Return what is said of *term*; *overlay* are the folders of the project's own terms and shapes."""
-    said = [row for row in (*schema.triples, *schema.rules) if row[0] == term]
+    rows = [row for row in (*schema.triples, *schema.rules) if row[0] == term]
     declared = schema.properties.get(term)
     path, line = _place(term, overlay)
     classes = schema.individuals.get(term, frozenset())
     return TermEntry(
         iri=plain_value(term),
         kind=_kind(schema, term),
-        label=_text(said, LABEL),
-        definition=_text(said, iri(_SKOS + "definition")) or _text(said, iri(RDFS + "comment")),
-        example=_text(said, iri(_SKOS + "example")),
-        note=_text(said, iri(_SKOS + "scopeNote")),
+        label=_text(rows, LABEL),
+        definition=_text(rows, iri(_SKOS + "definition")) or _text(rows, iri(RDFS + "comment")),
+        example=_text(rows, iri(_SKOS + "example")),
+        note=_text(rows, iri(_SKOS + "scopeNote")),
         deprecated=term in schema.deprecated,
         functional=bool(declared and declared.functional),
-        above=_listed(value for _, predicate, value in said if predicate == _SUBCLASS_OF and is_iri(value)),
+        above=_listed(value for _, predicate, value in rows if predicate == _SUBCLASS_OF and is_iri(value)),
         below=_listed(s for s, p, o in schema.triples if (p, o) == (_SUBCLASS_OF, term)),
         domain=_listed(declared.domain if declared else ()),
         range=_listed(declared.range if declared else ()),
@@ -191,8 +181,8 @@ def definitions(schema: Schema) -> dict[Term, str]:
 
 def labels(schema: Schema) -> dict[Term, str]:
     """Return what people call each term, in English where that is said."""
-    said = [(term, text) for term, predicate, text in schema.triples if predicate == LABEL]
-    in_order = sorted(said, key=lambda row: (row[1].endswith("@en"), row[1]))
+    rows = [(term, text) for term, predicate, text in schema.triples if predicate == LABEL]
+    in_order = sorted(rows, key=lambda row: (row[1].endswith("@en"), row[1]))
     return {term: parse_literal(text).text for term, text in in_order}
 
 
@@ -242,15 +232,15 @@ def _kind(schema: Schema, term: Term) -> str:
 def _rules(schema: Schema, term: Term) -> Iterator[TermRule]:
     """Yield the rules that judge a class or one above it, those about a property, or what a shape itself says."""
     above = schema.ancestors(term) if term in schema.classes else frozenset((term,))
-    said: dict[Term, list[tuple[Term, Term]]] = {}
+    properties: dict[Term, list[tuple[Term, Term]]] = {}
     for shape, predicate, value in schema.rules:
-        said.setdefault(shape, []).append((predicate, value))
+        properties.setdefault(shape, []).append((predicate, value))
     grades = {
         shape: severity_of(plain_value(value)) for shape, predicate, value in schema.rules if predicate == _SEVERITY
     }
     for shape, _, target in targets(schema.rules):
-        for part in (shape, *(value for predicate, value in said[shape] if predicate == _SHAPE_PROPERTY)):
-            rows = said.get(part, ())
+        for part in (shape, *(value for predicate, value in properties[shape] if predicate == _SHAPE_PROPERTY)):
+            rows = properties.get(part, ())
             if target in above or term in (shape, part) or (_SHAPE_PATH, term) in rows:
                 rule = part if is_iri(part) else shape
                 grade = grades.get(part, grades.get(shape, "violation"))
@@ -277,132 +267,15 @@ def _place(term: Term, overlay: Sequence[Path]) -> tuple[str | None, int | None]
     return None, None
 
 
-def _text(said: Iterable[Triple], predicate: Term) -> str:
+def _text(rows: Iterable[Triple], predicate: Term) -> str:
     texts = sorted(
-        (value for _, verb, value in said if verb == predicate), key=lambda text: (not text.endswith("@en"), text)
+        (value for _, verb, value in rows if verb == predicate), key=lambda text: (not text.endswith("@en"), text)
     )
     return plain_value(texts[0]) if texts else ""
 
 
-def _listed(found: Iterable[Term]) -> tuple[str, ...]:
-    return tuple(sorted(plain_value(term) for term in found if is_iri(term)))
-
-
-_FIRST, _REST, _NIL = iri(RDF + "first"), iri(RDF + "rest"), iri(RDF + "nil")
-_PROPERTY, _PATH, _DEACTIVATED = iri(SH + "property"), iri(SH + "path"), iri(SH + "deactivated")
-#: Kind of node -> what it may be.
-_KINDS = {
-    "IRI": {"IRI"}, "BlankNode": {"BlankNode"}, "Literal": {"Literal"}, "BlankNodeOrIRI": {"BlankNode", "IRI"},
-    "BlankNodeOrLiteral": {"BlankNode", "Literal"}, "IRIOrLiteral": {"IRI", "Literal"},
-}  # fmt: skip
-_MOMENTS = {XSD + "dateTime", XSD + "dateTimeStamp", XSD + "date"}
-
-#: What a shape says: each property of SHACL by its local name, with its values.
-PropertyValues = dict[str, list[Term]]
-
-
-def unsatisfiable_shapes(own: Sequence[Triple]) -> list[UnplacedFinding]:
-    """Return each contradiction in the shapes of *own* triples, at the shape that brings it in."""
-    about: dict[Term, dict[Term, list[Term]]] = defaultdict(lambda: defaultdict(list))
-    for subject, predicate, value in own:
-        about[subject][predicate].append(value)
-    found: dict[UnplacedFinding, None] = {}
-    for shapes in [[node] for node in about] + list(_together(about)):
-        said: PropertyValues = defaultdict(list)
-        for shape in shapes:
-            if "true" not in map(plain_value, about[shape].get(_DEACTIVATED, ())):
-                for predicate, values in about[shape].items():
-                    if predicate.startswith(f"<{SH}"):
-                        said[local_name(predicate)] += values
-        for name, text in _contradictions(said, lambda head: _members(about, head)):
-            at = next(shape for shape in reversed(shapes) if iri(SH + name) in about[shape])
-            found[
-                UnplacedFinding(at, MEETABLE, "violation", f"nothing can meet this shape: {text}", iri(SH + name))
-            ] = None
-    return list(found)
-
-
-def _together(about: dict[Term, dict[Term, list[Term]]]) -> Iterator[list[Term]]:
-    """Yield the property shapes of one shape that have the same path, where there are several."""
-    for node in list(about):
-        by_path: dict[Term, list[Term]] = defaultdict(list)
-        for part in about[node].get(_PROPERTY, ()):
-            for path in about.get(part, {}).get(_PATH, ()):
-                by_path[path].append(part)
-        yield from (parts for path, parts in by_path.items() if is_iri(path) and len(parts) > 1)
-
-
-def _members(about: dict[Term, dict[Term, list[Term]]], head: Term) -> list[Term] | None:
-    """Return the members of a list; None where it is none."""
-    found: list[Term] = []
-    seen = set()
-    while head != _NIL:
-        if head in seen or len(about.get(head, {}).get(_REST, ())) != 1:
-            return None
-        seen.add(head)
-        found += about[head].get(_FIRST, ())
-        (head,) = about[head][_REST]
-    return found
-
-
-def _contradictions(said: PropertyValues, members: Callable[[Term], list[Term] | None]) -> Iterator[tuple[str, str]]:
-    """Yield each contradiction: the property of SHACL that brings it in, and what it is."""
-    for of in ("Count", "Length"):
-        yield from _crossed(said, (f"min{of}",), (f"max{of}",))
-    yield from _crossed(said, ("minInclusive", "minExclusive"), ("maxInclusive", "maxExclusive"))
-    lists = [found for head in said.get("in", ()) if (found := members(head)) is not None]
-    for values in lists:
-        if not values:
-            yield "in", "sh:in is empty"
-        for given in said.get("hasValue", ()):
-            if values and given not in values:
-                yield "hasValue", f"sh:hasValue {_shown(given)} is not in sh:in"
-    yield from _of_two_kinds(said)
-
-
-def _crossed(said: PropertyValues, lower: Iterable[str], upper: Iterable[str]) -> Iterator[tuple[str, str]]:
-    for low, least in ((name, value) for name in lower for value in said.get(name, ())):
-        for high, most in ((name, value) for name in upper for value in said.get(name, ())):
-            a, b = _measure(least), _measure(most)
-            if a is None or b is None:
-                continue
-            if type(a) is not type(b):
-                yield high, f"sh:{low} {_shown(least)} and sh:{high} {_shown(most)} are not compared with one value"
-            elif a > b:  # type: ignore[operator]
-                yield high, f"sh:{low} {_shown(least)} is more than sh:{high} {_shown(most)}"
-            elif a == b and "Exclusive" in low + high:
-                yield high, f"nothing lies between sh:{low} {_shown(least)} and sh:{high} {_shown(most)}"
-
-
-def _of_two_kinds(said: PropertyValues) -> Iterator[tuple[str, str]]:
-    """Yield what asks for values of one kind of node beside what asks for another."""
-    asked = [("nodeKind", value, _KINDS.get(local_name(value), set())) for value in said.get("nodeKind", ())]
-    asked += [("datatype", value, {"Literal"}) for value in said.get("datatype", ())]
-    asked += [("class", value, {"IRI", "BlankNode"}) for value in said.get("class", ())]
-    asked += [("hasValue", value, {"IRI" if is_iri(value) else "Literal"}) for value in said.get("hasValue", ())]
-    for (one, what, kinds), (other, that, others) in combinations(asked, 2):
-        if kinds and others and kinds.isdisjoint(others):
-            yield other, f"sh:{one} {_shown(what)} asks for another kind of node than sh:{other} {_shown(that)}"
-    for one, other in combinations(dict.fromkeys(said.get("datatype", ())), 2):
-        yield "datatype", f"a value has one datatype, not {_shown(one)} and {_shown(other)}"
-
-
-def _measure(term: Term) -> Decimal | datetime | None:
-    """Return what a bound is compared by; None where nobody knows."""
-    if is_iri(term) or term.startswith("_:"):
-        return None
-    literal = parse_literal(term)
-    if literal.datatype in _MOMENTS:
-        return parse_moment(literal.text)
-    try:
-        number = Decimal(literal.text)
-    except InvalidOperation:
-        return None
-    return number if number.is_finite() and literal.datatype != XSD + "string" else None
-
-
-def _shown(term: Term) -> str:
-    return local_name(term) if is_iri(term) else plain_value(term)
+def _listed(terms: Iterable[Term]) -> tuple[str, ...]:
+    return tuple(sorted(plain_value(term) for term in terms if is_iri(term)))
 
 
 _SUBCLASS, _DOMAIN, _RANGE = (iri(RDFS + name) for name in ("subClassOf", "domain", "range"))
@@ -416,28 +289,28 @@ _BESIDE = {"path", "property", "name", "description", "order", "group", "severit
 
 def check_terms(own: Sequence[Triple], schema: Schema) -> list[UnplacedFinding]:
     """Return what is wrong with the terms that *own* declares, one by one."""
-    said: dict[Term, set[Term]] = {}
+    predicates: dict[Term, set[Term]] = {}
     for subject, predicate, _ in own:
-        said.setdefault(subject, set()).add(predicate)
-    found = [_misplaced(row) for row in own if is_shacl(row) and row[1] != TYPE]
-    for term in sorted(said.keys() & schema.declared):
-        missing = [] if LABEL in said[term] else ["a label (rdfs:label)"]
-        missing += [] if said[term] & _DEFINITIONS else ["a definition (skos:definition)"]
+        predicates.setdefault(subject, set()).add(predicate)
+    findings = [_misplaced(row) for row in own if is_shacl(row) and row[1] != TYPE]
+    for term in sorted(predicates.keys() & schema.declared):
+        missing = [] if LABEL in predicates[term] else ["a label (rdfs:label)"]
+        missing += [] if predicates[term] & _DEFINITIONS else ["a definition (skos:definition)"]
         if missing:
             text = f"{plain_value(term)} has no {' and no '.join(each[2:] for each in missing)}: say what it means"
-            found.append(UnplacedFinding(term, EXPLAINED, "warning", text, TYPE))
+            findings.append(UnplacedFinding(term, EXPLAINED, "warning", text, TYPE))
         if not is_absolute(plain_value(term)):
             name = plain_value(term)
             text = f"no memory may use {name}, which it would write {written(name)}: take an IRI of your own"
-            found.append(UnplacedFinding(term, USABLE, "violation", text, TYPE))
+            findings.append(UnplacedFinding(term, USABLE, "violation", text, TYPE))
         elif is_reserved(plain_value(term)):
             text = f"{plain_value(term)} lies in a namespace of jidomem, and no memory may use it: take one of your own"
-            found.append(UnplacedFinding(term, USABLE, "violation", text, TYPE))
+            findings.append(UnplacedFinding(term, USABLE, "violation", text, TYPE))
         if term in schema.classes:
-            found += _class(term, schema)
+            findings += _class(term, schema)
         if term in schema.properties:
-            found += _property(term, schema)
-    return found
+            findings += _property(term, schema)
+    return findings
 
 
 def is_shacl(triple: Triple) -> bool:
@@ -474,19 +347,19 @@ def undeclared(own: Sequence[Triple], schema: Schema) -> list[UnplacedFinding]:
     """Return each use, in an overlay itself, of a term that nobody declares; a foreign one as a class is a warning."""
     spaces = tuple(f"<{space}" for space in schema.namespaces)
     described = {row[0] for row in schema.triples} | {row[0] for row in schema.rules} | schema.alignment.keys()
-    found = []
+    findings = []
     for subject, predicate, value in dict.fromkeys(own):
         if predicate.startswith(spaces) and predicate not in schema.properties:
-            found.append(_unknown((subject, predicate, value), predicate, "property", schema))
+            findings.append(_unknown((subject, predicate, value), predicate, "property", schema))
         if predicate in _TARGETS or not is_iri(value) or value.startswith(_STANDARD):
             continue
         as_class = predicate in _OF_A_CLASS or predicate == _RANGE
         if value.startswith(spaces) and (value not in described or (as_class and value not in schema.classes)):
-            found.append(_unknown((subject, predicate, value), value, "class" if as_class else "term", schema))
+            findings.append(_unknown((subject, predicate, value), value, "class" if as_class else "term", schema))
         elif as_class and value not in schema.classes:
             text = f"{plain_value(value)} is a class of a foreign vocabulary: nothing here says what is one"
-            found.append(UnplacedFinding(subject, DECLARED, "warning", text, predicate, value))
-    return found
+            findings.append(UnplacedFinding(subject, DECLARED, "warning", text, predicate, value))
+    return findings
 
 
 def _unknown(triple: Triple, term: Term, word: str, schema: Schema) -> UnplacedFinding:
@@ -510,16 +383,15 @@ def shapes(own: Sequence[Triple], schema: Schema) -> list[UnplacedFinding]:
                 own[0][0], SHACL, "violation", f"the shapes cannot be used: {error}: end the list with rdf:nil"
             )
         ]
-    found = [
+    findings = [
         UnplacedFinding(
             each.focus, SHACL, "violation", f"this is no shape: {each.path or ''}: {each.message}", _iri(each.path)
         )
         for each in broken
     ]
-    found += [each for each in untargeted_shapes(schema.rules, schema) if each.item in nodes]
+    findings += [each for each in untargeted_shapes(schema.rules, schema) if each.item in nodes]
     return [
-        *found,
-        *unsatisfiable_shapes(own),
+        *findings,
         *_unheard(own),
         *_spoken(own, schema.left_to_pyshacl if not broken else frozenset()),
     ]
@@ -540,13 +412,13 @@ def _unheard(own: Sequence[Triple]) -> Iterator[UnplacedFinding]:
 
 def _spoken(own: Sequence[Triple], left: frozenset[Term]) -> Iterator[UnplacedFinding]:
     """Yield what each shape leaves unsaid, and those *left* to pyshacl."""
-    said: dict[Term, set[str]] = {}
+    names: dict[Term, set[str]] = {}
     pointed = {value for _, _, value in own}
     parts = {value for _, predicate, value in own if predicate == iri(SH + "property")}
     for subject, predicate, _ in own:
         if predicate.startswith(f"<{SH}"):
-            said.setdefault(subject, set()).add(local_name(predicate))
-    for node, words in said.items():
+            names.setdefault(subject, set()).add(local_name(predicate))
+    for node, words in names.items():
         aims = {word for word in words if word.startswith("target")}
         if words - _BESIDE - aims and "message" not in words and (aims or node in parts):
             text = 'say what to do in sh:message, as in "A recipe says for how many: give it my:serves."'
@@ -592,15 +464,15 @@ def terms_used(source: TripleSource, schema: Schema, *, strict: bool = False) ->
             doubtful[term, role] = "undeclared" if term.startswith(spaces) or strict else "foreign"
     if not doubtful:
         return []
-    found: list[UnplacedFinding] = []
+    findings: list[UnplacedFinding] = []
     for triple in sorted(source.triples):
         for term, role in _roles(triple, spaces):
             how = doubtful.get((term, role))
             if how == "foreign":
                 del doubtful[term, role]
             if how is not None:
-                found.append(_term_finding(triple, term, role, how, schema))
-    return found
+                findings.append(_term_finding(triple, term, role, how, schema))
+    return findings
 
 
 def _used(source: TripleSource, spaces: tuple[str, ...]) -> set[tuple[Term, str]]:
@@ -646,12 +518,12 @@ def literals(source: TripleSource) -> list[UnplacedFinding]:
     texts: dict[Term, str] = {}
     for value in source.objects:
         if value[0] == '"' and value[-1] == ">":
-            said = parse_literal(value)
-            if not is_written(said.text, said.datatype):
+            literal = parse_literal(value)
+            if not is_written(literal.text, literal.datatype):
                 texts[value] = (
-                    f"{said.text[:80]!r} is not written as a {vocab.local_name(said.datatype)} is: write it so"
+                    f"{literal.text[:80]!r} is not written as a {vocab.local_name(literal.datatype)} is: write it so"
                 )
-                if example := _WRITTEN_SO.get(vocab.local_name(said.datatype)):
+                if example := _WRITTEN_SO.get(vocab.local_name(literal.datatype)):
                     texts[value] += f", as in {example}"
     rows = [triple for triple in source.triples if triple[2] in texts] if texts else []
     return [

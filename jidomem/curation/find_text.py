@@ -109,12 +109,12 @@ def variants(text: str) -> Iterator[tuple[str, str]]:
 
 def form_of(text: str, given: Iterable[Spelling]) -> str | None:
     """Return in which form one of the texts *given* stands in *text*, None where none does."""
-    held = None
+    variants_of_text = None
     for each in given:
         if each.text in text and each.form_in([(AS_IT_IS, fold(text))]):
             return AS_IT_IS
-        held = held or [*variants(text)]
-        if (form := each.form_in(held)) is not None:
+        variants_of_text = variants_of_text or [*variants(text)]
+        if (form := each.form_in(variants_of_text)) is not None:
             return form
     return None
 
@@ -140,9 +140,9 @@ def _patterns(folded: str, as_word: bool) -> Iterator[tuple[str, re.Pattern[str]
 
 def _unescaped(text: str) -> str:
     """Return *text* with the escapes of JSON and Turtle read."""
-    found = _ESCAPE.sub(lambda sign: chr(min(int(sign[1] or sign[2], 16), 0x10FFFF)) if sign[1] or sign[2]
+    text_units = _ESCAPE.sub(lambda sign: chr(min(int(sign[1] or sign[2], 16), 0x10FFFF)) if sign[1] or sign[2]
                         else _PLAIN.get(sign[3], sign[3]), text)  # fmt: skip
-    return found.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text_units.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 #: The folder that is built from the journal, and how the files of a journal are found.
@@ -171,7 +171,7 @@ def leftovers(root: Path, texts: Iterable[str], project: str) -> list[Leftover]:
     A text in the name of a file or folder counts wherever that is, so does one in the name of *project*.
     """
     given = [Spelling(text, as_word=True) for text in texts]
-    return [found for path in _paths(root) if (found := _leftover(root, path, given, project)) is not None]
+    return [leftover for path in _paths(root) if (leftover := _leftover(root, path, given, project)) is not None]
 
 
 def source_leftovers(base: Path, paths: Iterable[str], texts: Iterable[str]) -> list[Leftover]:
@@ -180,20 +180,20 @@ def source_leftovers(base: Path, paths: Iterable[str], texts: Iterable[str]) -> 
     There is one for each line, and one for a path that shows a text.
     """
     given = [Spelling(text, as_word=True) for text in texts]
-    found: list[Leftover] = []
+    results: list[Leftover] = []
     for path in sorted(set(paths)):
         whole = base.resolve() / path
         if (data := plain_file(whole, LARGEST)) is None:
             continue
         if (form := form_of(path, given)) is not None:
-            found.append(Leftover(whole, form, True, f"edit it, then rename it: mv {quote(path)} NEW-NAME"))
+            results.append(Leftover(whole, form, True, f"edit it, then rename it: mv {quote(path)} NEW-NAME"))
         text = data.decode("utf-8", "replace")
         hint = f"edit {quote(path)} before you import it again or end its redacted memory: that could record the text"
         forms = ((number, form_of(line, given)) for number, line in enumerate(text.splitlines(), 1))
         lines = [Leftover(whole, form, False, hint, number) for number, form in forms if form is not None]
         whole_form = None if lines else form_of(text, given)
-        found += lines or ([Leftover(whole, whole_form, False, hint)] if whole_form is not None else [])
-    return found
+        results += lines or ([Leftover(whole, whole_form, False, hint)] if whole_form is not None else [])
+    return results
 
 
 def _leftover(root: Path, path: Path, given: list[Spelling], project: str) -> Leftover | None:
@@ -284,7 +284,7 @@ class Wanted:
     """
 
     texts: frozenset[str]
-    said: frozenset[tuple[Term, Term]] = frozenset()
+    properties: frozenset[tuple[Term, Term]] = frozenset()
     linked: frozenset[Term] = frozenset()
     anywhere: bool = False
     _spellings: dict[str, list[Spelling]] = field(default_factory=dict, init=False)
@@ -296,8 +296,8 @@ class Wanted:
 
     def may_stand_in(self, document: str) -> bool:
         """Return whether a document is worth a closer look: most hold no word of the texts."""
-        held = [*variants(document)]
-        return any(each.may_stand_in(held) for each in self._spellings["linked"])
+        spellings = [*variants(document)]
+        return any(each.may_stand_in(spellings) for each in self._spellings["linked"])
 
     def shows(self, term: Term, about: Term) -> bool:
         """Return whether *term*, said of the node *about*, shows one of the texts."""
@@ -367,27 +367,27 @@ class Occurrences:
     def find(self, commits: Iterable[Commit]) -> Iterator[Trace]:
         """Yield all that is to go: the second reading."""
         for commit in filter(lambda commit: self._may_say(commit) or self._may_name(commit), commits):
-            said = self._saying(commit)
-            found = dict.fromkeys(said, SAYS)
-            for triple in sorted(commit.triples - found.keys()):
+            stated = self._saying(commit)
+            reasons = dict.fromkeys(stated, SAYS)
+            for triple in sorted(commit.triples - reasons.keys()):
                 if _is_own(triple, commit):
                     continue
                 if self._is_named(triple[0]) or self._is_named(triple[2]):
-                    found[triple] = NAME
+                    reasons[triple] = NAME
                     self._touched.setdefault(triple[0], set()).add(triple[1])
             answered = {s for s, p, o in commit.triples if p == _ANSWERED and o in self._touched}
-            for triple in sorted(commit.triples - found.keys()):
+            for triple in sorted(commit.triples - reasons.keys()):
                 if triple[1] in BLOBS:
                     if (why := self._why_of_blob(triple[2])) is not None:
-                        found[triple] = why
+                        reasons[triple] = why
                 elif self._is_computed(triple, answered):
-                    found[triple] = DIGEST
-            yield from (Trace(commit.id, triple, why, said.get(triple, "")) for triple, why in found.items())
+                    reasons[triple] = DIGEST
+            yield from (Trace(commit.id, triple, why, stated.get(triple, "")) for triple, why in reasons.items())
 
     def _may_say(self, commit: Commit) -> bool:
         """Return whether a commit is worth a closer look."""
         document = commit.data.decode()
-        if any(plain_value(node) in document for node, _ in self._wanted.said):
+        if any(plain_value(node) in document for node, _ in self._wanted.properties):
             return True
         return self._wanted.may_stand_in(document)
 
@@ -400,22 +400,22 @@ class Occurrences:
 
     def _saying(self, commit: Commit) -> dict[Triple, str]:
         """Return the triples that say one of the texts, each with the form in which it does."""
-        form, found = self._wanted.form, dict[Triple, str]()
+        form, forms = self._wanted.form, dict[Triple, str]()
         for s, p, o in sorted(commit.triples):
             if _is_own((s, p, o), commit) or p in DIGESTS:
                 continue
             shown = next((literal(each.path) for each in anchors_of([o])), o) if p in BLOBS else o
-            named = AS_IT_IS if (s, p) in self._wanted.said else form(shown, s) or form(s, s) or form(p, s)
+            named = AS_IT_IS if (s, p) in self._wanted.properties else form(shown, s) or form(s, s) or form(p, s)
             if named is not None:
-                found[s, p, o] = named
-        return found
+                forms[s, p, o] = named
+        return forms
 
     def _note(self, triple: Triple, commit: Commit) -> None:
         subject, predicate, value = triple
         if subject.startswith(_EVIDENCE) and predicate == LABEL:
             self._named.add(subject)
         self._named |= {term for term in (subject, value) if is_iri(term) and self._wanted.shows(term, term)}
-        nodes = {term for said in commit.triples for term in said if term.startswith(_GENID)}
+        nodes = {term for row in commit.triples for term in row if term.startswith(_GENID)}
         self._prints |= {node.removeprefix(_GENID).split("-")[0] for node in nodes}
         item = iri(subject[1:-1].split("/alternatives/")[0])
         judged = {s for s, p, _ in commit.triples if p in (_KEY, _REQUEST)}
@@ -466,10 +466,10 @@ class Occurrences:
             return subject in self._touched or subject in answered
         if predicate != _KEY or subject not in self._touched:
             return False
-        gone: set[str] = set()
-        for said in self._touched[subject] - {_RECEIPT}:
-            gone |= {"identical", *_KEYS_OF.get(said, _OTHER_KEYS)}
-        return parse_literal(value).text.partition(":")[0] in gone
+        changed_keys: set[str] = set()
+        for name in self._touched[subject] - {_RECEIPT}:
+            changed_keys |= {"identical", *_KEYS_OF.get(name, _OTHER_KEYS)}
+        return parse_literal(value).text.partition(":")[0] in changed_keys
 
 
 def _is_own(triple: Triple, commit: Commit) -> bool:

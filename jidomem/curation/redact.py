@@ -77,7 +77,7 @@ class RedactionPlan:
     project: str
     wanted: Wanted
     traces: tuple[tuple[Stream, Trace], ...]
-    held: Mapping[str, int] = field(default_factory=dict)
+    working_state: Mapping[str, int] = field(default_factory=dict)
     emptied: tuple[str, ...] = ()
 
     @property
@@ -103,7 +103,7 @@ class JournalMaintenance:
         writer: MemoryWriter,
         forget: Callable[[], object],
         unlog: Callable[[str, Callable[[str], bool]], object],
-        held: Callable[[str, Callable[[str], bool]], Mapping[str, int]] = lambda project, shows: {},
+        working_texts: Callable[[str, Callable[[str], bool]], Mapping[str, int]] = lambda project, shows: {},
         tree: Worktree | None = None,
     ) -> None:
         self._tail = tail
@@ -113,7 +113,7 @@ class JournalMaintenance:
         self._writer = writer
         self._forget = forget
         self._unlog = unlog
-        self._held = held
+        self._working_texts = working_texts
         self._tree = tree
 
     def plan(
@@ -127,35 +127,35 @@ class JournalMaintenance:
         self._level(project)
         wanted = self._given(project, item, texts) if texts else self._of_item(project, item, properties)
         traces = self._traces(project, wanted)
-        held = self._held(project, _shown_by(wanted)) if wanted.texts else {}
-        if not held and not any(trace.why == SAYS for _, trace in traces):
+        working_state = self._working_texts(project, _shown_by(wanted)) if wanted.texts else {}
+        if not working_state and not any(trace.why == SAYS for _, trace in traces):
             raise NotFound(
                 f"nothing in the journal of {project} says that",
                 hint="what an interrupted redaction left is taken out with: jidomem redact --again --reason TEXT",
             )
-        return RedactionPlan(project, wanted, tuple(traces), held, tuple(self._emptied(project, traces)))
+        return RedactionPlan(project, wanted, tuple(traces), working_state, tuple(self._emptied(project, traces)))
 
     def _emptied(self, project: str, traces: Iterable[tuple[Stream, Trace]]) -> list[str]:
         """Return the active memories, sorted, of which *traces* are all that they say in words of their own."""
-        view, gone = self._view(project), {trace.triple for _, trace in traces}
-        saying = {subject for subject, predicate, _ in gone if predicate in _FREE}
+        view, removed = self._view(project), {trace.triple for _, trace in traces}
+        saying = {subject for subject, predicate, _ in removed if predicate in _FREE}
         return [
             plain_value(item)
             for item in sorted(saying)
             if jido("Asserted") in view.objects(item, jido("hasAssertionStatus"))
             and not any(view.objects(item, jido(name)) for name in ("supersededBy", "invalidatedBy"))
-            and not any((item, name, value) not in gone for name in _FREE for value in view.objects(item, name))
+            and not any((item, name, value) not in removed for name in _FREE for value in view.objects(item, name))
         ]
 
     def _traces(self, project: str, wanted: Wanted) -> list[tuple[Stream, Trace]]:
         """Return what the journal of a project holds of the texts now."""
-        found, journal = Occurrences(wanted, *self._held_in_files(project, wanted)), self._tail.journal
+        occurrences, journal = Occurrences(wanted, *self._occurrences_in_files(project, wanted)), self._tail.journal
         streams = self._streams(project)
         for stream in streams:
-            found.look(journal.read(stream))
-        return [(stream, trace) for stream in streams for trace in found.find(journal.read(stream))]
+            occurrences.look(journal.read(stream))
+        return [(stream, trace) for stream in streams for trace in occurrences.find(journal.read(stream))]
 
-    def _held_in_files(self, project: str, wanted: Wanted) -> tuple[list[str], dict[Anchor, Content]]:
+    def _occurrences_in_files(self, project: str, wanted: Wanted) -> tuple[list[str], dict[Anchor, Content]]:
         """Return the files that hold one of the texts now, and the content of each version of a file that can be had.
 
         Both of the files that memories of a project have the blob ids of.
@@ -168,7 +168,7 @@ class JournalMaintenance:
         holding = source_leftovers(base, {anchor.path for anchor in anchors}, wanted.texts)
         given = [Spelling(text, as_word=True) for text in sorted(wanted.texts) if text.strip()]
         return (
-            [found.path.relative_to(base).as_posix() for found in holding],
+            [file.path.relative_to(base).as_posix() for file in holding],
             {anchor: _content(data, given) for anchor, data in contents(self._tree, anchors)},
         )
 
@@ -190,11 +190,13 @@ class JournalMaintenance:
         made, traces = list[Commit](), [*plan.traces]
         while traces:  # again where somebody said it meanwhile
             for stream, entries in groupby(traces, key=lambda entry: entry[0]):
-                found = [trace for _, trace in entries]
-                about, places = _subjects(found, plan.wanted), _places(found)
-                made.append(self._erase(stream, self._leaves(stream, found), about, places, agent=agent, reason=reason))
+                found_traces = [trace for _, trace in entries]
+                about, places = _subjects(found_traces, plan.wanted), _places(found_traces)
+                made.append(
+                    self._erase(stream, self._leaves(stream, found_traces), about, places, agent=agent, reason=reason)
+                )
             traces = self._traces(plan.project, plan.wanted)
-        self._start_anew()
+        self._rebuild_copies()
         return made
 
     def redact_again(self, project: str, *, agent: str, reason: str) -> list[Commit]:
@@ -205,18 +207,18 @@ class JournalMaintenance:
         when it was done first.
         """
         self._writer.check_keeper(project, agent, "redact")
-        found = {stream: exposures(self._tail.journal, stream) for stream in self._streams(project)}
-        shown = [triple for each in found.values() for exposure in each for triple in exposure.triples]
+        exposed_in = {stream: exposures(self._tail.journal, stream) for stream in self._streams(project)}
+        shown = [triple for each in exposed_in.values() for exposure in each for triple in exposure.triples]
         self._unlog_texts(project, Wanted(frozenset(_words(shown))))
         made = []
-        for stream, exposed in found.items():
-            gone: dict[str, frozenset[str]] = defaultdict(frozenset)
+        for stream, exposed in exposed_in.items():
+            removed: dict[str, frozenset[str]] = defaultdict(frozenset)
             for exposure in exposed:
-                gone[exposure.commit] |= exposure.leaves
-            if gone:
-                made.append(self._erase(stream, gone, (), agent=agent, reason=reason))
+                removed[exposure.commit] |= exposure.leaves
+            if removed:
+                made.append(self._erase(stream, removed, (), agent=agent, reason=reason))
         if made:
-            self._start_anew()
+            self._rebuild_copies()
         return made
 
     def set_aside(self, stream: Stream, which: str, *, agent: str, reason: str) -> str:
@@ -229,8 +231,8 @@ class JournalMaintenance:
         self._writer.check_keeper(stream.project, agent, "set damage aside")
 
         def record(version: Version, name: str) -> Commit:
-            said = [(jido("setsAside"), literal(name))]
-            return self._order(stream, version, said, agent=agent, reason=reason)
+            properties = [(jido("setsAside"), literal(name))]
+            return self._order(stream, version, properties, agent=agent, reason=reason)
 
         name = self._tail.journal.set_aside(stream, which, record, self._sources.now())
         self._tail.catch_up(stream)
@@ -239,7 +241,7 @@ class JournalMaintenance:
     def _erase(
         self,
         stream: Stream,
-        gone: Mapping[str, frozenset[str]],
+        removed: Mapping[str, frozenset[str]],
         about: Iterable[tuple[Term, Term]],
         places: Iterable[Triple] = (),
         *,
@@ -248,13 +250,13 @@ class JournalMaintenance:
     ) -> Commit:
         """Take leaves out of the files of a stream and append the record of it, with the *places* that stay known."""
         about = list(about)
-        said = [(jido("redacts"), iri(COMMIT + identity)) for identity in gone]
-        said += [(jido("redactedLeaf"), literal(leaf)) for leaf in sorted(frozenset().union(*gone.values()))]
-        said += [(jido("redactedItem"), item) for item in sorted({item for item, _ in about})]
-        said += [(jido("redactedProperty"), name) for name in sorted({name for _, name in about})]
+        properties = [(jido("redacts"), iri(COMMIT + identity)) for identity in removed]
+        properties += [(jido("redactedLeaf"), literal(leaf)) for leaf in sorted(frozenset().union(*removed.values()))]
+        properties += [(jido("redactedItem"), item) for item in sorted({item for item, _ in about})]
+        properties += [(jido("redactedProperty"), name) for name in sorted({name for _, name in about})]
         while True:
-            with self._tail.journal.redacting(stream, gone) as version:
-                commit = self._order(stream, version, said, places, agent=agent, reason=reason)
+            with self._tail.journal.redacting(stream, removed) as version:
+                commit = self._order(stream, version, properties, places, agent=agent, reason=reason)
                 if not isinstance(self._tail.journal.append(stream, version, commit), VersionMismatch):
                     return commit  # else another machine wrote meanwhile
 
@@ -262,7 +264,7 @@ class JournalMaintenance:
         self,
         stream: Stream,
         version: Version,
-        said: Iterable[tuple[Term, Term]],
+        properties: Iterable[tuple[Term, Term]],
         beside: Iterable[Triple] = (),
         *,
         agent: str,
@@ -271,7 +273,7 @@ class JournalMaintenance:
         return order(
             stream,
             version,
-            said,
+            properties,
             beside,
             agent=agent,
             reason=reason,
@@ -286,7 +288,7 @@ class JournalMaintenance:
         if wanted.texts:
             self._unlog(project, _shown_by(wanted))
 
-    def _start_anew(self) -> None:
+    def _rebuild_copies(self) -> None:
         """Build the index anew, and throw away all else that was made of the journal."""
         self._tail.rebuild()
         self._forget()
@@ -296,12 +298,12 @@ class JournalMaintenance:
         wanted = defaultdict(set)
         for trace in traces:
             wanted[trace.commit].add(trace.triple)
-        found = {}
+        leaves_of = {}
         for commit in self._tail.journal.read(stream):
             if commit.id in wanted:
                 of = leaves(commit)
-                found[commit.id] = frozenset(of[triple] for triple in wanted[commit.id])
-        return found
+                leaves_of[commit.id] = frozenset(of[triple] for triple in wanted[commit.id])
+        return leaves_of
 
     def _given(self, project: str, item: str | None, texts: Sequence[str]) -> Wanted:
         for text in texts:
@@ -329,29 +331,29 @@ class JournalMaintenance:
                     f"{plain_value(name)} holds the memory together and stays", hint="name what it says"
                 )
             if not view.objects(node, name):
-                said = sorted(
+                names = sorted(
                     {plain_value(predicate).replace(jido("")[1:-1], "") for _, predicate, _ in view.about(node)}
                 )
-                raise NotFound(f"{item} says nothing by {plain_value(name)}", hint=f"it says: {', '.join(said)}")
-        if not chosen and (spoken := _of_history(node, view)).said:
+                raise NotFound(f"{item} says nothing by {plain_value(name)}", hint=f"it says: {', '.join(names)}")
+        if not chosen and (spoken := _of_history(node, view)).properties:
             return spoken
         values = [value for name in chosen or _FREE for value in view.objects(node, name)]
         if not chosen:
             values += view.objects(node, jido("derivedFrom")) + view.objects(node, jido("hasAlternative"))
         texts = frozenset(text for value in values for text in _texts(value, view))
-        return Wanted(texts, said=frozenset((node, name) for name in chosen), linked=self._linked(project, node))
+        return Wanted(texts, properties=frozenset((node, name) for name in chosen), linked=self._linked(project, node))
 
     def _linked(self, project: str, node: Term) -> frozenset[Term]:
         """Return *node* and all that is tied to it: what replaces it, what it replaces, its evidence, and so on."""
-        graph, found, todo = Stream(project).graph, {node}, [node]
+        graph, linked, todo = Stream(project).graph, {node}, [node]
         while todo:
-            here = todo.pop()
-            about = (value for _, p, value in self._tail.index.triples(graph, here) if p in _LINKS and is_iri(value))
-            by = (subject for subject, p, _ in self._tail.index.triples(graph, None, None, here) if p in _LINKS)
-            new = {*about, *by} - found
-            found |= new
+            current = todo.pop()
+            about = (value for _, p, value in self._tail.index.triples(graph, current) if p in _LINKS and is_iri(value))
+            by = (subject for subject, p, _ in self._tail.index.triples(graph, None, None, current) if p in _LINKS)
+            new = {*about, *by} - linked
+            linked |= new
             todo += new
-        return frozenset(found)
+        return frozenset(linked)
 
     def _view(self, project: str, *streams: str) -> WriteSnapshot:
         """Return a view of some streams of a project, of its memories unless named."""
@@ -369,10 +371,12 @@ class JournalMaintenance:
 
 def _of_history(node: Term, view: WriteSnapshot) -> Wanted:
     """Return what an entry or a turn says: all of it there, and where it is long enough wherever else it stands."""
-    said = {(part, name): view.objects(part, name) for part in _whole(node, view) for name in _TEXT_PROPERTIES}
-    texts = frozenset(plain_value(value) for values in said.values() for value in values)
+    values_of = {(part, name): view.objects(part, name) for part in _whole(node, view) for name in _TEXT_PROPERTIES}
+    texts = frozenset(plain_value(value) for values in values_of.values() for value in values)
     long = frozenset(text for text in texts if len(text) >= LONG)
-    return Wanted(long, said=frozenset(key for key, values in said.items() if values), linked=frozenset((node,)))
+    return Wanted(
+        long, properties=frozenset(key for key, values in values_of.items() if values), linked=frozenset((node,))
+    )
 
 
 def _whole(node: Term, view: WriteSnapshot) -> list[Term]:
@@ -425,8 +429,10 @@ def _subjects(traces: Iterable[Trace], wanted: Wanted) -> list[tuple[Term, Term]
 
 def _places(traces: Iterable[Trace]) -> list[Triple]:
     """Return where the memories were imported from that lost the blob id of the file."""
-    gone = {trace.triple for trace in traces if trace.why in (DIGEST, UNKNOWN) and trace.triple[1] == SOURCE_BLOB}
-    return sorted((subject, predicate, without_blob(anchor)) for subject, predicate, anchor in gone)
+    source_anchors = {
+        trace.triple for trace in traces if trace.why in (DIGEST, UNKNOWN) and trace.triple[1] == SOURCE_BLOB
+    }
+    return sorted((subject, predicate, without_blob(anchor)) for subject, predicate, anchor in source_anchors)
 
 
 def leaks(node: Term) -> bool:

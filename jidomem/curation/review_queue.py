@@ -104,8 +104,8 @@ def is_due(row: Mapping[str, Any], at: datetime) -> bool:
 
 def count(reader: MemoryReader, project: str, at: object, *, most: int, as_of: object = None) -> int:
     """Return how many are to be looked at again, as far as *most*, and as was known at *as_of*."""
-    found = _text(reader, project, "?item", at, FOREVER if as_of is None else as_of)
-    (row,) = reader.select(project, f"{_PREFIXES} SELECT (COUNT(*) AS ?n) WHERE {{ {{ {found} LIMIT {most:d} }} }}")
+    pattern = _text(reader, project, "?item", at, FOREVER if as_of is None else as_of)
+    (row,) = reader.select(project, f"{_PREFIXES} SELECT (COUNT(*) AS ?n) WHERE {{ {{ {pattern} LIMIT {most:d} }} }}")
     return int(row["n"])
 
 
@@ -172,40 +172,40 @@ def review_cache(reader: MemoryReader, project: str) -> ReviewCache:
     """Return what is known of what waits in *project*, level with what *reader* reads."""
     of_index = _FACTS.setdefault(reader.index, {})
     if project not in of_index:
-        found = of_index.setdefault(project, _QueueFacts(graph_iri(project)))
-        reader.index.observers.extend(found.all())
+        facts = of_index.setdefault(project, _QueueFacts(graph_iri(project)))
+        reader.index.observers.extend(facts.all())
     return ReviewCache(reader, project, of_index[project])
 
 
 class ReviewCache:
     """What is known of what waits; what was not looked up yet is, and what may be another by now."""
 
-    def __init__(self, reader: MemoryReader, project: str, found: _QueueFacts) -> None:
-        self._reader, self._project, self._found = reader, project, found
+    def __init__(self, reader: MemoryReader, project: str, facts: _QueueFacts) -> None:
+        self._reader, self._project, self._facts = reader, project, facts
         self._graph, self._index = graph_iri(project), reader.index
 
     def known(self, items: Collection[str]) -> dict[str, dict[str, Any]]:
         """Return of each of *items* its type, since when it is known, who says it, and its keys."""
-        return self._found.known.of(items, _themselves, lambda some: self._looked_up(some or ()))
+        return self._facts.known.of(items, _themselves, lambda some: self._looked_up(some or ()))
 
     def leaning(self, items: Collection[str]) -> dict[str, int]:
         """Return how many memories that were not ended lean on each of *items* on which any does."""
-        return self._found.leaning.of(items, self._leant_on, self._counted)
+        return self._facts.leaning.of(items, self._leant_on, self._counted)
 
     def in_force(self, items: Collection[str]) -> dict[str, str]:
         """Return what those of *items* say that are in force."""
-        return self._found.in_force.of(items, self._ended, self._said)
+        return self._facts.in_force.of(items, self._ended, self._active_summaries)
 
     def due(self, now: datetime) -> list[dict[str, Any]]:
         """Return what is to be looked at again *now*, each as `due` tells it."""
-        rows = self._found.dates.every(self._ended, self._dated)
+        rows = self._facts.dates.every(self._ended, self._dated)
         return [row for each in rows for row in each if is_due(row, now)]
 
     def _looked_up(self, items: Collection[str]) -> dict[str, dict[str, Any]]:
-        found: dict[str, dict[str, Any]] = {}
+        entries: dict[str, dict[str, Any]] = {}
         for row in rows_about(self._reader, self._project, _ABOUT, sorted(items)):
             kind = type_of(row["class"])
-            entry = found.setdefault(row["item"], {
+            entry = entries.setdefault(row["item"], {
                 "type": kind, "since": row["recorded"], "agents": {}, "because": row["because"], "keys": {},
                 "quarantined": bool(row["quarantined"]), "identical": row["item"], "summary": row["summary"],
                 "sources": {}, "path": None, "line": None, "replaces": {},
@@ -222,22 +222,22 @@ class ReviewCache:
                 entry["keys"][row["key"]] = None
                 if row["key"].startswith("identical:"):
                     entry["identical"] = row["key"]
-        return found
+        return entries
 
     def _counted(self, items: Collection[str] | None) -> Mapping[str, int]:
         rows = rows_about(self._reader, self._project, _LEANING, sorted(items or ()))
         return {row["item"]: row["count"] for row in rows}
 
-    def _said(self, items: Collection[str] | None) -> Mapping[str, str]:
+    def _active_summaries(self, items: Collection[str] | None) -> Mapping[str, str]:
         memories = {item: self._reader.get_memory(self._project, item) for item in items or ()}
-        active = {item: said["properties"] for item, said in memories.items() if said["status"] == "active"}
-        return {item: next(iter(said.get("summary", ())), REDACTED) for item, said in active.items()}
+        active = {item: memory["properties"] for item, memory in memories.items() if memory["status"] == "active"}
+        return {item: next(iter(memory.get("summary", ())), REDACTED) for item, memory in active.items()}
 
     def _dated(self, items: Collection[str] | None) -> Mapping[str, list[dict[str, Any]]]:
-        found: dict[str, list[dict[str, Any]]] = {}
+        rows_of: dict[str, list[dict[str, Any]]] = {}
         for row in dated(self._reader, self._project, items):
-            found.setdefault(row["item"], []).append(row)
-        return found
+            rows_of.setdefault(row["item"], []).append(row)
+        return rows_of
 
     def _ended(self, nodes: set[Term]) -> list[str]:
         """Return the nodes, and what they end."""
@@ -346,21 +346,21 @@ def queued(
     at_hand = review_cache(reader, project)
     graph = graph_iri(project)
     view = WriteSnapshot(lambda s, p, o: reader.index.triples(graph, s, p, o))
-    said = [*_disagreements(reader, project, view), *_proposals(reader, project, at_hand, view)]
-    known = at_hand.known([*dict.fromkeys(_named(said))])
-    found = [row for row in said if row["item"] in known] + _due(at_hand, now)
-    leaning = at_hand.leaning([*dict.fromkeys(_named(found))])
-    groups = _groups(found, known, now)
-    ordered = sorted((_place(row, known, leaning, now, groups), number) for number, row in enumerate(found))
+    candidates = [*_disagreements(reader, project, view), *_proposals(reader, project, at_hand, view)]
+    known = at_hand.known([*dict.fromkeys(_named(candidates))])
+    queue_rows = [row for row in candidates if row["item"] in known] + _due(at_hand, now)
+    leaning = at_hand.leaning([*dict.fromkeys(_named(queue_rows))])
+    groups = _groups(queue_rows, known, now)
+    ordered = sorted((_place(row, known, leaning, now, groups), number) for number, row in enumerate(queue_rows))
     after = json.loads(start.place.key) if start else []
     left = [(place, number) for place, number in ordered if place > after]
-    rows = [found[number] for _, number in left[:size]]
+    rows = [queue_rows[number] for _, number in left[:size]]
     known |= at_hand.known([*dict.fromkeys(_named(rows))])  # what is due is known by its dates
     waiting = [_waiting(row, known, leaning, now) for row in rows if row["item"] in known]
     if len(left) == len(rows):
-        return Queue(waiting, None, len(found))
+        return Queue(waiting, None, len(queue_rows))
     place = PagePosition(json.dumps(left[len(rows) - 1][0]))
-    return Queue(waiting, str(Cursor(to_term(now, "dateTime", "now"), len(rows), question, place)), len(found))
+    return Queue(waiting, str(Cursor(to_term(now, "dateTime", "now"), len(rows), question, place)), len(queue_rows))
 
 
 def _named(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
@@ -388,14 +388,14 @@ def settle_by_rule(
     waiting, items = [one for one in proposals if one.other is None], [one.item for one in proposals]
     known = review_cache(reader, project).known(items)
     ends = {row["item"] for row in rows_about(reader, project, _ENDING, items)}
-    said_by = _asserting_agents(known)
+    agents_by_key = _asserting_agents(known)
     judge = writer.by_rule()
     chosen: list[tuple[Waiting, Change]] = []
     for one in waiting:
         about = known[one.item]
         if one.item in ends or about["quarantined"]:
             continue
-        rule = next((rule for rule in rules.confirmations if _confirms(rule, one, about, said_by)), None)
+        rule = next((rule for rule in rules.confirmations if _confirms(rule, one, about, agents_by_key)), None)
         if rule is not None:
             chosen.append((one, rule))
     settled: list[tuple[Waiting, Change, Receipt | JidomemError]] = []
@@ -473,7 +473,7 @@ def _disagreements(reader: MemoryReader, project: str, view: WriteSnapshot) -> l
 
 
 def _proposals(reader: MemoryReader, project: str, at_hand: ReviewCache, view: WriteSnapshot) -> list[dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = {}
+    proposals: dict[str, dict[str, Any]] = {}
     rows = reader.ask("proposals", project=project)
     rivals: dict[str, dict[str, None]] = {}
     for row in rows:
@@ -482,7 +482,7 @@ def _proposals(reader: MemoryReader, project: str, at_hand: ReviewCache, view: W
         known.update(dict.fromkeys(map(plain_value, conflict.rivals(iri(item), view))))
     in_force = at_hand.in_force([*dict.fromkeys(rival for some in rivals.values() for rival in some)])
     for row in rows:
-        entry = found.setdefault(row["item"], {
+        entry = proposals.setdefault(row["item"], {
             "kind": "proposal", "item": row["item"], "summary": row["summary"], "other": None, "other_summary": None,
             "why": "proposed", "actions": _OF_DUE,
         })  # fmt: skip
@@ -490,8 +490,8 @@ def _proposals(reader: MemoryReader, project: str, at_hand: ReviewCache, view: W
         if rival is not None:
             entry |= {"other": rival, "other_summary": in_force[rival], "why": "disagrees with what is in force"}
             entry |= {"actions": _OF_OPPOSED, "is_apart": conflict.are_apart(iri(row["item"]), iri(rival), view)}
-    alternatives = [item for item in found if item.rpartition("/alternatives/")[0] in found]
-    return [entry for item, entry in found.items() if item not in alternatives]
+    alternatives = [item for item in proposals if item.rpartition("/alternatives/")[0] in proposals]
+    return [entry for item, entry in proposals.items() if item not in alternatives]
 
 
 def _due(at_hand: ReviewCache, now: datetime) -> list[dict[str, Any]]:
@@ -532,13 +532,13 @@ def _groups(
     rows: Iterable[Mapping[str, Any]], known: Mapping[str, Any], now: datetime
 ) -> dict[str, tuple[int, datetime]]:
     """Return for each file the tier of the most pressing proposal from it, and the moment of the newest."""
-    found: dict[str, tuple[int, datetime]] = {}
+    groups: dict[str, tuple[int, datetime]] = {}
     for row in rows:
         if file := _file(row, known):
             tier, since = _tier(row, known, now), _since(row, known)
-            before = found.get(file, (tier, since))
-            found[file] = min(tier, before[0]), max(since, before[1])
-    return found
+            before = groups.get(file, (tier, since))
+            groups[file] = min(tier, before[0]), max(since, before[1])
+    return groups
 
 
 def _place(
@@ -589,18 +589,18 @@ def _waiting(row: Mapping[str, Any], known: Mapping[str, Any], leaning: Mapping[
 
 def _asserting_agents(known: Mapping[str, Mapping[str, Any]]) -> dict[str, Counter[str]]:
     """Return for each key of what is proposed the agents who say it."""
-    found: dict[str, Counter[str]] = {}
+    agents_by_key: dict[str, Counter[str]] = {}
     for about in known.values():
         for key in about["keys"]:
-            found.setdefault(key, Counter()).update([*about["agents"]])
-    return found
+            agents_by_key.setdefault(key, Counter()).update([*about["agents"]])
+    return agents_by_key
 
 
-def _confirms(rule: Change, one: Waiting, about: Mapping[str, Any], said_by: Mapping[str, Counter[str]]) -> bool:
+def _confirms(rule: Change, one: Waiting, about: Mapping[str, Any], agents_by_key: Mapping[str, Counter[str]]) -> bool:
     kind = about["type"] or ""
     if kind not in CLASS_OF_TYPE or (rule.kind is not None and rule.kind not in (kind, family(kind))):
         return False
     if rule.confirms == "restated":
-        return len(said_by.get(about["identical"], ())) > 1
-    alone = all(key.startswith("identical:") or said_by[key].total() == 1 for key in about["keys"])
+        return len(agents_by_key.get(about["identical"], ())) > 1
+    alone = all(key.startswith("identical:") or agents_by_key[key].total() == 1 for key in about["keys"])
     return alone and one.days >= (rule.days or 1)

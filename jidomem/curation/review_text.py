@@ -100,18 +100,18 @@ def parse(text: str, waiting: Iterable[Waiting]) -> list[ReviewLine]:
         if not words:
             continue
         action, named = words[0], words[1:]
-        found = _find_pair(named, known, names)
+        pair = _find_pair(named, known, names)
         if action not in (*ACTIONS, "skip"):
             raise _bad(number, f"{action!r} is no action", f"begin it with one of: {', '.join((*ACTIONS, 'skip'))}")
         if not named:
             raise _bad(number, f"{action} what? It names no memory", "leave the line as it was written")
-        if found is None:
+        if pair is None:
             hint = "leave the line as it was written, or take it out; what waits now: jidomem review"
             raise _bad(number, f"{' '.join(named[:2])} does not wait", hint)
-        if found in seen:
-            raise _bad(number, f"{found[0]} stands in two lines", "say once what becomes of it")
-        seen.add(found)
-        one = known[found]
+        if pair in seen:
+            raise _bad(number, f"{pair[0]} stands in two lines", "say once what becomes of it")
+        seen.add(pair)
+        one = known[pair]
         if action not in (*one.actions, "skip"):
             raise _bad(number, f"{action} does not settle a {one.kind}", f"one of: {', '.join((*one.actions, 'skip'))}")
         reason = " ".join(named[1 if one.other is None else 2 :]) or None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -17,7 +17,7 @@ from jidomem.check.terms import find
 from jidomem.errors import InvalidRequest, NotFound
 from jidomem.index.follower import IndexFollower
 from jidomem.journal.journal import Stream
-from jidomem.rdf.terms import Term, Triple, iri, literal, ntriples_line, parse_literal, plain_value
+from jidomem.rdf.terms import Term, Triple, iri, literal, ntriples_line, plain_value
 from jidomem.rdf.turtle import turtle
 from jidomem.rdf.vocab import BASE, LABEL, RDF, RDFS, TYPE, XSD, jido, local_name
 from jidomem.schema.ontology import OURS, OWL, Schema
@@ -54,8 +54,8 @@ class Proposal:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the proposal as plain JSON values, its declaration as N-Triples."""
-        told = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return {**told, "declaration": "\n".join(map(ntriples_line, self.declaration))}
+        fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return {**fields, "declaration": "\n".join(map(ntriples_line, self.declaration))}
 
 
 class TermProposals:
@@ -106,8 +106,8 @@ class TermProposals:
         """Return every proposal of the project, oldest first."""
         self._tail.catch_up(self._stream)
         answers = {of["answersProposal"]: of for of in self._described("TermAnswer").values()}
-        found = [self._read(node, of, answers.get(node)) for node, of in self._described("TermProposal").items()]
-        return sorted(found, key=lambda each: (each.proposed_at, each.iri))
+        proposals = [self._read(node, of, answers.get(node)) for node, of in self._described("TermProposal").items()]
+        return sorted(proposals, key=lambda each: (each.proposed_at, each.iri))
 
     def waiting(self) -> list[Proposal]:
         """Return the proposals that nobody has answered, oldest first."""
@@ -211,8 +211,8 @@ class TermProposals:
     def _agent(self) -> Term:
         return self._writer.agent_iri()
 
-    def _keep(self, node: Term, cls: str, **said: Term) -> None:
-        rows = [(node, TYPE, jido(cls)), *((node, jido(name), value) for name, value in said.items())]
+    def _keep(self, node: Term, cls: str, **properties: Term) -> None:
+        rows = [(node, TYPE, jido(cls)), *((node, jido(name), value) for name, value in properties.items())]
         self._writer.append(self._stream.project, _STREAM, rows)
 
     def _described(self, cls: str) -> dict[str, dict[str, Term]]:
@@ -221,20 +221,30 @@ class TermProposals:
         nodes = [row[0] for row in index.triples(graph, None, TYPE, jido(cls))]
         return {node: {local_name(p): o for _, p, o in index.triples(graph, node)} for node in nodes}
 
-    def _read(self, node: Term, said: dict[str, Term], answer: dict[str, Term] | None) -> Proposal:
-        text = parse_literal(said["proposedDeclaration"]).text
+    def _read(self, node: Term, properties: dict[str, Term], answer: dict[str, Term] | None) -> Proposal:
+        texts = {name: plain_value(value) for name, value in properties.items()}
         rows = tuple(
             (str(each.subject), str(each.predicate), str(each.object))
-            for each in ox.parse(text, format=ox.RdfFormat.N_TRIPLES)
+            for each in ox.parse(texts["proposedDeclaration"], format=ox.RdfFormat.N_TRIPLES)
         )
-        waits = Proposal(plain_value(node), plain_value(said["proposedTerm"]), rows, plain_value(said["proposedBy"]),
-                         plain_value(said["proposalReason"]), plain_value(said["recordedAt"]))  # fmt: skip
+        pending = Proposal(
+            plain_value(node),
+            texts["proposedTerm"],
+            rows,
+            texts["proposedBy"],
+            texts["proposalReason"],
+            texts["recordedAt"],
+        )
         if answer is None:
-            return waits
-        outcome = "accepted" if plain_value(answer["isAccepted"]) == "true" else "rejected"
-        why = plain_value(answer["answerReason"]) if "answerReason" in answer else None
-        return Proposal(waits.iri, waits.term, rows, waits.by, waits.reason, waits.proposed_at, outcome,
-                        plain_value(answer["answeredBy"]), why, plain_value(answer["recordedAt"]))  # fmt: skip
+            return pending
+        answered = {name: plain_value(value) for name, value in answer.items()}
+        return replace(
+            pending,
+            outcome="accepted" if answered["isAccepted"] == "true" else "rejected",
+            answered_by=answered["answeredBy"],
+            answer=answered.get("answerReason"),
+            answered_at=answered["recordedAt"],
+        )
 
 
 def _datatype(name: str) -> Term | None:
@@ -254,6 +264,6 @@ def _spoken(name: str) -> str:
 
 def _extended(text: str | None, rows: Sequence[Triple]) -> str:
     """Return the file of accepted terms that says *rows*, too."""
-    found = ox.parse(text, format=ox.RdfFormat.TURTLE) if text is not None else ()
-    known = [(str(each.subject), str(each.predicate), str(each.object)) for each in found]
+    quads = ox.parse(text, format=ox.RdfFormat.TURTLE) if text is not None else ()
+    known = [(str(each.subject), str(each.predicate), str(each.object)) for each in quads]
     return _WRITTEN + turtle({*known, *rows}, {"owl": OWL, "skos": _SKOS})

@@ -106,12 +106,12 @@ class _Tying:
         address = urlsplit(reference.href or (reference.text if reference.text.endswith(".md") else ""))
         file = unquote(address.path)
         if file:
-            here = self.by_path.get(posixpath.normpath(posixpath.join(posixpath.dirname(record.path), file)))
-            found = [here] if here else self.by_name.get(stem(file), [])
-            if not found and self.is_known(stem(file)):
-                found = [stem(file)]
-            if found or address.netloc or posixpath.dirname(posixpath.normpath(file)):
-                return found
+            present = self.by_path.get(posixpath.normpath(posixpath.join(posixpath.dirname(record.path), file)))
+            matches = [present] if present else self.by_name.get(stem(file), [])
+            if not matches and self.is_known(stem(file)):
+                matches = [stem(file)]
+            if matches or address.netloc or posixpath.dirname(posixpath.normpath(file)):
+                return matches
         numbers = [number_in(text) for text in (reference.text, stem(file))]
         number = next((number for number in numbers if number is not None), None)
         if number is not None and self.by_number.get(number):
@@ -127,16 +127,18 @@ class _Tying:
                 self._claim(name, record, reference)
 
     def _claim(self, name: str, record: Record, reference: Reference) -> None:
-        found = self.find(record, reference)
+        matches = self.find(record, reference)
         verb = f"{_VERB[reference.relation]} {' '.join(reference.text.split())!r}"
-        if len(found) != 1:
+        if len(matches) != 1:
             names = (
-                f"which names {', '.join(map(self.path, found))}" if found else "which is not here and not in memory"
+                f"which names {', '.join(map(self.path, matches))}"
+                if matches
+                else "which is not here and not in memory"
             )
             severity: Severity = "warning" if reference.relation in ("ends", "ended") else "info"
             self.note(severity, name, reference.line, f"{verb}, {names}; kept as text")
             return
-        new, old = (name, found[0]) if reference.relation in ("ends", "amends") else (found[0], name)
+        new, old = (name, matches[0]) if reference.relation in ("ends", "amends") else (matches[0], name)
         if new not in self.records:
             self.note("info", name, reference.line, f"{verb}, which is in memory and not here; kept as text")
         elif reference.relation in ("ends", "ended"):
@@ -296,8 +298,8 @@ def read_records(
             )
         )
     place = {path: number for number, (path, _) in enumerate(files)}
-    said = sorted(notes, key=lambda note: (place[note.path], note.line or 0))
-    return AdrReading(tuple(entries), tuple(said), refused, skipped)
+    ordered = sorted(notes, key=lambda note: (place[note.path], note.line or 0))
+    return AdrReading(tuple(entries), tuple(ordered), refused, skipped)
 
 
 def _content(record: Record) -> list[Any]:
@@ -314,8 +316,8 @@ def _records(files: Sequence[tuple[str, bytes]], largest: int, notes: list[Recor
     for path, content in dict(files).items():
         shown.setdefault(dirname(path), []).extend(ordered_dates(content.decode("utf-8", "replace")))
     for path, content in dict(files).items():
-        record, said = read_record(path, content, largest, shown[dirname(path)])
-        notes += said
+        record, record_notes = read_record(path, content, largest, shown[dirname(path)])
+        notes += record_notes
         if record is None:
             continue
         name = stem(path)

@@ -58,18 +58,18 @@ def dates_in(text: str, others: Iterable[str] = ()) -> Iterator[str]:
     >>> [*dates_in("25/04/2022: draft, 05/06/2022: accepted")], [*dates_in("05/06/2022")]
     (['2022-04-25T00:00:00Z', '2022-06-05T00:00:00Z'], [])
     """
-    for found in ISO_DATE.finditer(text):
-        if when := _moment(parse_moment(found[0])):
+    for match in ISO_DATE.finditer(text):
+        if when := _moment(parse_moment(match[0])):
             yield when
     text = ISO_DATE.sub(" ", text)
     for pattern in (_YEAR_FIRST, _DAY_FIRST, _MONTH_FIRST, _DOTTED):
-        for found in pattern.finditer(text):
-            month = _MONTHS.get(found["m"].lower()) or (int(found["m"]) if found["m"].isdigit() else 0)
-            if when := _date(int(found["y"]), month, int(found["d"])):
+        for match in pattern.finditer(text):
+            month = _MONTHS.get(match["m"].lower()) or (int(match["m"]) if match["m"].isdigit() else 0)
+            if when := _date(int(match["y"]), month, int(match["d"])):
                 yield when
     orders = _orders((text, *others))
-    for found in _NUMBERS.finditer(text):
-        first, second, year = int(found[1]), int(found[3]), int(found[4])
+    for match in _NUMBERS.finditer(text):
+        first, second, year = int(match[1]), int(match[3]), int(match[4])
         if len(orders) == 1 or first == second:
             month, day = (second, first) if DAY_FIRST in orders else (first, second)
             if when := _date(year, month, day):
@@ -84,25 +84,25 @@ def ambiguous_in(text: str, others: Iterable[str] = ()) -> list[tuple[str, str, 
     """
     if len(_orders((text, *others))) == 1:
         return []
-    found = []
+    ambiguous = []
     for each in _NUMBERS.finditer(text):
         first, second, year = int(each[1]), int(each[3]), int(each[4])
         day_first, month_first = _date(year, second, first), _date(year, first, second)
         if day_first and month_first and first != second:
-            found.append((each[0], day_first[:10], month_first[:10]))
-    return found
+            ambiguous.append((each[0], day_first[:10], month_first[:10]))
+    return ambiguous
 
 
 def ordered_dates(text: str) -> list[str]:
     """Return the dates of *text* in numbers that show whether the day or the month comes first."""
-    return [found[0] for found in _NUMBERS.finditer(text) if (int(found[1]) > 12) != (int(found[3]) > 12)]
+    return [match[0] for match in _NUMBERS.finditer(text) if (int(match[1]) > 12) != (int(match[3]) > 12)]
 
 
 def _orders(texts: Iterable[str]) -> set[str]:
     """Return which orders of day and month the dates of *texts* show."""
-    pairs = [(int(found[1]), int(found[3])) for each in texts for found in _NUMBERS.finditer(each)]
-    found = {DAY_FIRST} if any(first > 12 for first, _ in pairs) else set()
-    return found | ({MONTH_FIRST} if any(second > 12 for _, second in pairs) else set())
+    pairs = [(int(match[1]), int(match[3])) for each in texts for match in _NUMBERS.finditer(each)]
+    match = {DAY_FIRST} if any(first > 12 for first, _ in pairs) else set()
+    return match | ({MONTH_FIRST} if any(second > 12 for _, second in pairs) else set())
 
 
 def date_of_name(name: str) -> str | None:
@@ -111,8 +111,8 @@ def date_of_name(name: str) -> str | None:
     >>> date_of_name("20200924-use-a-queue"), date_of_name("0007-use-a-queue")
     ('2020-09-24T00:00:00Z', None)
     """
-    found = _IN_NAME.match(name)
-    return _date(int(found[1]), int(found[3]), int(found[4])) if found else None
+    match = _IN_NAME.match(name)
+    return _date(int(match[1]), int(match[3]), int(match[4])) if match else None
 
 
 def _date(year: int, month: int, day: int) -> str | None:
@@ -122,8 +122,8 @@ def _date(year: int, month: int, day: int) -> str | None:
         return None
 
 
-def _moment(found: datetime | None) -> str | None:
-    return found.strftime("%Y-%m-%dT%H:%M:%SZ") if found and found.year >= 1000 else None
+def _moment(moment: datetime | None) -> str | None:
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ") if moment and moment.year >= 1000 else None
 
 
 _MARKDOWN = MarkdownIt("commonmark")
@@ -185,7 +185,7 @@ class MarkdownPage:
         """Return the lines from *start* to before *end* as written, without blank lines around them."""
         return "\n".join(self.lines[start:end]).strip()
 
-    def said(self, start: int, end: int) -> Iterator[MarkdownLine]:
+    def lines_between(self, start: int, end: int) -> Iterator[MarkdownLine]:
         """Yield the lines of paragraphs and list items between two lines of the file: no headings, no code blocks."""
         for before, token in pairwise(self.tokens):
             if token.type == "inline" and token.map and before.type != "heading_open" and start <= token.map[0] < end:
@@ -490,13 +490,13 @@ def key_name(text: str) -> str:
     return re.sub(r"[\s_-]+", " ", text.strip().casefold())
 
 
-def relation_of(found: re.Match[str]) -> str:
+def relation_of(match: re.Match[str]) -> str:
     """Return how what `RELATION` found ties two records: ends, ended, amends or amended.
 
     One that supersedes another in part amends it: the other one stands.
     """
-    relation = str(found.lastgroup)
-    is_partial = found["before"] or found["within"]
+    relation = str(match.lastgroup)
+    is_partial = match["before"] or match["within"]
     return {"ends": "amends", "ended": "amended"}.get(relation, relation) if is_partial else relation
 
 
@@ -509,10 +509,10 @@ def status_word(line: MarkdownLine) -> str:
     relation = RELATION.search(plain)
     head = re.sub(r"^[\W_]+", "", plain[: relation.start()] if relation else plain).casefold()
     partly = _IN_PART.match(head)
-    found = _STATUS_WORD.match(head[partly.end() :] if partly else head)
-    if found:
-        status = WORDS[found[1]]
-        return f"partly {status}" if partly and status in ("deprecated", "rejected") else found[1]
+    match = _STATUS_WORD.match(head[partly.end() :] if partly else head)
+    if match:
+        status = WORDS[match[1]]
+        return f"partly {status}" if partly and status in ("deprecated", "rejected") else match[1]
     if head or relation is None:
         return ""
     if relation["before"] or relation["within"]:
@@ -561,11 +561,11 @@ def chosen(outcome: str) -> tuple[str, str]:
     >>> chosen('Chosen option: "Neutral, because …", because it fits best.')
     ('Neutral, because …', 'it fits best.')
     """
-    found = _CHOSEN.match(outcome)
-    if not found:
+    match = _CHOSEN.match(outcome)
+    if not match:
         return "", ""
-    option = found["double"] or found["single"] or found["plain"] or ""
-    why = found["why"] if found["why"] is not None else outcome[found.end() :]
+    option = match["double"] or match["single"] or match["plain"] or ""
+    why = match["why"] if match["why"] is not None else outcome[match.end() :]
     return parse_line(0, option).plain.replace("`", "").strip(), why.strip()
 
 
@@ -580,5 +580,5 @@ def gives_reason(text: str) -> bool:
 
 def number_in(text: str) -> int | None:
     """Return the number *text* opens with, as in `ADR-0009`, `#9` and `9. Help scripts`."""
-    found = re.match(r"\W*(?:ADR|decision|record)?[\s#_-]*(\d{1,8})(?!\d)", text, re.IGNORECASE)
-    return int(found[1]) if found else None
+    match = re.match(r"\W*(?:ADR|decision|record)?[\s#_-]*(\d{1,8})(?!\d)", text, re.IGNORECASE)
+    return int(match[1]) if match else None

@@ -178,8 +178,8 @@ class _Reading:
         )
         large = max(len(text.encode()) for text in (title, rationale, record.explanation))
         if large > largest:
-            said = f"a text of {large:,} bytes is more than the {largest:,} a memory takes; skipped"
-            self.note("error", f"{said} (literal below [limits] of your own config.toml sets how many)")
+            problem = f"a text of {large:,} bytes is more than the {largest:,} a memory takes; skipped"
+            self.note("error", f"{problem} (literal below [limits] of your own config.toml sets how many)")
             return None
         return record
 
@@ -193,25 +193,25 @@ class _Reading:
                 key = KEY_ALIASES.get(key, key)
                 yield _Entry(key, parse_line(field.lines.start, value), field.lines, "front matter")
         first = self.top[0].start if self.top else len(self.page.lines)
-        yield from _entries_of(self.page.said(self.title_at.body if self.title_at else self.page.start, first))
+        yield from _entries_of(self.page.lines_between(self.title_at.body if self.title_at else self.page.start, first))
         for heading in self.page.sections:
             key, colon, value = heading.title.partition(":")
             if colon and key_name(key) in ("status", "date") and heading is not self.title_at:
                 yield _Entry(key_name(key), MarkdownLine(heading.start, value.strip()), range(0), "heading")
         for part in ("status", "date"):
             if section := self.parts.get(part):
-                said = list(self.page.said(section.body, section.end))
+                section_lines = list(self.page.lines_between(section.body, section.end))
                 blank = sum(not text.strip() for text in self.page.lines[section.body : section.end])
-                alone = len(said) == section.end - section.body - blank == 1
+                alone = len(section_lines) == section.end - section.body - blank == 1
                 lines = range(section.start, section.end) if alone else range(0)
-                for line in said:
+                for line in section_lines:
                     yield _Entry(part, line, lines, part)
         for section in self.top:
             if RELATION.fullmatch(section.title.strip()):
-                for line in self.page.said(section.body, section.end):
+                for line in self.page.lines_between(section.body, section.end):
                     yield _Entry(key_name(section.title), line, range(0), "section")
         if section := self.parts.get("links"):
-            for line in self.page.said(section.body, section.end):
+            for line in self.page.lines_between(section.body, section.end):
                 yield _entry(line, "section")
 
     def _title_section(self) -> MarkdownSection | None:
@@ -250,15 +250,15 @@ class _Reading:
         It is one by its sections. One that lies among records, or is called like one and states its status or another
         part of a record, is one in whatever form it is written.
         """
-        found = self.parts.keys()
-        if "decision" in found or ("context" in found and found & {"status", "options", "consequences"}):
+        sections = self.parts.keys()
+        if "decision" in sections or ("context" in sections and sections & {"status", "options", "consequences"}):
             return ""
         title = range(self.title_at.start, self.title_at.body) if self.title_at else range(0)
         if not any(line.strip() for number, line in enumerate(self.page.lines) if number not in title):
             return "only a title" if title else "empty"
         if judge(self.path)[0] is Chance.CERTAIN:
             return ""
-        if is_record_name(self.path) and (found or any(entry.key == "status" for entry in self.entries)):
+        if is_record_name(self.path) and (sections or any(entry.key == "status" for entry in self.entries)):
             return ""
         return "no 'Decision' or 'Decision Outcome' section"
 
@@ -274,14 +274,14 @@ class _Reading:
         if not entries:
             self.note("info", "no status; read as accepted")
             return "accepted"
-        found = [(entry, word) for entry in entries for word in [status_word(entry.value)] if word]
-        if not found:
+        statuses = [(entry, word) for entry in entries for word in [status_word(entry.value)] if word]
+        if not statuses:
             plain = _short(entries[0].value.plain)
             self.note("warning", f"unknown status {plain!r}; read as proposed", entries[0].value.number)
             return "proposed"
-        entry, word = found[-1]
-        if len({WORDS.get(other, other) for _, other in found} - {"superseded"}) > 1:
-            words = ", ".join(other for _, other in found)
+        entry, word = statuses[-1]
+        if len({WORDS.get(other, other) for _, other in statuses} - {"superseded"}) > 1:
+            words = ", ".join(other for _, other in statuses)
             self.note("warning", f"several statuses ({words}); the last counts", entry.value.number)
         status = WORDS.get(word, word)
         if status != word:
@@ -300,14 +300,14 @@ class _Reading:
         ]
         dated = [entry for key in keys for entry in self.entries if entry.key == key and entry.value.plain.strip()]
         section = self.parts.get("changelog")
-        changes = [*self.page.said(section.body, section.end)] if section else []
+        changes = [*self.page.lines_between(section.body, section.end)] if section else []
         entries = [*dated, *(each for each in reversed(self.entries) if each.key == "status")]
         own = [*(entry.value.plain for entry in dated), *(line.plain for line in changes)]
         every = own if any(map(ordered_dates, own)) else [*own, *self.dates]
         first = next((number for number, each in enumerate(entries) if any(dates_in(each.value.plain, every))), None)
-        found = self._moment(entries, changes, every)
+        date = self._moment(entries, changes, every)
         before = entries if first is None else entries[:first]
-        self._note_ambiguous([*(each.value for each in before), *(changes if first is None else ())], every, found)
+        self._note_ambiguous([*(each.value for each in before), *(changes if first is None else ())], every, date)
         if first is not None:
             entry = entries[first]
             if ISO_DATE.fullmatch(entry.value.plain.strip()) and entry.key != "status":
@@ -315,7 +315,7 @@ class _Reading:
         elif dated and not ambiguous_in(dated[0].value.plain, every):
             plain = _short(dated[0].value.plain)
             self.note("warning", f"date {plain!r} is not ISO 8601 (2016-02-12); kept as text", dated[0].value.number)
-        return found, self._moment(entries, changes, own)
+        return date, self._moment(entries, changes, own)
 
     def _moment(self, entries: Iterable[_Entry], changes: Iterable[MarkdownLine], every: Sequence[str]) -> str | None:
         """Return the first date of *entries*, else the oldest of *changes*, else that of the file name."""
@@ -393,9 +393,9 @@ class _Reading:
         lines, start = self.page.lines, self.page.start
         ends = [n for n in range(start, len(lines)) if not lines[n].strip() or n in self.used]
         blocks = [range(first + 1, end) for first, end in pairwise([start - 1, *ends, len(lines)])]
-        found = [block for block in blocks if gives_reason("\n".join(lines[n] for n in block))]
+        reasons = [block for block in blocks if gives_reason("\n".join(lines[n] for n in block))]
         whys = [range(s.body, s.end) for s in self.page.sections if re.match(r"why\b", s.title, re.IGNORECASE)]
-        return [*found, *(why for why in whys if self.page.text(why.start, why.stop))]
+        return [*reasons, *(why for why in whys if self.page.text(why.start, why.stop))]
 
     def _take_reasons(self) -> str:
         """Return the text of `_reasons`, which the explanation then leaves out."""
@@ -471,14 +471,14 @@ class _Reading:
     def _evidence(self) -> tuple[str, ...]:
         """Return what a `Technical Story:` (or ticket, or issue) points to: its address, else its words."""
         section: MarkdownSection | None = self.parts.get("context")
-        said = [_entry(line, "") for line in self.page.said(section.body, section.end)] if section else []
-        found: list[str] = []
-        for entry in [*self.entries, *said]:
+        listed = [_entry(line, "") for line in self.page.lines_between(section.body, section.end)] if section else []
+        sources: list[str] = []
+        for entry in [*self.entries, *listed]:
             if entry.key in ("technical story", "ticket", "issue"):
                 plain = entry.value.plain.strip(" |")
                 urls = [href for _, href in entry.value.links if URL.match(href)] or URL.findall(plain)
-                found += urls or ([plain] if plain else [])
-        return tuple(dict.fromkeys(found))
+                sources += urls or ([plain] if plain else [])
+        return tuple(dict.fromkeys(sources))
 
 
 def _entries_of(lines: Iterable[MarkdownLine]) -> Iterator[_Entry]:
@@ -514,11 +514,11 @@ def _rows(rows: Sequence[MarkdownLine]) -> Iterator[_Entry]:
 def _entry(line: MarkdownLine, source: str) -> _Entry:
     """Return a line of the text as metadata; its key is empty when it is not of the form `key: value`."""
     lines = range(line.number, line.number + 1) if line.whole else range(0)
-    found = KEY.match(line.text)
-    if found and "\x00" not in found[0][: found.start(2)]:
-        key = key_name(found[1])
+    match = KEY.match(line.text)
+    if match and "\x00" not in match[0][: match.start(2)]:
+        key = key_name(match[1])
         return _Entry(
-            KEY_ALIASES.get(key, key), MarkdownLine(line.number, found[2], line.links, line.whole), lines, source
+            KEY_ALIASES.get(key, key), MarkdownLine(line.number, match[2], line.links, line.whole), lines, source
         )
     return _Entry("", line, lines, source)
 

@@ -128,8 +128,8 @@ def _refuse_broken_names(name: str, nodes: list[Any]) -> None:
         if isinstance(node, list):
             _refuse_broken_names(name, node)
         elif isinstance(node, dict):
-            said = [one for key in ("@id", "@type") for one in _listed(node.get(key, []))]
-            broken = next((one for one in said if not isinstance(one, str) or _NO_IRI.search(one)), None)
+            names = [one for key in ("@id", "@type") for one in _listed(node.get(key, []))]
+            broken = next((one for one in names if not isinstance(one, str) or _NO_IRI.search(one)), None)
             if broken is not None:
                 hint = "write spaces and the like as %20"
                 raise InvalidRequest(f"{name}: {str(broken)!r} is no IRI", hint=hint)
@@ -186,7 +186,7 @@ def jsonld(project: str, commits: Iterable[Commit], ontology_version: str) -> by
     rows = _document(project, commits, ontology_version)
     schemes = {term[1:].partition(":")[0] for row in rows for term in row if is_iri(term)}
     context = {prefix: whole for prefix, whole in PREFIXES.items() if prefix not in schemes}  # jido:x may be an IRI
-    graph = [_node(subject, said, context) for subject, said in groupby(rows, key=lambda row: row[0])]
+    graph = [_node(subject, statements, context) for subject, statements in groupby(rows, key=lambda row: row[0])]
     return orjson.dumps({"@context": context, "@graph": graph}, option=orjson.OPT_INDENT_2) + b"\n"
 
 
@@ -220,9 +220,9 @@ def _is_content(triple: Triple) -> bool:
     return not (predicate in BOOKKEEPING or subject.startswith((f"<{COMMIT}", f"<{vocab.BASE}submissions/")))
 
 
-def _node(subject: Term, said: Iterable[Triple], context: Mapping[str, str]) -> dict[str, Any]:
+def _node(subject: Term, statements: Iterable[Triple], context: Mapping[str, str]) -> dict[str, Any]:
     node: dict[str, Any] = {"@id": plain_value(subject)}
-    for predicate, rows in groupby(said, key=lambda row: row[1]):
+    for predicate, rows in groupby(statements, key=lambda row: row[1]):
         if predicate == TYPE:
             key, values = "@type", [_compact(plain_value(value), context) for _, _, value in rows]
         else:
@@ -234,10 +234,14 @@ def _node(subject: Term, said: Iterable[Triple], context: Mapping[str, str]) -> 
 def _value(value: Term, context: Mapping[str, str]) -> Any:
     if is_iri(value):
         return {"@id": plain_value(value)}
-    said = parse_literal(value)
-    if said.language:
-        return {"@value": said.text, "@language": said.language}
-    return said.text if said.datatype == _STRING else {"@value": said.text, "@type": _compact(said.datatype, context)}
+    literal = parse_literal(value)
+    if literal.language:
+        return {"@value": literal.text, "@language": literal.language}
+    return (
+        literal.text
+        if literal.datatype == _STRING
+        else {"@value": literal.text, "@type": _compact(literal.datatype, context)}
+    )
 
 
 def _compact(name: str, context: Mapping[str, str]) -> str:
@@ -291,17 +295,17 @@ def read(rows: Sequence[Triple], schema: Schema, *, stand_in: Mapping[str, Any],
     intents: dict[str, dict[str, Any]] = {}
     assumed: dict[str, frozenset[str]] = {}
     for node in items - labels.keys():
-        said = restate(node, _of_one_class(about[node], schema), labels)
-        intents[plain_value(node)] = {**stand_in, **_shortened(said)} if node in foreign else said
-        assumed[plain_value(node)] = frozenset(stand_in.keys() - said.keys() if node in foreign else ())
+        intent = restate(node, _of_one_class(about[node], schema), labels)
+        intents[plain_value(node)] = {**stand_in, **_shortened(intent)} if node in foreign else intent
+        assumed[plain_value(node)] = frozenset(stand_in.keys() - intent.keys() if node in foreign else ())
     _link(intents, (triple for rows in about.values() for triple in rows))
     _give_reasons(intents, assumed)
     skipped = sorted(plain_value(node) for node, of in kinds.items() if of & _SKIPPED)
     rest = [node for node in about if node not in items and node not in labels and not kinds[node] & _SKIPPED]
     proposed = {
         plain_value(node)
-        for node, said in about.items()
-        if (node, jido("hasAssertionStatus"), jido("Proposed")) in said
+        for node, intent in about.items()
+        if (node, jido("hasAssertionStatus"), jido("Proposed")) in intent
     }
     lines = _lines(text)
     return TurtleFile(
@@ -362,12 +366,12 @@ def _of_one_class(rows: list[Triple], schema: Schema) -> list[Triple]:
     return [row for row in rows if row[1] != TYPE or row[2] not in above]
 
 
-def _shortened(said: dict[str, Any]) -> dict[str, Any]:
-    """Return *said* with the first line of a long content as its summary and all of it as the explanation."""
-    summary = said.get("summary", "")
+def _shortened(intent: dict[str, Any]) -> dict[str, Any]:
+    """Return *intent* with the first line of a long content as its summary and all of it as the explanation."""
+    summary = intent.get("summary", "")
     if "\n" in summary.strip():
-        said = {**said, "summary": summary.strip().splitlines()[0], "detailed_explanation": summary}
-    return said
+        intent = {**intent, "summary": summary.strip().splitlines()[0], "detailed_explanation": summary}
+    return intent
 
 
 def _link(intents: dict[str, dict[str, Any]], rows: Iterable[Triple]) -> None:
@@ -381,18 +385,18 @@ def _link(intents: dict[str, dict[str, Any]], rows: Iterable[Triple]) -> None:
 
 def _give_reasons(intents: Mapping[str, dict[str, Any]], assumed: dict[str, frozenset[str]]) -> None:
     """Say of each memory that took the place of another agent's, and that gives no reason, that the file has none."""
-    for node, said in intents.items():
-        ended = (intents[old] for name in LINKS.values() for old in said.get(name, ()) if old in intents)
-        if any(old.get("asserted_by") != said.get("asserted_by") for old in ended) and not said.get("reason"):
-            said["reason"] = _NO_REASON
+    for node, intent in intents.items():
+        ended = (intents[old] for name in LINKS.values() for old in intent.get(name, ()) if old in intents)
+        if any(old.get("asserted_by") != intent.get("asserted_by") for old in ended) and not intent.get("reason"):
+            intent["reason"] = _NO_REASON
             assumed[node] |= {"reason"}
 
 
 def _in_order(intents: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """Return the memories by time, each after what it names; those of a cycle last, for the writer to refuse."""
     before = {
-        node: {other for field in ITEM_LISTS for other in said.get(field, ())} & intents.keys()
-        for node, said in intents.items()
+        node: {other for field in ITEM_LISTS for other in intent.get(field, ())} & intents.keys()
+        for node, intent in intents.items()
     }
     after: dict[str, list[str]] = defaultdict(list)
     for node, others in before.items():
@@ -413,14 +417,14 @@ def _in_order(intents: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 def _lines(text: str) -> dict[str, int]:
     """Return the number of the first line that begins with a name, an IRI or what follows a prefix and a colon."""
-    found: dict[str, int] = {}
+    line_numbers: dict[str, int] = {}
     for number, line in enumerate(text.splitlines(), 1):
         for word in line.split(None, 1)[:1]:
-            found.setdefault(word[1:-1] if word[0] == "<" else ":" + word.partition(":")[2], number)
-    return found
+            line_numbers.setdefault(word[1:-1] if word[0] == "<" else ":" + word.partition(":")[2], number)
+    return line_numbers
 
 
 def _line_of(node: str, lines: Mapping[str, int]) -> int | None:
     """Return the number of the line that begins the description of *node*."""
-    found = [lines[name] for name in (node, ":" + vocab.local_name(node)) if name in lines]
-    return min(found, default=None)
+    numbers = [lines[name] for name in (node, ":" + vocab.local_name(node)) if name in lines]
+    return min(numbers, default=None)

@@ -65,8 +65,8 @@ class ForeignEntry:
     def digest_under(self, key: str) -> str:
         """Return the digest that the entry would have by another key, such as one without the path of its file."""
         fields = {name: value for name, value in self.fields.items() if name != "evidence"}
-        said: Any = [key, fields, self.links] if self.content is None else self.content
-        return blake2b(json.dumps(said, sort_keys=True, ensure_ascii=True).encode(), digest_size=16).hexdigest()
+        identity: Any = [key, fields, self.links] if self.content is None else self.content
+        return blake2b(json.dumps(identity, sort_keys=True, ensure_ascii=True).encode(), digest_size=16).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,26 +211,26 @@ def import_document(
     with file and line, for what cannot be read, NotFound for a graph that the project does not have.
     """
     streams = _by_stream(project, name, parse(name, data, form))
-    found = documents.read(
+    document = documents.read(
         streams.pop("memory", ()), schema, stand_in=stand_in(writer, project), text=data.decode("utf-8", "replace")
     )
-    report = ImportReport(notes=[f"{name}: {note}" for note in found.notes])
-    for stream, said in streams.items():
-        answers = {subject for subject, predicate, value in said if (predicate, value) == (TYPE, jido("TermAnswer"))}
-        rows = [row for row in said if row[0] not in answers]
+    report = ImportReport(notes=[f"{name}: {note}" for note in document.notes])
+    for stream, triples in streams.items():
+        answers = {subject for subject, predicate, value in triples if (predicate, value) == (TYPE, jido("TermAnswer"))}
+        rows = [row for row in triples if row[0] not in answers]
         if answers:
             report.notes.append(f"{name}: {len(answers)} answers to proposed terms left out, a curator gives them")
         for part in _parts(documents.mapped(rows, schema)):
             writer.append(project, stream, part)
         report.notes.append(f"{name}: {len(rows):,} statements of {NAMES[stream]} are here now")
-    if found.declarations:
-        known = writer.declare(project, found.declarations)
-        if not found.statements:
-            many = len(found.declarations)
+    if document.declarations:
+        known = writer.declare(project, document.declarations)
+        if not document.statements:
+            many = len(document.declarations)
             report.notes.append(f"{name}: holds no memory; its {many:,} statements of other things are here now")
         report.notes += [f"{name}: {node} is described otherwise here already, and was left as it is" for node in known]
-    places = [f"{name}:{statement.line}" if statement.line else name for statement in found.statements]
-    report.entries += _bring_in(writer, project, found.statements, places)
+    places = [f"{name}:{statement.line}" if statement.line else name for statement in document.statements]
+    report.entries += _bring_in(writer, project, document.statements, places)
     return report
 
 
@@ -243,11 +243,11 @@ def _parts(rows: Sequence[Triple]) -> Iterator[Sequence[Triple]]:
     for row in rows:
         about[row[0]].append(row)
     part: list[Triple] = []
-    for said in about.values():
-        if part and len(part) + len(said) > _AT_ONCE:
+    for triples in about.values():
+        if part and len(part) + len(triples) > _AT_ONCE:
             yield part
             part = []
-        part += said
+        part += triples
     yield part
 
 
@@ -302,8 +302,8 @@ def _bring_in(
 
 def is_in_project(writer: MemoryWriter, project: str, statement: documents.MemoryStatement) -> bool:
     """Return whether a memory is in the project already, as *statement* has it."""
-    kept = _stored_memory(writer, project, str(statement.intent.get("iri", "")))
-    return kept is not None and _content(kept, statement.assumed) == _content(statement.intent, statement.assumed)
+    stored = _stored_memory(writer, project, str(statement.intent.get("iri", "")))
+    return stored is not None and _content(stored, statement.assumed) == _content(statement.intent, statement.assumed)
 
 
 def _stored_memory(writer: MemoryWriter, project: str, iri: str) -> dict[str, Any] | None:
@@ -313,9 +313,9 @@ def _stored_memory(writer: MemoryWriter, project: str, iri: str) -> dict[str, An
         return None
 
 
-def _content(said: Mapping[str, Any], assumed: Collection[str]) -> dict[str, Any]:
+def _content(intent: Mapping[str, Any], assumed: Collection[str]) -> dict[str, Any]:
     """Return what a memory says, less what is *assumed*, in the one form that lists and their order do not change."""
-    values = MemoryUpdateIntent.from_dict(dict(said)).to_dict()
+    values = MemoryUpdateIntent.from_dict(dict(intent)).to_dict()
     values["about"] = [*map(plain_path, values.get("about") or ())]
     plain = {name: value for name, value in values.items() if name not in ("timestamp", *assumed)}
     return {name: sorted(map(str, value)) if isinstance(value, list) else value for name, value in plain.items()}
@@ -332,12 +332,12 @@ def insert(writer: MemoryWriter, schema: Schema, project: str, triples: Sequence
     rows = documents.mapped(triples, schema)
     _refuse_what_would_be_lost(rows, schema)
     data = "\n".join(map(ntriples_line, triples)).encode()
-    found = documents.read(parse("the statements", data)[""], schema, stand_in=stand_in(writer, project))
-    if found.notes:
-        raise InvalidRequest(found.notes[0], hint="leave it out")
-    new = [each.intent for each in found.statements if not is_in_project(writer, project, each)]
+    document = documents.read(parse("the statements", data)[""], schema, stand_in=stand_in(writer, project))
+    if document.notes:
+        raise InvalidRequest(document.notes[0], hint="leave it out")
+    new = [each.intent for each in document.statements if not is_in_project(writer, project, each)]
     try:
-        writer.keep_together(project, found.declarations, new)
+        writer.keep_together(project, document.declarations, new)
     except JidomemError as refusal:
         refusal.position = None  # a list of statements is no list of intents
         raise

@@ -54,8 +54,8 @@ class SourceVersion:
     @property
     def text(self) -> str:
         """Return what it says as one text, by which it is likened to others."""
-        said = dict(self.content)
-        return " ".join(said[name] for name in ("summary", "rationale", "detailedExplanation") if name in said)
+        content = dict(self.content)
+        return " ".join(content[name] for name in ("summary", "rationale", "detailedExplanation") if name in content)
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,8 +51,8 @@ def mentions(text: str, find: Find) -> list[str]:
     >>> mentions("See `src/a.py:12`, run `make -C tools/` and read [why](docs/no.md)", here.get)
     ['src/a.py', 'tools']
     """
-    found = dict.fromkeys(filter(None, (_existing_path(word, find) for word in _words(text))))
-    return list(islice(found, MOST))
+    paths = dict.fromkeys(filter(None, (_existing_path(word, find) for word in _words(text))))
+    return list(islice(paths, MOST))
 
 
 def globs(text: str, find: Find) -> list[str]:
@@ -85,8 +85,10 @@ def scopes(name: str, text: str) -> list[str]:
     hidden = _OF_AN_AGENT if _FOR_ITS_FOLDER.search(name) else _HIDDEN
     folder = hidden.split(dirname(name), maxsplit=1)[0].rstrip("/")
     front = _FRONT.match(text.replace("\r\n", "\n"))
-    said = _GLOBS.search(front[1]) if front else None
-    globs = [_anywhere(glob) for glob in islice(_listed(said[1][:_FRONT_MOST]), _GLOBS_MOST)] if said else []
+    globs_match = _GLOBS.search(front[1]) if front else None
+    globs = (
+        [_anywhere(glob) for glob in islice(_listed(globs_match[1][:_FRONT_MOST]), _GLOBS_MOST)] if globs_match else []
+    )
     if not globs or EVERYWHERE in globs or "**/*" in globs:
         return [folder] if folder else []
     return list(dict.fromkeys(f"{folder}/{glob}" if folder else glob for glob in globs))
@@ -102,7 +104,7 @@ def _words(text: str) -> Iterator[str]:
             is_path = "/" in word or "." in word.strip(".") or len(words) == 1
             if is_path and len(word) <= _LONGEST and "://" not in word and not word.startswith(("@", "-", "~", "$")):
                 yield word
-    yield from (found[0].rstrip(".,;:") for found in _ADDRESS.finditer(plain))
+    yield from (match[0].rstrip(".,;:") for match in _ADDRESS.finditer(plain))
 
 
 def _existing_path(word: str, find: Find) -> str | None:
@@ -117,9 +119,9 @@ def _existing_path(word: str, find: Find) -> str | None:
     return plain if folder and "{" not in plain and find(folder) == folder else None
 
 
-def _listed(said: str) -> Iterator[str]:
+def _listed(globs: str) -> Iterator[str]:
     """Yield each pattern of a list as front matter has it: quoted or not, in brackets, by commas or one a line."""
-    for part in re.split(r",(?![^{}]*\})|\n", said):
+    for part in re.split(r",(?![^{}]*\})|\n", globs):
         glob = re.sub(r"^\s*-\s", "", part).strip(" \t[]\"'")
         if glob:
             yield from _expanded(glob)

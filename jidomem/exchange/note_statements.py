@@ -250,16 +250,16 @@ class _Reader:
 
     def _led_list(self, block: SyntaxTreeNode, flow: _Flow) -> Iterator[NoteStatement]:
         """Yield the statements of a list; a rule that leads in to links or names alone is one itself."""
-        found = list(self._list(block, flow.inner))
+        listed = list(self._list(block, flow.inner))
         lead = flow.lead.leads[-1] if flow.lead.leads else ""
-        if not found and is_rule(lead) and not _SEE.match(lead):
+        if not listed and is_rule(lead) and not _SEE.match(lead):
             items = [text_of(item.children[0]) for item in block.children if item.children]
             words = f"{lead} {'; '.join(item.plain for item in items if item.plain)}".strip()
             more = "\n".join(f"- {item.raw}" for item in items if item.raw)
             whole = Text(words, flow.lead.raw[-1], lead, "", False, False, ())
-            found = list(self._state(block, whole, flow.scope, more=more))
+            listed = list(self._state(block, whole, flow.scope, more=more))
         flow.is_after_list = True
-        yield from found
+        yield from listed
 
     def _block_of_words(
         self, block: SyntaxTreeNode, following: SyntaxTreeNode | None, flow: _Flow
@@ -333,9 +333,9 @@ class _Reader:
             if is_arrangement(title):  # the nearest, which stands for another matter than the one above it
                 titles.append(title)
                 continue
-            said = {word for word in re.findall(r"\w+", title.casefold()) if not is_arrangement(word)}
+            title_words = {word for word in re.findall(r"\w+", title.casefold()) if not is_arrangement(word)}
             begins = re.match(rf"{re.escape(title)}\b", words, re.IGNORECASE)
-            if begins or (said <= known and not is_negative(title) and not _OF_ABOVE.match(words)):
+            if begins or (title_words <= known and not is_negative(title) and not _OF_ABOVE.match(words)):
                 continue
             titles.append(title)
         return (" › ".join(titles) + ":",) if titles else ()

@@ -501,15 +501,15 @@ def shorten(text: str, longest: int = LONGEST) -> str:
     parts = [*line_sentences(text)]
     limits = [number for number, part in enumerate(parts) if _LIMITS.search(part) or _CONTRAST.match(part)]
     orders = [number for number, part in enumerate(parts) if binds(part)]
-    kept = {0: _cut_sentence(parts[0], longest)}
+    sentences = {0: _cut_sentence(parts[0], longest)}
     rooms = ((limits, _MOST), (orders, _RESTRICTED if limits else longest), (range(len(parts)), longest))
     for number, room in ((number, room) for numbers, room in rooms for number in numbers):
-        added = _with_subject(parts, number) - kept.keys()
-        if sum(map(len, kept.values())) + sum(len(parts[each]) for each in added) + 3 * len(kept) <= room:
-            kept |= {each: parts[each] for each in added}
+        added = _with_subject(parts, number) - sentences.keys()
+        if sum(map(len, sentences.values())) + sum(len(parts[each]) for each in added) + 3 * len(sentences) <= room:
+            sentences |= {each: parts[each] for each in added}
     words, before = "", -1
-    for number in sorted(kept):
-        words += f"{'' if number == before + 1 or words.endswith('…') else ' …'} {kept[number]}"
+    for number in sorted(sentences):
+        words += f"{'' if number == before + 1 or words.endswith('…') else ' …'} {sentences[number]}"
         before = number
     return words.strip() + ("" if before == len(parts) - 1 or words.endswith("…") else " …")
 

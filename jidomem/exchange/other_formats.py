@@ -115,15 +115,15 @@ def _count_unread(issue: Mapping[str, Any], reading: Reading) -> None:
 def _explained(issue: Mapping[str, Any]) -> str:
     """Return all that an issue says in prose."""
     parts = [
-        f"{title}:\n{said}" if title else said for part, title in _PARTS.items() if (said := text_of(issue.get(part)))
+        f"{title}:\n{text}" if title else text for part, title in _PARTS.items() if (text := text_of(issue.get(part)))
     ]
     labels = issue.get("labels")
     if isinstance(labels, list) and (names := [text_of(label) for label in labels if text_of(label)]):
         parts.append(f"Labels: {', '.join(names)}")
     comments = issue.get("comments")
     for comment in comments if isinstance(comments, list) else ():
-        if isinstance(comment, dict) and (said := text_of(comment.get("text"))):
-            parts.append(f"{text_of(comment.get('author')) or 'Comment'}: {said}")
+        if isinstance(comment, dict) and (text := text_of(comment.get("text"))):
+            parts.append(f"{text_of(comment.get('author')) or 'Comment'}: {text}")
     return "\n\n".join(parts)
 
 
@@ -169,8 +169,8 @@ def relation_fact(source: str, target: str, relation: str) -> dict[str, Any]:
     return _fact(f"{source} {relation} {target}", ends, ["relation", source, target, relation])
 
 
-def _fact(summary: str, entities: list[str], said: list[str]) -> dict[str, Any]:
-    triples = [[STATEMENT, json.dumps(said, ensure_ascii=False)], *([NODE, entity] for entity in entities)]
+def _fact(summary: str, entities: list[str], statement: list[str]) -> dict[str, Any]:
+    triples = [[STATEMENT, json.dumps(statement, ensure_ascii=False)], *([NODE, entity] for entity in entities)]
     return {"type": "fact", "summary": summary, "about": entities, "extra_triples": triples}
 
 
@@ -179,7 +179,7 @@ class Entity:
     """One entity: what kind it is, what was observed, and the memories that say so."""
 
     kind: str = ""
-    said_by: list[str] = field(default_factory=list)
+    asserted_by: list[str] = field(default_factory=list)
     observations: dict[str, list[str]] = field(default_factory=dict)
 
 
@@ -194,10 +194,10 @@ class EntityGraph:
         """Add what the memory *item* states; its *summary*, where that was changed since, is the observation."""
         match statement:
             case ["entity", name, kind]:
-                self._entity(name, kind).said_by.append(item)
+                self._entity(name, kind).asserted_by.append(item)
             case ["observation", name, kind, text]:
-                said = text if _same(summary, observation_fact(name, kind, text)["summary"]) else summary
-                self._entity(name, kind).observations.setdefault(said, []).append(item)
+                observation = text if _same(summary, observation_fact(name, kind, text)["summary"]) else summary
+                self._entity(name, kind).observations.setdefault(observation, []).append(item)
             case ["relation", source, target, relation]:
                 self.relations.setdefault((source, target, relation), []).append(item)
 
@@ -268,16 +268,16 @@ def _whole(name: str, data: bytes) -> list[tuple[str, dict[str, Any]]]:
 
 
 def _entity(name: str, place: str, line: dict[str, Any], reading: Reading) -> None:
-    entity, kind, said = text_of(line.get("name")), text_of(line.get("entityType")), line.get("observations")
-    if not entity or not isinstance(said, list):
+    entity, kind, observations = text_of(line.get("name")), text_of(line.get("entityType")), line.get("observations")
+    if not entity or not isinstance(observations, list):
         reading.broken.append(UnreadableEntry(place, wrong("an entity has a name and a list of observations")))
         return
-    facts = [observation_fact(entity, kind, text_of(each)) for each in said if text_of(each)]
-    if len(facts) < len(said):
+    facts = [observation_fact(entity, kind, text_of(each)) for each in observations if text_of(each)]
+    if len(facts) < len(observations):
         reading.broken.append(
-            UnreadableEntry(place, wrong(f"{len(said) - len(facts)} observations of {entity:.80} are no texts"))
+            UnreadableEntry(place, wrong(f"{len(observations) - len(facts)} observations of {entity:.80} are no texts"))
         )
-    for fact in facts if said else [entity_fact(entity, kind)]:
+    for fact in facts if observations else [entity_fact(entity, kind)]:
         fields = {**fact, "evidence": [f"{name}: entity {entity}"]}
         reading.entries.append(ForeignEntry(entity, place, fields, line=line_of(place)))
 
@@ -330,7 +330,9 @@ def markdown(
         heading = next(title for cls, title in HEADINGS.items() if is_a(jido(memory["class"]), jido(cls)))
         below[heading].append(_markdown_entry(memory))
     front = f"---\nproject: {project}\nas_of: {moment}\nwritten_by: jidomem export\n---\n\n# The memory of {project}\n"
-    return "".join([front, *(f"\n## {title}\n\n{''.join(said)}" for title, said in below.items() if said)]).encode()
+    return "".join(
+        [front, *(f"\n## {title}\n\n{''.join(paragraphs)}" for title, paragraphs in below.items() if paragraphs)]
+    ).encode()
 
 
 def export_mcp_memory(project: str, memories: Iterable[Memory]) -> bytes:
@@ -341,9 +343,9 @@ def export_mcp_memory(project: str, memories: Iterable[Memory]) -> bytes:
     """
     graph = EntityGraph()
     for memory in _without_withdrawals(memories):
-        said = memory["properties"].get(local_name(STATEMENT))
-        if said:
-            graph.add(memory["iri"], json.loads(said[0]), _one(memory, "summary"))
+        statements = memory["properties"].get(local_name(STATEMENT))
+        if statements:
+            graph.add(memory["iri"], json.loads(statements[0]), _one(memory, "summary"))
             continue
         things = [(str(name), "subject") for name in memory["properties"].get("about", ())]
         for name, kind in things or [(project, "project")]:
@@ -357,14 +359,14 @@ def export_mcp_memory(project: str, memories: Iterable[Memory]) -> bytes:
 def _without_withdrawals(memories: Iterable[Memory], texts: Mapping[str, str] = MappingProxyType({})) -> list[Memory]:
     """Return the memories, less those that withdraw others; what was rejected is told by its decision alone."""
     by_iri = {memory["iri"]: memory for memory in memories if memory["class"] != "DeletedMarker"}
-    told = []
+    exported = []
     for memory in by_iri.values():
         if others := memory["properties"].get(_INSTEAD, ()):
             words = [_one(by_iri[each], "summary") if each in by_iri else texts.get(each, each) for each in others]
             memory = {**memory, "properties": {**memory["properties"], _INSTEAD: words}}
-        told.append(memory)
+        exported.append(memory)
     folded = {each for memory in by_iri.values() for each in memory["properties"].get(_INSTEAD, ())}
-    return [memory for memory in told if memory["iri"] not in folded]
+    return [memory for memory in exported if memory["iri"] not in folded]
 
 
 def _with_grounds(memories: Iterable[Memory], texts: Mapping[str, str]) -> Iterator[Memory]:

@@ -81,8 +81,8 @@ class SourceEntry:
 
     def _reads_as(self, version: SourceVersion) -> bool:
         """Return whether the texts of *version*, which has no digest, are those of the entry."""
-        said, fields = dict(version.content), self.entry.fields
-        return all(_words(said.get(name)) == _words(fields.get(of)) for name, of in _READ.items())
+        content, fields = dict(version.content), self.entry.fields
+        return all(_words(content.get(name)) == _words(fields.get(of)) for name, of in _READ.items())
 
 
 def _words(text: str | None) -> list[str]:
@@ -220,9 +220,9 @@ def plan(
     taken = {id(lineage) for lineage in matched.values()}
     steps = [_without_redacted(planning.step(entry), blocked) for entry in entries]
     left = (lineage for lineage in known if id(lineage) not in taken and is_removed(lineage))
-    held = {step.holder.iri for step in steps if step.holder is not None}
+    holders = {step.holder.iri for step in steps if step.holder is not None}
     # whether the entry of a redacted memory is gone, or one of those held back, only a person can tell
-    left = (lineage for lineage in left if lineage.redacted is None or lineage.redacted.iri not in held)
+    left = (lineage for lineage in left if lineage.redacted is None or lineage.redacted.iri not in holders)
     removed = [(lineage, _removal(lineage)) for lineage in left]
     steps += [step for _, step in removed if step is not None]
     looked_at = [*((step.entry, step.lineage, step) for step in steps if step.entry is not None),
@@ -279,15 +279,15 @@ def _blocked(
     that nothing was imported from.
     """
     versions = [version for lineage in known if (version := lineage.redacted) is not None]
-    found = {version.path: version for version in versions}
+    blocked = {version.path: version for version in versions}
     moved = {(lineage.newest.path, entries[number].path) for number, lineage in matched.items()}
     paths = {version.path for lineage in known for version in lineage.versions}
     for version in versions:
         if is_absent(version.path):
             later = {new for old, new in moved if old == version.path}
             later |= {entry.path for entry in entries if entry.kind == version.kind and entry.path not in paths}
-            found = {**dict.fromkeys(later, version), **found}
-    return found
+            blocked = {**dict.fromkeys(later, version), **blocked}
+    return blocked
 
 
 def _without_redacted(step: SyncStep, blocked: Mapping[str, SourceVersion]) -> SyncStep:
@@ -415,7 +415,7 @@ class _Planning:
         It is not where it was turned down here, or is superseded until a withdrawal is accepted.
         """
         own = self.lineage_of.get(id(ender))
-        is_written = own is None or not (own.state == SETTLED or (own.state == SUCCEEDED and self._is_held(own)))
+        is_written = own is None or not (own.state == SETTLED or (own.state == SUCCEEDED and self._has_holder(own)))
         return is_written and not self._is_linked(ender, lineage)
 
     def _is_linked(self, ender: SourceEntry, lineage: Lineage) -> bool:
@@ -426,12 +426,12 @@ class _Planning:
 
     def _released(self, entry: SourceEntry, lineage: Lineage) -> SyncStep:
         """Return the step of an entry whose memory was superseded by that of another one, which no entry says now."""
-        if self._is_held(lineage):
+        if self._has_holder(lineage):
             return SyncStep("unchanged", entry, lineage)
         last = next(each for each in reversed(lineage.versions) if each.is_asserted)
         return SyncStep("changed", entry, lineage, "version", revives=(last.iri,), note="it is no longer superseded")
 
-    def _is_held(self, lineage: Lineage) -> bool:
+    def _has_holder(self, lineage: Lineage) -> bool:
         """Return whether *lineage* is superseded until the withdrawal of what supersedes it is accepted."""
         enders = [self._owner[iri] for iri in lineage.successors]
         return any(id(ender) not in self._present and ender.state == ACTIVE for ender in enders)
@@ -494,8 +494,8 @@ def _is_contested(lineage: Lineage) -> bool:
 
 def _status_change(entry: SourceEntry, lineage: Lineage) -> str:
     """Return which status *entry* had when it was last read, and which it has now; nothing where it is the same."""
-    said = dict(lineage.read.content)
-    old = next((said[name] for name in _STATES if name in said), "")
+    content = dict(lineage.read.content)
+    old = next((content[name] for name in _STATES if name in content), "")
     new = str(entry.entry.fields.get("status", ""))
     return f"{old} → {new}" if old and new and slug(old) != slug(new) else ""
 
@@ -533,7 +533,7 @@ class _Matching:
     entries: Sequence[SourceEntry]
     known: Sequence[Lineage]
     is_absent: Callable[[str], bool]
-    found: dict[int, Lineage] = field(default_factory=dict)
+    lineages: dict[int, Lineage] = field(default_factory=dict)
     taken: set[int] = field(default_factory=set)
 
     def matches(self) -> dict[int, Lineage]:
@@ -563,7 +563,7 @@ class _Matching:
         self._by(lambda entry: [_place(entry)], lambda version: _place(version) if version.is_redacted else None,
                  versions=_live)  # fmt: skip
         self._by(lambda entry: [*entry.digests], lambda version: version.digest, state=GONE)
-        return self.found
+        return self.lineages
 
     def _left(self, *, moved: bool, state: str | None = None) -> Iterator[Lineage]:
         for lineage in self.known:
@@ -591,7 +591,7 @@ class _Matching:
             for each in dict.fromkeys((version.kind, name(version)) for version in reversed(versions(lineage))):
                 by_name[each].append(lineage)
         for number, entry in enumerate(self.entries):
-            if number in self.found:
+            if number in self.lineages:
                 continue
             candidates = [each for one in names(entry) for each in by_name.get((entry.kind, one), ())]
             free = [each for each in candidates if id(each) not in self.taken]
@@ -612,18 +612,18 @@ class _Matching:
                 lineages[lineage.newest.kind, name].append(lineage)
         rated = []
         for number, entry in enumerate(self.entries):
-            if number in self.found or (name := group(entry)) is None:
+            if number in self.lineages or (name := group(entry)) is None:
                 continue
             for order, lineage in enumerate(lineages.get((entry.kind, name), ())):
                 likeness = _likeness(entry, lineage.read, least)
                 if likeness >= least:
                     rated.append((-likeness, _preference(lineage), number, order, lineage))
         for _, _, number, _, lineage in sorted(rated, key=lambda each: each[:4]):
-            if number not in self.found and id(lineage) not in self.taken:
+            if number not in self.lineages and id(lineage) not in self.taken:
                 self._take(number, lineage)
 
     def _take(self, number: int, lineage: Lineage) -> None:
-        self.found[number] = lineage
+        self.lineages[number] = lineage
         self.taken.add(id(lineage))
 
 

@@ -69,31 +69,31 @@ def imported(index: OxigraphIndex, project: str) -> list[SourceVersion]:
 
 def _version(index: OxigraphIndex, graph: str, project: str, item: Term) -> SourceVersion | None:
     """Return *item* as a version; None for a decision that came from no record."""
-    said = _properties_of(index, graph, item)
-    kind = _kind(said)
-    path = next((anchor.path for anchor in anchors_of(said.get(BLOB, ()))), None)
+    properties = _properties_of(index, graph, item)
+    kind = _kind(properties)
+    path = next((anchor.path for anchor in anchors_of(properties.get(BLOB, ()))), None)
     if path is None:
-        path = _record_path(project, item, said) if kind == ADR else _path_in_evidence(index, graph, said)
+        path = _record_path(project, item, properties) if kind == ADR else _path_in_evidence(index, graph, properties)
     if path is None:
         return None
-    ends = [end for link in _ENDS for end in said.get(link, ())]
+    ends = [end for link in _ENDS for end in properties.get(link, ())]
     states = [value for end in ends for _, _, value in index.triples(graph, end, STATE)]
     withdrawals = [*_withdrawals(index, graph, item)]
     return SourceVersion(
         iri=plain_value(item),
         kind=kind,
         path=path,
-        key="" if kind == ADR else key_in(path, plain_value(next(iter(said.get(LOCAL_ID, ())), '""'))),
-        digest=next(map(plain_value, said.get(DIGEST, ())), None),
-        summary=next(map(plain_value, said.get(jido("summary"), ())), REDACTED),
-        content=frozenset((name, _plain(value)) for name in _CONTENT for value in said.get(jido(name), ())),
-        is_asserted=_ASSERTED in said.get(_STATUS, ()),
-        recorded=min(map(_moment, said.get(jido("recordedAt"), ())), default=""),
-        supersedes=_iris(said, "supersedes"),
-        revives=_iris(said, "revives"),
-        previous=_iris(said, "previousImport"),
+        key="" if kind == ADR else key_in(path, plain_value(next(iter(properties.get(LOCAL_ID, ())), '""'))),
+        digest=next(map(plain_value, properties.get(DIGEST, ())), None),
+        summary=next(map(plain_value, properties.get(jido("summary"), ())), REDACTED),
+        content=frozenset((name, _plain(value)) for name in _CONTENT for value in properties.get(jido(name), ())),
+        is_asserted=_ASSERTED in properties.get(_STATUS, ()),
+        recorded=min(map(_moment, properties.get(jido("recordedAt"), ())), default=""),
+        supersedes=_iris(properties, "supersedes"),
+        revives=_iris(properties, "revives"),
+        previous=_iris(properties, "previousImport"),
         ended_by=tuple(map(plain_value, ends)),
-        is_withdrawn=jido("invalidatedBy") in said,
+        is_withdrawn=jido("invalidatedBy") in properties,
         withdrawn_as=next(map(plain_value, states), None),
         withdrawals=tuple(plain_value(marker) for marker, state in withdrawals if state == _PENDING),
         is_doubted=any(state != _RETURNED for _, state in withdrawals),
@@ -103,10 +103,10 @@ def _version(index: OxigraphIndex, graph: str, project: str, item: Term) -> Sour
 
 
 def _properties_of(index: OxigraphIndex, graph: str, item: Term) -> Properties:
-    said: dict[Term, list[Term]] = {}
+    properties: dict[Term, list[Term]] = {}
     for _, predicate, value in index.triples(graph, item):
-        said.setdefault(predicate, []).append(value)
-    return said
+        properties.setdefault(predicate, []).append(value)
+    return properties
 
 
 def _withdrawals(index: OxigraphIndex, graph: str, item: Term) -> Iterator[tuple[Term, str]]:
@@ -115,24 +115,24 @@ def _withdrawals(index: OxigraphIndex, graph: str, item: Term) -> Iterator[tuple
     It is pending, settled, or a synchronisation withdrew it itself, as the source returned.
     """
     for marker, _, _ in index.triples(graph, None, jido("invalidates"), item):
-        said = _properties_of(index, graph, marker)
-        if STATE not in said or _PROPOSED not in said.get(_STATUS, ()):
+        properties = _properties_of(index, graph, marker)
+        if STATE not in properties or _PROPOSED not in properties.get(_STATUS, ()):
             continue
-        ends = [end for link in _ENDS for end in said.get(link, ())]
+        ends = [end for link in _ENDS for end in properties.get(link, ())]
         has_returned = any(True for end in ends for _ in index.triples(graph, end, STATE))
         yield marker, _RETURNED if has_returned else _SETTLED if ends else _PENDING
 
 
-def _kind(said: Properties) -> str:
-    if iri(STATEMENT) in said:
+def _kind(properties: Properties) -> str:
+    if iri(STATEMENT) in properties:
         return GRAPH
-    sources = {local_name(value) for value in said.get(jido("hasSourceType"), ())}
+    sources = {local_name(value) for value in properties.get(jido("hasSourceType"), ())}
     return NOTES if "ExternalDocumentSource" in sources else ISSUES if "ToolSource" in sources else ADR
 
 
-def _record_path(project: str, item: Term, said: Properties) -> str | None:
+def _record_path(project: str, item: Term, properties: Properties) -> str | None:
     """Return the path of the record that *item*, whose IRI comes from its name or its path, is about."""
-    paths = [plain_value(value) for value in said.get(jido("about"), ()) if not is_iri(value)]
+    paths = [plain_value(value) for value in properties.get(jido("about"), ()) if not is_iri(value)]
     return next((path for path in paths if plain_value(item) in _iris_of(project, path)), None)
 
 
@@ -140,15 +140,15 @@ def _iris_of(project: str, path: str) -> Iterable[str]:
     return record_iri(project, stem(path)), record_iri(project, path)
 
 
-def _path_in_evidence(index: OxigraphIndex, graph: str, said: Properties) -> str:
+def _path_in_evidence(index: OxigraphIndex, graph: str, properties: Properties) -> str:
     """Return the file that the evidence of a memory names, as `issues.jsonl: bd-1` does."""
-    nodes = said.get(jido("derivedFrom"), ())
+    nodes = properties.get(jido("derivedFrom"), ())
     labels = [plain_value(value) for node in nodes if is_iri(node) for _, _, value in index.triples(graph, node, LABEL)]
     return next((label.split(": ", 1)[0] for label in labels), "")
 
 
-def _iris(said: Properties, name: str) -> tuple[str, ...]:
-    return tuple(map(plain_value, said.get(jido(name), ())))
+def _iris(properties: Properties, name: str) -> tuple[str, ...]:
+    return tuple(map(plain_value, properties.get(jido(name), ())))
 
 
 def _plain(value: Term) -> str:
@@ -284,7 +284,7 @@ class SourceScan:
     within what was looked at, so that its absence says something.
     """
 
-    is_gone: Callable[[str], bool] = lambda path: False
+    is_deleted: Callable[[str], bool] = lambda path: False
     covers: Callable[[Lineage], bool] = lambda lineage: False
 
 
@@ -329,11 +329,11 @@ class Synchronisation:
         sources = read()
 
         def is_absent(path: str) -> bool:
-            return path in sources.whole or look.is_gone(path)
+            return path in sources.whole or look.is_deleted(path)
 
         def is_removed(lineage: Lineage) -> bool:
             path = lineage.newest.path
-            return path in sources.whole or (look.covers(lineage) and look.is_gone(path))
+            return path in sources.whole or (look.covers(lineage) and look.is_deleted(path))
 
         if moved := moved_records(sources.entries, known, is_absent):
             sources = read(moved=moved)
@@ -379,15 +379,15 @@ class Synchronisation:
         first = int(end) if end.isdecimal() else step.entry.entry.line or 1
         lines = self.texts.get(step.path, b"").decode("utf-8", "replace").splitlines()
         for number, line in enumerate(lines[first - 1 :], first):
-            if (found := secrets.find(line)) is not None:
-                return f"{step.path}:{number}", found.kind
+            if (secret := secrets.find(line)) is not None:
+                return f"{step.path}:{number}", secret.kind
         return step.place, kind
 
     def _placed(self, step: SyncStep, entry: ImportedEntry) -> ImportedEntry:
         """Return *entry*, one that was refused for a likely secret with the line of that, and without its text."""
-        if not isinstance(entry.outcome, IntentRefused) or (found := self.secret_of(step)) is None:
+        if not isinstance(entry.outcome, IntentRefused) or (secret := self.secret_of(step)) is None:
             return entry
-        return replace(entry, place=found[0], summary=without_secret(entry.summary))
+        return replace(entry, place=secret[0], summary=without_secret(entry.summary))
 
 
 def without_secret(summary: str) -> str:
@@ -398,7 +398,7 @@ def without_secret(summary: str) -> str:
 def _secret_in(value: Any) -> str | None:
     """Return the kind of the first likely secret in the texts of *value*, None where there is none."""
     if isinstance(value, str):
-        return found.kind if (found := secrets.find(value)) is not None else None
+        return secret.kind if (secret := secrets.find(value)) is not None else None
     within = value.values() if isinstance(value, Mapping) else value if isinstance(value, (list, tuple)) else ()
     return next(filter(None, map(_secret_in, within)), None)
 
@@ -539,7 +539,7 @@ class Intents:
         entry = step.entry
         assert entry is not None
         fields = dict(entry.entry.fields)
-        values: dict[str, Any] = {**self._said_here(), "source_type": entry.source_type, **fields}
+        values: dict[str, Any] = {**self._import_fields(), "source_type": entry.source_type, **fields}
         if entry.kind == ADR and _is_undated(entry) and entry.path in self._dates:
             values["timestamp"] = self._dates[entry.path]
         is_undated = entry.kind == ADR and "timestamp" not in values
@@ -578,29 +578,29 @@ class Intents:
         assert entry is not None
         assert lineage is not None
         old = lineage.active[0]
-        said = self._restated[old.iri]
-        values = {name: value for name, value in said.items() if name not in OWN}
-        given = [path if path != old.path else entry.path for path in said.get("about", ())]
+        restated = self._restated[old.iri]
+        values = {name: value for name, value in restated.items() if name not in OWN}
+        given = [path if path != old.path else entry.path for path in restated.get("about", ())]
         if not lineage.is_edited:
             given = [
                 *entry.entry.fields.get("about", ()),
                 *entry.entry.files,
                 *(each for each in given if "://" in each),
             ]
-        extra = [triple for triple in said.get("extra_triples", ()) if triple[0] not in _SOURCE]
+        extra = [triple for triple in restated.get("extra_triples", ()) if triple[0] not in _SOURCE]
         evidence = [f"{entry.path}{text.removeprefix(old.path)}" if text.startswith(f"{old.path}: ") else text
-                    for text in said.get("evidence", ())]  # fmt: skip
+                    for text in restated.get("evidence", ())]  # fmt: skip
         values |= {"about": [*dict.fromkeys(given)], "evidence": evidence, "reason": _REASON["moved"]}
         values |= {"extra_triples": [*extra, *self._source(step)], "supersedes": [*step.supersedes]}
-        return {**values, **self._said_here(confidence=said.get("confidence"))}
+        return {**values, **self._import_fields(confidence=restated.get("confidence"))}
 
     def _is_about_the_same(self, step: SyncStep, values: Mapping[str, Any]) -> bool:
         """Return whether a moved memory is about what it was about before, but for its own file."""
         assert step.lineage is not None
         assert step.entry is not None
-        said = self._restated[step.lineage.active[0].iri]
+        restated = self._restated[step.lineage.active[0].iri]
         own = {step.lineage.active[0].path, step.entry.path}
-        return step.entry.kind == ADR or set(said.get("about", ())) - own == set(values["about"]) - own
+        return step.entry.kind == ADR or set(restated.get("about", ())) - own == set(values["about"]) - own
 
     def _removal(self, step: SyncStep) -> dict[str, Any]:
         """Return the proposal to withdraw what was imported from a source that is removed.
@@ -622,9 +622,9 @@ class Intents:
 
     def _marker(self, summary: str, why: str, ends: Sequence[str], state: str) -> dict[str, Any]:
         marker = {"type": "deleted_marker", "summary": summary[:_SHOWN], "rationale": why, "invalidates": [*ends]}
-        return {**self._said_here(confidence="high"), **marker, "extra_triples": [[plain_value(STATE), state]]}
+        return {**self._import_fields(confidence="high"), **marker, "extra_triples": [[plain_value(STATE), state]]}
 
-    def _said_here(self, confidence: Any = None) -> dict[str, Any]:
+    def _import_fields(self, confidence: Any = None) -> dict[str, Any]:
         writer = self.of.writer
         return {
             "applies_to_project": self.of.project,

@@ -65,7 +65,7 @@ class ProviderContract(ABC):
         """Return the state after *value* was kept under *key*."""
         done = provider.put(state, key, value, self.put_opts)
         assert isinstance(done, Done)
-        assert isinstance(done.told, Mapping)
+        assert isinstance(done.details, Mapping)
         return done.state
 
     def got(self, provider: Provider, state: State, key: str) -> Any:

@@ -154,7 +154,7 @@ def _upserted(directive: MemoryUpsert, held: Registered) -> _Outcome:
         opts = directive.opts if item.embedding is None else {**directive.opts, "embedding": item.embedding}
         try:
             kept = _checked(held, "put", held.provider.put(held.state, item.key, item.value, opts), Done)
-            done.append({"key": item.key, **kept.told})
+            done.append({"key": item.key, **kept.details})
         except Exception as error:
             return _counted(done), error
     return _counted(done), None
@@ -167,7 +167,7 @@ def _deleted(directive: MemoryDelete, held: Registered) -> _Outcome:
         try:
             gone = _checked(held, "delete", held.provider.delete(held.state, key, directive.opts), Done, Missing)
             if isinstance(gone, Done):
-                done.append({"key": key, **gone.told})
+                done.append({"key": key, **gone.details})
             else:
                 missing.append(key)
         except Exception as error:

@@ -331,7 +331,9 @@ class VectorProvider:
 def _recalled(state: _ProviderState, text: str, vector: Sequence[float], top_k: int) -> list[tuple[str, float]]:
     """Return the keys of what answers *text*, of which *vector* is, each with its score."""
     asked = RecallQuery(text, query_stems(state.stemmer, text), limit=top_k)
-    found = rank_sources([RankingSource(state.texts, _STREAM, SearchFilter(), VectorQuery(state, vector))], asked).found
+    found = rank_sources(
+        [RankingSource(state.texts, _STREAM, SearchFilter(), VectorQuery(state, vector))], asked
+    ).ranked
     return [(state.keys[digest(one.candidate.passage.item)], one.score) for one in found[:top_k]]
 
 

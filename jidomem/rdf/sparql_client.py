@@ -24,9 +24,9 @@ _HASHES = {"MD5": "md5", "SHA-256": "sha256"}
 class Digest:
     """What a server asked for, answered for each request with a count of its own; any thread may."""
 
-    def __init__(self, said: Mapping[str, str], user: str, password: str) -> None:
-        """Answer what the fields *said* ask for, as *user*."""
-        self._said, self._user, self._password = said, user, password
+    def __init__(self, challenge: Mapping[str, str], user: str, password: str) -> None:
+        """Answer what the fields *challenge* ask for, as *user*."""
+        self._challenge, self._user, self._password = challenge, user, password
         self._count = 0
         self._lock = Lock()
 
@@ -35,10 +35,10 @@ class Digest:
         """Return the answer to the first of *challenges* that can be answered, None where there is none."""
         for challenge in challenges:
             _, scheme, rest = challenge.partition("Digest ")
-            said = {name.lower(): quoted or plain for name, quoted, plain in _FIELD.findall(rest)}
-            modes = re.split(r"[\s,]+", said.get("qop", ""))
-            if scheme and "nonce" in said and said.get("algorithm", "MD5") in _HASHES and modes != ["auth-int"]:
-                return cls({**said, "qop": "auth" if "auth" in modes else ""}, user, password)
+            fields = {name.lower(): quoted or plain for name, quoted, plain in _FIELD.findall(rest)}
+            modes = re.split(r"[\s,]+", fields.get("qop", ""))
+            if scheme and "nonce" in fields and fields.get("algorithm", "MD5") in _HASHES and modes != ["auth-int"]:
+                return cls({**fields, "qop": "auth" if "auth" in modes else ""}, user, password)
         return None
 
     def header(self, method: str, target: str, once: str | None = None) -> str:
@@ -46,14 +46,14 @@ class Digest:
         with self._lock:
             self._count += 1
             count, once = f"{self._count:08x}", once or token_hex(16)
-        said, mode = self._said, self._said["qop"]
-        realm, nonce = said.get("realm", ""), said["nonce"]
+        challenge, mode = self._challenge, self._challenge["qop"]
+        realm, nonce = challenge.get("realm", ""), challenge["nonce"]
         who, what = self._hash(f"{self._user}:{realm}:{self._password}"), self._hash(f"{method}:{target}")
         middle = f"{nonce}:{count}:{once}:{mode}" if mode else nonce
         quoted = {"username": self._user, "realm": realm, "nonce": nonce, "uri": target}
         quoted |= {"response": self._hash(f"{who}:{middle}:{what}")}
-        quoted |= {"opaque": said["opaque"]} if "opaque" in said else {}
-        plain = {"algorithm": said["algorithm"]} if "algorithm" in said else {}
+        quoted |= {"opaque": challenge["opaque"]} if "opaque" in challenge else {}
+        plain = {"algorithm": challenge["algorithm"]} if "algorithm" in challenge else {}
         if mode:
             quoted["cnonce"] = once
             plain |= {"qop": mode, "nc": count}
@@ -61,7 +61,7 @@ class Digest:
         return "Digest " + ", ".join([*fields, *(f"{name}={value}" for name, value in plain.items())])
 
     def _hash(self, text: str) -> str:
-        kind = _HASHES[self._said.get("algorithm", "MD5")]
+        kind = _HASHES[self._challenge.get("algorithm", "MD5")]
         return hashlib.new(kind, text.encode(), usedforsecurity=False).hexdigest()
 
 
@@ -164,8 +164,8 @@ class SparqlEndpoint:
         """Return what came back, of its bytes at most one more than *most*, and the connection it came by."""
         headers = {"Content-Type": kind, "Accept": accept, **({"Authorization": login} if login else {})}
         while True:
-            kept = self._kept()
-            connection = kept or self._new()
+            pooled = self._pooled_connection()
+            connection = pooled or self._new()
             try:
                 if connection.sock is None:
                     connection.timeout = min(seconds, TIMEOUT)
@@ -182,7 +182,7 @@ class SparqlEndpoint:
                 raise _late(self.shown, seconds) from error
             except (OSError, HTTPException) as error:
                 connection.close()
-                if kept is None:
+                if pooled is None:
                     raise self._silent(error) from error
 
     @property
@@ -256,7 +256,7 @@ class SparqlEndpoint:
     def _new(self) -> HTTPConnection:
         return (HTTPSConnection if self.secure else HTTPConnection)(self.host, self.port)
 
-    def _kept(self) -> HTTPConnection | None:
+    def _pooled_connection(self) -> HTTPConnection | None:
         with self._lock:
             return self._idle.pop() if self._idle else None
 

@@ -78,13 +78,13 @@ def to_iri(text: str) -> Term | None:
 def _triple(number: int, given: Any) -> Triple:
     if not isinstance(given, (list, tuple)) or len(given) != 3:
         raise _refused(f"statement {number}: {given!r:.80} is not (subject, predicate, object)")
-    found = [to_iri(part) if isinstance(part, str) else None for part in given[:2]]
-    found.append(_object(given[2]))
-    for part, term, name in zip(given, found, _PARTS, strict=True):
+    terms = [to_iri(part) if isinstance(part, str) else None for part in given[:2]]
+    terms.append(_object(given[2]))
+    for part, term, name in zip(given, terms, _PARTS, strict=True):
         if term is None:
             wanted = "an IRI" if name != "object" else "text, a number, a boolean, a moment or (text, datatype)"
             raise _refused(f"statement {number}: the {name} is {wanted}, not {part!r:.80}")
-    subject, predicate, value = (term for term in found if term)
+    subject, predicate, value = (term for term in terms if term)
     return subject, predicate, value
 
 

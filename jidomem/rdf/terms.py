@@ -119,5 +119,5 @@ def short_parse_error(error: SyntaxError) -> str:
     >>> short[:14], len(short)
     ('no prefix: xxx', 200)
     """
-    said = str(error.msg)
-    return said if len(said) <= _LONGEST_FAULT else f"{said[: _LONGEST_FAULT - 1]}…"
+    message = str(error.msg)
+    return message if len(message) <= _LONGEST_FAULT else f"{message[: _LONGEST_FAULT - 1]}…"

@@ -100,7 +100,7 @@ def statements(text: str, base: str = "") -> list[Stated]:
         reader.document()
     except (IndexError, KeyError, ValueError) as error:
         raise Unread(repr(error)) from error
-    return reader.found
+    return reader.statements
 
 
 class _Reader:
@@ -109,7 +109,7 @@ class _Reader:
         self._at, self._blanks = 0, 0
         self._prefixes: dict[str, str] = {}
         self._base = base
-        self.found: list[Stated] = []
+        self.statements: list[Stated] = []
 
     def document(self) -> None:
         while self._at < len(self._tokens):
@@ -145,7 +145,7 @@ class _Reader:
             predicate = TYPE if (verb.kind, verb.text) == ("word", "a") else self._named(verb)
             while True:
                 line = self._peek().line
-                self.found.append(Stated((subject, predicate, self._object(block)), line, block))
+                self.statements.append(Stated((subject, predicate, self._object(block)), line, block))
                 if self._peek().text != ",":
                     break
                 self._next()
@@ -183,8 +183,8 @@ class _Reader:
         self._next()
         nodes = [*(self._blank() for _ in members), _NIL]
         for at, (member, line) in enumerate(members):
-            self.found.append(Stated((nodes[at], _FIRST, member), line, block))
-            self.found.append(Stated((nodes[at], _REST, nodes[at + 1]), line, block))
+            self.statements.append(Stated((nodes[at], _FIRST, member), line, block))
+            self.statements.append(Stated((nodes[at], _REST, nodes[at + 1]), line, block))
         return nodes[0]
 
     def _literal(self, token: _Token) -> Term:
@@ -213,8 +213,12 @@ class _Reader:
         return iri(self._prefixes[prefix] + re.sub(r"\\(.)", r"\1", local))
 
     def _iri(self, text: str) -> str:
-        said = _unescaped(text[1:-1])
-        return said if re.match(r"[A-Za-z][A-Za-z0-9+.\-]*:", said) or not self._base else urljoin(self._base, said)
+        reference = _unescaped(text[1:-1])
+        return (
+            reference
+            if re.match(r"[A-Za-z][A-Za-z0-9+.\-]*:", reference) or not self._base
+            else urljoin(self._base, reference)
+        )
 
     def _blank(self) -> Term:
         self._blanks += 1

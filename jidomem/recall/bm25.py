@@ -87,18 +87,18 @@ def _by_word(match: Match, weight: Mapping[str, float], counts: CorpusStats) -> 
     fields = [(value, text.split()) for value, text in zip(FIELDS.values(), match.fields, strict=True) if text]
     average = counts.words / counts.memories
     damping = K1 * (1 - B + B * match.length / average)
-    for stem, told in weight.items():
+    for stem, idf in weight.items():
         often = sum(value * text.count(stem) for value, text in fields)
         if often:
-            yield stem, told * often * (K1 + 1) / (often + damping)
+            yield stem, idf * often * (K1 + 1) / (often + damping)
 
 
-def demote_superseded(found: ScoredMatch, successors: Iterable[ScoredMatch]) -> ScoredMatch:
-    """Return *found* ranked below each of *successors*, which came in its place and match as well."""
+def demote_superseded(match: ScoredMatch, successors: Iterable[ScoredMatch]) -> ScoredMatch:
+    """Return *match* ranked below each of *successors*, which came in its place and match as well."""
     highest = min((after.score * BEHIND for after in successors), default=inf)
-    if found.score <= highest:
-        return found
-    return ScoredMatch(found.match, highest, {**found.parts, "superseded": highest - found.score}, found.words)
+    if match.score <= highest:
+        return match
+    return ScoredMatch(match.match, highest, {**match.parts, "superseded": highest - match.score}, match.words)
 
 
 def ceiling(weight: Mapping[str, float], now: CorpusStats, then: CorpusStats) -> tuple[float, float]:
@@ -107,7 +107,7 @@ def ceiling(weight: Mapping[str, float], now: CorpusStats, then: CorpusStats) ->
     SQLite weighs them by what is there *now*, *weight* does by what was known *then*.
     """
     longer = max(1.0, (then.words / then.memories) / (now.words / now.memories))
-    ratios = {stem: told / max(log(_odds(now.memories, now.holding[stem])), LEAST) for stem, told in weight.items()}
+    ratios = {stem: idf / max(log(_odds(now.memories, now.holding[stem])), LEAST) for stem, idf in weight.items()}
     near = [ratio for ratio in ratios.values() if ratio <= FAR]
     if not near:  # all of them common: SQLite weighs each as good as nothing, and still tells which are the best
         return max(ratios.values()) * longer, 0.0
@@ -164,13 +164,13 @@ def search(
     one = _Search(file, within, weight, now, then, limit)
     if weight:
         one.run([*weight], numbers_about(file, about))
-    return [found for _, found in one.best], list(weight), then
+    return [match for _, match in one.best], list(weight), then
 
 
 def telling(stems: Mapping[str, str], counts: CorpusStats) -> dict[str, float]:
     """Return what is looked for of *stems*, that which tells most first, each with how much it tells."""
-    asked = [stem for stem, word in stems.items() if word not in TELL_LITTLE] or [*stems]
-    known = weights((stem for stem in asked if counts.holding[stem]), counts)
+    chosen = [stem for stem, word in stems.items() if word not in TELL_LITTLE] or [*stems]
+    known = weights((stem for stem in chosen if counts.holding[stem]), counts)
     return {stem: known[stem] for stem in sorted(known, key=lambda stem: (-known[stem], stem))[:MOST_WORDS]}
 
 
@@ -218,9 +218,9 @@ class _Search:
 
     def _steps(self, rarest: list[str]) -> Iterator[int]:
         """Yield how many of the rarest words are looked for: as FIRST memories hold, then four times as many."""
-        held, most, taken = [*accumulate(self._then.holding[stem] for stem in rarest)], FIRST, 0
+        counts, most, taken = [*accumulate(self._then.holding[stem] for stem in rarest)], FIRST, 0
         while taken < len(rarest):
-            taken = max(taken + 1, bisect_right(held, most))
+            taken = max(taken + 1, bisect_right(counts, most))
             yield taken
             most *= 4
 
@@ -229,19 +229,19 @@ class _Search:
     ) -> None:
         """Score what holds one of *stems*, and none of *but*; words *beside* count too."""
         times, more = ceiling({stem: self._weight[stem] for stem in (*stems, *beside)}, self._now, self._then)
-        for found in self._file.best(stems, self._within, only, beside, but):
-            most = found.reach * times + more
+        for row in self._file.best(stems, self._within, only, beside, but):
+            most = row.reach * times + more
             if only is None and self._is_settled(most):
                 return
-            if found.number in self._seen or (only is None and self._is_settled(most, self._ties(found))):
+            if row.number in self._seen or (only is None and self._is_settled(most, self._ties(row))):
                 continue
-            self._seen.add(found.number)
-            match = self._file.match(found.number, None)
+            self._seen.add(row.number)
+            match = self._file.match(row.number, None)
             assert match is not None
             self._add(self._final(match, frozenset([match.item])))
 
-    def _ties(self, found: TextMatch) -> float:
-        return sum(ties(found.recorded, found.confidence, self._then.newest))
+    def _ties(self, row: TextMatch) -> float:
+        return sum(ties(row.recorded, row.confidence, self._then.newest))
 
     def _is_settled(self, lexical: float, ties: float = TIES) -> bool:
         """Return whether what scores no more than *lexical* by its words, and is about no file, is none of the best."""
@@ -251,8 +251,8 @@ class _Search:
     def _final(self, match: Match, seen: frozenset[str]) -> ScoredMatch:
         """Return the score of a match, behind those of its successors that match as well."""
         is_about = match.number in self._about
-        found = scored(replace(match, is_about=is_about), self._weight, self._then)
-        return demote_superseded(found, self._after(match, seen)) if self._within.inactive else found
+        result = scored(replace(match, is_about=is_about), self._weight, self._then)
+        return demote_superseded(result, self._after(match, seen)) if self._within.inactive else result
 
     def _after(self, match: Match, seen: frozenset[str]) -> Iterator[ScoredMatch]:
         """Yield what came in the place of a match, or later in the place of that, and matches as well."""
@@ -262,15 +262,15 @@ class _Search:
                 later = self._final(successor, seen | {name})
                 yield from [later] if later.words else self._after(successor, seen | {name})
 
-    def _add(self, found: ScoredMatch) -> None:
-        insort(self.best, (found.place, found), key=lambda entry: entry[0])
+    def _add(self, result: ScoredMatch) -> None:
+        insort(self.best, (result.place, result), key=lambda entry: entry[0])
         del self.best[self._limit :]
 
 
 def _governing(places: Iterable[str], paths: Iterable[str]) -> list[str]:
     """Return which of *places* govern one of *paths*: the file, a folder above it, a pattern, or its module."""
-    asked = [path.removeprefix("./").rstrip("/") for path in paths]
-    return [place for place in places if any(_governs(place.removeprefix("./"), path) for path in asked)]
+    files = [path.removeprefix("./").rstrip("/") for path in paths]
+    return [place for place in places if any(_governs(place.removeprefix("./"), path) for path in files)]
 
 
 def _governs(place: str, path: str) -> bool:

@@ -176,49 +176,49 @@ def order_of(role: str | None) -> list[str]:
 
 
 def fit_to_budget(
-    project: str, found: Mapping[str, BriefingResult], *, role: str | None, budget: int, about: Mapping[str, Any]
+    project: str, results: Mapping[str, BriefingResult], *, role: str | None, budget: int, about: Mapping[str, Any]
 ) -> Briefing:
-    """Return the briefing of what was *found*: the first entries of each section in order, then the rest in order.
+    """Return the briefing of what was *results*: the first entries of each section in order, then the rest in order.
 
     Memories about the named files are fitted before all others, into two thirds of the budget or one entry.
     A memory is shown once, but for what waits. Raises InvalidRequest for a *budget* that does not hold what says what
     is left out.
     """
-    order = [name for name in order_of(role) if name in found and found[name].count]
+    order = [name for name in order_of(role) if name in results and results[name].count]
     frame = [_BRIEFING_OPENING.format(project=project), _CLOSING, _EMPTY, "", "Left out:", ""]
-    said = Briefing(project, tuple(_section(name, (), found[name], 10**6) for name in order), budget, about)
-    pairs = zip(said.sections, said.for_tools().sections, strict=True)
+    empty = Briefing(project, tuple(_section(name, (), results[name], 10**6) for name in order), budget, about)
+    pairs = zip(empty.sections, empty.for_tools().sections, strict=True)
     frame += [max(map(_left_out, pair), key=len) for pair in pairs]
     least = _cost(frame)
     if budget < least:
         raise InvalidRequest(f"budget_tokens={budget} is too few to say what is left out", hint=f"give {least} or more")
-    filling = _Filling({name: found[name] for name in order}, budget - least)
+    filling = _Filling({name: results[name] for name in order}, budget - least)
     parts = {name: budget // part for name, part in _PARTS.items()}
     special = [name for name in order if name not in _GENERAL]
     for name in order:
-        if found[name].urgent:
-            filling.fill([name], found[name].urgent, {name: filling.left * 2 // 3})
+        if results[name].urgent:
+            filling.fill([name], results[name].urgent, {name: filling.left * 2 // 3})
     filling.fill(order, FIRST)
     filling.fill(special, parts=parts)
     filling.fill(special)
     filling.fill(order, parts=parts)
     filling.fill(order)
-    told = Briefing(project, filling.sections(), budget, about)
-    filling.left = budget - max(told.tokens, told.for_tools().tokens)  # what was set aside to say what is left out
+    filled = Briefing(project, filling.sections(), budget, about)
+    filling.left = budget - max(filled.tokens, filled.for_tools().tokens)  # what was set aside to say what is left out
     filling.fill(order)
-    return replace(told, sections=filling.sections())
+    return replace(filled, sections=filling.sections())
 
 
 class _Filling:
     """The sections of a briefing while entries are put into them; `left` is how many tokens there are."""
 
-    def __init__(self, found: Mapping[str, BriefingResult], left: int) -> None:
+    def __init__(self, results: Mapping[str, BriefingResult], left: int) -> None:
         self.left = left
-        self._found = found
-        self._shown: dict[str, list[BriefingEntry]] = {name: [] for name in found}
-        self._pending = {name: [*range(each.count)] for name, each in found.items()}
+        self._results = results
+        self._shown: dict[str, list[BriefingEntry]] = {name: [] for name in results}
+        self._pending = {name: [*range(each.count)] for name, each in results.items()}
         self._made: dict[tuple[str, int], BriefingEntry] = {}
-        self._spent = dict.fromkeys(found, 0)
+        self._spent = dict.fromkeys(results, 0)
         self._seen: set[str] = set()
 
     def fill(self, names: Iterable[str], most: int = sys.maxsize, parts: Mapping[str, int] | None = None) -> None:
@@ -251,19 +251,20 @@ class _Filling:
     def sections(self) -> tuple[BriefingSection, ...]:
         """Return the sections as they are."""
         return tuple(
-            _section(name, self._shown[name], found, len(self._pending[name])) for name, found in self._found.items()
+            _section(name, self._shown[name], result, len(self._pending[name]))
+            for name, result in self._results.items()
         )
 
     def _entry(self, name: str, place: int) -> BriefingEntry:
         if (name, place) not in self._made:
-            self._made[name, place] = self._found[name].entry(place)
+            self._made[name, place] = self._results[name].entry(place)
         return self._made[name, place]
 
 
-def _section(name: str, entries: Sequence[BriefingEntry], found: BriefingResult, left_out: int) -> BriefingSection:
+def _section(name: str, entries: Sequence[BriefingEntry], result: BriefingResult, left_out: int) -> BriefingSection:
     title, ask = SECTIONS[name]
-    left = max(left_out, int(found.more))
-    return BriefingSection(name, title, tuple(entries), left, found.more, found.ask or ask, found.limit)
+    left = max(left_out, int(result.more))
+    return BriefingSection(name, title, tuple(entries), left, result.more, result.ask or ask, result.limit)
 
 
 def recall_command(task: str, limit: int) -> str:
@@ -373,7 +374,7 @@ def fit_recall_to_budget(result: MemoryRecall, budget: int | None) -> MemoryReca
 
     `left_out` counts those that did not fit. Raises InvalidRequest for a budget that cannot say even that.
     """
-    kept = result.entries
+    entries = result.entries
     if budget is not None:
         frame = [_RECALL_OPENING, _FENCE, _END, "nothing\n", _LEFT_OUT.format(10**6)]
         frame.append(max((_notice(result, option) for option in _OPTIONS), key=len))
@@ -383,9 +384,11 @@ def fit_recall_to_budget(result: MemoryRecall, budget: int | None) -> MemoryReca
             raise InvalidRequest(
                 f"budget_tokens={budget} is too few to say what is left out", hint=f"give {least} or more"
             )
-        kept = _first(kept, left)
-    told = replace(result, entries=kept, metadata={**result.metadata, "left_out": len(result.entries) - len(kept)})
-    return replace(told, metadata={**told.metadata, "tokens": tokens(markdown(told)), "budget_tokens": budget})
+        entries = _first(entries, left)
+    fitted = replace(
+        result, entries=entries, metadata={**result.metadata, "left_out": len(result.entries) - len(entries)}
+    )
+    return replace(fitted, metadata={**fitted.metadata, "tokens": tokens(markdown(fitted)), "budget_tokens": budget})
 
 
 def _first(hits: Sequence[Hit], budget: int) -> Sequence[Hit]:
@@ -398,20 +401,20 @@ def _first(hits: Sequence[Hit], budget: int) -> Sequence[Hit]:
 
 def _line(hit: Hit, show: str = _SHOW) -> str:
     """Return one memory on one line that nothing in it can end."""
-    said = hit.metadata
+    metadata = hit.metadata
     content, is_cut = shortened(hit.content, LONGEST)
     text = quoted(content, LONGEST)[0]
     answer = f"; text: {quoted(hit.excerpt, EXCERPT)[0]}" if hit.excerpt else ""
     short = local_name(hit.id)[-8:]
     is_cut = is_cut or _GAP.search(hit.excerpt) is not None
     mark = f" [cut; {show.format(short)}]" if is_cut else ""
-    status = state_text(said["status"], said.get("state")).removeprefix(ACTIVE).removeprefix(", ")
-    rivals = disagreement(said.get("conflicts_with", ()))
-    about = ", ".join(_word(str(place)) for place in said["about"][:3])
+    status = state_text(metadata["status"], metadata.get("state")).removeprefix(ACTIVE).removeprefix(", ")
+    rivals = disagreement(metadata.get("conflicts_with", ()))
+    about = ", ".join(_word(str(place)) for place in metadata["about"][:3])
     stale = ", ".join(f"{_word(path)} {state}" for path, state in stale_files(hit).items())
-    day = (said["time"] or said["recorded_at"]).date().isoformat()
-    words = [status, rivals, about, _word(hit.agent_id), day, said.get("source", ""), stale]
-    return f"- {_word(short)} {_word(said['kind'])}: {text}{answer}{mark} ({', '.join(filter(None, words))})\n"
+    day = (metadata["time"] or metadata["recorded_at"]).date().isoformat()
+    words = [status, rivals, about, _word(hit.agent_id), day, metadata.get("source", ""), stale]
+    return f"- {_word(short)} {_word(metadata['kind'])}: {text}{answer}{mark} ({', '.join(filter(None, words))})\n"
 
 
 def disagreement(others: Sequence[str]) -> str:

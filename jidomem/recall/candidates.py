@@ -65,26 +65,26 @@ class RecallQuery:
 
 
 def gather(
-    texts: Readable, stream: Stream, asked: RecallQuery, within: SearchFilter
+    texts: Readable, stream: Stream, query: RecallQuery, within: SearchFilter
 ) -> tuple[list[Candidate], Question]:
-    """Return what of *stream* may answer what is *asked*, in no order, and the question as it meets it."""
-    return texts.read(stream, lambda file: _Gathering(file, stream, asked, within).gathered())
+    """Return what of *stream* may answer what is *query*, in no order, and the question as it meets it."""
+    return texts.read(stream, lambda file: _Gathering(file, stream, query, within).gathered())
 
 
 class _Gathering:
     """One gathering, while nobody changes the file."""
 
-    def __init__(self, file: SearchIndexReader, stream: Stream, asked: RecallQuery, within: SearchFilter) -> None:
+    def __init__(self, file: SearchIndexReader, stream: Stream, query: RecallQuery, within: SearchFilter) -> None:
         self._file = file
         self._stream = stream
-        self._asked = asked
+        self._query = query
         self._within = within
-        self._counts = file.counts(asked.stems, within.moment)
-        self._weight = telling(asked.stems, self._counts)
+        self._counts = file.counts(query.stems, within.moment)
+        self._weight = telling(query.stems, self._counts)
 
     def gathered(self) -> tuple[list[Candidate], Question]:
         file, within = self._file, self._within
-        about = numbers_about(file, self._asked.about)
+        about = numbers_about(file, self._query.about)
         runs = self._runs(self._first(about))
         around = {number: sides for run, middle in runs for number, sides in _sides(run, middle)}
         rows = {row.number: row for row in file.rows(around, within)}
@@ -92,22 +92,22 @@ class _Gathering:
             rows = self._with_later(rows)
         beside = {number for run, _ in runs for number in run} - rows.keys()
         known = {**rows, **{row.number: row for row in file.rows(beside, SearchFilter(within.moment, inactive=True))}}
-        said = file.passages.of(known)
-        met = self._met(known, said)
-        found = [
+        passages = file.passages.of(known)
+        met = self._met(known, passages)
+        candidates = [
             self._candidate(row, met, around.get(number, ((), ())), number in about) for number, row in rows.items()
         ]
-        return found, self._question({name for one in said.values() for name in one.speakers}, met)
+        return candidates, self._question({name for one in passages.values() for name in one.speakers}, met)
 
     def _with_later(self, rows: Mapping[int, SearchRow]) -> dict[int, SearchRow]:
         """Return *rows* with what came in the place of them, and in the place of that, each told of all of these."""
-        found, new = {**rows}, [*rows.values()]
+        rows_by_number, new = {**rows}, [*rows.values()]
         while new:
             numbers = {*self._file.numbers(item for row in new for item in row.successors)}
-            new = self._file.rows(numbers - found.keys(), self._within)
-            found |= {row.number: row for row in new}
-        after = {row.item: row.successors for row in found.values()}
-        return {number: row._replace(successors=_in_turn(row.item, after)) for number, row in found.items()}
+            new = self._file.rows(numbers - rows_by_number.keys(), self._within)
+            rows_by_number |= {row.number: row for row in new}
+        after = {row.item: row.successors for row in rows_by_number.values()}
+        return {number: row._replace(successors=_in_turn(row.item, after)) for number, row in rows_by_number.items()}
 
     def _first(self, about: frozenset[int]) -> list[int]:
         """Return the numbers of what fits best by words and likeness, each measured by the best there is."""
@@ -125,30 +125,30 @@ class _Gathering:
         """Return what holds the words best, of all and of what is *about* a file asked for, each with its reach."""
         if not self._weight:
             return {}
-        held = [*accumulate(self._counts.holding[stem] for stem in self._weight)]
-        stems, first = [*self._weight], max(1, bisect_right(held, FIRST))
-        beside = stems[first : bisect_right(held, BESIDE)]
-        found = [*islice(self._file.best(stems[:first], self._within, beside=beside), self._most(BY_WORDS))]
+        counts = [*accumulate(self._counts.holding[stem] for stem in self._weight)]
+        stems, first = [*self._weight], max(1, bisect_right(counts, FIRST))
+        beside = stems[first : bisect_right(counts, BESIDE)]
+        rows = [*islice(self._file.best(stems[:first], self._within, beside=beside), self._most(BY_WORDS))]
         if about:
-            found += islice(self._file.best(self._weight, self._within, about), self._most(BY_WORDS))
-        return {one.number: one.reach for one in found}
+            rows += islice(self._file.best(self._weight, self._within, about), self._most(BY_WORDS))
+        return {one.number: one.reach for one in rows}
 
     def _by_likeness(self) -> list[int]:
         """Return the numbers of what is most alike, of what is looked through."""
-        if self._asked.alike is None:
+        if self._query.alike is None:
             return []
-        vectors, vector, most = self._asked.alike.vectors, self._asked.alike.vector, self._most(BY_LIKENESS)
+        vectors, vector, most = self._query.alike.vectors, self._query.alike.vector, self._most(BY_LIKENESS)
         wanted = min(2 * most, IN_FULL)
         near = vectors.nearest(self._stream, vector, wanted)
-        found = self._saying([known for known, _ in near])
-        if len(found) < most and len(near) == wanted:  # most of what is near is not looked through
+        numbers = self._saying([known for known, _ in near])
+        if len(numbers) < most and len(near) == wanted:  # most of what is near is not looked through
             pieces = vectors.cosines(self._stream, vector, self._file.digests(self._within, COMPARED))
-            found = self._saying(sorted(pieces, key=lambda known: (-pieces[known], known))[: 2 * most])
-        return found[:most]
+            numbers = self._saying(sorted(pieces, key=lambda known: (-pieces[known], known))[: 2 * most])
+        return numbers[:most]
 
     def _most(self, usual: int) -> int:
         """Return how many are looked at: the usual number, or those asked for and one that tells of more."""
-        return max(usual, self._asked.limit + 1)
+        return max(usual, self._query.limit + 1)
 
     def _saying(self, digests: Sequence[bytes]) -> list[int]:
         """Return the numbers of what says one of *digests*, in their order, and is looked through."""
@@ -160,41 +160,41 @@ class _Gathering:
     def _runs(self, numbers: Iterable[int]) -> list[tuple[list[int], int]]:
         """Return for each of *numbers* the run of what was said around it, and its place in there."""
         far, moment = BEFORE + AFTER, self._within.moment
-        found = []
+        runs = []
         for number, one in self._file.passages.of(numbers).items():
             before, after = self._file.passages.around(one, far, far, moment)
-            found.append(([*reversed(before), number, *after], len(before)))
-        return found
+            runs.append(([*reversed(before), number, *after], len(before)))
+        return runs
 
     def _met(
-        self, rows: Mapping[int, SearchRow], said: Mapping[int, search_tables.Passage]
+        self, rows: Mapping[int, SearchRow], passages: Mapping[int, search_tables.Passage]
     ) -> dict[int, ScoredPassage]:
         """Return each of *rows* as the question meets it."""
         cosines = self._cosines(rows)
         return {
             number: ScoredPassage(
                 item=row.item,
-                text=said[number].text,
+                text=passages[number].text,
                 words=_words(row.fields, self._weight),
                 length=row.length,
                 cosine=cosines.get(number),
-                speakers=said[number].speakers,
-                said_at=said[number].said_at,
+                speakers=passages[number].speakers,
+                said_at=passages[number].said_at,
             )
             for number, row in rows.items()
         }
 
     def _cosines(self, numbers: Iterable[int]) -> dict[int, float]:
         """Return how alike each of *numbers* is: as its piece that is most alike, as far as there are vectors."""
-        if self._asked.alike is None:
+        if self._query.alike is None:
             return {}
         pieces = self._file.passages.digests(numbers)
         every = list(dict.fromkeys(known for digests in pieces.values() for known in digests))
-        cosines = self._asked.alike.vectors.cosines(self._stream, self._asked.alike.vector, every)
-        found = {
+        cosines = self._query.alike.vectors.cosines(self._stream, self._query.alike.vector, every)
+        cosines_of = {
             number: [cosines[known] for known in digests if known in cosines] for number, digests in pieces.items()
         }
-        return {number: max(each) for number, each in found.items() if each}
+        return {number: max(each) for number, each in cosines_of.items() if each}
 
     def _candidate(
         self,
@@ -220,11 +220,11 @@ class _Gathering:
         )
 
     def _question(self, speakers: Iterable[str], met: Mapping[int, ScoredPassage]) -> Question:
-        words = set(self._asked.stems.values())
+        words = set(self._query.stems.values())
         named = sorted(name for name in speakers if words & {part.casefold() for part in name.split()})
-        stems = {stem: self._asked.stems[stem] for stem in self._weight}
+        stems = {stem: self._query.stems[stem] for stem in self._weight}
         has_vectors = any(one.cosine is not None for one in met.values())
-        return Question(self._asked.text, stems, self._counts, tuple(named), self._asked.now, has_vectors)
+        return Question(self._query.text, stems, self._counts, tuple(named), self._query.now, has_vectors)
 
 
 def _sides(run: Sequence[int], middle: int) -> Iterator[tuple[int, tuple[Sequence[int], Sequence[int]]]]:
@@ -247,13 +247,13 @@ def _in_turn(item: str, successors: Mapping[str, Sequence[str]]) -> tuple[str, .
 
 def _words(fields: Sequence[str], stems: Mapping[str, float]) -> dict[str, float]:
     """Return how often each of *stems* stands in the *fields*, each time counted by its field."""
-    found: dict[str, float] = {}
+    words_of: dict[str, float] = {}
     for weight, text in zip(FIELDS.values(), fields, strict=True):
         if text:
             words = text.split()
             for stem in stems.keys() & set(words):
-                found[stem] = found.get(stem, 0.0) + weight * words.count(stem)
-    return found
+                words_of[stem] = words_of.get(stem, 0.0) + weight * words.count(stem)
+    return words_of
 
 
 def merge_questions(questions: Sequence[Question]) -> Question:
@@ -300,16 +300,16 @@ def matching_excerpt(
     'We use one queue. … Letters expire after 30 days.'
     """
     start = opening(sentences, longest)
-    told = _stem_weights(stems, weights)
-    shares = [_shares(sentences, stems, told, place) for place in range(len(sentences))]
-    scores = [_score(share, told) for share in shares]
+    idf = _stem_weights(stems, weights)
+    shares = [_shares(sentences, stems, idf, place) for place in range(len(sentences))]
+    scores = [_score(share, idf) for share in shares]
     if max(scores, default=0.0) <= max((scores[place] for place in start.places), default=0.0):
         return start.text
     lead = opening(sentences, int(longest * _OPENING))
     shown = {place: sentences[place] for place in lead.places}
     if not shown:
         shown[lead.place] = f"{beginning(sentences[lead.place], int(longest * _OPENING))} {_GAP}"
-    ranked = _ranked(shares, told)
+    ranked = _ranked(shares, idf)
     for place in ranked:
         above = _above(sentences, place)
         shown = _with(shown, sentences, [*above, place], longest) or _with(shown, sentences, [place], longest) or shown
@@ -326,26 +326,24 @@ def _stem_weights(stems: Sequence[Collection[str]], weights: Mapping[str, float]
     return {stem: weights[stem] * log(1 + len(stems) / count) for stem, count in holding.items()}
 
 
-def _shares(
-    sentences: Sequence[str], stems: Sequence[Collection[str]], told: Mapping[str, float], place: int
-) -> Shares:
+def _shares(sentences: Sequence[str], stems: Sequence[Collection[str]], idf: Mapping[str, float], place: int) -> Shares:
     """Return the stems that count for the sentence at *place*: its own, and those above and beside it."""
     if _is_heading(sentences[place]):
         return {}
     around = [other for other in (place - 1, place + 1) if 0 <= other < len(sentences)]
-    found = dict.fromkeys((stem for other in around for stem in stems[other]), _BESIDE)
-    found |= dict.fromkeys((stem for other in _above(sentences, place) for stem in stems[other]), _ABOVE)
-    found |= dict.fromkeys(stems[place], 1.0)
-    return {stem: share for stem, share in found.items() if stem in told}
+    shares = dict.fromkeys((stem for other in around for stem in stems[other]), _BESIDE)
+    shares |= dict.fromkeys((stem for other in _above(sentences, place) for stem in stems[other]), _ABOVE)
+    shares |= dict.fromkeys(stems[place], 1.0)
+    return {stem: share for stem, share in shares.items() if stem in idf}
 
 
-def _score(shares: Shares, told: Mapping[str, float]) -> float:
-    return sum(share * told[stem] for stem, share in shares.items())
+def _score(shares: Shares, idf: Mapping[str, float]) -> float:
+    return sum(share * idf[stem] for stem, share in shares.items())
 
 
-def _ranked(shares: Sequence[Shares], told: Mapping[str, float], most: int = 6) -> list[int]:
+def _ranked(shares: Sequence[Shares], idf: Mapping[str, float], most: int = 6) -> list[int]:
     """Return the places of the best sentences; a stem of one that is ranked already counts half for the next."""
-    left, ranked = dict(told), list[int]()
+    left, ranked = dict(idf), list[int]()
     while len(ranked) < most:
         places = [
             place
@@ -362,8 +360,8 @@ def _ranked(shares: Sequence[Shares], told: Mapping[str, float], most: int = 6) 
 
 def _above(sentences: Sequence[str], place: int) -> list[int]:
     """Return the place of the heading, or of the sentence that leads to the list, that is nearest above."""
-    found = next((other for other in range(place - 1, -1, -1) if _is_heading(sentences[other])), None)
-    return [] if found is None or len(sentences[found]) > _LONGEST_HEADING else [found]
+    heading = next((other for other in range(place - 1, -1, -1) if _is_heading(sentences[other])), None)
+    return [] if heading is None or len(sentences[heading]) > _LONGEST_HEADING else [heading]
 
 
 def _is_heading(sentence: str) -> bool:

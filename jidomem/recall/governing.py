@@ -64,12 +64,12 @@ def changed_files(reader: MemoryReader, tree: Worktree | None, project: str) -> 
     """
     if tree is None:
         return []
-    held = anchors_in_force(reader, project)
-    found = freshness(tree, (anchor for _, _, anchor in held))
+    anchors = anchors_in_force(reader, project)
+    states = freshness(tree, (anchor for _, _, anchor in anchors))
     return [
-        {"item": item, "summary": summary, **found[anchor].to_dict(), "question": _QUESTIONS[found[anchor].state]}
-        for item, summary, anchor in held
-        if found[anchor].state != UNCHANGED
+        {"item": item, "summary": summary, **states[anchor].to_dict(), "question": _QUESTIONS[states[anchor].state]}
+        for item, summary, anchor in anchors
+        if states[anchor].state != UNCHANGED
     ]
 
 
@@ -88,9 +88,9 @@ def fresh(
     """Return what became of the files that each of *items* is about; nothing is known where there is no repository."""
     if tree is None:
         return {}
-    held = anchors_by_item(index, project, items)
-    found = freshness(tree, (anchor for anchors in held.values() for anchor in anchors))
-    return {item: [found[anchor] for anchor in anchors] for item, anchors in held.items()}
+    by_item = anchors_by_item(index, project, items)
+    states = freshness(tree, (anchor for anchors in by_item.values() for anchor in anchors))
+    return {item: [states[anchor] for anchor in anchors] for item, anchors in by_item.items()}
 
 
 GOVERNING_COLUMNS = ("path", "item", "kind", "force", "about", "freshness", "summary", "status", "time")
@@ -107,7 +107,7 @@ def governing(
     tree: Worktree | None,
     project: str,
     paths: Sequence[str],
-    **asked: Any,
+    **filters: Any,
 ) -> list[Row]:
     """Return what governs each of *paths*, the nearest first, then the most binding, then the newest.
 
@@ -117,7 +117,7 @@ def governing(
     one that lies outside of that folder. A memory about a file that was renamed governs it by its new name too. A
     memory about no place in particular governs nothing, unless it is a strict or required convention.
 
-    *asked* are as_of, valid_at and include_inactive. Each row has path, item, kind, class, force, about (the place it
+    *filters* are as_of, valid_at and include_inactive. Each row has path, item, kind, class, force, about (the place it
     was found by), summary, level, status (active, proposed ...), time, state of a task or error, freshness of each file
     it is about, source, agent and recorded.
     """
@@ -125,21 +125,21 @@ def governing(
         raise InvalidRequest("a path is needed", hint="name a file: jidomem governing src/a.py")
     paths = [*dict.fromkeys(_below(tree, path) for path in paths)]
     earlier = earlier_names(reader, tree, project)
-    patterns = _patterns(reader, project, asked)
-    found: dict[tuple[str, str], Row] = {}
+    patterns = _patterns(reader, project, filters)
+    nearest_rows: dict[tuple[str, str], Row] = {}
     near: dict[tuple[str, str], tuple[int, int]] = {}
     for path in paths:
         for name in (plain_path(path), *earlier.get(plain_path(path), ())):
-            rows = reader.ask("governing", project=project, file=name, **asked)
+            rows = reader.ask("governing", project=project, file=name, **filters)
             rows += [row for row in patterns if matches(plain_path(row["about"]), name)]
             for row in rows:
                 place, distance = (path, row["item"]), nearness(name, row["about"])
                 if distance > near.get(place, _NOWHERE) and not is_note(row["about"], row["level"]):
-                    found[place], near[place] = {"path": path, **row}, distance
-    known = fresh(index, tree, project, (item for _, item in found))
-    described = [_described(index, project, row, asked) for row in found.values()]
+                    nearest_rows[place], near[place] = {"path": path, **row}, distance
+    known = fresh(index, tree, project, (item for _, item in nearest_rows))
+    described = [_described(index, project, row, filters) for row in nearest_rows.values()]
     for row in described:
-        row["freshness"] = [found_.to_dict() for found_ in known.get(row["item"], ())]
+        row["freshness"] = [state.to_dict() for state in known.get(row["item"], ())]
     described.sort(key=lambda row: str(row["item"]))
     described.sort(key=lambda row: row["recorded"], reverse=True)
     described.sort(key=lambda row: FORCES.index(row["force"]))
@@ -191,17 +191,17 @@ def answer(
     base: Path | None,
     project: str,
     paths: Sequence[str],
-    **asked: Any,
+    **filters: Any,
 ) -> GoverningAnswer:
     """Return what governs *paths*, and what a reader would miss in it; raises what `governing` raises.
 
     The files lie below *base*, None where no files are known. A memory that was superseded is not counted beside its
     successor.
     """
-    rows = governing(reader, index, tree, project, paths, **asked)
-    wider = {**asked, "include_inactive": True}
-    every = [] if wider == asked else governing(reader, index, tree, project, paths, **wider)
-    active, as_of = {row["item"] for row in rows}, asked.get("as_of")
+    rows = governing(reader, index, tree, project, paths, **filters)
+    wider = {**filters, "include_inactive": True}
+    every = [] if wider == filters else governing(reader, index, tree, project, paths, **wider)
+    active, as_of = {row["item"] for row in rows}, filters.get("as_of")
     hidden = {row["item"]: row["status"] for row in every if row["item"] not in active and row["status"] != ACTIVE}
     known = {*active, *hidden}
     left_out = {
@@ -213,7 +213,7 @@ def answer(
     if base is not None and as_of is None:
         plain = dict.fromkeys(plain_path(_below(tree, path)).rstrip("/") for path in paths)
         missing = {path: nearest_path(base, path) for path in plain if "://" not in path and not lexists(base / path)}
-    moment = {name: asked[name] for name in ("as_of", "valid_at") if name in asked}
+    moment = {name: filters[name] for name in ("as_of", "valid_at") if name in filters}
     conventions = None if rows else len(reader.ask("conventions", project=project, **moment))
     return GoverningAnswer(rows, left_out, missing, conventions)
 
@@ -221,12 +221,12 @@ def answer(
 def nearest(rows: Sequence[Row], limit: int = MOST_SHOWN) -> list[Row]:
     """Return the first *limit* rows of each path in their order; strict conventions come before what is nearer."""
     ranked = sorted(enumerate(rows), key=lambda row: (row[1]["force"] != "strict", row[0]))
-    count, kept = Counter[str](), []
+    count, numbers = Counter[str](), []
     for number, row in ranked:
         count[row["path"]] += 1
         if count[row["path"]] <= limit:
-            kept.append(number)
-    return [rows[number] for number in sorted(kept)]
+            numbers.append(number)
+    return [rows[number] for number in sorted(numbers)]
 
 
 def _below(tree: Worktree | None, path: str) -> str:
@@ -248,11 +248,11 @@ def _below(tree: Worktree | None, path: str) -> str:
     return below
 
 
-def _patterns(reader: MemoryReader, project: str, asked: Mapping[str, Any]) -> list[Row]:
+def _patterns(reader: MemoryReader, project: str, filters: Mapping[str, Any]) -> list[Row]:
     """Return what is about a pattern, read in pages, since a long list is kept for those."""
     rows, cursor = [], None
     while True:
-        page = reader.ask_page("patterns", project=project, limit=_PAGE, cursor=cursor, **asked)
+        page = reader.ask_page("patterns", project=project, limit=_PAGE, cursor=cursor, **filters)
         rows += page.rows
         cursor = page.cursor
         if cursor is None:
@@ -263,38 +263,38 @@ def earlier_names(reader: MemoryReader, tree: Worktree | None, project: str) -> 
     """Return the names that files had when a memory about them was written, by the name each has now."""
     if tree is None:
         return {}
-    gone = [anchor for _, _, anchor in anchors_in_force(reader, project) if not tree.has(anchor.path)]
+    missing = [anchor for _, _, anchor in anchors_in_force(reader, project) if not tree.has(anchor.path)]
     names: dict[str, list[str]] = {}
-    for found in freshness(tree, gone).values():
-        if found.at is not None and found.path not in names.setdefault(found.at, []):
-            names[found.at].append(found.path)
+    for move in freshness(tree, missing).values():
+        if move.at is not None and move.path not in names.setdefault(move.at, []):
+            names[move.at].append(move.path)
     return names
 
 
-def _described(index: OxigraphIndex, project: str, row: Row, asked: Mapping[str, Any]) -> Row:
+def _described(index: OxigraphIndex, project: str, row: Row, filters: Mapping[str, Any]) -> Row:
     """Return *row* with what is said of its memory."""
-    memory = memory_detail.load_memory(index, project, row["item"], asked.get("as_of"))
-    said = {name: values[0] for name, values in memory["properties"].items() if values}
+    memory = memory_detail.load_memory(index, project, row["item"], filters.get("as_of"))
+    properties = {name: values[0] for name, values in memory["properties"].items() if values}
     level = local_name(row["level"]) if row["level"] else None
-    state = said.get("hasErrorStatus") or said.get("hasTaskStatus") or said.get("decisionStatus")
+    state = properties.get("hasErrorStatus") or properties.get("hasTaskStatus") or properties.get("decisionStatus")
     kind = memory["type"] or TYPE_OF_CLASS.get(memory["class"], memory["class"])
     state = local_name(state) if isinstance(state, str) else None
     return {
         "path": row["path"],
         "item": row["item"],
         "kind": kind,
-        "force": _force(memory["class"], level, state, "hasErrorStatus" in said),
+        "force": _force(memory["class"], level, state, "hasErrorStatus" in properties),
         "about": row["about"],
         "freshness": [],
         "summary": row["summary"],
         "level": level,
-        "severity": said.get("severityLevel"),
+        "severity": properties.get("severityLevel"),
         "state": state,
         "standing": row["status"],
         "status": row["status"],
-        "time": said.get("hasTimestamp"),
-        "source": local_name(said["hasSourceType"]) if "hasSourceType" in said else None,
-        "agent": local_name(said["assertedBy"]) if "assertedBy" in said else None,
+        "time": properties.get("hasTimestamp"),
+        "source": local_name(properties["hasSourceType"]) if "hasSourceType" in properties else None,
+        "agent": local_name(properties["assertedBy"]) if "assertedBy" in properties else None,
         "recorded": memory["recorded_at"],
         **({"conflicts_with": row["conflicts_with"]} if "conflicts_with" in row else {}),
     }
@@ -376,7 +376,7 @@ def related_memories(
         rows = reader.select(project, _QUERY % (" ".join(to_term(place, "string", "path") for place in places), among))
     except NotFound:  # nothing was ever written
         return []
-    found: dict[str, tuple[tuple[bool, int], RelatedMemory]] = {}
+    by_item: dict[str, tuple[tuple[bool, int], RelatedMemory]] = {}
     for row in rows:
         about = row["about"]
         if row["item"] in known or is_note(about, row["level"]):
@@ -386,11 +386,11 @@ def related_memories(
         near = plain_path(about) in plain, len(about.replace("*", ""))
         kind = type_of(row["kind"]) or local_name(row["kind"])
         one = RelatedMemory(row["item"], kind, row["summary"], about, local_name(row["status"]) == "Proposed")
-        found[one.item] = max(found.get(one.item, (near, one)), (near, one), key=lambda each: each[0])
+        by_item[one.item] = max(by_item.get(one.item, (near, one)), (near, one), key=lambda each: each[0])
     for far, one in _related(reader, project, plain):
         if one.item not in known:
-            found.setdefault(one.item, ((False, far), one))
-    return [one for _, one in sorted(found.values(), key=lambda each: each[0], reverse=True)]
+            by_item.setdefault(one.item, ((False, far), one))
+    return [one for _, one in sorted(by_item.values(), key=lambda each: each[0], reverse=True)]
 
 
 def _related(reader: MemoryReader, project: str, paths: Sequence[str]) -> Iterator[tuple[int, RelatedMemory]]:
@@ -405,9 +405,9 @@ def _related(reader: MemoryReader, project: str, paths: Sequence[str]) -> Iterat
     for row in rows if parts else ():
         for part in parts & _title_words(row["summary"]):
             titled[part].setdefault(row["item"], _record(row))
-    for found in titled.values():
-        if len(found) <= _FEW:
-            yield from ((-1, one) for one in found.values())
+    for memories in titled.values():
+        if len(memories) <= _FEW:
+            yield from ((-1, one) for one in memories.values())
 
 
 def _record(row: dict[str, Any]) -> RelatedMemory:
@@ -445,8 +445,8 @@ def _places(path: str) -> list[str]:
     parts = path.split("/")
     folders = ["/".join(parts[:depth]) for depth in range(len(parts) - 1, 0, -1)]
     return [
-        f"{here}{place}{end}"
+        f"{prefix}{place}{end}"
         for place, ends in [(path, ("",)), *((folder, ("", "/")) for folder in folders)]
         for end in ends
-        for here in ("", "./")
+        for prefix in ("", "./")
     ]

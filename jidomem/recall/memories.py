@@ -85,24 +85,24 @@ class Entries:
 
         *now* is the moment asked at, *alike* what makes likeness known, if anything.
         """
-        asked = RecallQuery(
+        query = RecallQuery(
             request.query, query_stems(self._texts.stemmer, request.query), (), now, limit=request.limit
         )
-        answer = rank_sources([RankingSource(self._texts, self._stream, within, alike)], asked)
-        best = {one.candidate.passage.item: one for one in answer.found[: request.limit]}
+        answer = rank_sources([RankingSource(self._texts, self._stream, within, alike)], query)
+        best = {one.candidate.passage.item: one for one in answer.ranked[: request.limit]}
         names = dict.fromkeys([*best, *self._newest(within, request.limit)])
         entries = {name: entry for name in names if (entry := self.entry(iri(name))) is not None}
-        told = dict(islice(entries.items(), request.limit))
-        scores = {name: best[name].score for name in told if name in best}
-        return Recalled(told, scores, {name: best[name].parts for name in scores}, answer.ranking)
+        chosen = dict(islice(entries.items(), request.limit))
+        scores = {name: best[name].score for name in chosen if name in best}
+        return Recalled(chosen, scores, {name: best[name].parts for name in scores}, answer.ranking)
 
-    def kept(self, moment: str | None) -> list[Entry]:
+    def all_entries(self, moment: str | None) -> list[Entry]:
         """Return the entries of every agent, the oldest first; with a *moment* those that were kept then."""
         clauses = ("", "") if moment is None else (_KNOWN % date_time(moment), _BY_THEN % date_time(moment))
-        found = self._index.query(_ENTRIES_QUERY % clauses, graphs=[self._stream.graph])
-        assert isinstance(found, Solutions)
+        answer = self._index.query(_ENTRIES_QUERY % clauses, graphs=[self._stream.graph])
+        assert isinstance(answer, Solutions)
         entries: dict[str, Entry] = {}
-        for row in found.rows:
+        for row in answer.rows:
             entry = _entry(
                 {field: plain_value(term) for field, term in zip(_FIELDS, row, strict=True) if term is not None}
             )
@@ -113,16 +113,16 @@ class Entries:
     def entry(self, node: Term) -> Entry | None:
         """Return one entry; None for what is none, or was redacted."""
         rows = self._index.triples(self._stream.graph, node)
-        said = {_FIELD_OF[predicate]: plain_value(value) for _, predicate, value in rows if predicate in _FIELD_OF}
-        return _entry(said) if {"id", "agent_id", "content"} <= said.keys() else None
+        fields = {_FIELD_OF[predicate]: plain_value(value) for _, predicate, value in rows if predicate in _FIELD_OF}
+        return _entry(fields) if {"id", "agent_id", "content"} <= fields.keys() else None
 
     def _newest(self, within: SearchFilter, limit: int) -> list[str]:
         return self._texts.read(self._stream, lambda file: file.newest(within, limit))
 
 
-def _entry(said: Mapping[str, str]) -> Entry:
+def _entry(fields: Mapping[str, str]) -> Entry:
     """Return the entry of which the fields say this, metadata as JSON."""
-    return Entry(**{**said, "metadata": json.loads(said.get("metadata", "{}"))})
+    return Entry(**{**fields, "metadata": json.loads(fields.get("metadata", "{}"))})
 
 
 def own(request: RecallRequest, *others: str | None, every: bool = False) -> OwnerFilter:
@@ -207,15 +207,15 @@ class Recalling:
         every = (self._hit(project, one, ranking.weights, narrowing) for one in ranking.best)
         return MemoryRecall(request, [hit for hit in every if hit is not None], ranking.metadata)
 
-    def inactive(self, project: str, request: RecallRequest, narrowing: Narrowing, found: MemoryRecall) -> Inactive:
-        """Return the memories that are not active and would rank among the entries *found*, or among the first LIMIT.
+    def inactive(self, project: str, request: RecallRequest, narrowing: Narrowing, recalled: MemoryRecall) -> Inactive:
+        """Return the inactive memories that would rank among the entries of *recalled*, or among the first LIMIT.
 
         Places are those of one ranking of active and inactive memories. One that was superseded does not count
         where its successor is an entry or counts itself.
         """
         if narrowing.include_inactive:
             return Inactive()
-        entries = [hit.id for hit in found.entries]
+        entries = [hit.id for hit in recalled.entries]
         names = self._names_with_inactive(project, request, replace(narrowing, include_inactive=True), {*entries})
         places = {name: place for place, name in enumerate(names)}
         ranks = [places.get(name, len(names)) for name in entries]
@@ -244,10 +244,10 @@ class Recalling:
         if ":" not in name:  # a page of MemoryOS has an id, and no IRI
             return None
         try:
-            found = memory_detail.load_memory(self._index, project, name, narrowing.as_of, now=lambda: self._now)
+            memory = memory_detail.load_memory(self._index, project, name, narrowing.as_of, now=lambda: self._now)
         except NotFound:
             return None
-        return str(found["status"])
+        return str(memory["status"])
 
     def _ranking(self, project: str, request: RecallRequest, narrowing: Narrowing) -> _Ranking:
         """Return up to `limit` names that answer the query, the best first."""
@@ -260,9 +260,9 @@ class Recalling:
         answer = rank_sources(sources, RecallQuery(request.query, stems, narrowing.about, now, limit=request.limit))
         best = [
             _Place(one.candidate.passage.item, one.score, one.parts, one.candidate)
-            for one in answer.found[: request.limit]
+            for one in answer.ranked[: request.limit]
         ]
-        more, question = len(answer.found) > request.limit, answer.question
+        more, question = len(answer.ranked) > request.limit, answer.question
         metadata = _metadata(project, question.stems.values(), stems, question.counts, more)
         return _Ranking(best, _weights(stems, question.counts), {**metadata, "ranking": answer.ranking})
 
@@ -283,13 +283,14 @@ class Recalling:
     def _by_words(
         self, project: str, request: RecallRequest, narrowing: Narrowing, within: SearchFilter, stems: Mapping[str, str]
     ) -> _Ranking:
-        found, looked_for, counts = self._texts.read(
+        matches, looked_for, counts = self._texts.read(
             Stream(project), lambda file: search(file, stems, within, narrowing.about, request.limit + 1)
         )
         best = [
-            _Place(one.match.item, one.score, {**one.parts, "words": dict(one.words)}) for one in found[: request.limit]
+            _Place(one.match.item, one.score, {**one.parts, "words": dict(one.words)})
+            for one in matches[: request.limit]
         ]
-        metadata = _metadata(project, looked_for, stems, counts, len(found) > request.limit)
+        metadata = _metadata(project, looked_for, stems, counts, len(matches) > request.limit)
         return _Ranking(best, _weights(stems, counts), metadata)
 
     def _within(self, project: str, request: RecallRequest, narrowing: Narrowing) -> SearchFilter:
@@ -320,33 +321,33 @@ class Recalling:
         if not narrowing.kinds:
             return None
         known = {local_name(cls): cls for cls in sorted(self._schema.subclasses(ITEM))}
-        found: set[str] = set()
+        kinds: set[str] = set()
         for kind in narrowing.kinds:
             if kind in SPOKEN:
-                found.add(SPOKEN[kind])
+                kinds.add(SPOKEN[kind])
                 continue
             name = CLASS_OF_TYPE.get(TYPE_ALIASES.get(kind, kind), local_name(kind))
             if name not in known:
                 near = get_close_matches(kind, [*CLASS_OF_TYPE, *known, *SPOKEN], n=1, cutoff=0.5)
                 hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(CLASS_OF_TYPE)}"
                 raise InvalidRequest(f"{kind!r} is no kind of memory", hint=hint)
-            found.update(map(plain_value, self._schema.subclasses(known[name])))
-        return frozenset(found)
+            kinds.update(map(plain_value, self._schema.subclasses(known[name])))
+        return frozenset(kinds)
 
     def _hit(self, project: str, one: _Place, weights: Mapping[str, float], narrowing: Narrowing) -> Hit | None:
         """Return the hit of what was found; None for a memory that this process has not yet read from the journal."""
         parts = dict(one.parts) if narrowing.explain else None
         if one.candidate is None or one.candidate.kind == "memory":
             return self._memory(project, one, weights, parts, narrowing)
-        said, recorded = one.candidate.passage, parse_moment(one.candidate.recorded)
+        passage, recorded = one.candidate.passage, parse_moment(one.candidate.recorded)
         metadata = {"kind": one.candidate.kind, "status": "asserted", "recorded_at": recorded,
-                    "time": parse_moment(said.said_at), "said_at": parse_moment(said.said_at),
-                    "speakers": list(said.speakers), "about": []}  # fmt: skip
+                    "time": parse_moment(passage.said_at), "said_at": parse_moment(passage.said_at),
+                    "speakers": list(passage.speakers), "about": []}  # fmt: skip
         agent, session = (
             local_name(name) if name.startswith(BASE) else name for name in (one.candidate.agent, one.candidate.session)
         )
         return Hit(id=one.name, agent_id=agent or "unknown", session_id=session or None, score=one.score,
-                   content=said.text or one.name, metadata=metadata, parts=parts)  # fmt: skip
+                   content=passage.text or one.name, metadata=metadata, parts=parts)  # fmt: skip
 
     def _memory(
         self,
@@ -358,26 +359,28 @@ class Recalling:
     ) -> Hit | None:
         """Return the hit of a memory; *weights* are those of the question, which choose the sentences shown of it."""
         try:
-            told = memory_detail.load_memory(self._index, project, one.name, narrowing.as_of, now=lambda: self._now)
+            memory = memory_detail.load_memory(self._index, project, one.name, narrowing.as_of, now=lambda: self._now)
         except NotFound:
             return None
-        said = {name: values[0] for name, values in told["properties"].items() if values}
+        properties = {name: values[0] for name, values in memory["properties"].items() if values}
         metadata: dict[str, Any] = {
-            "kind": told["type"] or told["class"],
-            "status": told["status"],
-            "recorded_at": told["recorded_at"],
-            "time": said.get("hasTimestamp"),
-            "about": told["properties"].get("about", []),
+            "kind": memory["type"] or memory["class"],
+            "status": memory["status"],
+            "recorded_at": memory["recorded_at"],
+            "time": properties.get("hasTimestamp"),
+            "about": memory["properties"].get("about", []),
         }
         for property_, called in _FIELD_NAMES.items():
-            if property_ in said:
-                is_term = str(said[property_]).startswith(JIDO)
-                metadata[called] = local_name(said[property_]) if is_term else said[property_]
-        metadata |= {end: told[end] for end in ("superseded_by", "invalidated_by") if told[end]}
-        agent, session = (local_name(said[by]) if by in said else None for by in ("assertedBy", "assertedIn"))
-        content = str(said.get("summary") or REDACTED)
+            if property_ in properties:
+                is_term = str(properties[property_]).startswith(JIDO)
+                metadata[called] = local_name(properties[property_]) if is_term else properties[property_]
+        metadata |= {end: memory[end] for end in ("superseded_by", "invalidated_by") if memory[end]}
+        agent, session = (
+            local_name(properties[by]) if by in properties else None for by in ("assertedBy", "assertedIn")
+        )
+        content = str(properties.get("summary") or REDACTED)
         return Hit(id=one.name, agent_id=agent or "unknown", session_id=session, content=content,
-                   excerpt=self._excerpt(told["properties"], weights), score=one.score, metadata=metadata,
+                   excerpt=self._excerpt(memory["properties"], weights), score=one.score, metadata=metadata,
                    parts=parts)  # fmt: skip
 
     def _excerpt(self, properties: Mapping[str, Sequence[object]], weights: Mapping[str, float]) -> str:

@@ -54,10 +54,10 @@ def strip_names(question: str, names: Iterable[str]) -> str:
     """
     people = {part.casefold() for name in names if name.casefold() not in ROLES for part in name.split()}
 
-    def told(word: re.Match[str]) -> str:
+    def without_name(word: re.Match[str]) -> str:
         return " " if word[1][0].isupper() and word[1].casefold() in people else word[0]
 
-    left = _NAME.sub(told, question)
+    left = _NAME.sub(without_name, question)
     return " ".join(left.split()) if _WORD.search(left) else question
 
 
@@ -119,10 +119,10 @@ class Days:
         return (day - self.first).days if day < self.first else max(0, (day - self.last).days)
 
 
-def spoken_of(text: str, said: date | None = None, years: Iterable[int] = ()) -> list[Days]:
-    """Return the days *text* speaks of, as said on the day *said*; words such as "yesterday" are skipped without it.
+def spoken_of(text: str, day_of_text: date | None = None, years: Iterable[int] = ()) -> list[Days]:
+    """Return the days that *text* names; words such as "yesterday" count from *day_of_text* and are skipped without it.
 
-    A month or day without a year is of each of *years*, or else that nearest to *said*.
+    A month or day without a year is of each of *years*, or else that nearest to *day_of_text*.
 
     >>> [found] = spoken_of("We moved last week.", date(2026, 11, 18))
     >>> found.first.isoformat(), found.last.isoformat()
@@ -130,79 +130,79 @@ def spoken_of(text: str, said: date | None = None, years: Iterable[int] = ()) ->
     """
     if not _MAY_TELL.search(text):
         return []
-    found: dict[Days, None] = {}
+    spans: dict[Days, None] = {}
     taken = bytearray(len(text))
     for pattern, read in _READERS:
         for place in pattern.finditer(text):
             if any(taken[place.start() : place.end()]):
                 continue
-            days = list(_checked(read, place, said, tuple(years)))
+            days = list(_checked(read, place, day_of_text, tuple(years)))
             if days:
                 taken[place.start() : place.end()] = b"\1" * len(place[0])
-                found.update(dict.fromkeys(days))
-    return list(found)
+                spans.update(dict.fromkeys(days))
+    return list(spans)
 
 
 _Reader = Callable[["re.Match[str]", "date | None", "tuple[int, ...]"], Iterable[Days]]
 
 
-def _checked(read: _Reader, place: re.Match[str], said: date | None, years: tuple[int, ...]) -> Iterator[Days]:
+def _checked(read: _Reader, place: re.Match[str], day_of_text: date | None, years: tuple[int, ...]) -> Iterator[Days]:
     """Yield what *read* finds; a day no calendar has is none."""
     try:
-        yield from read(place, said, years)
+        yield from read(place, day_of_text, years)
     except (ValueError, OverflowError):
         return
 
 
-def _written(place: re.Match[str], said: date | None, years: tuple[int, ...]) -> Iterator[Days]:
+def _written(place: re.Match[str], day_of_text: date | None, years: tuple[int, ...]) -> Iterator[Days]:
     """Yield a day or month that is written out."""
     parts = place.groupdict()
     month = _month(parts["month"])
-    for year in _years(parts.get("year"), month, said, years):
+    for year in _years(parts.get("year"), month, day_of_text, years):
         yield _of(year, month, int(parts["day"]) if parts.get("day") else None)
 
 
-def _numeric(place: re.Match[str], said: date | None, years: tuple[int, ...]) -> Iterator[Days]:
+def _numeric(place: re.Match[str], day_of_text: date | None, years: tuple[int, ...]) -> Iterator[Days]:
     """Yield a day written in numbers: the day before the month, unless there is no such month."""
     one, two, year = int(place["one"]), int(place["two"]), int(place["year"])
     yield _of(year, two, one) if two <= 12 else _of(year, one, two)
 
 
-def _whole_year(place: re.Match[str], said: date | None, years: tuple[int, ...]) -> Iterator[Days]:
+def _whole_year(place: re.Match[str], day_of_text: date | None, years: tuple[int, ...]) -> Iterator[Days]:
     year = int(place["year"])
     yield Days(date(year, 1, 1), date(year, 12, 31))
 
 
-def _season(place: re.Match[str], said: date | None, years: tuple[int, ...]) -> Iterator[Days]:
+def _season(place: re.Match[str], day_of_text: date | None, years: tuple[int, ...]) -> Iterator[Days]:
     month = _SEASONS[place["season"].lower()]
-    for year in _years(place["year"], month, said, years):
+    for year in _years(place["year"], month, day_of_text, years):
         last = _of(year + (month == 12), (month + 1) % 12 + 1, None).last
         yield Days(date(year, month, 1), last)
 
 
-def _day_word(place: re.Match[str], said: date | None, years: tuple[int, ...]) -> Iterator[Days]:
-    if said is not None:
+def _day_word(place: re.Match[str], day_of_text: date | None, years: tuple[int, ...]) -> Iterator[Days]:
+    if day_of_text is not None:
         word = place[0].lower()
-        day = said + timedelta(days=-1 if word in ("yesterday", "last night") else word == "tomorrow")
+        day = day_of_text + timedelta(days=-1 if word in ("yesterday", "last night") else word == "tomorrow")
         yield Days(day, day)
 
 
-def _beside(place: re.Match[str], said: date | None, years: tuple[int, ...]) -> Iterator[Days]:
+def _beside(place: re.Match[str], day_of_text: date | None, years: tuple[int, ...]) -> Iterator[Days]:
     """Yield the week, weekend, month, year or weekday before, after or around the day it was said."""
-    if said is None:
+    if day_of_text is None:
         return
     step = {"last": -1, "past": -1, "previous": -1, "next": 1, "coming": 1, "this": 0}[place["which"].lower()]
     what = place["what"].lower()
     if what in _WEEKDAYS:
-        day = _weekday(said, _WEEKDAYS.index(what), step)
+        day = _weekday(day_of_text, _WEEKDAYS.index(what), step)
         yield Days(day, day)
     else:
-        yield _unit(said, what, step)
+        yield _unit(day_of_text, what, step)
 
 
-def _ago(place: re.Match[str], said: date | None, years: tuple[int, ...]) -> Iterator[Days]:
+def _ago(place: re.Match[str], day_of_text: date | None, years: tuple[int, ...]) -> Iterator[Days]:
     """Yield what was so many days, weeks, months or years before, or will be after, as exactly as it was said."""
-    if said is None:
+    if day_of_text is None:
         return
     number = place["count"].lower()
     count = _NUMBERS.get(number) or int(number)
@@ -210,24 +210,24 @@ def _ago(place: re.Match[str], said: date | None, years: tuple[int, ...]) -> Ite
     unit = place["unit"].lower()
     if unit == "day":
         slack = 1 if number in ("few", "couple") else 0
-        day = said + timedelta(days=step)
+        day = day_of_text + timedelta(days=step)
         yield Days(day - timedelta(days=slack), day + timedelta(days=slack))
     else:
-        yield _unit(said, unit, step)
+        yield _unit(day_of_text, unit, step)
 
 
 def _month(name: str) -> int:
     return next(number for number, month in enumerate(_MONTHS, 1) if month.startswith(name.lower().strip(".")[:3]))
 
 
-def _years(written: str | None, month: int, said: date | None, years: tuple[int, ...]) -> Iterable[int]:
-    """Return the year that is written, or else *years*, or else that of the month nearest to *said*."""
+def _years(written: str | None, month: int, day_of_text: date | None, years: tuple[int, ...]) -> Iterable[int]:
+    """Return the year that is written, or else *years*, or else that of the month nearest to *day_of_text*."""
     if written:
         return (int(written),)
-    if years or said is None:
+    if years or day_of_text is None:
         return years
-    near = range(said.year - 1, said.year + 2)
-    return (min(near, key=lambda year: abs((year - said.year) * 12 + month - said.month)),)
+    near = range(day_of_text.year - 1, day_of_text.year + 2)
+    return (min(near, key=lambda year: abs((year - day_of_text.year) * 12 + month - day_of_text.month)),)
 
 
 def _of(year: int, month: int, day: int | None) -> Days:
@@ -238,23 +238,23 @@ def _of(year: int, month: int, day: int | None) -> Days:
     return Days(date(year, month, 1), after - timedelta(days=1))
 
 
-def _weekday(said: date, weekday: int, step: int) -> date:
+def _weekday(day_of_text: date, weekday: int, step: int) -> date:
     """Return the weekday before, after, or of the week of the day it was said."""
-    ahead = (weekday - said.weekday()) % 7
+    ahead = (weekday - day_of_text.weekday()) % 7
     if step == 0:
-        return said + timedelta(days=weekday - said.weekday())
-    return said + timedelta(days=ahead or 7) if step > 0 else said - timedelta(days=7 - ahead)
+        return day_of_text + timedelta(days=weekday - day_of_text.weekday())
+    return day_of_text + timedelta(days=ahead or 7) if step > 0 else day_of_text - timedelta(days=7 - ahead)
 
 
-def _unit(said: date, unit: str, step: int) -> Days:
-    """Return the week, weekend, month or year that is *step* of them from that of *said*."""
+def _unit(day_of_text: date, unit: str, step: int) -> Days:
+    """Return the week, weekend, month or year that is *step* of them from that of *day_of_text*."""
     if unit in ("week", "weekend"):
-        monday = said - timedelta(days=said.weekday()) + timedelta(weeks=step)
+        monday = day_of_text - timedelta(days=day_of_text.weekday()) + timedelta(weeks=step)
         return Days(monday + timedelta(days=5 if unit == "weekend" else 0), monday + timedelta(days=6))
     if unit == "month":
-        months = said.year * 12 + said.month - 1 + step
+        months = day_of_text.year * 12 + day_of_text.month - 1 + step
         return _of(months // 12, months % 12 + 1, None)
-    return Days(date(said.year + step, 1, 1), date(said.year + step, 12, 31))
+    return Days(date(day_of_text.year + step, 1, 1), date(day_of_text.year + step, 12, 31))
 
 
 def _pattern(text: str) -> re.Pattern[str]:

@@ -64,10 +64,10 @@ MACHINE = 0.2
 
 def chosen(candidates: Sequence[Candidate]) -> Profile:
     """Return the profile for *candidates*: by who said them, if anybody said half of them."""
-    said = [one for one in candidates if one.passage.speakers]
-    if 2 * len(said) < len(candidates) or not said:
+    spoken = [one for one in candidates if one.passage.speakers]
+    if 2 * len(spoken) < len(candidates) or not spoken:
         return MEMORIES
-    return ASSISTANT if sum(map(answers_question, said)) >= MACHINE * len(said) else PEOPLE
+    return ASSISTANT if sum(map(answers_question, spoken)) >= MACHINE * len(spoken) else PEOPLE
 
 
 def answers_question(one: Candidate) -> bool:
@@ -87,7 +87,7 @@ NEAR, EARLY, BRIEF = 7.0, 1.5, 300.0
 USUAL = 0.25
 #: So much of what is said is looked through for days; what tells of more days than two months tells of no day; and so
 #: many days may be asked for at once.
-LOOKED, MONTHS, ASKED = 1_000, 62, 100
+LONGEST_TEXT, MONTHS, MOST_SPANS = 1_000, 62, 100
 
 
 def ranked(candidates: Sequence[Candidate], question: Question, profile: Profile | None = None) -> list[Ranked]:
@@ -97,16 +97,16 @@ def ranked(candidates: Sequence[Candidate], question: Question, profile: Profile
     question alone (where a day asked for has no year: on the years of all candidates, too).
     """
     profile = profile or chosen(candidates)
-    asked = _PreparedQuery.of(question, candidates)
+    query = _PreparedQuery.of(question, candidates)
     alone = 1.0 if question.has_vectors else ALONE
     worth = {name: float(profile[name]) * (alone if name in WORDS else 1) for name in SIGNS if name in profile}
-    found = []
+    ranked_candidates = []
     for one in candidates:
-        parts = {sign: each * SIGNS[sign](asked, one) for sign, each in worth.items()}
+        parts = {sign: each * SIGNS[sign](query, one) for sign, each in worth.items()}
         if _is_alike(one.passage) or any(parts.get(sign, 0.0) > 0 for sign in FITS):
             parts |= _beside(one, sum(parts.values()), question)
-            found.append(Ranked(one, sum(parts.values()), parts))
-    return in_order(found)
+            ranked_candidates.append(Ranked(one, sum(parts.values()), parts))
+    return in_order(ranked_candidates)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,24 +129,24 @@ class _PreparedQuery:
         stems = [stem for stem, word in question.stems.items() if word not in names] or [*question.stems]
         weight = bm25.weights(stems, question.counts)
         years = sorted({day.year for one in candidates if (day := day_of(one.passage.said_at))})
-        meant = spoken_of(question.text, day_of(question.now), years)[:ASKED]
+        meant = spoken_of(question.text, day_of(question.now), years)[:MOST_SPANS]
         average = question.counts.words / max(question.counts.memories, 1)
         return cls(weight, sum(weight.values()), average, named, tuple(meant), wanted(question.text),
                    question.has_vectors)  # fmt: skip
 
-    def met(self, said: Sequence[tuple[float, ScoredPassage]]) -> float:
-        """Return how well the words are met by what was *said*, each as much as it counts: about 1 where each is."""
-        length = sum(share * passage.length for share, passage in said) / sum(share for share, _ in said)
+    def met(self, passages: Sequence[tuple[float, ScoredPassage]]) -> float:
+        """Return how well *passages*, each with its share, match the words: about 1 where each word occurs."""
+        length = sum(share * passage.length for share, passage in passages) / sum(share for share, _ in passages)
         damping = bm25.K1 * (1 - bm25.B + bm25.B * length / self.average) if self.average else bm25.K1
         met = 0.0
-        for stem, told in self.weight.items():
-            often = sum(share * passage.words.get(stem, 0.0) for share, passage in said)
-            met += told * often * (bm25.K1 + 1) / (often + damping)
+        for stem, idf in self.weight.items():
+            often = sum(share * passage.words.get(stem, 0.0) for share, passage in passages)
+            met += idf * often * (bm25.K1 + 1) / (often + damping)
         return met / self.whole if self.whole else 0.0
 
     def share(self, stems: Collection[str]) -> float:
         """Return how much of what the words weigh together *stems* have."""
-        return sum(told for stem, told in self.weight.items() if stem in stems) / self.whole if self.whole else 0.0
+        return sum(idf for stem, idf in self.weight.items() if stem in stems) / self.whole if self.whole else 0.0
 
 
 Sign = Callable[[_PreparedQuery, Candidate], float]
@@ -157,86 +157,86 @@ def _near(one: Candidate) -> list[tuple[float, ScoredPassage]]:
     return [(1.0, one.passage), *zip(AROUND, one.before, strict=False), *zip(AROUND, one.after, strict=False)]
 
 
-def _lexical(asked: _PreparedQuery, one: Candidate) -> float:
-    return asked.met([(1.0, one.passage)])
+def _lexical(query: _PreparedQuery, one: Candidate) -> float:
+    return query.met([(1.0, one.passage)])
 
 
-def _coverage(asked: _PreparedQuery, one: Candidate) -> float:
-    return asked.share(one.passage.words)
+def _coverage(query: _PreparedQuery, one: Candidate) -> float:
+    return query.share(one.passage.words)
 
 
-def _coverage_around(asked: _PreparedQuery, one: Candidate) -> float:
+def _coverage_around(query: _PreparedQuery, one: Candidate) -> float:
     """Return how much of what the words weigh is met by it or close to it, the less the further away."""
     met = dict.fromkeys(one.passage.words, 1.0)
-    for said in (one.before[:BEFORE], one.after[:AFTER]):
-        for far, each in enumerate(said, start=1):
+    for neighbours in (one.before[:BEFORE], one.after[:AFTER]):
+        for far, each in enumerate(neighbours, start=1):
             met |= {stem: max(FURTHER**far, met.get(stem, 0.0)) for stem in each.words}
-    return sum(told * met.get(stem, 0.0) for stem, told in asked.weight.items()) / asked.whole if asked.whole else 0.0
+    return sum(idf * met.get(stem, 0.0) for stem, idf in query.weight.items()) / query.whole if query.whole else 0.0
 
 
-def _reply(asked: _PreparedQuery, one: Candidate) -> float:
+def _reply(query: _PreparedQuery, one: Candidate) -> float:
     """Return how well the words are met by the question that it answers, if it was one."""
-    return asked.met([(1.0, one.before[0])]) if one.before and "?" in one.before[0].text else 0.0
+    return query.met([(1.0, one.before[0])]) if one.before and "?" in one.before[0].text else 0.0
 
 
-def _likeness(asked: _PreparedQuery, one: Candidate) -> float:
+def _likeness(query: _PreparedQuery, one: Candidate) -> float:
     """Return how alike it is; what no vector is made of yet stands where most of what was found does."""
     cosine = one.passage.cosine
-    return max(cosine, 0.0) if cosine is not None else USUAL * asked.has_vectors
+    return max(cosine, 0.0) if cosine is not None else USUAL * query.has_vectors
 
 
-def _likeness_around(asked: _PreparedQuery, one: Candidate) -> float:
-    known = [(share, said.cosine) for share, said in _near(one) if said.cosine is not None]
+def _likeness_around(query: _PreparedQuery, one: Candidate) -> float:
+    known = [(share, neighbour.cosine) for share, neighbour in _near(one) if neighbour.cosine is not None]
     if not known:
-        return USUAL * asked.has_vectors
+        return USUAL * query.has_vectors
     return max(sum(share * cosine for share, cosine in known) / sum(share for share, _ in known), 0.0)
 
 
-def _speaker(asked: _PreparedQuery, one: Candidate) -> float:
+def _speaker(query: _PreparedQuery, one: Candidate) -> float:
     """Return whether it was said by who is named; where several are, none of them tells anything."""
-    return float(len(asked.speakers) == 1 and not asked.speakers.isdisjoint(one.passage.speakers))
+    return float(len(query.speakers) == 1 and not query.speakers.isdisjoint(one.passage.speakers))
 
 
-def _date(asked: _PreparedQuery, one: Candidate) -> float:
+def _date(query: _PreparedQuery, one: Candidate) -> float:
     """Return how near to the days asked for it was said; what was said before them is sooner too far."""
-    day = day_of(one.passage.said_at) if asked.days else None
+    day = day_of(one.passage.said_at) if query.days else None
     if day is None:
         return 0.0
-    away = min(max(meant.away(day), -EARLY * meant.away(day)) for meant in asked.days)
+    away = min(max(meant.away(day), -EARLY * meant.away(day)) for meant in query.days)
     return exp(-away / NEAR)
 
 
-def _event(asked: _PreparedQuery, one: Candidate) -> float:
+def _event(query: _PreparedQuery, one: Candidate) -> float:
     """Return how much of the days it tells of are among those asked for."""
-    day = day_of(one.passage.said_at) if asked.days else None
-    told = [each for each in spoken_of(one.passage.text[:LOOKED], day) if len(each) <= MONTHS] if day else []
-    return max((meant.shared(each) / min(len(each), len(meant)) for each in told for meant in asked.days), default=0.0)
+    day = day_of(one.passage.said_at) if query.days else None
+    spans = [each for each in spoken_of(one.passage.text[:LONGEST_TEXT], day) if len(each) <= MONTHS] if day else []
+    return max((meant.shared(each) / min(len(each), len(meant)) for each in spans for meant in query.days), default=0.0)
 
 
 def _gives(kind: str) -> Sign:
     return lambda asked, one: float(kind in asked.wanted and contains_cue(kind, one.passage.text))
 
 
-def _itself(asked: _PreparedQuery, one: Candidate) -> float:
+def _itself(query: _PreparedQuery, one: Candidate) -> float:
     return float(is_of_itself(one.passage.text))
 
 
-def _length(asked: _PreparedQuery, one: Candidate) -> float:
+def _length(query: _PreparedQuery, one: Candidate) -> float:
     return log(1 + one.passage.length)
 
 
-def _brief(asked: _PreparedQuery, one: Candidate) -> float:
+def _brief(query: _PreparedQuery, one: Candidate) -> float:
     return exp(-one.passage.length / BRIEF)
 
 
-def _is_prompt(asked: _PreparedQuery, one: Candidate) -> float:
+def _is_prompt(query: _PreparedQuery, one: Candidate) -> float:
     """Return whether it was said to a machine, not by it."""
     return float(not answers_question(one))
 
 
-def _answered(asked: _PreparedQuery, one: Candidate) -> float:
+def _answered(query: _PreparedQuery, one: Candidate) -> float:
     """Return whether a machine said it, where what it said is asked for."""
-    return float("answerer" in asked.wanted and answers_question(one))
+    return float("answerer" in query.wanted and answers_question(one))
 
 
 #: Each sign of an answer by its name: a number from 0, about 1 where it is all there (`length` is a logarithm).
@@ -264,14 +264,14 @@ WORDS, ALONE = ("lexical", "coverage", "coverage_around", "reply"), 2.0
 FITS = ("lexical", "coverage", "coverage_around", "date")
 
 
-def _is_alike(said: ScoredPassage) -> bool:
+def _is_alike(passage: ScoredPassage) -> bool:
     """Return whether something may answer by its likeness alone."""
-    return (said.cosine or 0.0) > (0.0 if said.speakers else USUAL)
+    return (passage.cosine or 0.0) > (0.0 if passage.speakers else USUAL)
 
 
-def in_order(found: Sequence[Ranked]) -> list[Ranked]:
+def in_order(candidates: Sequence[Ranked]) -> list[Ranked]:
     """Return what was found, the best first, of equals the newest; what was superseded stands behind its successors."""
-    known = {one.candidate.passage.item: one for one in found}
+    known = {one.candidate.passage.item: one for one in candidates}
     done: dict[str, Ranked] = {}
 
     def behind(one: Ranked, seen: frozenset[str]) -> Ranked:
@@ -284,7 +284,7 @@ def in_order(found: Sequence[Ranked]) -> list[Ranked]:
         return done[item]
 
     # Begun with the best: where some supersede each other in a circle, the order would be that of the candidates.
-    return sorted([behind(one, frozenset()) for one in sorted(found, key=_place)], key=_place)
+    return sorted([behind(one, frozenset()) for one in sorted(candidates, key=_place)], key=_place)
 
 
 def _place(one: Ranked) -> tuple[float, str, str]:
@@ -316,14 +316,14 @@ class RankingSource:
 class Answered:
     """What answers a question, the best first, the question as it was met, and by what it was ranked."""
 
-    found: Sequence[Ranked]
+    ranked: Sequence[Ranked]
     question: Question
     ranking: str
 
 
-def rank_sources(sources: Sequence[RankingSource], asked: RecallQuery) -> Answered:
-    """Return what of *sources* answers what is *asked*: gathered by words and by likeness, ranked as one."""
-    gathered = [gather(one.texts, one.stream, replace(asked, alike=one.alike), one.within) for one in sources]
+def rank_sources(sources: Sequence[RankingSource], query: RecallQuery) -> Answered:
+    """Return what of *sources* answers what is *query*: gathered by words and by likeness, ranked as one."""
+    gathered = [gather(one.texts, one.stream, replace(query, alike=one.alike), one.within) for one in sources]
     question = merge_questions([question for _, question in gathered])
     candidates = [one for each, _ in gathered for one in each]
     profile = chosen(candidates)

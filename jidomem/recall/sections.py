@@ -135,7 +135,7 @@ class BriefingBuilder:
         """Return the briefing that fits into *budget* tokens; raises InvalidRequest for one that is too small."""
         self._looked_at = min(MOST, 1 + budget // TOKENS_AN_ENTRY)
         binding, general = self._conventions()
-        found: dict[str, BriefingResult | None] = {
+        sections: dict[str, BriefingResult | None] = {
             "rules": self._strict(),
             "binding": binding,
             "files": self._files(),
@@ -150,9 +150,9 @@ class BriefingBuilder:
             "conventions": general,
             "facts": self._facts(),
         }
-        asked = {"agent": self._agent, "role": self._role, "about": list(self._about)}
-        held = {name: section for name, section in found.items() if section is not None}
-        return fit_to_budget(self._project, held, role=self._role, budget=budget, about=asked)
+        subject = {"agent": self._agent, "role": self._role, "about": list(self._about)}
+        shown = {name: section for name, section in sections.items() if section is not None}
+        return fit_to_budget(self._project, shown, role=self._role, budget=budget, about=subject)
 
     def _declared_role(self) -> str | None:
         """Return the role the agent is declared with, where it has one alone."""
@@ -176,13 +176,13 @@ class BriefingBuilder:
                 is_elsewhere = self._nearness(str(row["about"] or "")) == _ELSEWHERE
                 places[row["item"]] = min(places.get(row["item"], 1), int(is_elsewhere))
             names.sort(key=lambda name: places.get(name, 0))
-        return self._found([(name, "strict convention", ()) for name in names], more)
+        return self._result([(name, "strict convention", ()) for name in names], more)
 
     def _page(self, name: str, column: str, label: str) -> BriefingResult:
         rows, more = self._rows(name)
-        return self._found([(row[column], label, ()) for row in rows], more)
+        return self._result([(row[column], label, ()) for row in rows], more)
 
-    def _found(self, entries: Sequence[_SectionLine], more: bool = False, limit: int | None = None) -> BriefingResult:
+    def _result(self, entries: Sequence[_SectionLine], more: bool = False, limit: int | None = None) -> BriefingResult:
         """Return what there is, each an IRI, what it is called, and what there is to say of it."""
         return BriefingResult(len(entries), lambda at: self._entry(*entries[at]), more, limit=limit if more else None)
 
@@ -190,7 +190,9 @@ class BriefingBuilder:
         """Return what recall found for the task, with the command that finds it."""
         if not self._related:
             return None
-        return replace(self._found([(name, "", ()) for name in self._related]), ask=recall_command(self._task, RELATED))
+        return replace(
+            self._result([(name, "", ()) for name in self._related]), ask=recall_command(self._task, RELATED)
+        )
 
     def _conventions(self) -> tuple[BriefingResult, BriefingResult]:
         """Return the conventions that bind, by level or by their words, and the others; the strict ones are apart.
@@ -208,12 +210,12 @@ class BriefingBuilder:
             kind = required if is_required else worded if _BINDS.search(row["summary"]) else others
             kind.append((row["item"], "required convention" if is_required else "convention", ()))
         more = page.cursor is not None
-        return self._found([*required, *worded], more, RANKED), self._found(others, more, RANKED)
+        return self._result([*required, *worded], more, RANKED), self._result(others, more, RANKED)
 
     def _facts(self) -> BriefingResult:
         page = self._reader.ask_page("facts", project=self._project, limit=RANKED, **self._moment)
         rows = self._ranked({row["fact"] for row in page.rows})
-        return self._found([(row["item"], "fact", ()) for row in rows], page.cursor is not None, RANKED)
+        return self._result([(row["item"], "fact", ()) for row in rows], page.cursor is not None, RANKED)
 
     def _ranked(self, items: Collection[str]) -> list[dict[str, Any]]:
         """Return *items*: the nearest to the files, then related to the task, forbidding something everywhere, newest.
@@ -221,16 +223,16 @@ class BriefingBuilder:
         Where there are files, those about other places come last. Those of one commit are in the order of the file they
         were imported from.
         """
-        found: dict[str, dict[str, Any]] = {}
+        entries: dict[str, dict[str, Any]] = {}
         near: dict[str, tuple[int, int]] = {}
         placed: set[str] = set()
         for row in self._details(items):
             name, place = row["item"], str(row["about"] or "")
-            found[name] = row
+            entries[name] = row
             if not is_general(place):
                 placed.add(name)
             near[name] = max(near.get(name, _ELSEWHERE), self._nearness(place))
-        ranked = sorted(found.values(), key=_in_file)
+        ranked = sorted(entries.values(), key=_in_file)
         ranked.sort(key=lambda row: str(row["recorded"]), reverse=True)
         ranked.sort(key=lambda row: row["item"] in placed or not _FORBIDS.search(row["summary"]))
         ranked.sort(key=lambda row: self._related.get(row["item"], len(self._related)))
@@ -266,9 +268,9 @@ class BriefingBuilder:
                     near[one.item] = self._nearness(one.about)
                     entries[one.item] = (one.item, f"{one.kind} about {_word(one.about)}", ())
         nearest_first = sorted(entries, key=near.__getitem__, reverse=True)
-        found = self._found([entries[name] for name in nearest_first])
+        result = self._result([entries[name] for name in nearest_first])
         urgent = sum(distance > _WHOLE for distance in near.values())
-        return replace(found, ask=governing_command(self._about), urgent=urgent)
+        return replace(result, ask=governing_command(self._about), urgent=urgent)
 
     def _nearness(self, place: str) -> tuple[int, int]:
         """Return how near a memory about *place* is to the nearest of the files."""
@@ -296,16 +298,16 @@ class BriefingBuilder:
         """Return the open tasks that *task* waits for, or what replaced them."""
         graph = vocab.graph_iri(self._project)
         named = [o[1:-1] for _, _, o in self._index.triples(graph, iri(task), jido("blockedBy"))]
-        found = []
+        blockers = []
         for other in sorted(named):
-            told, seen = self._told(other), {other}
-            while told and told["superseded_by"] and told["superseded_by"][0] not in seen:
-                seen.add(told["superseded_by"][0])
-                told = self._told(told["superseded_by"][0])
-            states = [local_name(state) for state in told["properties"].get("hasTaskStatus", [])] if told else []
-            if told and told["status"] == "active" and not set(states) & set(_ENDED):
-                found.append(told["iri"])
-        return found
+            blocker, seen = self._memory_or_none(other), {other}
+            while blocker and blocker["superseded_by"] and blocker["superseded_by"][0] not in seen:
+                seen.add(blocker["superseded_by"][0])
+                blocker = self._memory_or_none(blocker["superseded_by"][0])
+            states = [local_name(state) for state in blocker["properties"].get("hasTaskStatus", [])] if blocker else []
+            if blocker and blocker["status"] == "active" and not set(states) & set(_ENDED):
+                blockers.append(blocker["iri"])
+        return blockers
 
     def _errors(self) -> BriefingResult:
         severe, further = self._rows("severe-errors")
@@ -313,7 +315,7 @@ class BriefingBuilder:
         known = {row["err"] for row in severe}
         severe += [row for row in rows if row["err"] not in known]
         severe.sort(key=lambda row: _SEVERITIES.index(row["severity"]) if row["severity"] in _SEVERITIES else 4)
-        return self._found([(row["err"], f"error, {_word(row['severity'] or 'no')} severity", ()) for row in severe],
+        return self._result([(row["err"], f"error, {_word(row['severity'] or 'no')} severity", ()) for row in severe],
                            more)  # fmt: skip
 
     @cached_property
@@ -323,11 +325,11 @@ class BriefingBuilder:
     @cached_property
     def _rivals(self) -> Mapping[str, list[str]]:
         """Return each memory that is in an unsettled disagreement, with those it disagrees with."""
-        found: dict[str, set[str]] = {}
+        rivals: dict[str, set[str]] = {}
         for row in self._disagreements:
-            found.setdefault(row["a"], set()).add(row["b"])
-            found.setdefault(row["b"], set()).add(row["a"])
-        return {name: sorted(others) for name, others in found.items()}
+            rivals.setdefault(row["a"], set()).add(row["b"])
+            rivals.setdefault(row["b"], set()).add(row["a"])
+        return {name: sorted(others) for name, others in rivals.items()}
 
     def _conflicts(self) -> BriefingResult:
         entries: list[_SectionLine] = []
@@ -337,7 +339,7 @@ class BriefingBuilder:
         for row in {row["item"]: row for row in rows}.values():
             against = [f"{_AGAINST}{memory_detail.short_id(row['conflict'])}"] if row["conflict"] else []
             entries.append((row["item"], "proposal", against))
-        return self._found(entries, more)
+        return self._result(entries, more)
 
     def _questions(self) -> BriefingResult:
         """Return what is to be looked at again, what was due first before the rest."""
@@ -348,11 +350,11 @@ class BriefingBuilder:
             moment = to_term(self._now, "dateTime", "valid_at")
             rows = []
             for reason, text, by in _REASONS:
-                asked = text.format(by=by, moment=moment, limit=self._looked_at)
-                rows += [{**row, "reason": reason} for row in self._reader.select(self._project, asked)]
+                query = text.format(by=by, moment=moment, limit=self._looked_at)
+                rows += [{**row, "reason": reason} for row in self._reader.select(self._project, query)]
         rows.sort(key=lambda row: (str(row["due"] or "9999"), row["item"]))
         entries = {row["item"]: (row["item"], str(row["reason"]).replace("_", " "), ()) for row in rows}
-        return self._found([*entries.values()][: self._looked_at], len(rows) >= self._looked_at)
+        return self._result([*entries.values()][: self._looked_at], len(rows) >= self._looked_at)
 
     def _news(self) -> BriefingResult | None:
         """Return what others recorded since the agent recorded anything; nothing where it never did."""
@@ -364,7 +366,7 @@ class BriefingBuilder:
             return None
         rows, more = self._rows("timeline")
         new = {row["item"]: row for row in rows if row["recorded"] > last and row["agent"] != self._agent}
-        return self._found([(name, local_name(row["kind"]), ()) for name, row in new.items()],
+        return self._result([(name, local_name(row["kind"]), ()) for name, row in new.items()],
                            more and len(new) == self._looked_at)  # fmt: skip
 
     def _freshness(self, name: str) -> list[Freshness]:
@@ -379,29 +381,36 @@ class BriefingBuilder:
         moved = self._moved or {}
         return [there.get(anchor) or moved.get(anchor) or Freshness(anchor.path, GONE, None) for anchor in anchors]
 
-    def _told(self, name: str) -> dict[str, Any] | None:
+    def _memory_or_none(self, name: str) -> dict[str, Any] | None:
         try:
             return memory_detail.load_memory(self._index, self._project, name, self._moment["as_of"])
         except NotFound:
             return None
 
     def _entry(self, name: str, label: str, notes: Sequence[str]) -> BriefingEntry:
-        told = memory_detail.load_memory(self._index, self._project, name, self._moment["as_of"])
-        said = {key: values[0] for key, values in told["properties"].items() if values}
-        summary, is_cut = shortened(str(said.get("summary", REDACTED)), LONGEST)
+        memory = memory_detail.load_memory(self._index, self._project, name, self._moment["as_of"])
+        properties = {key: values[0] for key, values in memory["properties"].items() if values}
+        summary, is_cut = shortened(str(properties.get("summary", REDACTED)), LONGEST)
         text = quoted(summary, LONGEST)[0]
-        answer = excerpt(told["properties"], EXCERPT) if "rationale" in said else ""
-        label = label or told["type"] or told["class"]
+        answer = excerpt(memory["properties"], EXCERPT) if "rationale" in properties else ""
+        label = label or memory["type"] or memory["class"]
         files = self._freshness(name)
-        stale = [f"{_word(found.path)} {found.state}" for found in files if found.state != UNCHANGED]
-        agent, source = local_name(str(said.get("assertedBy", ""))), local_name(str(said.get("hasSourceType", "")))
-        states = [local_name(str(said[link])) for link in _STATES if link in said]
+        stale = [
+            f"{_word(state_of_file.path)} {state_of_file.state}"
+            for state_of_file in files
+            if state_of_file.state != UNCHANGED
+        ]
+        agent, source = (
+            local_name(str(properties.get("assertedBy", ""))),
+            local_name(str(properties.get("hasSourceType", ""))),
+        )
+        states = [local_name(str(properties[link])) for link in _STATES if link in properties]
         state = "".join(state for state in states if state not in label)
-        status = state_text(told["status"], state).removeprefix(ACTIVE).removeprefix(", ")
+        status = state_text(memory["status"], state).removeprefix(ACTIVE).removeprefix(", ")
         rivals = self._rivals.get(name, [])
         is_marked = any(note.startswith(_AGAINST) for note in notes)
         marks = "" if is_marked else disagreement(rivals)
-        words = [*notes, *stale, status, marks, *_origin(said, told["recorded_at"], agent, source)]
+        words = [*notes, *stale, status, marks, *_origin(properties, memory["recorded_at"], agent, source)]
         short = memory_detail.short_id(name)
         mark = f" [cut; jidomem show {short}]" if is_cut else ""
         why = f"; text: {quoted(answer, EXCERPT)[0]}" if answer else ""
@@ -410,33 +419,33 @@ class BriefingBuilder:
             "iri": name,
             "id": short,
             "label": label,
-            "summary": said.get("summary"),
+            "summary": properties.get("summary"),
             "excerpt": answer or None,
             "cut": is_cut,
             "notes": list(notes),
-            "standing": told["status"],
-            "status": told["status"],
+            "standing": memory["status"],
+            "status": memory["status"],
             **({"state": states[0]} if states else {}),
             **({"conflicts_with": rivals} if rivals else {}),
-            "time": said.get("hasTimestamp"),
+            "time": properties.get("hasTimestamp"),
             "agent": agent or None,
             "source": source or None,
-            "imported": _is_imported(said),
-            "recorded": told["recorded_at"],
-            "freshness": [found.to_dict() for found in files],
+            "imported": _is_imported(properties),
+            "recorded": memory["recorded_at"],
+            "freshness": [state_of_file.to_dict() for state_of_file in files],
         }
         return BriefingEntry(line, values)
 
 
-def _is_imported(said: Mapping[str, Any]) -> bool:
-    return "sourceDigest" in said
+def _is_imported(properties: Mapping[str, Any]) -> bool:
+    return "sourceDigest" in properties
 
 
-def _origin(said: Mapping[str, Any], recorded: datetime, agent: str, source: str) -> list[str]:
+def _origin(properties: Mapping[str, Any], recorded: datetime, agent: str, source: str) -> list[str]:
     """Return who says so and of which day it is; of a memory imported from a file that has no date, that alone."""
-    time = said.get("hasTimestamp")
+    time = properties.get("hasTimestamp")
     moment = time if isinstance(time, datetime) else recorded
-    if _is_imported(said):
+    if _is_imported(properties):
         # a note has no date: its time is that of its import, also once it was accepted
         day = [moment.date().isoformat()] if moment != recorded and source != _DOCUMENT else []
         return ["imported", *day, "" if source == _DOCUMENT else source]

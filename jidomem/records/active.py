@@ -242,29 +242,31 @@ def lacking(triples: Iterable[Triple]) -> list[Triple]:
               if topic_key(text := parse_literal(value).text) != normal_text(text)]  # fmt: skip
     if not topics:
         return []
-    said: dict[Term, dict[Term, list[Term]]] = {subject: {} for subject, _ in topics}
+    properties: dict[Term, dict[Term, list[Term]]] = {subject: {} for subject, _ in topics}
     for subject, predicate, value in triples:
-        if subject in said:
-            said[subject].setdefault(predicate, []).append(value)
-    return sorted({each for subject, text in topics for each in _lacking_of(subject, text, said[subject])})
+        if subject in properties:
+            properties[subject].setdefault(predicate, []).append(value)
+    return sorted({each for subject, text in topics for each in _lacking_of(subject, text, properties[subject])})
 
 
-def _lacking_of(item: Term, topic: str, said: dict[Term, list[Term]]) -> Iterable[Triple]:
-    kept = said.get(KEY, [])
-    kinds = {parse_literal(key).text.partition(":")[0] for key in kept}
-    about = [parse_literal(value).text if value.startswith('"') else value[1:-1] for value in said.get(_ABOUT, [])]
+def _lacking_of(item: Term, topic: str, properties: dict[Term, list[Term]]) -> Iterable[Triple]:
+    present = properties.get(KEY, [])
+    kinds = {parse_literal(key).text.partition(":")[0] for key in present}
+    about = [
+        parse_literal(value).text if value.startswith('"') else value[1:-1] for value in properties.get(_ABOUT, [])
+    ]
     made: list[str] = []
     if "overlapping_decision" in kinds:
         made.append(overlapping_decision(topic))
     if "contradiction" in kinds:
         made.append(contradiction(topic, about))
     if CLASH in kinds:
-        made += [convention_clash(topic, local_name(scope)) for scope in said.get(_SCOPE, [])]
+        made += [convention_clash(topic, local_name(scope)) for scope in properties.get(_SCOPE, [])]
     if "duplicate" in kinds:
-        summaries = [parse_literal(value).text for value in said.get(_SUMMARY, [])]
-        types = [kind for kind in map(type_of, said.get(TYPE, [])) if kind]
+        summaries = [parse_literal(value).text for value in properties.get(_SUMMARY, [])]
+        types = [kind for kind in map(type_of, properties.get(TYPE, [])) if kind]
         made += [duplicate(kind, summary, topic, about) for kind in types for summary in summaries]
-    return [(item, KEY, literal(key)) for key in made if literal(key) not in kept]
+    return [(item, KEY, literal(key)) for key in made if literal(key) not in present]
 
 
 def _compared(about: Iterable[str]) -> Sequence[str]:

@@ -184,12 +184,12 @@ def vector_of(given: Iterable[float], name: str) -> tuple[float, ...]:
     """Return the numbers of a vector; raises InvalidRequest unless they are finite, and at least one."""
     numbers = tuple(given) if isinstance(given, Iterable) and not isinstance(given, (str, bytes, Mapping)) else ()
     try:
-        found = () if bool in map(type, numbers) else tuple(map(float, numbers))
+        vector = () if bool in map(type, numbers) else tuple(map(float, numbers))
     except (TypeError, ValueError, OverflowError):
-        found = ()
-    if not found or not all(map(math.isfinite, found)):
+        vector = ()
+    if not vector or not all(map(math.isfinite, vector)):
         raise InvalidRequest(f"{name} is no list of finite numbers", hint=f"give {name}=[0.1, 0.2]")
-    return found
+    return vector
 
 
 def _tidy(directive: Directive) -> None:
@@ -209,10 +209,10 @@ def _several(name: str, given: object) -> Iterable[Any]:
     """Return what stands in a list; raises InvalidRequest for an empty one, a text and a mapping."""
     if not isinstance(given, Iterable) or isinstance(given, (str, bytes, Mapping)):
         raise InvalidRequest(f"{name}={given!r} is no list", hint=f"give {name}=[...]")
-    found = list(given)
-    if not found:
+    items = list(given)
+    if not items:
         raise InvalidRequest(f"{name} is empty", hint=f"give at least one of {name}")
-    return found
+    return items
 
 
 def _must_be_text(name: str, value: object) -> None:
@@ -241,10 +241,10 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """A value was kept, or let go of; *told* is what the provider has to say of it, such as the IRI it got."""
+    """A value was stored or deleted; `details` are what the provider adds, such as the IRI of a memory."""
 
     state: State
-    told: Mapping[str, Any] = field(default_factory=dict)
+    details: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,8 +72,8 @@ class Entry:
 
         An entry without an id gets one of *id_generator*. Raises InvalidEntry, also for a key that there is not.
         """
-        said = described(Entry, given, more, _invalid_entry)
-        return Entry(**{"id": entry_id(id_generator), **said} if "id" not in said else said)
+        fields = described(Entry, given, more, _invalid_entry)
+        return Entry(**{"id": entry_id(id_generator), **fields} if "id" not in fields else fields)
 
     @classmethod
     def try_new(cls, given: object = None, /, **more: Any) -> Entry | InvalidEntry:
@@ -141,12 +141,12 @@ def described(of: type, given: object, more: Mapping[str, Any], refuse: Refuse) 
         given = {name: getattr(given, name) for name in known}
     if given is not None and not isinstance(given, Mapping):
         raise refuse(f"a {type(given).__name__} is no mapping", f"give a mapping with {', '.join(known)}")
-    said = {**(given or {}), **more}
-    for name in said:
+    values = {**(given or {}), **more}
+    for name in values:
         if name not in known:
             near = get_close_matches(str(name), known, n=1, cutoff=0.5)
             raise refuse(f"there is no {name!r}", f"did you mean {near[0]!r}?" if near else f"use {', '.join(known)}")
-    return said
+    return values
 
 
 def frozen_metadata(metadata: object, refuse: Refuse) -> Mapping[Any, Any]:
@@ -157,10 +157,10 @@ def frozen_metadata(metadata: object, refuse: Refuse) -> Mapping[Any, Any]:
     if not isinstance(metadata, Mapping):
         raise refuse(f"metadata is a {type(metadata).__name__}, no mapping", "give metadata={...}, or leave it out")
     try:
-        kept: Mapping[Any, Any] = freeze(metadata)
+        frozen: Mapping[Any, Any] = freeze(metadata)
     except InvalidRequest as error:
         raise refuse(f"metadata: {error.detail}", error.hint) from None
-    return kept
+    return frozen
 
 
 def fault_of_text(value: object) -> str:
@@ -217,8 +217,8 @@ class Turn:
         >>> Turn("", 0, prompt="Which index?", answer="Oxigraph.").messages()
         [{'role': 'user', 'content': 'Which index?'}, {'role': 'assistant', 'content': 'Oxigraph.'}]
         """
-        said = {"user": self.prompt, "assistant": self.answer}
-        return [{"role": role, "content": words} for role, words in said.items() if words is not None]
+        texts = {"user": self.prompt, "assistant": self.answer}
+        return [{"role": role, "content": words} for role, words in texts.items() if words is not None]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the turn as plain values."""
@@ -230,9 +230,9 @@ class Turn:
 
 def uses(given: Iterable[Any]) -> list[ToolUse]:
     """Return the calls of tools that *given* spells; raises InvalidRequest for what is none."""
-    found = []
+    tools = []
     for each in given:
         if not isinstance(each, Mapping) or not isinstance(each.get("name"), str) or set(each) - set(_TOOL):
             raise InvalidRequest(f"{each!r:.200} is no call of a tool: it has {', '.join(_TOOL)}", hint=_HINT)
-        found.append(ToolUse(**each))
-    return found
+        tools.append(ToolUse(**each))
+    return tools

@@ -221,8 +221,8 @@ class MemoryUpdateIntent:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields that are set, as plain JSON values, in the order of the format."""
-        said = ((name, value) for name, value in self.fields() if value is not None and value != [])
-        return {name: value if isinstance(value, str) else deepcopy(value) for name, value in said}
+        fields = ((name, value) for name, value in self.fields() if value is not None and value != [])
+        return {name: value if isinstance(value, str) else deepcopy(value) for name, value in fields}
 
     def to_json(self) -> str:
         """Return the intent as one line of JSON."""
@@ -325,10 +325,10 @@ def _extra_property(key: str, name: str, values: Mapping[str, Any]) -> Violation
 
 def _as_triples(values: Mapping[str, Any], *, key: str, name: str) -> dict[str, Any]:
     entries = [values[key]] if isinstance(values[key], str) else values[key]
-    said = [[f"jido:{name}", {"@id": entry} if name in _POINTING else entry] for entry in entries]
+    statements = [[f"jido:{name}", {"@id": entry} if name in _POINTING else entry] for entry in entries]
     rest = {field: value for field, value in values.items() if field != key}
     given = rest.get("extra_triples") or []
-    return {**rest, "extra_triples": [*given, *said]} if isinstance(given, list) else rest
+    return {**rest, "extra_triples": [*given, *statements]} if isinstance(given, list) else rest
 
 
 def _renamed(values: Mapping[str, Any], *, old: str, new: str) -> dict[str, Any]:
@@ -401,8 +401,8 @@ def path_of(entry: str) -> str | None:
 
 def anchors_of(terms: Iterable[Term]) -> list[Anchor]:
     """Return the anchors in the values of `jido:aboutBlob`, sorted; what is written otherwise is passed over."""
-    found = (_ANCHOR_FORM.fullmatch(plain_value(term)) for term in terms)
-    return sorted(Anchor(match[2], match[1]) for match in found if match and path_of(match[2]) == match[2])
+    matches = (_ANCHOR_FORM.fullmatch(plain_value(term)) for term in terms)
+    return sorted(Anchor(match[2], match[1]) for match in matches if match and path_of(match[2]) == match[2])
 
 
 def file_anchor_triples(item: Term, about: Iterable[str], blobs: Mapping[str, str]) -> list[Triple]:

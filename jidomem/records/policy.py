@@ -184,9 +184,9 @@ class AccessPolicy:
     @cached_property
     def granted(self) -> Mapping[str, str]:
         """Return the role of each agent that is not the default: by IRI."""
-        found = {f"{vocab.BASE}agents/{name}": role for name, role in self.roles.items()}
+        roles = {f"{vocab.BASE}agents/{name}": role for name, role in self.roles.items()}
         granted = {change.agent: change.grants for change in self.in_force if change.agent and change.grants}
-        return {**found, **granted}
+        return {**roles, **granted}
 
     @cached_property
     def is_open(self) -> bool:
@@ -213,8 +213,8 @@ class AccessPolicy:
         """Return assert, propose or deny, and the rule that says so; the strictest where several places differ."""
         if self.is_open and role != _READERS:
             return "assert", None
-        found = [self._at(agent, role, kinds, place, scope) for place in ([*places] or (None,))]
-        return max(found, key=lambda verdict: VERDICTS.index(verdict[0]))
+        verdicts = [self._at(agent, role, kinds, place, scope) for place in ([*places] or (None,))]
+        return max(verdicts, key=lambda verdict: VERDICTS.index(verdict[0]))
 
     def _at(
         self, agent: str, role: str, kinds: Sequence[str], place: str | None, scope: str | None

@@ -168,9 +168,9 @@ class Hit(Entry):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the hit as plain values."""
-        said = {"id": self.id, "agent_id": self.agent_id, "session_id": self.session_id, "content": self.content,
+        fields = {"id": self.id, "agent_id": self.agent_id, "session_id": self.session_id, "content": self.content,
                 "excerpt": self.excerpt, "score": self.score, "metadata": thaw(self.metadata)}  # fmt: skip
-        return said if self.parts is None else {**said, "parts": dict(self.parts)}
+        return fields if self.parts is None else {**fields, "parts": dict(self.parts)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,22 +188,22 @@ class MemoryRecall(RecallResult):
         return {**RecallResult.to_dict(self), "inactive": self.inactive.to_dict()}
 
 
-def parsed(asked: RecallRequest | str, more: Mapping[str, Any], agent: str) -> tuple[RecallRequest, Narrowing]:
+def parsed(request: RecallRequest | str, more: Mapping[str, Any], agent: str) -> tuple[RecallRequest, Narrowing]:
     """Return what is asked for and within what: a plain text is asked by *agent* unless *more* names another.
 
     Raises InvalidRequest for a name that means nothing, with the nearest that does.
     """
-    of_request = tuple(RecallRequest.__slots__) if isinstance(asked, str) else ()
+    of_request = tuple(RecallRequest.__slots__) if isinstance(request, str) else ()
     known = {*of_request, *Narrowing.__slots__} - {"query"}
     for name in more:
         if name not in known:
             near = get_close_matches(name, known, n=1, cutoff=0.5)
             raise _invalid(f"there is no {name!r}", f"did you mean {near[0]!r}?" if near else f"use {sorted(known)}")
     narrowing = Narrowing(**{name: value for name, value in more.items() if name in Narrowing.__slots__})
-    if isinstance(asked, RecallRequest):
-        return asked, narrowing
+    if isinstance(request, RecallRequest):
+        return request, narrowing
     given = {name: value for name, value in more.items() if name in of_request}
-    return RecallRequest(query=asked, **{"agent_id": agent, **given}), narrowing
+    return RecallRequest(query=request, **{"agent_id": agent, **given}), narrowing
 
 
 def _is_text(value: object) -> bool:

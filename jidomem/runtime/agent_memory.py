@@ -331,7 +331,7 @@ class EntryStore:
 
     def list_entries(self, opts: Options = NO_OPTIONS) -> list[Entry]:
         """Return the entries of every agent, the one that was written first before the others."""
-        return self._entries(opts).kept(moment_of(opts.get("as_of"), "as_of")) if self._is_there(opts) else []
+        return self._entries(opts).all_entries(moment_of(opts.get("as_of"), "as_of")) if self._is_there(opts) else []
 
     def _entries(self, opts: Options) -> Entries:
         return Entries(self._project(opts), self._memory.texts, self._memory.index)

@@ -68,16 +68,16 @@ def find_violation(triple: Triple) -> OverlayViolation | None:
     return _of_pattern(value, "flags", '""', value) if predicate == iri(SH + "flags") else None
 
 
-def _of_pattern(said: Term, what: str, pattern: Term, flags: Term = '""') -> OverlayViolation | None:
+def _of_pattern(value: Term, what: str, pattern: Term, flags: Term = '""') -> OverlayViolation | None:
     """Return what is wrong with a pattern, or with its flags, where RE2 does not run it."""
-    if not said.startswith('"'):
+    if not value.startswith('"'):
         return OverlayViolation(
-            BOUNDED, f"has the {what} {said}, which is no text", f'write the {what} in quotes: "..."'
+            BOUNDED, f"has the {what} {value}, which is no text", f'write the {what} in quotes: "..."'
         )
     try:
         compiled(parse_literal(pattern).text, parse_literal(flags).text)
     except Unsearchable as error:
-        return OverlayViolation(BOUNDED, f"has the {what} {said}, which RE2 does not run: {error}", error.hint)
+        return OverlayViolation(BOUNDED, f"has the {what} {value}, which RE2 does not run: {error}", error.hint)
     return None
 
 
@@ -99,8 +99,10 @@ def named_owner(node: Term, triples: Iterable[Triple]) -> Term:
 
 def digest(sections: Mapping[str, Iterable[Triple]]) -> str:
     """Return twelve signs that stand for what *sections* say: not for its order, its layout or its blank labels."""
-    said = sorted(f"{name} {' '.join(row)}" for name, triples in sections.items() for row in label_blank_nodes(triples))
-    return sha256("\n".join(said).encode()).hexdigest()[:12]
+    lines = sorted(
+        f"{name} {' '.join(row)}" for name, triples in sections.items() for row in label_blank_nodes(triples)
+    )
+    return sha256("\n".join(lines).encode()).hexdigest()[:12]
 
 
 def label_blank_nodes(triples: Iterable[Triple]) -> list[Triple]:
@@ -110,29 +112,29 @@ def label_blank_nodes(triples: Iterable[Triple]) -> list[Triple]:
     '_:da79b5489b'
     """
     rows = list(dict.fromkeys(triples))
-    said: dict[Term, list[tuple[Term, Term]]] = {}
+    properties: dict[Term, list[tuple[Term, Term]]] = {}
     pointing: dict[Term, list[Term]] = {}
     waiting: Counter[Term] = Counter()
     for subject, predicate, value in rows:
         for node in (subject, value):
             if node.startswith("_:"):
-                said.setdefault(node, [])
-        if subject in said:
-            said[subject].append((predicate, value))
-            if value in said:
+                properties.setdefault(node, [])
+        if subject in properties:
+            properties[subject].append((predicate, value))
+            if value in properties:
                 waiting[subject] += 1
                 pointing.setdefault(value, []).append(subject)
     names: dict[Term, Term] = {}
-    todo = [node for node in said if not waiting[node]]
+    todo = [node for node in properties if not waiting[node]]
     while todo:
         node = todo.pop()
-        text = "\n".join(sorted(f"{predicate} {names.get(value, value)}" for predicate, value in said[node]))
+        text = "\n".join(sorted(f"{predicate} {names.get(value, value)}" for predicate, value in properties[node]))
         names[node] = f"_:{sha256(text.encode()).hexdigest()}"
         for above in pointing.get(node, ()):
             waiting[above] -= 1
             if not waiting[above]:
                 todo.append(above)
-    circle = dict.fromkeys(said.keys() - names.keys(), "_:circle")
+    circle = dict.fromkeys(properties.keys() - names.keys(), "_:circle")
     names |= circle
     return [(names.get(s, s), p, names.get(o, o)) for s, p, o in rows]
 
@@ -205,14 +207,14 @@ class Schema:
     def nearest(self, term: Term) -> Term | None:
         """Return the declared term whose local name is most like that of *term*, None where nothing is like it."""
         names = {local_name(known).casefold(): known for known in sorted(self.declared)}
-        found = get_close_matches(local_name(term).casefold(), names, n=1)
-        return names[found[0]] if found else None
+        matches = get_close_matches(local_name(term).casefold(), names, n=1)
+        return names[matches[0]] if matches else None
 
     def misspelt(self, term: Term, among: Iterable[Term]) -> Term | None:
         """Return the one of *among* whose local name that of *term* is a slip of the pen for, None where none is."""
         names = {_letters(known): known for known in sorted(among) if known not in self.deprecated}
-        found = names.get(_letters(term)) or names.get(misspelling_of(_letters(term), names) or "")
-        return None if found == term else found
+        match = names.get(_letters(term)) or names.get(misspelling_of(_letters(term), names) or "")
+        return None if match == term else match
 
     @property
     def declared(self) -> frozenset[Term]:
@@ -250,10 +252,10 @@ class Schema:
         data, nodes = list(triples), None if focus is None else set(focus)
         with self.bounded("judging by the shapes of this root", len(data)):
             judge = self._judge
-            asked = judge.reference if self._by_reference else judge.findings if in_check else judge.confirmed
-            found = asked(data + self._entailed(data), nodes)
-        found += [judge.pyshacl.unjudged(node) for node in self._unjudged(data, nodes)]
-        return sorted(judge.pyshacl.in_check(found) if in_check else found, key=repr)
+            method = judge.reference if self._by_reference else judge.findings if in_check else judge.confirmed
+            findings = method(data + self._entailed(data), nodes)
+        findings += [judge.pyshacl.unjudged(node) for node in self._unjudged(data, nodes)]
+        return sorted(judge.pyshacl.in_check(findings) if in_check else findings, key=repr)
 
     def bounded(self, what: str, triples: int) -> AbstractContextManager[None]:
         """Return what holds a judgement of so many triples to a deadline, where an overlay has a say in it."""
@@ -273,13 +275,13 @@ class Schema:
 
     def _entailed(self, data: list[Triple]) -> list[Triple]:
         """Return the types that follow from the class tree, also of the individuals *data* refers to."""
-        individuals, found = self.individuals, list[Triple]()
+        individuals, entailed = self.individuals, list[Triple]()
         for subject, predicate, value in data:
             if predicate == TYPE:
-                found += [(subject, TYPE, cls) for cls in self._ancestors.get(value, ())]
+                entailed += [(subject, TYPE, cls) for cls in self._ancestors.get(value, ())]
             if value in individuals:
-                found += [(value, TYPE, above) for cls in individuals[value] for above in self.ancestors(cls)]
-        return found
+                entailed += [(value, TYPE, above) for cls in individuals[value] for above in self.ancestors(cls)]
+        return entailed
 
     def _unjudged(self, data: list[Triple], focus: set[Term] | None) -> list[Term]:
         """Return the nodes that are, or look like, memories and are typed as nothing a rule speaks about."""
@@ -320,7 +322,7 @@ def _subjects(schema: Schema) -> frozenset[Term]:
 def _of_items(schema: Schema) -> frozenset[Term]:
     """Return the properties that only memories have."""
     known = schema.properties.items()
-    return frozenset(term for term, said in known if any(schema.is_a(cls, ITEM) for cls in said.domain))
+    return frozenset(term for term, term_entry in known if any(schema.is_a(cls, ITEM) for cls in term_entry.domain))
 
 
 @lru_cache(maxsize=1)
@@ -354,10 +356,10 @@ def _extended(overlay: Sequence[Path]) -> Schema:
     extended = extended_by(terms, rules)
     for path, triples in rules.items():
         try:
-            found = objections(extended._rules, {term for row in triples for term in (row[0], row[2])})
+            violations = objections(extended._rules, {term for row in triples for term in (row[0], row[2])})
         except ValueError as error:  # of rdflib, where a list has no end
             raise _unusable(f"{path}: the shapes cannot be used: {error}", "end the list with rdf:nil") from error
-        for finding in found:
+        for finding in violations:
             owner = named_owner(finding.focus, triples)
             detail = f"{path}: the shapes cannot be used: {owner} {finding.path or ''}: {finding.message}"
             raise _unusable(detail, "see https://www.w3.org/TR/shacl/#syntax-rules")
@@ -377,9 +379,9 @@ def extended_by(terms: Mapping[Path, list[Triple]], rules: Mapping[Path, list[Tr
     spaces = {plain_value(term).removesuffix(local_name(term)) for term in own if is_iri(term)}
     mark = digest(
         {
-            "terms": (triple for path, found in terms.items() if path.name != "alignment.ttl" for triple in found),
-            "alignment": (triple for path, found in terms.items() if path.name == "alignment.ttl" for triple in found),
-            "rules": (triple for found in rules.values() for triple in found),
+            "terms": (triple for path, rows in terms.items() if path.name != "alignment.ttl" for triple in rows),
+            "alignment": (triple for path, rows in terms.items() if path.name == "alignment.ttl" for triple in rows),
+            "rules": (triple for rows in rules.values() for triple in rows),
         }
     )
     version = f"{extended.version}+{mark}" if terms or rules else extended.version
@@ -399,13 +401,13 @@ def shacl_terms() -> frozenset[str]:
     """Return the names of the vocabulary SHACL, as pyshacl brings it."""
     import pyshacl  # as above
 
-    said = _parse(Path(pyshacl.__file__).parent / "assets" / "shacl.ttl")
-    return frozenset(local_name(subject) for subject, _, _ in said if subject.startswith(f"<{SH}"))
+    shacl_triples = _parse(Path(pyshacl.__file__).parent / "assets" / "shacl.ttl")
+    return frozenset(local_name(subject) for subject, _, _ in shacl_triples if subject.startswith(f"<{SH}"))
 
 
 def _schema(files: Mapping[Path, list[Triple]], rules: Iterable[list[Triple]]) -> Schema:
     aligned = [triple for path, triples in files.items() if path.name == "alignment.ttl" for triple in triples]
-    triples = tuple(triple for path, found in files.items() if path.name != "alignment.ttl" for triple in found)
+    triples = tuple(triple for path, rows in files.items() if path.name != "alignment.ttl" for triple in rows)
     of: dict[Term, dict[Term, set[Term]]] = {}
     for subject, predicate, value in triples:
         of.setdefault(subject, {}).setdefault(predicate, set()).add(value)
@@ -420,7 +422,7 @@ def _schema(files: Mapping[Path, list[Triple]], rules: Iterable[list[Triple]]) -
         deprecated=frozenset(s for s, p, o in triples if p == iri(OWL + "deprecated") and plain_value(o) == "true"),
         alignment={s: o for s, p, o in aligned if p in _ALIGNS},
         _ancestors={cls: _above(cls, of) for cls in classes},
-        _rules=tuple(triple for found in rules for triple in found),
+        _rules=tuple(triple for rows in rules for triple in rows),
     )
 
 
@@ -438,7 +440,7 @@ def _above(cls: Term, of: Mapping[Term, Mapping[Term, set[Term]]]) -> frozenset[
     seen, todo = set(), {cls}
     while todo:
         seen |= todo
-        todo = {above for here in todo for above in of.get(here, {}).get(_SUBCLASS, ())} - seen
+        todo = {above for term in todo for above in of.get(term, {}).get(_SUBCLASS, ())} - seen
     return frozenset(seen)
 
 
@@ -447,8 +449,8 @@ def _parse(path: Path) -> list[Triple]:
         # two files may use one label for two blank nodes
         data = path.read_bytes().removeprefix(BOM_UTF8)
         check_turtle(data)
-        found = ox.parse(data, format=ox.RdfFormat.TURTLE, rename_blank_nodes=True)
-        return [(str(quad.subject), str(quad.predicate), str(quad.object)) for quad in found]
+        quads = ox.parse(data, format=ox.RdfFormat.TURTLE, rename_blank_nodes=True)
+        return [(str(quad.subject), str(quad.predicate), str(quad.object)) for quad in quads]
     except SyntaxError as error:
         raise _unusable(
             f"{path}:{error.lineno}: {short_parse_error(error)}", "correct the Turtle in that line"

@@ -97,8 +97,8 @@ class PyshaclValidator:
         self._check_severity = {
             s: severity_of(plain_value(o)) for s, p, o in self._triples if p == jido("checkSeverity")
         }
-        said = (parse_literal(o).text for s, p, o in self._triples if (s, p) == (EVERY_ITEM_IS_JUDGED, _MESSAGE))
-        self._unjudged = next(said, "")
+        messages = (parse_literal(o).text for s, p, o in self._triples if (s, p) == (EVERY_ITEM_IS_JUDGED, _MESSAGE))
+        self._unjudged = next(messages, "")
 
     def _prepare(self) -> None:
         """Hand the shapes to pyshacl, once and not before they are needed: loading it takes half a second."""
@@ -117,7 +117,7 @@ class PyshaclValidator:
             rules = _for_pyshacl(self._triples)
             self._rules = ShapesGraph(as_graph(use_re2_patterns(rules) if self._linear else rules, {}))
             self._shapes = [
-                (shape, self._asked(shape))
+                (shape, self._constraints_of(shape))
                 for shape in self._rules.shapes
                 if any(map(list, shape.target())) and (self._only is None or shape.node.n3() in self._only)
             ]
@@ -125,7 +125,7 @@ class PyshaclValidator:
             raise _unusable(error) from error
         self._ready = True
 
-    def _asked(self, shape: Any) -> list[Any]:
+    def _constraints_of(self, shape: Any) -> list[Any]:
         """Return what its targets are asked: *shape*, or the property shapes it merely groups, all nodes at once."""
         from pyshacl.constraints import ALL_CONSTRAINT_PARAMETERS
 
@@ -147,19 +147,19 @@ class PyshaclValidator:
         results: list[Finding] = []
         try:
             # Naming the nodes leaves rules free to look at values; pyshacl's option focus_nodes does not.
-            for shape, asked in self._shapes:
+            for shape, constraints in self._shapes:
                 nodes = [
                     node
                     for node in shape.focus_nodes(graph)
                     if focus is None or (terms.get(node) or node.n3()) in focus
                 ]
-                for rule in asked if nodes else ():
-                    results += self._found(rule, graph, nodes, terms)
+                for rule in constraints if nodes else ():
+                    results += self._findings_of(rule, graph, nodes, terms)
         except self._malformed as error:
             raise _unusable(error) from error
         return results
 
-    def _found(self, rule: Any, graph: Any, nodes: list[Any], terms: Mapping[Any, Term]) -> list[Finding]:
+    def _findings_of(self, rule: Any, graph: Any, nodes: list[Any], terms: Mapping[Any, Term]) -> list[Finding]:
         """Return what *nodes* break of *rule*; values that rdflib cannot put in order break it, as SHACL has it."""
         try:
             return [self._finding(report, terms) for report in rule.validate(self._executor, graph, nodes)[1]]
@@ -167,7 +167,7 @@ class PyshaclValidator:
             if isinstance(error, TypeError) and "not supported between" not in str(error):
                 raise
         if len(nodes) > 1:
-            return [finding for node in nodes for finding in self._found(rule, graph, [node], terms)]
+            return [finding for node in nodes for finding in self._findings_of(rule, graph, [node], terms)]
         focus, message = terms.get(nodes[0]) or nodes[0].n3(), str(next(rule.message, ""))
         path = self._shown(rule.path())
         return [Finding(focus, self._named(rule.node), path, None, message, severity_of(rule.severity))]
@@ -179,19 +179,19 @@ class PyshaclValidator:
 
     def _finding(self, report: Any, terms: Mapping[Any, Term]) -> Finding:
         """Return what pyshacl's *report*, a text, a result node and its triples, says of that node."""
-        said = {
+        properties = {
             local_name(str(predicate)): value[1] if isinstance(value, tuple) else value
             for subject, predicate, value in sorted(report[2], key=str)
             if subject == report[1]
         }
-        value = said.get("value")
+        value = properties.get("value")
         return Finding(
-            focus=terms.get(said["focusNode"]) or said["focusNode"].n3(),
-            shape=self._named(said["sourceShape"]),
-            path=self._shown(said.get("resultPath")),
+            focus=terms.get(properties["focusNode"]) or properties["focusNode"].n3(),
+            shape=self._named(properties["sourceShape"]),
+            path=self._shown(properties.get("resultPath")),
             value=None if value is None else terms.get(value) or value.n3(),
-            message=str(said.get("resultMessage", "")),
-            severity=severity_of(said["resultSeverity"]),
+            message=str(properties.get("resultMessage", "")),
+            severity=severity_of(properties["resultSeverity"]),
         )
 
     def _named(self, shape: Any) -> Term:
@@ -206,11 +206,11 @@ class PyshaclValidator:
         """Return the finding on a memory no rule speaks about."""
         return Finding(node, EVERY_ITEM_IS_JUDGED, TYPE, None, self._unjudged, "violation")
 
-    def in_check(self, found: Iterable[Finding]) -> list[Finding]:
-        """Return *found* as it counts for a whole memory."""
+    def in_check(self, findings: Iterable[Finding]) -> list[Finding]:
+        """Return *findings* as it counts for a whole memory."""
         return [
             replace(finding, severity=self._check_severity.get(finding.shape, finding.severity))
-            for finding in found
+            for finding in findings
             if finding.shape not in self._at_write_only
         ]
 

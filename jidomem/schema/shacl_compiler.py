@@ -41,14 +41,14 @@ class TripleGraph:
         self.about: dict[Term, dict[Term, list[Term]]] = {}
         about = self.about
         for subject, predicate, value in self.triples:
-            said = about.get(subject)
-            if said is None:
+            properties = about.get(subject)
+            if properties is None:
                 about[subject] = {predicate: [value]}
-            elif predicate in said:
-                said[predicate].append(value)
+            elif predicate in properties:
+                properties[predicate].append(value)
             else:
-                said[predicate] = [value]
-        self._has_tree = any(_SUBCLASS in said for said in about.values())
+                properties[predicate] = [value]
+        self._has_tree = any(_SUBCLASS in properties for properties in about.values())
 
     @cached_property
     def _back(self) -> dict[tuple[Term, Term], list[Term]]:
@@ -80,8 +80,8 @@ class TripleGraph:
 
     def shacl(self, node: Term) -> dict[str, list[Term]]:
         """Return what the properties of SHACL say of *node*, by their local names."""
-        said = self.about.get(node, _NOTHING).items()
-        return {local_name(predicate): values for predicate, values in said if predicate.startswith(f"<{SH}")}
+        properties = self.about.get(node, _NOTHING).items()
+        return {local_name(predicate): values for predicate, values in properties if predicate.startswith(f"<{SH}")}
 
 
 #: The way from a node to its values.
@@ -93,27 +93,27 @@ def compile_path(rules: TripleGraph, path: Term, depth: int = 0) -> tuple[str, P
     if is_iri(path):
         text = f"jido:{plain_value(path).removeprefix(JIDO)}" if depth and path.startswith(f"<{JIDO}") else path
         return text, lambda data, node: data.about.get(node, _NOTHING).get(path, ())
-    said = rules.shacl(path)
-    match said:
+    properties = rules.shacl(path)
+    match properties:
         case {"inversePath": [prop]} if is_iri(prop):
             return f"^{compile_path(rules, prop, depth + 1)[0]}", lambda data, node: data.subjects(prop, node)
         case {"oneOrMorePath": [inner]} if depth < DEEPEST:
             text, step = compile_path(rules, inner, depth + 1)
             return f"{text}+", lambda data, node: _with_all_after(step(data, node), lambda at: step(data, at))
-    if said.keys() - {"alternativePath"} or depth == DEEPEST:
+    if properties.keys() - {"alternativePath"} or depth == DEEPEST:
         raise UnsupportedShape(path)
-    members = rules.members(said["alternativePath"][0] if said else path)
+    members = rules.members(properties["alternativePath"][0] if properties else path)
     shown, steps = zip(*(compile_path(rules, each, depth + 1) for each in members), strict=True)
-    text = (" | " if said else " / ").join(shown)
+    text = (" | " if properties else " / ").join(shown)
     text = f"({text})" if depth else text
-    if said:
+    if properties:
         return text, lambda data, node: {value for step in steps for value in step(data, node)}
     return text, lambda data, node: reduce(lambda here, step: {v for at in here for v in step(data, at)}, steps, {node})
 
 
-def _with_all_after(found: Iterable[Term], step: Callable[[Term], Collection[Term]]) -> set[Term]:
-    """Return *found* and all that one or more steps lead to from there."""
-    seen, todo = set[Term](), list(found)
+def _with_all_after(nodes: Iterable[Term], step: Callable[[Term], Collection[Term]]) -> set[Term]:
+    """Return *nodes* and all that one or more steps lead to from there."""
+    seen, todo = set[Term](), list(nodes)
     while todo:
         node = todo.pop()
         if node not in seen:
@@ -192,12 +192,12 @@ def _kind_of(term: Term) -> str:
 
 def _read(term: Term, datatype: str) -> Any:
     """Return what rdflib reads in a literal of *datatype*, None in any other term and in an ill-typed one."""
-    if _kind_of(term) != "Literal" or (said := parse_literal(term)).datatype != datatype:
+    if _kind_of(term) != "Literal" or (literal := parse_literal(term)).datatype != datatype:
         return None
     if datatype not in _READ:
         raise NeedsReference(term)
     try:
-        return _READ[datatype](said.text)
+        return _READ[datatype](literal.text)
     except (KeyError, ValueError, ArithmeticError):
         return None
 
@@ -273,23 +273,23 @@ class CompiledValidator:
 
     def _take(self, shapes: TripleGraph, node: Term) -> bool:
         """Keep the shape *node* by its targets; return whether it is covered, or has none."""
-        said, types = shapes.shacl(node), set(shapes.objects(node, TYPE))
-        if said and types - {_PROPERTY_SHAPE if "path" in said else _NODE_SHAPE}:
+        properties, types = shapes.shacl(node), set(shapes.objects(node, TYPE))
+        if properties and types - {_PROPERTY_SHAPE if "path" in properties else _NODE_SHAPE}:
             return False  # it may be a class, and so what it is about
-        if not any(name.startswith("target") for name in said):
+        if not any(name.startswith("target") for name in properties):
             return True
         try:
             shape = _shape(shapes, node)
         except (UnsupportedShape, Unsearchable):
             return False
         for target, by in self._by.items():
-            for term in said.get(target, ()):
+            for term in properties.get(target, ()):
                 by.setdefault(term, []).append(shape)
         return True
 
     def judged(self, triples: Iterable[Triple], focus: set[Term] | None) -> tuple[set[Finding], set[Term]]:
         """Return what the compiled shapes find, and the nodes that only the reference can judge, or word."""
-        data, found, unsure = TripleGraph(triples), set[Finding](), set[Term]()
+        data, results, unsure = TripleGraph(triples), set[Finding](), set[Term]()
         for node in data.about if focus is None else focus:
             shapes = self._about(data, node)
             try:
@@ -300,10 +300,10 @@ class CompiledValidator:
                 unsure.add(node)
                 continue
             if all(finding.message for finding in broken):
-                found.update(broken)
+                results.update(broken)
             else:
                 unsure.add(node)
-        return found, unsure
+        return results, unsure
 
     def _about(self, data: TripleGraph, node: Term) -> Collection[Shape]:
         """Return the shapes that speak about *node*."""
@@ -315,19 +315,19 @@ class CompiledValidator:
     def _of(self, types: tuple[Term, ...], props: tuple[Term, ...]) -> Collection[Shape]:
         """Return the shapes that speak about a node of such types that has such properties."""
         of_class, of_subject = self._by.values()
-        found = {shape: None for cls in types for shape in of_class.get(cls, ())}
-        return tuple(found | {shape: None for prop in props for shape in of_subject[prop]})
+        shapes = {shape: None for cls in types for shape in of_class.get(cls, ())}
+        return tuple(shapes | {shape: None for prop in props for shape in of_subject[prop]})
 
     def findings(self, triples: Iterable[Triple], focus: set[Term] | None) -> list[Finding]:
         """Return what SHACL finds, as `Judge.findings` does, asking it about what is left or in doubt."""
         triples = list(triples)
-        found, unsure = self.judged(triples, focus)
+        results, unsure = self.judged(triples, focus)
         if unsure:
-            found.update(self.reference(triples, unsure))
+            results.update(self.reference(triples, unsure))
         if self.left:
             with ONE_AT_A_TIME:
-                found.update(self._rest.findings(triples, focus))
-        return list(found)
+                results.update(self._rest.findings(triples, focus))
+        return list(results)
 
     def reference(self, triples: Iterable[Triple], focus: set[Term] | None) -> list[Finding]:
         """Return what pyshacl finds."""
@@ -337,35 +337,37 @@ class CompiledValidator:
     def confirmed(self, triples: Iterable[Triple], focus: set[Term] | None) -> list[Finding]:
         """Return the findings, those of pyshacl where a rule is violated; where they differ, a finding says so."""
         triples = list(triples)
-        found = self.findings(triples, focus)
-        if all(finding.severity != "violation" for finding in found):
-            return found
-        said = self.reference(triples, focus)
-        for finding in sorted(set(said) ^ set(found), key=repr)[:1]:
+        findings = self.findings(triples, focus)
+        if all(finding.severity != "violation" for finding in findings):
+            return findings
+        reference = self.reference(triples, focus)
+        for finding in sorted(set(reference) ^ set(findings), key=repr)[:1]:
             text = f"The compiled shapes and pyshacl differ on {finding.shape} (pyshacl counts): please report this."
-            grave = any(other.severity == "violation" for other in said)
-            said.append(replace(finding, message=text, severity="violation" if grave else "warning"))
-        return said
+            grave = any(other.severity == "violation" for other in reference)
+            reference.append(replace(finding, message=text, severity="violation" if grave else "warning"))
+        return reference
 
 
 def _shape(rules: TripleGraph, node: Term, within: Term = "", depth: int = 0) -> Shape:
     """Return *node* compiled, named or by the name of what it is *within*; raise Left for what is not covered."""
-    said = rules.shacl(node)
-    unknown = said.keys() - _BESIDE - set(COVERED) or any(len(said[each]) > 1 for each in said.keys() - _MANY)
+    properties = rules.shacl(node)
+    unknown = properties.keys() - _BESIDE - set(COVERED) or any(
+        len(properties[each]) > 1 for each in properties.keys() - _MANY
+    )
     shared = not is_iri(node) and [value for _, _, value in rules.triples].count(node) > 1
     name = node if is_iri(node) else within
     if unknown or shared or not name or depth > DEEPEST:
         raise UnsupportedShape(node)
-    path, values = compile_path(rules, said["path"][0]) if "path" in said else (None, None)
-    given = {each: _given(rules, each, said[each][0], name, depth + 1) for each in BUILD if each in said}
+    path, values = compile_path(rules, properties["path"][0]) if "path" in properties else (None, None)
+    given = {each: _given(rules, each, properties[each][0], name, depth + 1) for each in BUILD if each in properties}
     return Shape(
         name=name,
         path=path,
         values=values,
         checks=tuple(BUILD[each](value) for each, value in given.items()),
-        properties=tuple(_shape(rules, each, name, depth + 1) for each in said.get("property", ())),
-        message="".join(map(plain_value, said.get("message", ()))),
-        severity=severity_of("".join(said.get("severity", ()))),
+        properties=tuple(_shape(rules, each, name, depth + 1) for each in properties.get("property", ())),
+        message="".join(map(plain_value, properties.get("message", ()))),
+        severity=severity_of("".join(properties.get("severity", ()))),
     )
 
 
@@ -397,19 +399,19 @@ def about(shapes: Iterable[Triple], classes: Collection[Term], properties: Colle
     """Return the rules for a node of *classes*, those above included, that has *properties*."""
     data = TripleGraph(shapes)
     targets = {"targetClass": classes, "targetSubjectsOf": properties}
-    found: set[CompiledShape] = set()
+    compiled: set[CompiledShape] = set()
     for node in data.about:
-        said = data.shacl(node)
-        if any(not set(of).isdisjoint(said.get(target, ())) for target, of in targets.items()):
-            found.update(_rules(data, node))
-    return sorted(found)
+        values = data.shacl(node)
+        if any(not set(of).isdisjoint(values.get(target, ())) for target, of in targets.items()):
+            compiled.update(_rules(data, node))
+    return sorted(compiled)
 
 
 def _rules(data: TripleGraph, node: Term) -> Iterator[CompiledShape]:
     """Yield *node*, where it has a message of its own, and the shapes of properties it names."""
-    said = data.shacl(node)
-    if "message" in said and is_iri(node):
-        severity = severity_of(plain_value(said["severity"][0])) if "severity" in said else "violation"
-        yield CompiledShape(plain_value(node), severity, plain_value(said["message"][0]))
-    for further in said.get("property", ()):
+    properties = data.shacl(node)
+    if "message" in properties and is_iri(node):
+        severity = severity_of(plain_value(properties["severity"][0])) if "severity" in properties else "violation"
+        yield CompiledShape(plain_value(node), severity, plain_value(properties["message"][0]))
+    for further in properties.get("property", ()):
         yield from _rules(data, further)

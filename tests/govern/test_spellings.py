@@ -46,7 +46,7 @@ def test_a_number_goes_in_whatever_form_and_stream_it_stands_and_no_other_goes(t
         memory.keeper.redact(plan, agent="ana", reason="a number of somebody")
 
         assert summaries == SAID
-        assert plan.held == {"working memories": 1}
+        assert plan.working_state == {"working memories": 1}
         assert plan.forms["percent-encoded"] > 2
         left = {row["summary"] for row in memory.reader.ask("facts", project="p", include_inactive=True)}
         assert left == {*OTHERS, "in a session"}
@@ -116,7 +116,7 @@ def test_a_text_that_only_an_agent_holds_is_taken_out_though_no_commit_says_it(m
 
     plan = memory.keeper.plan("p", None, texts=["hunter2hunter"])
 
-    assert (plan.traces, plan.held) == ((), {"working memories": 1})
+    assert (plan.traces, plan.working_state) == ((), {"working memories": 1})
     assert memory.keeper.redact(plan, agent="ana", reason="a password") == []
     assert memory.agent("ana", project="p").get().world() == {"note": "[redacted]"}
 

@@ -142,7 +142,7 @@ def _delete_entities(desk: ClientSession, given: dict[str, Any]) -> ToolResult:
 
 
 def _items(entity: Entity) -> list[str]:
-    return [*entity.said_by, *(item for said_by in entity.observations.values() for item in said_by)]
+    return [*entity.asserted_by, *(item for said_by in entity.observations.values() for item in said_by)]
 
 
 def _delete_observations(desk: ClientSession, given: dict[str, Any]) -> ToolResult:
@@ -153,9 +153,9 @@ def _delete_observations(desk: ClientSession, given: dict[str, Any]) -> ToolResu
         if entity is None:
             continue
         items += [item for text in one["observations"] for item in entity.observations.pop(text, ())]
-        if not entity.said_by and not entity.observations:  # it was known by what was observed of it alone
+        if not entity.asserted_by and not entity.observations:  # it was known by what was observed of it alone
             facts.append(entity_fact(one["entityName"], entity.kind))
-            entity.said_by.append("")
+            entity.asserted_by.append("")
     _keep(desk, [*facts, *([_withdraw(desk, items, "observations")] if items else [])])
     return _done("Observations deleted successfully")
 
