@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from shlex import quote
 from typing import TextIO
 
 import click
 
 from jidomem import Jidomem
-from jidomem.errors import InvalidRequest
+from jidomem.errors import InvalidRequest, nearest_names
 from jidomem.rdf.sparql import MAX_BYTES, check, unknown_graphs, without_service_prefixes
 from jidomem.rdf.turtle import turtle
 from jidomem.rdf.vocab import graphs_of
@@ -134,7 +133,7 @@ def _pairs(query: NamedQuery, words: Sequence[str]) -> Iterator[str]:
         param = options.get(flag)
         if param is None:
             own = [name for option in click.get_current_context().command.params for name in option.opts]
-            near = get_close_matches(flag, dict.fromkeys([*options, *(name for name in own if name.startswith("--"))]))
+            near = nearest_names(flag, dict.fromkeys([*options, *(name for name in own if name.startswith("--"))]), 3)
             raise click.NoSuchOption(flag, possibilities=near, ctx=click.get_current_context())
         if not equals and param.type == "boolean" and (not left or left[0] not in ("true", "false")):
             value = "true"

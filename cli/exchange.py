@@ -20,7 +20,7 @@ import click
 
 from jidomem import Jidomem, JidomemError, Receipt
 from jidomem.base.clock import now
-from jidomem.clients.config_files import disk_error_hint, write_atomically
+from jidomem.clients.config_files import disk_error_hint, replace_file
 from jidomem.errors import Failed, InvalidRequest, TooLarge
 from jidomem.exchange import documents as exporting
 from jidomem.exchange import other_formats
@@ -218,7 +218,7 @@ def _save(door: Door, project: str, data: bytes, output: Path, form: str) -> Non
     name = f"{project}_memory.{FORMATS[form]}"
     path = output / name if output.is_dir() else output
     try:
-        write_atomically(path, data) if path.is_file() or not path.exists() else path.write_bytes(
+        replace_file(path, data) if path.is_file() or not path.exists() else path.write_bytes(
             data
         )  # else a pipe, or a device
     except OSError as error:

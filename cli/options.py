@@ -7,7 +7,6 @@ import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from inspect import cleandoc
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -233,13 +232,13 @@ class Verbs(click.Group):
 
 def _unknown_verb(word: str, names: Sequence[str], ctx: click.Context) -> Exception:
     """Return the refusal of *word*, which is none of *names*: with the command that does it, or the nearest name."""
-    from jidomem.errors import InvalidRequest
+    from jidomem.errors import InvalidRequest, nearest_names
     from jidomem_cli.errors import DESTRUCTIVE, EXPECTED
 
     detail, is_top, word = f"there is no verb {word!r}", ctx.parent is None, word.lower()
     safe = [name for name in names if name not in DESTRUCTIVE]
     for known, likeness in ((EXPECTED, 1.0), (safe, 0.75), (EXPECTED, 0.75), (safe, 0.6)):
-        near = get_close_matches(word, known, n=1, cutoff=likeness) if is_top or known is safe else []
+        near = nearest_names(word, known, likeness=likeness) if is_top or known is safe else []
         if near and known is EXPECTED:
             return InvalidRequest(detail, hint=EXPECTED[near[0]])
         if near:

@@ -22,7 +22,7 @@ Keyword hints: a misspelt keyword argument of a public name is answered with the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import wraps
@@ -498,6 +498,27 @@ class BranchChanged(JournalDamaged):
 
 
 T = TypeVar("T")
+#: How alike two names are, from 0 to 1, so that one may be meant by the other.
+_LIKENESS = 0.5
+
+
+def nearest_names(name: object, names: Iterable[str], most: int = 1, likeness: float = _LIKENESS) -> list[str]:
+    """Return at most *most* of *names* that are spelled like *name*, the most alike first.
+
+    >>> nearest_names("sumary", ["topic", "summary"])
+    ['summary']
+    """
+    return get_close_matches(str(name), list(names), most, likeness)
+
+
+def did_you_mean(name: object, names: Iterable[str], otherwise: str) -> str:
+    """Return the hint that names the nearest of *names*, *otherwise* where none is like *name*.
+
+    >>> did_you_mean("sumary", ["topic", "summary"], "see docs/intents.md")
+    "did you mean 'summary'?"
+    """
+    near = nearest_names(name, names)
+    return f"did you mean {near[0]!r}?" if near else otherwise
 
 
 def hint_keywords(function: Callable[..., T]) -> Callable[..., T]:
@@ -519,7 +540,7 @@ def hint_keywords(function: Callable[..., T]) -> Callable[..., T]:
             return function(*args, **keywords)
         except TypeError:
             unknown = next((name for name in keywords if name not in known), None)
-            near = get_close_matches(unknown or "", known, n=1)
+            near = nearest_names(unknown or "", known)
             if not near:
                 raise
         text = f"{shown}() got an unexpected keyword argument {unknown!r}; did you mean {near[0]!r}?"

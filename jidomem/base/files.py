@@ -11,16 +11,17 @@ A SQLite file that many read while one writes.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import stat
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from secrets import token_hex
 from shlex import quote
 from time import monotonic, sleep, time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from jidomem.errors import Failed
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from sqlite3 import Connection
 
 _NEW = os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+_SHARED = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW
 #: So many seconds after it was made a file may still have the mode of a umask, for the moment until it has its own.
 _YOUNG = 0.5
@@ -53,6 +55,79 @@ def open_file(path: str | Path, flags: int = os.O_RDWR) -> int:
             return create_file(path, flags)
 
 
+def acquire_lock(descriptor: int, *, wait: bool = True, shared: bool = False) -> bool:
+    """Return whether this process has the kernel lock of an open file; it goes when the file is closed.
+
+    Without *wait*, an exclusive lock that another process has is not waited for. Raises OSError
+    where the file system has no locks.
+    """
+    kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
+    try:
+        fcntl.flock(descriptor, kind if wait else kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+@contextmanager
+def file_lock(path: str | Path, mode: int | None = None) -> Iterator[None]:
+    """Hold the exclusive kernel lock of the file at *path*, made where there is none; wait for it.
+
+    A new file has *mode*, or what its folder passes on.
+    """
+    descriptor = open_file(path) if mode is None else os.open(path, _SHARED, mode)
+    try:
+        acquire_lock(descriptor)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def atomic_file(
+    path: str | Path, mode: int | None = None, *, durable: bool = False, replace: bool = True
+) -> Iterator[BinaryIO]:
+    """Give an open draft that takes the name *path* in one step when the block ends without error.
+
+    A reader finds the old file or the whole new one; a failure leaves the old one and no draft.
+    The file is created with *mode*, or has what its folder passes on. A *durable* file and its name
+    outlast a power failure. Raises FileExistsError for a file that is there, unless it may *replace* it.
+    """
+    folder, name = os.path.split(path)
+    draft = os.path.join(folder, f".{name}.{token_hex(4)}.lock")  # git ignores locks in a root
+    descriptor = create_file(draft) if mode is None else os.open(draft, os.O_WRONLY | _NEW, mode)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            yield file
+            file.flush()
+            if durable:
+                os.fsync(file.fileno())
+        if replace:
+            os.replace(draft, path)
+        else:
+            os.link(draft, path)
+    finally:
+        with suppress(FileNotFoundError):
+            os.unlink(draft)
+    if durable:
+        flush(folder or ".")
+
+
+def write_atomically(path: str | Path, data: bytes) -> None:
+    """Write a file in one step, for a cache or a copy: a power failure may lose it."""
+    with atomic_file(path) as file:
+        file.write(data)
+
+
+def flush(path: str | Path) -> None:
+    """Make a file, or the names in a folder, durable."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def write_file(path: str | Path, data: bytes) -> None:
     """Write a new file, in the place of any that is there."""
     while True:
@@ -71,14 +146,8 @@ def lay_file(path: str | Path) -> None:
     It has its mode before it has its name, and this process never has it open: the end of that would take every lock
     that another thread holds on it.
     """
-    folder, name = os.path.split(path)
-    draft = os.path.join(folder, f".{name}.{token_hex(4)}")
-    os.close(create_file(draft))
-    try:
-        with suppress(FileExistsError):
-            os.link(draft, path)
-    finally:
-        os.unlink(draft)
+    with suppress(FileExistsError), atomic_file(path, replace=False):
+        pass
 
 
 def make_folder(path: str | Path) -> None:

@@ -11,7 +11,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from pathlib import Path
 
 from jidomem.base import files
@@ -27,7 +26,7 @@ from jidomem.check.report import (
     in_order,
 )
 from jidomem.check.sources import FileSource, TripleSource, line_of_error, read
-from jidomem.errors import Failed, InvalidRequest, JidomemError
+from jidomem.errors import Failed, InvalidRequest, JidomemError, nearest_names
 from jidomem.index import OxigraphIndex, Solutions
 from jidomem.rdf import sparql, vocab
 from jidomem.rdf.sparql import refuse_graphs
@@ -410,7 +409,7 @@ def _unknown(path: str, rules: Iterable[Triple]) -> list[str]:
     """Return what shapes ask for in the words of SHACL that nobody judges: misspelt, or of an extension of it."""
     known = _CONSTRAINTS.split()
     names = sorted({local_name(p) for _, p, _ in rules if p.startswith(f"<{SH}")} - {*known, *_BESIDE.split()})
-    near = {name: get_close_matches(name, known, 1) for name in names}
+    near = {name: nearest_names(name, known) for name in names}
     return [
         f"{path}: sh:{name} is not judged" + (f"; did you mean sh:{near[name][0]}?" if near[name] else "; leave it out")
         for name in names

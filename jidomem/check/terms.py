@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +30,7 @@ from jidomem.check.report import (
 )
 from jidomem.check.rules import targets, untargeted_shapes
 from jidomem.check.sources import FileSource, TripleSource, by_subject, line_in
-from jidomem.errors import InvalidRequest, NotFound
+from jidomem.errors import InvalidRequest, NotFound, nearest_names
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import Term, Triple, iri, is_iri, parse_literal, plain_value
 from jidomem.rdf.vocab import (
@@ -140,7 +139,7 @@ def find(schema: Schema, name: str) -> Term:
         hint = f"give its IRI: {' or '.join(map(plain_value, matches))}"
         raise InvalidRequest(f"{len(matches)} terms are called {name!r}", hint=hint)
     names = {local_name(term).casefold(): term for term in sorted(known, reverse=True)}
-    near = [short(names[each]) for each in get_close_matches(local_name(local or name).casefold(), names, n=3)]
+    near = [short(names[each]) for each in nearest_names(local_name(local or name).casefold(), names, 3)]
     hint = f"did you mean {' or '.join(near)}?" if near else "list them with: jidomem ontology show"
     raise NotFound(f"there is no term {name!r}", hint=hint)
 
@@ -403,7 +402,7 @@ def _unheard(own: Sequence[Triple]) -> Iterator[UnplacedFinding]:
     for triple in own:
         for term in (triple[1], triple[2]):
             if term.startswith(f"<{SH}") and (name := local_name(term)) not in known:
-                near = get_close_matches(name, known, n=1)
+                near = nearest_names(name, known)
                 meant = f": did you mean sh:{near[0]}?" if near else ": see https://www.w3.org/TR/shacl/"
                 yield UnplacedFinding(
                     triple[0], SHACL, "violation", f"sh:{name} is no term of SHACL{meant}", *triple[1:]

@@ -17,9 +17,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from secrets import token_hex
 from typing import Any
 
+from jidomem.base.files import atomic_file
 from jidomem.base.json_values import decode_toml
 from jidomem.errors import Failed
 
@@ -421,7 +421,7 @@ def write(path: Path, text: str | None, mode: int | None = None) -> None:
     try:
         if text is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(path, text.encode("utf-8"), mode)
+            replace_file(path, text.encode("utf-8"), mode)
             return
         path.unlink(missing_ok=True)
         with suppress(OSError):  # it holds something else
@@ -431,24 +431,16 @@ def write(path: Path, text: str | None, mode: int | None = None) -> None:
         raise Failed(detail, hint=disk_error_hint(error, "make that folder one you may write to")) from error
 
 
-def write_atomically(path: Path, data: bytes, mode: int | None = None) -> None:
+def replace_file(path: Path, data: bytes, mode: int | None = None) -> None:
     """Put *data* into the file at *path*, all of it or nothing, which raises OSError.
 
     A link is followed, so that it stays one. The mode of the file stays, too, unless another is given.
     """
     path = Path(os.path.realpath(path))
-    draft = path.with_name(f"{path.name}.{token_hex(4)}")
-    try:
-        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _MODE), "wb") as file:
-            if mode is not None or path.exists():
-                os.fchmod(file.fileno(), stat.S_IMODE(path.stat().st_mode) if mode is None else mode)
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(path)
-    except BaseException:
-        draft.unlink(missing_ok=True)
-        raise
+    with atomic_file(path, _MODE, durable=True) as file:
+        if mode is not None or path.exists():
+            os.fchmod(file.fileno(), stat.S_IMODE(path.stat().st_mode) if mode is None else mode)
+        file.write(data)
 
 
 def disk_error_hint(error: OSError, otherwise: str) -> str:

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, fields
-from difflib import get_close_matches
 from itertools import islice
 from threading import Lock
 from types import MappingProxyType
 from typing import Any, Protocol, TypeVar
 
 from jidomem.base.json_values import thaw
-from jidomem.errors import Failed, InvalidRequest, JidomemError, TooLarge
+from jidomem.errors import Failed, InvalidRequest, JidomemError, TooLarge, nearest_names
 from jidomem.records.entry import Entry, WriteRequest, WriteResult, described, fault_of_text, frozen_metadata
 from jidomem.records.recall import LIMIT, MOST, NAMESPACE, SCOPES, RecallRequest, RecallResult
 
@@ -77,7 +76,7 @@ def resolve(store: object) -> tuple[Store, Options]:
 def check_spelling(opts: Options, known: Collection[str]) -> None:
     """Raise InvalidRequest for an option that is nearly spelt as one of *known*; any other is for somebody else."""
     for name in opts:
-        near = get_close_matches(str(name), known, n=1, cutoff=_LIKE)
+        near = nearest_names(name, known, likeness=_LIKE)
         if near and name not in known:
             raise InvalidRequest(f"there is no option {name!r}; did you mean {near[0]!r}?", hint=f"give {near[0]!r}")
 

@@ -224,9 +224,7 @@ def keep(root: Path, project: str, state: Mapping[str, object], rules: Rules, ba
 
 
 def _put(root: Path, project: str, said: Mapping[str, object]) -> None:
-    draft = root / FOLDER / f"{project}-{token_hex(8)}.json"
-    files.write_file(draft, json.dumps(said).encode())
-    draft.replace(root / FOLDER / f"{project}.json")
+    files.write_atomically(root / FOLDER / f"{project}.json", json.dumps(said).encode())
 
 
 def _heads(version: Version) -> list[list[object]]:

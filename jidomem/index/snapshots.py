@@ -12,7 +12,6 @@ Only one process can open a store on disk, so none is shared: what is big in it 
 from __future__ import annotations
 
 import ctypes
-import fcntl
 import json
 import os
 import shutil
@@ -27,7 +26,7 @@ from typing import Any
 
 import pyoxigraph as ox
 
-from jidomem.base.files import create_file, inherit_at, make_folder, make_folders, write_file
+from jidomem.base.files import acquire_lock, create_file, inherit_at, make_folder, make_folders, write_file
 from jidomem.base.json_values import decode_json
 from jidomem.index.results import Watermark
 from jidomem.index.store import OxigraphIndex
@@ -165,12 +164,14 @@ class Clones:
             lock = create_file(f"{path}.lock", os.O_RDWR)
             live = PrivateClone(path, lock)
             try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if not acquire_lock(lock, wait=False):  # a sweeper took the file for one of the dead
+                    live.close()
+                    continue
                 os.link(f"{path}.lock", f"{path}.link.lock")
                 os.unlink(f"{path}.link.lock")
                 make_folder(path)
                 return live
-            except (BlockingIOError, FileNotFoundError):  # a sweeper took the file for one of the dead
+            except FileNotFoundError:  # a sweeper removed the file
                 live.close()
             except OSError:
                 live.close()
@@ -202,11 +203,12 @@ def _unheld(path: Path) -> int | None:
     except OSError:
         return 0
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(lock)
-        return None
-    return lock
+        if acquire_lock(lock, wait=False):
+            return lock
+    except OSError:  # a file system without locks
+        pass
+    os.close(lock)
+    return None
 
 
 def _opened(store: Path) -> Any:

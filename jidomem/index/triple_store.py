@@ -12,7 +12,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 from os import PathLike
 from types import TracebackType
 from typing import Any, NoReturn, Protocol
@@ -20,7 +19,7 @@ from typing import Literal as OneOf
 
 import pyoxigraph as ox
 
-from jidomem.errors import Busy, Failed, InvalidRequest, JidomemError, NotFound, PolicyDenied
+from jidomem.errors import Busy, Failed, InvalidRequest, JidomemError, NotFound, PolicyDenied, nearest_names
 from jidomem.index.results import Answer, Solutions, malformed, plain
 from jidomem.index.store import OxigraphIndex
 from jidomem.rdf import sparql
@@ -307,7 +306,7 @@ def named_graph(graph: str, graphs: Mapping[str, str], *, any_iri: bool = False)
         and (any_iri or plain_value(iri) in known.values())
     ):
         return plain_value(iri)
-    near = get_close_matches(str(name), known, n=2)
+    near = nearest_names(name, known, 2)
     hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"there are {', '.join(known)}"
     raise NotFound(f"there is no graph {graph!r}", hint=hint)
 

@@ -5,7 +5,6 @@ The vectors of an open root, made in the background while it is open: no write a
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -270,7 +269,7 @@ class Vectors:
             yield True
             return
         try:
-            yield _locked(descriptor)
+            yield files.acquire_lock(descriptor, wait=False)
         finally:
             os.close(descriptor)
 
@@ -284,14 +283,6 @@ def _from(reached: tuple[str, int], texts: SearchIndexReader) -> int:
     """Return the id of the last piece of *texts* that was seen, 0 where those of another file were."""
     identity, last = reached
     return last if identity == identity_of(texts) else 0
-
-
-def _locked(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 #: The streams of a project whose texts have vectors.

@@ -11,7 +11,6 @@ Put files into a folder: durable and whole, or not at all.
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import stat
 from collections.abc import Iterator
@@ -181,11 +180,7 @@ def close(descriptor: int) -> None:
 
 def flush(path: str) -> None:
     """Make a file, or the names in a folder, durable."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    files.flush(path)
 
 
 def rename(source: str, target: str) -> None:
@@ -205,11 +200,7 @@ def open_shared(path: str) -> int:
 
 def lock(descriptor: int) -> bool:
     """Return whether this process now holds the kernel lock of a file, which goes when it closes it or dies."""
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+    return files.acquire_lock(descriptor, wait=False)
 
 
 def overwrite(descriptor: int, data: bytes) -> None:

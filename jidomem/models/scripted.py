@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from threading import Lock
 from typing import Any, TypeVar
 
-from jidomem.errors import InvalidRequest
+from jidomem.errors import InvalidRequest, did_you_mean
 from jidomem.models.embeddings import HashedStems
 from jidomem.models.offline import final_prompt
 from jidomem.records.interfaces import DialogueTurn, Embedder, Known, Learned, ModelPrompt, Segment, Vector
@@ -49,8 +48,7 @@ class ScriptedModel:
     def __init__(self, embedder: Embedder | None = None, /, **script: Sequence[Any] | Callable[..., Any]) -> None:
         for function, answers in script.items():
             if function not in FUNCTIONS:
-                near = get_close_matches(function, FUNCTIONS, n=1)
-                hint = f"did you mean {near[0]!r}?" if near else f"script one of: {', '.join(FUNCTIONS)}"
+                hint = did_you_mean(function, FUNCTIONS, f"script one of: {', '.join(FUNCTIONS)}")
                 raise InvalidRequest(f"a language model has no function {function!r}", hint=hint)
             if not callable(answers) and not isinstance(answers, list):
                 raise InvalidRequest(

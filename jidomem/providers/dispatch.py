@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from operator import attrgetter
 from threading import Lock
 from typing import Any, TypeVar
 
 from jidomem.base import clock
-from jidomem.errors import Failed, InvalidRequest, JidomemError, NotFound
+from jidomem.errors import Failed, InvalidRequest, JidomemError, NotFound, did_you_mean
 from jidomem.providers.stores import InlineProvider
 from jidomem.records.directive import (
     DEFAULT_PROVIDER,
@@ -80,9 +79,8 @@ class Providers:
         """Give the provider of that *name* to one at a time; raises NotFound with the nearest name."""
         found = self._registered.get(name)
         if found is None:
-            near = get_close_matches(name, self.names, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"there is {', '.join(self.names)}; register it first"
-            raise NotFound(f"no provider {name!r}", hint=hint)
+            registered = f"there is {', '.join(self.names)}; register it first"
+            raise NotFound(f"no provider {name!r}", hint=did_you_mean(name, self.names, registered))
         with found.lock:
             yield found
 

@@ -9,12 +9,11 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import partial
 from typing import Any
 
 from jidomem.base.words import normal_text, shortened
-from jidomem.errors import NotFound
+from jidomem.errors import NotFound, nearest_names
 from jidomem.index import OxigraphIndex, Solutions
 from jidomem.index.disagreements import Ids
 from jidomem.rdf.statements import to_value
@@ -106,7 +105,7 @@ def nearest(index: OxigraphIndex, project: str, text: str, most: int) -> list[st
         if lines:
             return sorted(lines, key=lambda name: (lines[name], name))[:most]
     written = {record_name(source.path): name for name, source in names.items()} | {name: name for name in names}
-    found = get_close_matches(text, sorted(written), n=most)
+    found = nearest_names(text, sorted(written), most)
     return [*dict.fromkeys(written[each] for each in found)]
 
 
@@ -312,7 +311,7 @@ def _missing(index: OxigraphIndex, project: str, asked: str) -> NotFound:
         return NotFound(
             f"{project} has no memory {asked!r} as of then", hint="it was recorded later: ask as of a later moment"
         )
-    best = [near[name] for name in get_close_matches(local_name(asked), near, n=3)]
+    best = [near[name] for name in nearest_names(local_name(asked), near, 3)]
     best = best or nearest(index, project, asked, _NEAREST)
     if not best and (alike := _alike(index, project, asked)):
         listed = " or ".join(f'{short_id(item)} "{shortened(summary, _SHOWN)[0]}"' for item, summary in alike)

@@ -16,14 +16,13 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
-from difflib import get_close_matches
 from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any, Protocol
 
 from jidomem.base import files
 from jidomem.base.clock import format_timestamp
-from jidomem.errors import Failed, JidomemError, NotFound
+from jidomem.errors import Failed, JidomemError, NotFound, nearest_names
 from jidomem.rdf import sparql
 from jidomem.rdf.sparql import refuse_graphs
 from jidomem.records.named_query import NamedQuery, parse
@@ -64,7 +63,7 @@ class Playbook:
             file = self._files.get(name.rsplit("/", 1)[-1])
         if file is not None and name in (file.stem, f"{file.parent.name}/{file.stem}"):
             return self._of(file.stem)
-        near = get_close_matches(name, self.names(), n=3, cutoff=0.5)
+        near = nearest_names(name, self.names(), 3)
         near += [other for other in self.names(name.split("/", 1)[0]) if other not in near]
         hint = f"did you mean {' or '.join(near)}? " if near else ""
         hint += f"all {len(self._files)} are listed by: jidomem ask"
@@ -274,7 +273,7 @@ class Role:
 
     def __getattr__(self, name: str) -> Callable[..., Rows]:
         if name.startswith("_") or name not in self._names:
-            near = get_close_matches(name, getattr(self, "_names", ()), n=1)
+            near = nearest_names(name, getattr(self, "_names", ()))
             raise AttributeError(f"no query {name!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
         return partial(self._ask, self._names[name])
 

@@ -17,13 +17,12 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Literal
 
 from jidomem.base import clock
 from jidomem.base.clock import format_timestamp
 from jidomem.base.words import slug
-from jidomem.errors import InvalidRequest, NotFound
+from jidomem.errors import InvalidRequest, NotFound, nearest_names
 from jidomem.index import OxigraphIndex, Solutions
 from jidomem.index.disagreements import Ids
 from jidomem.index.ordered_lists import ListCache
@@ -67,7 +66,7 @@ def named(index: OxigraphIndex, project: str, folder: str, name: str) -> str:
         if any(index.triples(graph, None, None, node, most=1)) or any(index.triples(graph, node, most=1)):
             return plain_value(node)
     known = sorted(_known(index, project, folder))
-    near = get_close_matches(last, known, n=3, cutoff=0.5)
+    near = nearest_names(last, known, 3)
     if near:
         hint = f"did you mean {' or '.join(near)}?"
     else:

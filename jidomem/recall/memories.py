@@ -9,13 +9,12 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from itertools import islice
 from typing import Any
 
 from jidomem.base.clock import parse_moment
 from jidomem.base.words import TELL_LITTLE, answer_sentences
-from jidomem.errors import InvalidRequest, NotFound
+from jidomem.errors import InvalidRequest, NotFound, did_you_mean
 from jidomem.index import OxigraphIndex, Solutions
 from jidomem.index.search_documents import ENTRY, TURN, namespace
 from jidomem.index.search_index import Readable, Texts
@@ -328,8 +327,8 @@ class Recalling:
                 continue
             name = CLASS_OF_TYPE.get(TYPE_ALIASES.get(kind, kind), local_name(kind))
             if name not in known:
-                near = get_close_matches(kind, [*CLASS_OF_TYPE, *known, *SPOKEN], n=1, cutoff=0.5)
-                hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(CLASS_OF_TYPE)}"
+                names = [*CLASS_OF_TYPE, *known, *SPOKEN]
+                hint = did_you_mean(kind, names, f"there are {', '.join(CLASS_OF_TYPE)}")
                 raise InvalidRequest(f"{kind!r} is no kind of memory", hint=hint)
             kinds.update(map(plain_value, self._schema.subclasses(known[name])))
         return frozenset(kinds)

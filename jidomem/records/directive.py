@@ -16,11 +16,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from jidomem.base import clock
-from jidomem.errors import InvalidRequest
+from jidomem.errors import InvalidRequest, did_you_mean
 
 #: The names of the directives, and the type of the signal that answers them unless a query asks for another.
 MEMORY_QUERY, MEMORY_UPSERT, MEMORY_DELETE = "MemoryQuery", "MemoryUpsert", "MemoryDelete"
@@ -298,9 +297,8 @@ def only(given: Mapping[str, Any], known: Sequence[str], what: str) -> None:
     """Raise InvalidRequest for a name in *given* that is none of *known*, with the nearest that is."""
     for name in given:
         if name not in known:
-            near = get_close_matches(name, known, n=1)
             takes = f"it takes {', '.join(known)}" if known else "it takes none"
-            raise InvalidRequest(f"{what} has no {name!r}", hint=f"did you mean {near[0]!r}?" if near else takes)
+            raise InvalidRequest(f"{what} has no {name!r}", hint=did_you_mean(name, known, takes))
 
 
 M = TypeVar("M")

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
-from difflib import get_close_matches
 from typing import Any
 
 from jidomem.base import clock
 from jidomem.base.json_values import freeze, is_unicode, thaw
-from jidomem.errors import InvalidRequest, hint_fields
+from jidomem.errors import InvalidRequest, did_you_mean, hint_fields
 
 PREFIX = "mem_"
 #: The only status a write has today.
@@ -144,8 +143,7 @@ def described(of: type, given: object, more: Mapping[str, Any], refuse: Refuse) 
     values = {**(given or {}), **more}
     for name in values:
         if name not in known:
-            near = get_close_matches(str(name), known, n=1, cutoff=0.5)
-            raise refuse(f"there is no {name!r}", f"did you mean {near[0]!r}?" if near else f"use {', '.join(known)}")
+            raise refuse(f"there is no {name!r}", did_you_mean(name, known, f"use {', '.join(known)}"))
     return values
 
 

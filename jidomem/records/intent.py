@@ -17,14 +17,13 @@ from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field, fields
 from datetime import datetime
-from difflib import get_close_matches
 from functools import partial
 from operator import attrgetter
 from typing import Any, NamedTuple
 
 from jidomem.base import clock
 from jidomem.base.words import misspelling_of
-from jidomem.errors import ConflictItem, IntentRefused, InvalidRequest, Violation, hint_fields
+from jidomem.errors import ConflictItem, IntentRefused, InvalidRequest, Violation, hint_fields, nearest_names
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import Term, Triple, literal, plain_value
 from jidomem.rdf.vocab import jido
@@ -231,8 +230,6 @@ class MemoryUpdateIntent:
 
 FIELDS: Mapping[str, Any] = {f.name: f for f in fields(MemoryUpdateIntent)}
 _VALUES = attrgetter(*FIELDS)
-#: How like a field's name a key is that is worth a question.
-_LIKELY = 0.6
 LIST_FIELDS = frozenset(
     ("evidence", "supersedes", "invalidates", "extra_triples", "about", "alternatives", "coexists_with", "revives")
 )
@@ -291,7 +288,7 @@ def _unknown_field(key: Any, values: Mapping[str, Any]) -> Violation:
     if (name := EXTRA_PROPERTIES.get(_snake(text))) is not None:
         return _extra_property(text, name, values)
     meant = tidy if tidy in FIELDS else FIELD_ALIASES.get(tidy) or misspelling_of(tidy, FIELDS)
-    nearest = meant or next(iter(get_close_matches(tidy, FIELDS, n=1, cutoff=_LIKELY)), None)
+    nearest = meant or next(iter(nearest_names(tidy, FIELDS)), None)
     message = f"{text!r} is not a field of an intent" + (f"; did you mean {nearest!r}?" if nearest else "")
     repair = None
     if meant is not None and meant not in values:
@@ -453,6 +450,6 @@ def create_memory(
 
 
 def _unknown(code: str, where: str, name: str, known: tuple[str, ...]) -> Violation:
-    near = get_close_matches(str(name), known, n=1)
+    near = nearest_names(name, known)
     message = f"{name!r} is not known; there is {', '.join(known)}"
     return Violation(code, message, field=where, value=name, allowed=known, nearest=near[0] if near else None)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 
 from jidomem.base.clock import format_timestamp, parse_moment
 from jidomem.base.json_values import is_unicode
-from jidomem.errors import Failed, InvalidRequest
+from jidomem.errors import Failed, InvalidRequest, nearest_names
 from jidomem.rdf.terms import Term, boolean, date_time, integer, iri, literal, plain_value
 from jidomem.rdf.vocab import BASE
 from jidomem.records.active import STATUSES
@@ -157,7 +156,7 @@ class NamedQuery:
         known = [param.name for param in self.params]
         for name in values:
             if name not in known:
-                near = get_close_matches(name, [*known, "limit", "cursor"], n=1)
+                near = nearest_names(name, [*known, "limit", "cursor"])
                 takes = ", ".join(map(snake, known)) or "no parameters"
                 hint = f"did you mean {snake(near[0])!r}?" if near else f"it takes {takes}"
                 raise InvalidRequest(f"{self.role}/{self.name} has no parameter {snake(name)!r}", hint=hint)

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Any
 
 from jidomem.base.json_values import FrozenList, thaw
-from jidomem.errors import InvalidRequest, TooLarge, hint_fields
+from jidomem.errors import InvalidRequest, TooLarge, did_you_mean, hint_fields
 from jidomem.records.active import Inactive
 from jidomem.records.entry import Entry, described, frozen_metadata
 
@@ -197,8 +196,7 @@ def parsed(request: RecallRequest | str, more: Mapping[str, Any], agent: str) ->
     known = {*of_request, *Narrowing.__slots__} - {"query"}
     for name in more:
         if name not in known:
-            near = get_close_matches(name, known, n=1, cutoff=0.5)
-            raise _invalid(f"there is no {name!r}", f"did you mean {near[0]!r}?" if near else f"use {sorted(known)}")
+            raise _invalid(f"there is no {name!r}", did_you_mean(name, known, f"use {sorted(known)}"))
     narrowing = Narrowing(**{name: value for name, value in more.items() if name in Narrowing.__slots__})
     if isinstance(request, RecallRequest):
         return request, narrowing

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from itertools import groupby, islice
 from operator import attrgetter
 from pathlib import Path
 from posixpath import basename, dirname
 
-from jidomem.errors import InvalidRequest
+from jidomem.errors import InvalidRequest, nearest_names
 from jidomem.records.intent import Anchor
 from jidomem.repository import git
 from jidomem.repository.worktree import Worktree, blob_id, is_blob, listing
@@ -194,7 +193,7 @@ def nearest_of(paths: Iterable[str], path: str) -> str | None:
         return min(same, key=lambda each: (-_shared(each, path), each))
     beside = {basename(each): each for each in every if dirname(each) == folder}
     for known in (beside, {basename(each): each for each in every[:COMPARED]}):
-        if near := get_close_matches(name, known, n=1, cutoff=0.7):
+        if near := nearest_names(name, known, likeness=0.7):
             return known[near[0]]
     return None
 

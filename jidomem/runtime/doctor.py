@@ -8,7 +8,6 @@ What doctor looks at of a root: who may use it, its journal, what is derived fro
 from __future__ import annotations
 
 import errno
-import fcntl
 import json
 import os
 import re
@@ -130,7 +129,7 @@ def file_system(root: Path) -> Iterator[Diagnostic]:
         )
     descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        files.acquire_lock(descriptor, wait=False, shared=True)
         os.fsync(descriptor)
     except OSError as error:
         yield Diagnostic(

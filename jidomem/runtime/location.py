@@ -13,7 +13,6 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from fcntl import LOCK_EX, flock
 from os import PathLike
 from pathlib import Path
 from threading import RLock
@@ -258,11 +257,9 @@ class InFolder:
         """Keep what *how* makes of the text of the file *path* below it, None where there is none, all at once."""
         file = self._root / path
         files.make_folders(file.parent)
-        with os.fdopen(files.open_file(file.with_name(f".{file.stem}.lock")), "wb") as lock:
-            flock(lock, LOCK_EX)  # until it is closed
-            draft = file.with_name(f".{file.name}.draft")
-            files.write_file(draft, how(file.read_text("utf-8") if file.exists() else None).encode())
-            os.replace(draft, file)
+        with files.file_lock(file.with_name(f".{file.stem}.lock")):
+            text = how(file.read_text("utf-8") if file.exists() else None)
+            files.write_atomically(file, text.encode())
 
     def vectors(self, root: Path, texts: Texts, embedder: Embedder) -> Vectors:
         """Return the vectors of it, which are made here."""

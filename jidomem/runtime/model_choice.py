@@ -12,11 +12,10 @@ import os
 import stat
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from jidomem.errors import Failed, JidomemError, ModelUnavailable
+from jidomem.errors import Failed, JidomemError, ModelUnavailable, did_you_mean
 from jidomem.models.endpoint import ApiKey
 from jidomem.records.interfaces import Embedder
 
@@ -51,8 +50,7 @@ def table(kind: type[C], name: str, said: Any, where: str, faults: Mapping[str, 
     known = [field.name for field in fields(kind)]  # type: ignore[arg-type]  # it is a dataclass
     for key, value in said.items():
         if key not in known:
-            near = get_close_matches(key, known, n=1, cutoff=0.5)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
+            hint = did_you_mean(key, known, f"there are {', '.join(known)}")
             raise wrong(where, f"{name}.{key} is not known", hint)
         if (fault := faults[key](value)) is not None:
             raise wrong(where, f"{name}.{key} = {value!r:.100} is {fault}", example)

@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 from functools import cached_property
 from threading import Lock
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from jidomem.base.clock import Sources
-from jidomem.errors import JournalDamaged, NotFound, hint_keywords
+from jidomem.errors import JournalDamaged, NotFound, hint_keywords, nearest_names
 from jidomem.index.follower import IndexFollower, past
 from jidomem.index.ordered_lists import ListCache
 from jidomem.index.snapshots import Clones
@@ -227,7 +226,7 @@ class Jidomem:
                 versions = {stream.name: self.tail.catch_up(stream) for stream in streams}
             self.config.quietly()
         if not any(version.heads for version in versions.values()) and project not in self.projects():
-            near = get_close_matches(project, self.projects(), n=3) or self.projects()
+            near = nearest_names(project, self.projects(), 3) or self.projects()
             raise NotFound(
                 f"no project {project!r} in {self.settings.place}",
                 hint=self._unknown_project_hint(near),

@@ -12,7 +12,6 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
-from difflib import get_close_matches
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ from unicodedata import normalize
 from jidomem.base.clock import format_timestamp
 from jidomem.base.json_values import decode_toml
 from jidomem.base.words import slug
-from jidomem.errors import Failed, NotFound
+from jidomem.errors import Failed, NotFound, did_you_mean
 from jidomem.rdf import vocab
 from jidomem.records.policy import JUDGES, ON_CONFLICT, ON_SECRET, PRESETS, AgentPolicy, Policy
 from jidomem.runtime import user_config
@@ -366,7 +365,6 @@ def flag(config: Mapping[str, Any], key: str, default: bool, path: Path) -> bool
 def _known(key: Any, names: Any, path: Path, where: str) -> None:
     if isinstance(key, str) and key in names:
         return
-    near = get_close_matches(str(key), list(names), n=1, cutoff=0.5)
     known = ", ".join(names)
-    hint = f"did you mean {near[0]!r}?" if near else f"known here: {known}"
+    hint = did_you_mean(key, names, f"known here: {known}")
     raise Failed(f"{path}: {where}{key} is not known here ({known})", hint=hint, code="invalid_config")

@@ -5,7 +5,6 @@ Turns: one thread of all processes at a time does the jobs of an agent.
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
@@ -69,16 +68,15 @@ def _locked(path: Path, *, wait: bool) -> int | None:
     while True:
         descriptor = _opened(path)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if _is_named(path, descriptor):
+            is_locked = files.acquire_lock(descriptor, wait=wait)
+            if is_locked and _is_named(path, descriptor):
                 return descriptor
-        except BlockingIOError:
-            os.close(descriptor)
-            return None
         except BaseException:
             os.close(descriptor)
             raise
-        os.close(descriptor)  # its turn ended meanwhile, and another file may have the name
+        os.close(descriptor)
+        if not is_locked:
+            return None  # else its turn ended meanwhile, and another file may have the name
 
 
 def _is_named(path: Path, descriptor: int) -> bool:

@@ -7,7 +7,6 @@ import sys
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
-from difflib import get_close_matches
 from hmac import compare_digest
 from pathlib import Path
 from time import monotonic
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from jidomem.base.clock import Sources, format_timestamp
 from jidomem.base.json_values import decode_json
-from jidomem.errors import Failed, InvalidRequest, JidomemError, NotFound
+from jidomem.errors import Failed, InvalidRequest, JidomemError, NotFound, nearest_names
 from jidomem.journal.journal import Stream
 from jidomem.runtime import user_config
 from jidomem.runtime.user_config import EVERY, ROLES, ApiToken, UserConfig
@@ -228,6 +227,6 @@ def _named(tokens: tuple[ApiToken, ...], name: str) -> list[ApiToken]:
     found = [token for token in tokens if token.id == name]
     if not found:
         known = [token.id for token in tokens]
-        near = get_close_matches(name, known, n=1) or known
+        near = nearest_names(name, known) or known
         raise NotFound(f"there is no token {name!r}", hint=f"there is {', '.join(near) or 'none'}")
     return found

@@ -5,21 +5,18 @@ The user's own configuration: tokens, roots trusted, limits and models, in one f
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import stat
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
-from difflib import get_close_matches
 from hashlib import blake2b
 from pathlib import Path
-from secrets import token_hex
 from typing import Any, TypeVar
 
+from jidomem.base.files import atomic_file, file_lock
 from jidomem.base.json_values import decode_toml
-from jidomem.errors import Failed, PolicyDenied
+from jidomem.errors import Failed, PolicyDenied, did_you_mean
 from jidomem.rdf.sparql import MAX_BYTES, MAX_DEPTH
 from jidomem.records.policy import LITERAL_LIMIT, LITERAL_MOST
 from jidomem.runtime import model_choice
@@ -78,8 +75,7 @@ def limits(said: Any, where: str) -> RootLimits:
     known = {field.name: field.type for field in fields(RootLimits)}
     for name, value in said.items():
         if name not in known:
-            near = get_close_matches(name, known, n=1, cutoff=0.5)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
+            hint = did_you_mean(name, known, f"there are {', '.join(known)}")
             raise _limit_error(where, f"limits.{name} is no limit", hint)
         least, most = _BETWEEN[name]
         kind = (int, float) if known[name] == "float" else (int,)
@@ -211,27 +207,13 @@ def change(path: Path, how: Callable[[UserConfig], UserConfig]) -> UserConfig:
     """
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with _turn(path):
+        with file_lock(f"{path}.lock", 0o600):
             changed = how(read(path))
-            draft = path.with_name(f"{path.name}.{token_hex(4)}")
-            with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            with atomic_file(path, 0o600, durable=True) as file:
                 file.write(_written(changed).encode())
-                file.flush()
-                os.fsync(file.fileno())
-            draft.replace(path)
     except (OSError, UnicodeError) as error:
         raise Failed(f"{path} cannot be written: {error}", hint="make that folder one you may write to") from error
     return changed
-
-
-@contextmanager
-def _turn(path: Path) -> Iterator[None]:
-    lock = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(lock)
 
 
 def _check_private(path: Path, status: os.stat_result) -> None:

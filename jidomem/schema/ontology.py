@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
@@ -25,7 +24,7 @@ from jidomem.base.clock import time_limited
 from jidomem.base.json_values import check_turtle
 from jidomem.base.regex import Unsearchable, compiled
 from jidomem.base.words import misspelling_of
-from jidomem.errors import Failed
+from jidomem.errors import Failed, nearest_names
 from jidomem.rdf.terms import Term, Triple, iri, is_iri, parse_literal, plain_value, short_parse_error
 from jidomem.rdf.vocab import BASE, CONVERSATION, JIDO, RDF, RDFS, SHAPE, TYPE, jido, local_name
 from jidomem.records.policy import Policy
@@ -207,7 +206,7 @@ class Schema:
     def nearest(self, term: Term) -> Term | None:
         """Return the declared term whose local name is most like that of *term*, None where nothing is like it."""
         names = {local_name(known).casefold(): known for known in sorted(self.declared)}
-        matches = get_close_matches(local_name(term).casefold(), names, n=1)
+        matches = nearest_names(local_name(term).casefold(), names)
         return names[matches[0]] if matches else None
 
     def misspelt(self, term: Term, among: Iterable[Term]) -> Term | None:

@@ -10,14 +10,21 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable
 from dataclasses import replace
-from difflib import get_close_matches
 from functools import partial
 from typing import Any
 
 from flask import Flask, Response, current_app, g, request
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
-from jidomem.errors import InvalidRequest, JidomemError, NotFound, NotServed, PolicyDenied, Unauthenticated
+from jidomem.errors import (
+    InvalidRequest,
+    JidomemError,
+    NotFound,
+    NotServed,
+    PolicyDenied,
+    Unauthenticated,
+    nearest_names,
+)
 from jidomem.extras.web import pages
 from jidomem.extras.web.pages import PAGES, authorization
 from jidomem.runtime.root import Jidomem
@@ -265,7 +272,7 @@ def _refused(error: HTTPException) -> Response:
         )
     elif error.code == 404:
         paths = sorted(pages.PLACES) if pages.is_page() else sorted({route.path for route in ROUTES})
-        near = get_close_matches(request.path, paths, n=3, cutoff=0.5) or paths
+        near = nearest_names(request.path, paths, 3) or paths
         refusal = NotFound(f"there is nothing at {request.path}", hint=f"there is {', '.join(near)}")
     elif error.code == 413:
         refusal = wire.too_large("the form", current_app.config[wire.LIMITS].body)

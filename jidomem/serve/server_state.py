@@ -28,7 +28,6 @@ from collections.abc import Callable, Hashable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from difflib import get_close_matches
 from functools import lru_cache
 from hashlib import blake2b
 from ipaddress import ip_address
@@ -42,7 +41,7 @@ from flask import Response
 
 from jidomem.base.clock import format_timestamp, now
 from jidomem.base.words import slug
-from jidomem.errors import JidomemError, NotFound, PolicyDenied, Unauthenticated
+from jidomem.errors import JidomemError, NotFound, PolicyDenied, Unauthenticated, nearest_names
 from jidomem.journal.journal import NAMES, Stream
 from jidomem.rdf.vocab import BASE
 from jidomem.records.intent import Version
@@ -603,7 +602,7 @@ class RequestContext:
 
     def _unknown(self, detail: str, name: str) -> NotFound:
         there = self.projects()
-        near = get_close_matches(name, there, n=3) or there
+        near = nearest_names(name, there, 3) or there
         return NotFound(
             detail,
             hint=f"there is {', '.join(near) or 'none yet'}; another one needs a token that names it",

@@ -8,13 +8,12 @@ The SPARQL 1.1 Graph Store Protocol, reads only: one graph of a project, or the 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from urllib.parse import quote
 
 from flask import Response, request
 from werkzeug.datastructures import MultiDict
 
-from jidomem.errors import InvalidRequest, NotFound, PolicyDenied
+from jidomem.errors import InvalidRequest, NotFound, PolicyDenied, nearest_names
 from jidomem.index.results import write_triples
 from jidomem.rdf import sparql
 from jidomem.rdf.sparql import Dataset, unknown_graphs
@@ -256,7 +255,7 @@ def _graph(project: str, found: Mapping[str, str]) -> str | None:
     if name in known.values():
         return name
     if name not in known:
-        near = get_close_matches(name, [*known, *known.values()], n=1) or known
+        near = nearest_names(name, [*known, *known.values()]) or known
         raise NotFound(f"there is no graph {name!r} in {project}", hint=f"there is {', '.join(near)}")
     return known[name]
 

@@ -17,7 +17,6 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import quote, unquote_to_bytes
@@ -28,7 +27,7 @@ from werkzeug.datastructures import MultiDict
 from werkzeug.http import parse_options_header
 
 from jidomem.base.clock import format_timestamp
-from jidomem.errors import InvalidRequest, JidomemError, NotServed, TooLarge
+from jidomem.errors import InvalidRequest, JidomemError, NotServed, TooLarge, did_you_mean
 from jidomem.records.entry import WriteResult
 from jidomem.records.intent import Receipt, parse_json
 
@@ -229,8 +228,7 @@ def once(values: Any) -> dict[str, str]:
 
 def unknown(detail: str, name: str, known: Collection[str]) -> InvalidRequest:
     """Return the refusal of *name*, with the nearest of *known* in its hint."""
-    near = get_close_matches(name, known, n=1, cutoff=0.5)
-    return InvalidRequest(detail, hint=f"did you mean {near[0]!r}?" if near else f"it takes {_listed(known)}")
+    return InvalidRequest(detail, hint=did_you_mean(name, known, f"it takes {_listed(known)}"))
 
 
 def _listed(names: Collection[str]) -> str:

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from typing import Any, Unpack, cast
 
 from jidomem.base.json_values import FrozenDict, FrozenList, freeze
-from jidomem.errors import InvalidRequest, JidomemError, NotFound
+from jidomem.errors import InvalidRequest, JidomemError, NotFound, did_you_mean
 from jidomem.working.container import (
     DONE,
     LIMITS_KEY,
@@ -466,8 +465,7 @@ def _done(memory: Memory, change: Mapping[str, Any], now: int | None) -> Memory:
         raise InvalidRequest(f"a change is a mapping, not {change!r:.200}", hint=_HINT)
     name = change.get("do")
     if not isinstance(name, str) or name not in CHANGES:
-        near = get_close_matches(str(name), CHANGES, n=1, cutoff=0.5)
-        known = f"did you mean {near[0]!r}?" if near else f"there is {', '.join(CHANGES)}"
+        known = did_you_mean(name, CHANGES, f"there is {', '.join(CHANGES)}")
         raise InvalidRequest(f"do={name!r:.200} is no change of a memory", hint=known)
     needed, optional = CHANGES[name]
     for field in change:

@@ -15,7 +15,6 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
-from difflib import get_close_matches
 from itertools import islice
 from threading import Lock
 from types import MappingProxyType
@@ -24,7 +23,7 @@ from typing import Any, Literal, NamedTuple
 from jidomem.base import clock
 from jidomem.base.clock import format_timestamp, parse_moment
 from jidomem.base.json_values import to_json_value
-from jidomem.errors import InvalidRequest, JidomemError, NotFound
+from jidomem.errors import InvalidRequest, JidomemError, NotFound, did_you_mean
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import Triple, date_time, iri, literal
 from jidomem.rdf.vocab import JIDO, TYPE, XSD, jido
@@ -491,8 +490,7 @@ def _holds(own: Mapping[str, Any], name: str) -> bool:
 
 def _one_of(what: str, given: str, known: Mapping[str, object]) -> None:
     if given not in known:
-        near = get_close_matches(str(given), known, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"use one of: {', '.join(known)}"
+        hint = did_you_mean(given, known, f"use one of: {', '.join(known)}")
         raise InvalidRequest(f"{given!r} is no {what} of a rule", hint=hint)
 
 

@@ -9,7 +9,6 @@ import posixpath
 import re
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from difflib import get_close_matches
 from functools import cache, lru_cache, partial
 from typing import Any
 
@@ -17,7 +16,7 @@ from pyoxigraph import NamedNode
 
 from jidomem.base.clock import format_timestamp, parse_moment
 from jidomem.base.words import slug
-from jidomem.errors import Repair
+from jidomem.errors import Repair, nearest_names
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import Term
 from jidomem.schema.ontology import Schema
@@ -185,7 +184,7 @@ def nearest(value: str, allowed: Iterable[str]) -> str | None:
     """Return the one of *allowed* that *value* begins, or is most like, without case and separators; else None."""
     given, squashed = squash(value), {squash(name): name for name in allowed}
     begun = [name for name in squashed if len(given) > 2 and name.startswith(given)]
-    near = begun if len(begun) == 1 else get_close_matches(given, squashed, n=1, cutoff=0.7)
+    near = begun if len(begun) == 1 else nearest_names(given, squashed, likeness=0.7)
     return squashed[near[0]] if near else None
 
 

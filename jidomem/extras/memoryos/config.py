@@ -12,13 +12,12 @@ import sys
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
 from datetime import datetime
-from difflib import get_close_matches
 from functools import cache, cached_property
 from typing import Any, Self, TypeVar, cast
 
 from jidomem.base.clock import format_timestamp, parse_moment
 from jidomem.base.json_values import FrozenDict, freeze, is_unicode, to_json_value
-from jidomem.errors import InvalidRequest
+from jidomem.errors import InvalidRequest, did_you_mean
 
 V = TypeVar("V", bound="ValidatedModel")
 
@@ -373,8 +372,7 @@ def refuse_unknown(values: Mapping[str, Any]) -> None:
         raise InvalidRequest(f"settings are a mapping, not {values!r:.200}", hint='give {"stm_capacity": 7}')
     for name in values:
         if name not in _DEFAULTS:
-            near = get_close_matches(str(name), _DEFAULTS, n=1)
-            known = f"did you mean {near[0]!r}?" if near else "what your own scores go by stands in extra"
+            known = did_you_mean(name, _DEFAULTS, "settings of your own scores go into extra")
             raise InvalidRequest(f"MemoryOS has no setting {name!r:.100}", hint=known)
 
 

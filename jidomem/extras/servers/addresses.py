@@ -7,17 +7,16 @@ It is one file so that a change of several is one: whoever opens the root has al
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
-from secrets import token_hex
 from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
 
+from jidomem.base.files import atomic_file, file_lock
 from jidomem.base.json_values import decode_json
 from jidomem.errors import Failed, InvalidRequest
 from jidomem.extras.servers.checkpoints import copying
@@ -113,13 +112,8 @@ def _is_empty(home: Path) -> bool:
 def _put(mark: Path, place: str) -> None:
     """Put the mark there, unless another did."""
     mark.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    draft = mark.with_name(f".{_MARK}.{token_hex(4)}")
-    try:
-        draft.write_text(place, "utf-8")
-        with suppress(FileExistsError):
-            os.link(draft, mark)  # a rename would take the place of what is there
-    finally:
-        draft.unlink(missing_ok=True)
+    with suppress(FileExistsError), atomic_file(mark, 0o666, replace=False) as file:
+        file.write(place.encode())
 
 
 def _place(address: str, environment: Mapping[str, str]) -> str:
@@ -212,7 +206,7 @@ def bring(log: SharedLog, home: Path) -> str:
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
         if _text(tag_file) == (there := _read(log)[1] or ""):
             return there
-        with _alone(home):
+        with file_lock(home / ".root.lock", 0o600):
             files, tag = _read(log)
             tag_file.unlink(missing_ok=True)
             for path in {*_there(home)} - files.keys():
@@ -296,16 +290,5 @@ def _text(path: Path) -> str | None:
 def write(path: Path, text: str) -> None:
     """Put a file in place in one step; raises OSError."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.new")
-    draft.write_text(text, "utf-8", newline="")
-    draft.replace(path)
-
-
-@contextmanager
-def _alone(home: Path) -> Iterator[None]:
-    descriptor = os.open(home / ".root.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
+    with atomic_file(path, 0o666) as file:
+        file.write(text.encode())

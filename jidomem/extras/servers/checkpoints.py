@@ -14,7 +14,6 @@ The files of a copy and of the newest snapshot of its index, linked into a folde
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import shutil
@@ -31,6 +30,7 @@ from secrets import token_hex
 from time import time
 from typing import Any
 
+from jidomem.base.files import file_lock
 from jidomem.base.json_values import decode_json
 from jidomem.errors import Failed, NotFound
 from jidomem.extras.servers.log import File, LogEntry, Reach, SharedLog
@@ -107,7 +107,7 @@ def save(path: str, kept: CheckpointPosition) -> None:
     disk.rename(f"{path}.new", path)
 
 
-def write_atomically(folder: str, name: str, data: bytes) -> None:
+def put_copy(folder: str, name: str, data: bytes) -> None:
     """Put a file into a folder in one step, not durable: it is a copy. Raise OSError."""
     _write(f"{folder}/{INCOMING}", data)
     disk.rename(f"{folder}/{INCOMING}", f"{folder}/{name}")
@@ -178,7 +178,7 @@ def _put(folder: Folder, chunk: Sequence[LogEntry], outlines: Sequence[Outline |
     )
     for entry, found in zip(chunk, outlines, strict=True):
         if found is None:
-            write_atomically(folder.path, f"{_NO_MOMENT}-{entry.commit[:SHORT]}.ttl", entry.document)
+            put_copy(folder.path, f"{_NO_MOMENT}-{entry.commit[:SHORT]}.ttl", entry.document)
     is_whole = len(chunk) == CHUNK
     sound = {one[0].head.id: one for one in told if is_whole and one[0] == verified(one[2], folder.graph)}
     if sound:
@@ -188,7 +188,7 @@ def _put(folder: Folder, chunk: Sequence[LogEntry], outlines: Sequence[Outline |
         disk.rename(f"{folder.path}/{INCOMING}", f"{folder.path}/{name}")
     for found, redacted, data in told:
         if found.head.id not in sound:
-            write_atomically(folder.path, file_name(found.head, redacted=redacted), data)
+            put_copy(folder.path, file_name(found.head, redacted=redacted), data)
 
 
 @contextmanager
@@ -301,12 +301,8 @@ def _packed(target: Path, graph: str, loose: Sequence[tuple[str, bytes]]) -> boo
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
     """Hold the lock under which the copy of a stream is changed."""
-    descriptor = disk.open_shared(str(folder / LOCK))
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+    with file_lock(folder / LOCK):
         yield
-    finally:
-        disk.close(descriptor)
 
 
 def _link(source: Path, target: Path) -> None:
@@ -380,8 +376,7 @@ def fetch(log: SharedLog, home: Path) -> bool:
     if (home / "reach").exists():
         return False
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with (home / "checkpoint.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # until it is closed
+    with file_lock(home / "checkpoint.lock"):
         newest = _newest(log)
         if newest is None or (home / "reach").exists() or not _fits(log, newest[0]):
             return False

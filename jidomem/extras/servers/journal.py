@@ -370,6 +370,6 @@ class MirroredJournal(FileJournal):
         after = CheckpointPosition(reach, commit.id, advance(kept.version, [commit]), orders, kept.life)
         with suppress(JidomemError, OSError), self._held(stream, self.wait) as (folder, turn):
             if self._kept(stream) == kept and folder.look() == kept.version:
-                self._place(stream, commit, folder, turn, checkpoints.write_atomically)
+                self._place(stream, commit, folder, turn, checkpoints.put_copy)
                 checkpoints.save(checkpoints.path_of(str(self.folder), stream), after)
         return after.version

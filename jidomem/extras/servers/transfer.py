@@ -8,7 +8,6 @@ Bring all that a root holds to another place, commit by commit and byte for byte
 from __future__ import annotations
 
 import json
-import os
 import tarfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,13 +17,14 @@ from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, Protocol, runtime_checkable
 
+from jidomem.base.files import atomic_file
 from jidomem.base.json_values import decode_json
 from jidomem.errors import Busy, Failed, InvalidRequest, JournalDamaged
 from jidomem.extras.servers import addresses, checkpoints, shared_vectors
 from jidomem.extras.servers.journal import fill
 from jidomem.extras.servers.log import Chain, Extent, SharedLog, digest
 from jidomem.journal.commit import ASIDE, Commit, FormatError, parse, set_aside, short_id
-from jidomem.journal.disk import LARGEST, flush, flush_above, make_folders, move, prepare, writing
+from jidomem.journal.disk import LARGEST, flush_above, make_folders, move, prepare, writing
 from jidomem.journal.journal import FileJournal, Stream
 from jidomem.journal.rewrite import is_redaction_record, taken_out
 
@@ -41,21 +41,14 @@ def pack(folder: Path, file: Path, said: Mapping[str, Any]) -> str:
     The same folder gives the same bytes. The file is durable and whole, or not there. Raises Failed where there is one
     of that name already, or nothing can be written.
     """
-    draft = file.with_name(f".{file.name}.{os.getpid()}")
     try:
-        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as target:
+        with atomic_file(file, 0o600, durable=True, replace=False) as target:
             manifest = _packed(folder, target, said)
-            target.flush()
-            os.fsync(target.fileno())
-        os.link(draft, file)  # a rename would take the place of what is there
-        flush(str(file.parent))
     except FileExistsError as error:
         raise Failed(f"{file} is there already", hint="name another file", code="write_failed") from error
     except OSError as error:
         hint = "make room there, or name another file"
         raise Failed(f"{error.filename or file}: {error.strerror}", hint=hint, code="write_failed") from error
-    finally:
-        draft.unlink(missing_ok=True)
     return blake2b(manifest, digest_size=32).hexdigest()
 
 

@@ -13,11 +13,10 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any
 
 from jidomem.base.words import misspelling_of, visible
-from jidomem.errors import Conflict, IntentRefused, InvalidRequest, JidomemError, NotFound, Violation
+from jidomem.errors import Conflict, IntentRefused, InvalidRequest, JidomemError, NotFound, Violation, nearest_names
 from jidomem.read import Playbook
 from jidomem.read.playbook import plain
 from jidomem.read.reader import count_entries, counts, pending
@@ -131,7 +130,7 @@ def _faults(tool: Tool, given: Mapping[str, Any]) -> Iterator[Violation]:
         if name in tool.takes:
             yield from _faults_of_type(name, name, value, tool.takes[name])
             continue
-        near = get_close_matches(name, tool.takes, n=1, cutoff=0.5)
+        near = nearest_names(name, tool.takes)
         known = f"did you mean {near[0]!r}?" if near else f"it takes {', '.join(tool.takes) or 'none'}"
         if name in SET_BY_SERVER and "fields" in tool.takes:
             known, near = f"leave out {name}: the server sets it", []
