@@ -40,9 +40,9 @@ from jidomem.records.policy import Policy
 from jidomem.schema import ontology
 from jidomem.schema.ontology import EffectiveRules
 from jidomem.write import triples
-from jidomem.write.group_commit import CommitQueue, Outcome
-from jidomem.write.normalize import KnownMemories
-from jidomem.write.pipeline import Stages
+from jidomem.write.group_commit import CommitQueue
+from jidomem.write.pipeline import Pipeline
+from jidomem.write.submission import Outcome, Submission
 
 PROJECT = "bench"
 AT_ONCE = 1_000  # intents handed over together
@@ -78,12 +78,10 @@ class Known:
         return [(subject, TYPE, self._types[subject])] if value in (None, self._types[subject]) else []
 
 
-class Unjudged(Stages):
-    """The stages, without the validation of what is known to be valid."""
+class Unjudged(Pipeline):
+    """The pipeline, without the judgement of terms and shapes on memories that are known to be valid."""
 
-    def _validate(
-        self, intent: Any, project: str, view: Any, now: Any, known: Any, manner: Any
-    ) -> tuple[list[Triple], list[Triple], list[str]]:
+    def describe(self, intent: Any, options: Any, view: Any, now: Any) -> tuple[list[Triple], list[Triple], list[str]]:
         return triples.describe(intent), triples.stubs(intent, view, self.policy, now), []
 
 
@@ -109,14 +107,12 @@ def build(
 
 def _unjudged(journal: FileJournal, sources: Sources) -> Callable[[list[Fields]], list[Outcome]]:
     """What keeps intents as the writer would, without asking whether it should."""
-    law = EffectiveRules(ontology.load(), Policy())
-    stages = Unjudged(law, sources.new_id)
-    line = CommitQueue(Stream(PROJECT), cast(Any, Known(journal)), sources, law)
+    rules = EffectiveRules(ontology.load(), Policy())
+    pipeline = Unjudged(rules, sources.new_id)
+    queue = CommitQueue(Stream(PROJECT), cast(Any, Known(journal)), sources, rules)
 
     def submit(some: list[Fields]) -> list[Outcome]:
-        return line.submit(
-            [lambda view, now, one=one: stages.run(PROJECT, one, view, now, KnownMemories()) for one in some]
-        )
+        return queue.submit(pipeline, [Submission(PROJECT, intent) for intent in some])
 
     return submit
 

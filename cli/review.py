@@ -23,7 +23,7 @@ from jidomem.rdf.vocab import REDACTED
 from jidomem.read.history import Rewording, rewordings
 from jidomem.read.memory_detail import is_number
 from jidomem.records.active import ENDED
-from jidomem.write.corrections import ACTIONS, OUTCOMES, Settlement
+from jidomem.write.settlement import ACTIONS, OUTCOMES, Settlement
 from jidomem_cli.errors import place, print_error, tell
 from jidomem_cli.fields import REASON, own_words, whole_id
 from jidomem_cli.options import ROWS, Door, Verb, clean, pass_door

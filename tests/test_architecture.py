@@ -101,6 +101,7 @@ PURE = [
     "working/memory.py",
     "working/thread.py",
     "working/tiers.py",
+    "write/batch.py",
     "write/canonical.py",
     "write/conflict.py",
     "write/conversation.py",
@@ -108,11 +109,16 @@ PURE = [
     "write/normalize.py",
     "write/permissions.py",
     "write/pipeline.py",
+    "write/policy_changes.py",
+    "write/repair.py",
+    "write/retry.py",
     "write/secrets.py",
+    "write/settlement.py",
     "write/snapshot.py",
+    "write/submission.py",
     "write/triples.py",
     "write/validate.py",
-    "write/writer.py",
+    "write/work_sessions.py",
 ]
 IMPURE_MODULES = {"jidomem.base.files"}
 PURE_FUNCTIONS_OF_TIME = {f"jidomem.base.clock.{name}" for name in ("format_timestamp", "parse_moment")}

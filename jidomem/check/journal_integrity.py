@@ -51,8 +51,8 @@ from jidomem.records.policy import AgentPolicy, Policy
 from jidomem.repository import git
 from jidomem.schema.shacl import Severity
 from jidomem.write import canonical, secrets, triples
-from jidomem.write.pipeline import WRITER_AGENT
 from jidomem.write.snapshot import WriteSnapshot
+from jidomem.write.triples import WRITER_AGENT
 
 
 def agent_iri(name: str) -> Term:

@@ -29,7 +29,7 @@ from jidomem.records.named_query import FOREVER, to_term
 from jidomem.records.policy import AccessPolicy, Change
 from jidomem.write import conflict
 from jidomem.write.canonical import family
-from jidomem.write.corrections import ACTIONS, Settlement
+from jidomem.write.settlement import ACTIONS, Settlement
 from jidomem.write.snapshot import WriteSnapshot
 from jidomem.write.writer import MemoryWriter
 

@@ -11,7 +11,7 @@ from jidomem.errors import InvalidRequest
 from jidomem.rdf.vocab import local_name
 from jidomem.read.history import Rewording
 from jidomem.read.memory_detail import short_id
-from jidomem.write.corrections import ACTIONS
+from jidomem.write.settlement import ACTIONS
 
 Pair = tuple[str, str | None]
 #: How many characters of a text a line has, and how many of them may stand around a changed sentence.

@@ -35,7 +35,7 @@ from jidomem.repository.other_tools import ADR, GRAPH, ISSUES, NOTES
 from jidomem.repository.worktree import blob_id
 from jidomem.write import secrets
 from jidomem.write.corrections import OWN
-from jidomem.write.pipeline import SubmitOptions
+from jidomem.write.submission import SubmitOptions
 from jidomem.write.writer import MemoryWriter
 
 LOCAL_ID, DIGEST, LINE = jido("localId"), jido("sourceDigest"), jido("sourceLine")

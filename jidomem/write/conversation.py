@@ -1,11 +1,4 @@
-"""Texts and JSON as literals: whole and as they were given, or refused by name.  Pure.
-
-An agent's entry as triples: kept word for word, never judged for what it says.  Pure over rows.
-
-A turn of a conversation as triples: prompt, answer and calls of tools, word for word.  Pure over rows.
-
-The writing of what is kept word for word, in the stream of the conversation history: entries and turns.
-"""
+"""The conversation history holds the entries and turns of agents, kept word for word in the stream `history`."""
 
 from __future__ import annotations
 
@@ -24,21 +17,23 @@ from jidomem.rdf import vocab
 from jidomem.rdf.terms import Term, Triple, date_time, integer, iri, literal, plain_value
 from jidomem.rdf.vocab import TYPE, conv, jido
 from jidomem.records.entry import Entry, ToolUse
-from jidomem.records.intent import Receipt, Version
+from jidomem.records.intent import Receipt
 from jidomem.records.policy import AgentPolicy
 from jidomem.write import permissions, secrets, triples
-from jidomem.write.group_commit import JudgeFn, Outcome
+from jidomem.write.context import WriteContext, project_node
 from jidomem.write.normalize import check_size
-from jidomem.write.pipeline import Decision
-from jidomem.write.rollback import Recovery
+from jidomem.write.pipeline import Pipeline
 from jidomem.write.snapshot import WriteSnapshot
+from jidomem.write.submission import UNCHANGED, AnySubmission, Decision, Outcome
+
+_IN_PARTS = "keep it in parts, or keep a summary and where the whole is"
 
 
 def text(name: str, value: str, most: int) -> Term:
     """Return the literal of a text; raises TooLarge over *most* bytes of UTF-8, InvalidRequest for what is no text."""
     if not is_unicode(value):
         raise InvalidRequest(f"{name} holds half of a surrogate pair, which is no sign", hint="leave it out")
-    check_size(name, value, most, instead="keep it in parts, or keep a summary and where the whole is")
+    check_size(name, value, most, instead=_IN_PARTS)
     return literal(value)
 
 
@@ -113,7 +108,7 @@ class NotOpened(NotFound):
 
 @dataclass(frozen=True, slots=True)
 class TurnTexts:
-    """What is said in one turn: something is, and agents are IRIs."""
+    """The texts of one turn, of which there is at least one; agents are IRIs."""
 
     prompt: str | None
     answer: str | None
@@ -167,8 +162,8 @@ def opened(conversation: Term, session: Term, project: Term) -> list[Triple]:
     ]
 
 
-def describe_turn(node: Term, index: int, conversation: Term, said: TurnTexts, most: int) -> list[Triple]:
-    """Return what was *said* as the turn *node*, the one at *index* in the conversation.
+def describe_turn(node: Term, index: int, conversation: Term, texts: TurnTexts, most: int) -> list[Triple]:
+    """Return what was *texts* as the turn *node*, the one at *index* in the conversation.
 
     Raises InvalidRequest for what JSON does not hold, TooLarge for a text of more than *most* bytes.
     """
@@ -177,10 +172,10 @@ def describe_turn(node: Term, index: int, conversation: Term, said: TurnTexts, m
         (node, TYPE, conv("ConversationTurn")),
         (node, PART_OF, conversation),
         (node, conv("turnIndex"), integer(index)),
-        (node, conv("timestamp"), date_time(said.timestamp)),
-        *_spoken(node, "Prompt", said.prompt, said.asked_by, most),
-        *_spoken(node, "Answer", said.answer, said.answered_by, most),
-        *(row for number, use in enumerate(said.tools, start=1) for row in _used(node, number, use, most)),
+        (node, conv("timestamp"), date_time(texts.timestamp)),
+        *_spoken(node, "Prompt", texts.prompt, texts.asked_by, most),
+        *_spoken(node, "Answer", texts.answer, texts.answered_by, most),
+        *(row for number, use in enumerate(texts.tools, start=1) for row in _used(node, number, use, most)),
     ]
 
 
@@ -203,8 +198,8 @@ def _used(turn: Term, number: int, use: ToolUse, most: int) -> Iterator[Triple]:
     yield call, TYPE, conv("ToolInvocation")
     yield call, conv("toolName"), text("the name of a tool", use.name, most)
     if use.parameters is not None:
-        said = as_json(use.parameters, f"parameters of {name}")
-        yield call, conv("invocationParameters"), text(f"parameters of {name}", said, most)
+        parameters = as_json(use.parameters, f"parameters of {name}")
+        yield call, conv("invocationParameters"), text(f"parameters of {name}", parameters, most)
     if use.result is not None:
         result = iri(f"{plain_value(call)}/result")
         yield call, conv("hasResult"), result
@@ -218,133 +213,151 @@ HISTORY = "history"
 
 @dataclass(frozen=True, slots=True)
 class EntryChanges:
-    """What is to become of entries, all of it or nothing: those that are kept, and the ids of those taken back."""
+    """Changes of entries, of which all are committed or none: the entries to keep, and the ids of those to remove."""
 
     kept: Sequence[Entry] = ()
     removed: Sequence[str] = ()
 
 
-class HistoryWriter(Recovery):
-    """The verbs of writing what nobody judges: each is a small commit of the history, held to ontology and shapes."""
+@dataclass(frozen=True, slots=True)
+class _KeptEntry:
+    """An entry that replaces the one under its id; `author` answers for it."""
+
+    entry: Entry
+    author: Term
+    project: Term
+
+    def decide(self, pipeline: Pipeline, view: WriteSnapshot, now: datetime) -> Decision:
+        pipeline.check_other_write("description", self.author, view)
+        agent = agent_of(self.entry)
+        node = _new_node("entries", pipeline, view)
+        rows = describe_entry(node, self.entry, self.project, pipeline.literal)
+        for before in active_entries(view, self.entry.id):
+            _check_replaces(before, self.entry.id, pipeline, view)
+            rows.append((node, REPLACES, before))
+        rows += _stubs([] if agent is None else [agent], self.project, pipeline, view)
+        return _verbatim(node, rows, pipeline, view)
+
+
+@dataclass(frozen=True, slots=True)
+class _RemovedEntry:
+    """The removal of the entry under an id, by an agent."""
+
+    entry_id: str
+    agent: Term
+    project: Term
+
+    def decide(self, pipeline: Pipeline, view: WriteSnapshot, now: datetime) -> Decision:
+        pipeline.check_other_write("description", self.agent, view)
+        ended = active_entries(view, self.entry_id)
+        if not ended:
+            return UNCHANGED
+        for before in ended:
+            _check_replaces(before, self.entry_id, pipeline, view)
+        node = _new_node("entries", pipeline, view)
+        return _verbatim(node, removed(node, ended, self.project), pipeline, view)
+
+
+@dataclass(frozen=True, slots=True)
+class _KeptTurn:
+    """The next turn of the conversation of a session; `agent` answers for it."""
+
+    session: Term
+    texts: TurnTexts
+    agent: Term
+    project: Term
+
+    def decide(self, pipeline: Pipeline, view: WriteSnapshot, now: datetime) -> Decision:
+        pipeline.check_other_write("description", self.agent, view)
+        if not view.types(self.session):
+            name = plain_value(self.session)
+            raise NotOpened(f"no session {name}", hint="open it with: jidomem session start NAME")
+        node, conversation = _new_node("turns", pipeline, view), conversation_of(self.session)
+        index = next_index(conversation, view)
+        rows = describe_turn(node, index, conversation, self.texts, pipeline.literal)
+        rows += [] if view.types(conversation) else opened(conversation, self.session, self.project)
+        rows += _stubs(self.texts.agents, self.project, pipeline, view)
+        decision = _verbatim(node, rows, pipeline, view)
+        return replace(decision, receipt=replace(decision.receipt, filled={"index": index}))
+
+
+class ConversationWriter:
+    """The writes of the conversation history: each is a small commit, judged by ontology and shapes alone."""
+
+    def __init__(self, context: WriteContext) -> None:
+        self._context = context
 
     def keep_entries(self, project_id: str, entries: Sequence[Entry]) -> list[Outcome]:
-        """Return one receipt or refusal for each entry, in order, all that were kept being durable.
-
-        An entry replaces what is kept under its id; many share a commit. Raises NotFound `invalid_project`.
-        """
-        return self._line(project_id, HISTORY).submit([self._keeps(project_id, entry) for entry in entries])
+        """See `MemoryWriter.keep_entries`."""
+        submissions = [self._kept(project_id, entry) for entry in entries]
+        return self._context.queues.of(project_id, HISTORY).submit(self._context.pipeline, submissions)
 
     def change_entries(self, project_id: str, plan: Callable[[], EntryChanges]) -> list[Receipt]:
-        """Return the receipts of what *plan* says is to become of entries, kept in one commit or not at all.
+        """See `MemoryWriter.change_entries`."""
 
-        Nobody else writes between *plan*, which may read what is kept, and the commit; where the stream moved on all
-        the same it is called again. An id nothing is kept under is removed by a receipt without a commit. The first
-        refusal is raised, and what *plan* raises.
-        """
-
-        def judges(view: WriteSnapshot) -> Iterator[JudgeFn]:
+        def submissions(view: WriteSnapshot, now: datetime) -> Iterator[AnySubmission]:
             changes = plan()
-            yield from (self._keeps(project_id, entry) for entry in changes.kept)
-            yield from (self._removes(project_id, entry_id) for entry_id in changes.removed)
+            for entry in changes.kept:
+                yield self._kept(project_id, entry)
+            for entry_id in changes.removed:
+                yield _RemovedEntry(entry_id, self._context.agent_node, project_node(project_id))
 
-        return self._line(project_id, HISTORY).submit_planned(judges)
+        return self._context.queues.of(project_id, HISTORY).submit_planned(self._context.pipeline, submissions)
 
-    def keep_turn(self, project_id: str, session: str, said: TurnTexts) -> Receipt:
-        """Return the receipt of a turn, kept as the next one of the conversation of *session*, a name or an IRI.
-
-        Its place is the one thing `filled`. Raises NotOpened for a session nobody opened, InvalidRequest for what JSON
-        does not hold, TooLarge, IntentRefused for what looks like a secret, and PolicyDenied for the words of another.
-        """
-        project, place = iri(f"{vocab.BASE}projects/{project_id}"), self.session_iri(session)
-
-        def judge(view: WriteSnapshot, now: datetime) -> Decision:
-            self._check_besides("description", view, said.answered_by)
-            if not view.types(place):
-                raise NotOpened(f"no session {plain_value(place)}", hint="open it with: jidomem session start NAME")
-            node = self._new("turns", view)
-            conversation = conversation_of(place)
-            index = next_index(conversation, view)
-            rows = describe_turn(node, index, conversation, said, self.literal)
-            rows += [] if view.types(conversation) else opened(conversation, place, project)
-            judged = self._kept(node, [*rows, *self._stubs(said.agents, project, view)], view)
-            return replace(judged, receipt=replace(judged.receipt, filled={"index": index}))
-
-        return self._submit(project_id, judge, HISTORY)
+    def keep_turn(self, project_id: str, session: str, texts: TurnTexts) -> Receipt:
+        """See `MemoryWriter.keep_turn`."""
+        node = self._context.pipeline.node(session, "sessions")
+        agent = texts.answered_by or self._context.agent_node
+        turn = _KeptTurn(node, texts, agent, project_node(project_id))
+        return self._context.submit(project_id, turn, stream=HISTORY)
 
     def refuse_words(self, texts: Mapping[str, str]) -> None:
-        """Raise TooLarge, or IntentRefused for what looks like a secret, unless *texts* may be kept, by their names."""
-        for name, text in texts.items():
-            check_size(
-                name, text, self._stages.literal, instead="keep it in parts, or keep a summary and where the whole is"
-            )
-        self._stages.screened(
-            (name, found) for name, text in texts.items() if (found := secrets.find(text)) is not None
-        )
+        """See `MemoryWriter.refuse_words`."""
+        pipeline = self._context.pipeline
+        for name, value in texts.items():
+            check_size(name, value, pipeline.literal, instead=_IN_PARTS)
+        matches = ((name, secrets.find(value)) for name, value in texts.items())
+        pipeline.screened((name, match) for name, match in matches if match is not None)
 
-    def session_iri(self, name: str) -> Term:
-        """Return the IRI of a session, from its plain name or itself; raises IntentRefused where it is none."""
-        return self._node(name, "sessions")
+    def _kept(self, project_id: str, entry: Entry) -> _KeptEntry:
+        author = agent_of(entry) or self._context.agent_node
+        return _KeptEntry(entry, author, project_node(project_id))
 
-    def spoken_by(self, name: str | None) -> Term | None:
-        """Return the IRI of an agent or a person, None for nobody; raises IntentRefused where the name is none."""
-        return None if name is None else self._node(name, "agents")
 
-    def _keeps(self, project_id: str, entry: Entry) -> JudgeFn:
-        project = iri(f"{vocab.BASE}projects/{project_id}")
+def _check_replaces(before: Term, entry_id: str, pipeline: Pipeline, view: WriteSnapshot) -> None:
+    """Raise PolicyDenied where the entry *before* is of an agent that the speaker may not speak for."""
+    owner = view.first(before, OF)
+    try:
+        permissions.check_speaks(owner and plain_value(owner), view, pipeline.policy, pipeline.speaker)
+    except PolicyDenied:
+        raise PolicyDenied(
+            f"{entry_id!r} is the id of an entry of another agent", hint="leave id out, or give another one"
+        ) from None
 
-        def judge(view: WriteSnapshot, now: datetime) -> Decision:
-            agent = agent_of(entry)
-            self._check_besides("description", view, agent)
-            node = self._new("entries", view)
-            rows = describe_entry(node, entry, project, self.literal)
-            for before in active_entries(view, entry.id):
-                self._check_replaces(before, entry.id, view)
-                rows.append((node, REPLACES, before))
-            return self._kept(node, [*rows, *self._stubs(filter(None, [agent]), project, view)], view)
 
-        return judge
+def _new_node(folder: str, pipeline: Pipeline, view: WriteSnapshot) -> Term:
+    """Return the IRI of a new entry or turn; an id that is unique by itself is not looked up."""
+    node = iri(f"{vocab.BASE}{folder}/{pipeline.new_id()}")
+    if pipeline.fresh_ids:
+        view.add_new(node, ())
+    return node
 
-    def _removes(self, project_id: str, entry_id: str) -> JudgeFn:
-        project = iri(f"{vocab.BASE}projects/{project_id}")
 
-        def judge(view: WriteSnapshot, now: datetime) -> Decision:
-            self._check_besides("description", view)
-            ended = active_entries(view, entry_id)
-            if not ended:
-                return Decision(Receipt("", None, Version(), "deduplicated"))
-            for before in ended:
-                self._check_replaces(before, entry_id, view)
-            node = self._new("entries", view)
-            return self._kept(node, removed(node, ended, project), view)
+def _stubs(agents: Iterable[Term], project: Term, pipeline: Pipeline, view: WriteSnapshot) -> list[Triple]:
+    """Return the declarations of the agents and the project that have none yet."""
+    rows = [] if view.describes(project) else triples.project_stub(project)
+    for agent in dict.fromkeys(agents):
+        if not view.types(agent):
+            policy = pipeline.policy.agents.get(triples.name_of(agent), AgentPolicy())
+            rows += triples.agent_stub(agent, policy)
+    return rows
 
-        return judge
 
-    def _check_replaces(self, before: Term, entry_id: str, view: WriteSnapshot) -> None:
-        """Raise PolicyDenied where *before*, kept under *entry_id*, is of one the speaker may not speak for."""
-        owner = view.first(before, OF)
-        try:
-            permissions.check_speaks(owner and plain_value(owner), view, self._stages.policy, self._stages.speaker)
-        except PolicyDenied:
-            raise PolicyDenied(
-                f"{entry_id!r} is the id of an entry of another agent", hint="leave id out, or give another one"
-            ) from None
+def _verbatim(node: Term, rows: list[Triple], pipeline: Pipeline, view: WriteSnapshot) -> Decision:
+    """Return the decision to append *rows* about the new *node*."""
+    decision = pipeline.append(rows, view, _is_known)
+    return replace(decision, receipt=replace(decision.receipt, iri=plain_value(node)))
 
-    def _new(self, folder: str, view: WriteSnapshot) -> Term:
-        """Return the name of what is kept for the first time; an id that is never given twice is not looked up."""
-        node = iri(f"{vocab.BASE}{folder}/{self._sources.new_id()}")
-        if self._stages.fresh_ids:
-            view.add_new(node, ())
-        return node
 
-    def _stubs(self, agents: Iterable[Term], project: Term, view: WriteSnapshot) -> list[Triple]:
-        """Return the declarations of the agents and the project that are named for the first time."""
-        found = [] if view.describes(project) else triples.project_stub(project)
-        for agent in dict.fromkeys(agents):
-            if not view.types(agent):
-                found += triples.agent_stub(agent, self._policy.agents.get(triples.name_of(agent), AgentPolicy()))
-        return found
-
-    def _kept(self, node: Term, rows: list[Triple], view: WriteSnapshot) -> Decision:
-        """Return *rows*, which tell of the new *node*, as they pass what is asked of all that is no memory."""
-        judged = self._stages.append(rows, view, lambda triple: False)
-        return replace(judged, receipt=replace(judged.receipt, iri=plain_value(node)))
+def _is_known(row: Triple) -> bool:
+    return False

@@ -1,127 +1,130 @@
-"""Where submissions wait: whoever gets the lock judges all that wait and keeps them in one commit."""
+"""The commit queue: the thread that holds the lock commits all pending submissions of a stream as one group."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import chain
 from threading import Lock
-from typing import TypeVar
 
 from jidomem.base.clock import Sources
-from jidomem.errors import IntentRefused, JidomemError
+from jidomem.errors import IntentRefused, JidomemError, NotFound
 from jidomem.index.follower import IndexFollower, gc_paused
 from jidomem.journal import commit as commits
 from jidomem.journal.journal import Stream, VersionMismatch
 from jidomem.journal.rewrite import is_redaction_record
 from jidomem.journal.stream import moment_after
 from jidomem.rdf import vocab
-from jidomem.rdf.terms import Triple, date_time, iri, plain_value
+from jidomem.rdf.terms import Term, Triple, date_time, iri, plain_value
 from jidomem.rdf.vocab import jido
 from jidomem.records.intent import Receipt, Version
 from jidomem.schema.ontology import EffectiveRules
-from jidomem.write.pipeline import WRITER_AGENT, Decision
+from jidomem.write.pipeline import Pipeline
 from jidomem.write.snapshot import WriteSnapshot
-from jidomem.write.triples import read_back
-
-T = TypeVar("T")
+from jidomem.write.submission import AnySubmission, Decision, Outcome
+from jidomem.write.triples import WRITER_AGENT, read_back
 
 BLOCK_TRIPLES = 1_000
 BLOCK_CHARACTERS = 1_000_000
-#: Triples a view keeps, after which a new one is begun: some 18 MB.
+#: The triples that a cached snapshot may hold before a new one is begun: some 18 MB.
 VIEW_TRIPLES = 50_000
 
-Outcome = Receipt | JidomemError
-JudgeFn = Callable[[WriteSnapshot, datetime], Decision]
-#: What is to be judged, worked out from all that is known in its turn; each sees what those before it brought.
-Plan = Callable[[WriteSnapshot], Iterable[JudgeFn]]
+#: The submissions that are to share a commit, worked out from the rows at the moment of their turn. It may be a
+#: generator: each submission is judged before the next one is asked for.
+Plan = Callable[[WriteSnapshot, datetime], Iterable[AnySubmission]]
+_RECORDED_AT, _RECORDED_IN = jido("recordedAt"), jido("recordedIn")
 
 
 @dataclass(slots=True)
 class _PendingSubmission:
-    """One submission: how it is judged and, once served, what came of it."""
+    """A submission, the pipeline of its author and, once it was served, its outcome."""
 
-    judge: JudgeFn
+    submission: AnySubmission
+    pipeline: Pipeline
     outcome: Receipt | BaseException | None = None
 
 
 @dataclass(slots=True)
 class _Block:
-    """The commit being built: who was judged for it, and the accepted members."""
+    """The commit that is being built: the pending submissions judged for it, and those that were accepted."""
 
-    known: _CachedSnapshot
+    cached: _CachedSnapshot
     judged: list[_PendingSubmission] = field(default_factory=list)
     members: list[tuple[_PendingSubmission, Decision]] = field(default_factory=list)
     triples: list[Triple] = field(default_factory=list)
     characters: int = 0
 
-    def add(self, ticket: _PendingSubmission, judged: Decision) -> None:
-        """Take *judged* in, where the members after it see it."""
-        self.members.append((ticket, judged))
-        self.triples += judged.triples
-        self.characters += _characters(judged)
-        self.known.view.add(judged.triples)
+    def add(self, pending: _PendingSubmission, decision: Decision, characters: int) -> None:
+        """Add an accepted submission; the following ones are judged with its triples in view."""
+        self.members.append((pending, decision))
+        self.triples += decision.triples
+        self.characters += characters
+        self.cached.view.add(decision.triples)
 
     def reopen(self) -> bool:
-        """Take back what was judged, but for members that do not read back as they were built: those are refused.
+        """Reset the outcomes, and refuse the members that do not read back as they were built.
 
         Returns whether there are such.
         """
-        for ticket in self.judged:
-            ticket.outcome = None
-        for ticket, judged in self.members:
+        for pending in self.judged:
+            pending.outcome = None
+        for pending, decision in self.members:
             try:
-                read_back(judged.triples)
+                read_back(decision.triples)
             except IntentRefused as refusal:
-                ticket.outcome = refusal
-        return any(ticket.outcome for ticket, _ in self.members)
+                pending.outcome = refusal
+        return any(pending.outcome for pending, _ in self.members)
 
     def unserved(self) -> list[_PendingSubmission]:
-        """Return the members; where they were not kept, also who was refused beside them, with no outcome any more."""
-        members = [ticket for ticket, _ in self.members]
+        """Return the accepted submissions; if the commit failed, also the refused ones after the first of them.
+
+        The outcomes of those are reset.
+        """
+        members = [pending for pending, _ in self.members]
         if members and members[0].outcome is None:
             members = self.judged[self.judged.index(members[0]) :]
-            for ticket in members:
-                ticket.outcome = None
+            for pending in members:
+                pending.outcome = None
         return members
 
     @property
-    def full(self) -> bool:
+    def is_full(self) -> bool:
         """Return whether the block has reached its size."""
         return len(self.triples) >= BLOCK_TRIPLES or self.characters >= BLOCK_CHARACTERS
 
 
-def _characters(judged: Decision) -> int:
-    return sum(map(len, chain.from_iterable(judged.triples)))
+def _characters(decision: Decision) -> int:
+    return sum(map(len, chain.from_iterable(decision.triples)))
 
 
 @dataclass(frozen=True, slots=True)
 class _CachedSnapshot:
-    """All there is to know of a stream at a version: what the index said in one of its lives, and what came since.
-
-    What was worked out from it is so by the *law* of that number.
-    """
+    """The rows of a stream at a version, and what identifies them: the life of the index, the number of the rules."""
 
     version: Version
     life: int
-    law: int
+    rules: int
     view: WriteSnapshot
 
 
 class CommitQueue:
-    """The waiting submissions of one stream; they are kept in the order they came."""
+    """The pending submissions of one stream, committed in the order in which they came."""
 
-    def __init__(self, stream: Stream, tail: IndexFollower, sources: Sources, law: EffectiveRules) -> None:
+    def __init__(self, stream: Stream, follower: IndexFollower, sources: Sources, rules: EffectiveRules) -> None:
         self._stream = stream
-        self._tail = tail
+        self._follower = follower
         self._sources = sources
-        self._law = law
+        self._rules = rules
         self._lock = Lock()
         self._waiting: deque[_PendingSubmission] = deque()
-        self._known: _CachedSnapshot | None = None
+        self._cached: _CachedSnapshot | None = None
+        memory = Stream(stream.project)
+        #: The graphs that submissions are judged by: the memories that a stream describes are known to it.
+        self._graphs = tuple(dict.fromkeys((stream.graph, memory.graph)))
+        self._graphs_of_project = vocab.graphs_of(stream.project)
 
     @property
     def waiting(self) -> int:
@@ -130,191 +133,266 @@ class CommitQueue:
 
     def view(self) -> WriteSnapshot:
         """Return the rows as the index has them now."""
-        index, memory = self._tail.index, Stream(self._stream.project)
-        graphs = dict.fromkeys((self._stream.graph, memory.graph))  # what a memory describes is known to every stream
+        index, graphs = self._follower.index, self._graphs
         index.settle()
-        return WriteSnapshot(lambda s, p, o: [triple for graph in graphs for triple in index.taken(graph, s, p, o)])
+
+        def rows(subject: Term | None, predicate: Term | None, value: Term | None) -> list[Triple]:
+            return [triple for graph in graphs for triple in index.taken(graph, subject, predicate, value)]
+
+        return WriteSnapshot(rows)
 
     def load(self) -> WriteSnapshot:
         """Return the rows once the index is level with the journal; raises JournalDamaged where that cannot be."""
         for stream in dict.fromkeys((Stream(self._stream.project), self._stream)):
-            self._tail.catch_up(stream)
-        for found in self._tail.journal.damage(self._stream):
-            raise found
-        self._law.look()
+            self._follower.catch_up(stream)
+        for damage in self._follower.journal.damage(self._stream):
+            raise damage
+        self._rules.look()
         return self.view()
 
-    def answer(self, ask: Callable[[WriteSnapshot], T]) -> T:
-        """Return what *ask* finds in all that is known now.
+    @contextmanager
+    def reading(self) -> Iterator[WriteSnapshot]:
+        """Yield the rows, level with the journal.
 
-        The index need not take in what waits where the last one whose turn it was knew all there is, and none has it.
+        The index need not apply pending commits where the cached snapshot is level, and no thread holds it.
         """
         if self._lock.acquire(blocking=False):
             try:
-                version = self._tail.journal.head(self._stream)
-                if self._known is not None and self._is_all(self._known, version):
-                    return ask(self._known.view)
+                version = self._follower.journal.head(self._stream)
+                if self._cached is not None and self._is_level(self._cached, version):
+                    yield self._cached.view
+                    return
             finally:
                 self._lock.release()
-        self._tail.catch_up(self._stream)
-        return ask(self.view())
+        self._follower.catch_up(self._stream)
+        yield self.view()
 
-    def _held(self, version: Version) -> _CachedSnapshot:
-        """Return what is known at *version*, whose turn is held: what was known when it was reached, if that was here.
+    def submit_one(self, pipeline: Pipeline, submission: AnySubmission, *, dry_run: bool = False) -> Receipt:
+        """Return the receipt of *submission*, durable; raise its refusal. With *dry_run* nothing is committed."""
+        if dry_run:
+            (decision,) = self.dry_run(pipeline, lambda view, now: [submission])
+            version = self._follower.catch_up(Stream(self._stream.project))
+            return replace(decision.receipt, version=version) if decision.triples else decision.receipt
+        (outcome,) = self.submit(pipeline, [submission])
+        if isinstance(outcome, JidomemError):
+            raise outcome
+        return outcome
 
-        Who was given it keeps it for the next one by `_keep`, once all that was added to it is durable.
-        """
-        self._law.look()  # whose turn it is has just looked at the journal
-        known, self._known = self._known, None
-        if known is not None and known.view.size < VIEW_TRIPLES and self._is_all(known, version):
-            return known
-        return _CachedSnapshot(version, self._tail.index.life, self._law.number, self.load())
-
-    def _is_all(self, known: _CachedSnapshot, version: Version) -> bool:
-        """Return whether *known* is all there is to know at *version*."""
-        return (known.version, known.life, known.law) == (version, self._tail.index.life, self._law.number)
-
-    def _keep(self, known: _CachedSnapshot, version: Version) -> None:
-        """Let the next one use what is known, now at *version*; but other streams see memories, that others write."""
-        if self._stream.name == "memory":
-            self._known = replace(known, version=version)
-
-    def submit(self, judges: Sequence[JudgeFn]) -> list[Outcome]:
-        """Return what came of each submission, in order, when all that were accepted are durable."""
-        tickets = [_PendingSubmission(judge) for judge in judges]
-        self._waiting.extend(tickets)
+    def submit(self, pipeline: Pipeline, submissions: Sequence[AnySubmission]) -> list[Outcome]:
+        """Return the outcome of each submission, in order, when all that were accepted are durable."""
+        pending = [_PendingSubmission(submission, pipeline) for submission in submissions]
+        self._waiting.extend(pending)
         try:
             with self._lock:
-                while any(ticket.outcome is None for ticket in tickets):
-                    self._serve_one_block()
+                for each in pending:
+                    while each.outcome is None:
+                        self._serve_one_block()
         except BaseException:  # interrupted: nobody waits for these any more
-            for ticket in tickets:
+            for each in pending:
                 with suppress(ValueError):
-                    self._waiting.remove(ticket)
+                    self._waiting.remove(each)
             raise
-        return [_outcome(ticket) for ticket in tickets]
+        return [_outcome(each) for each in pending]
 
-    def submit_atomic(self, judges: Sequence[JudgeFn]) -> list[Receipt]:
-        """Return the receipts of submissions kept in one commit; the first refusal is raised and nothing is kept."""
-        return self.submit_planned(lambda view: judges)
+    def submit_atomic(self, pipeline: Pipeline, submissions: Sequence[AnySubmission]) -> list[Receipt]:
+        """Return the receipts of submissions in one commit; the first refusal is raised and nothing is committed."""
+        return self.submit_planned(pipeline, lambda view, now: submissions)
 
-    def submit_planned(self, plan: Plan) -> list[Receipt]:
-        """Return the receipts of what *plan* finds is to be kept, all of it in one commit however large, or nothing.
+    def submit_planned(self, pipeline: Pipeline, plan: Plan) -> list[Receipt]:
+        """Return the receipts of the submissions of *plan*, all of them in one commit however large, or nothing.
 
-        Nobody else writes between the plan and the commit. The first refusal is raised and nothing is kept.
+        Nobody else writes between the plan and the commit. The first refusal is raised and nothing is committed.
         """
         with self._lock:
-            while (receipts := self._kept_together(plan)) is None:
+            while (receipts := self._commit_planned(pipeline, plan)) is None:
                 pass
         return receipts
 
-    def _kept_together(self, plan: Plan) -> list[Receipt] | None:
-        """Return the receipts of one commit of all; None when the stream moved on and nothing was kept."""
-        with self._tail.journal.turn(self._stream) as version:
-            block, now = _Block(self._held(version)), self._sources.now()
-            for position, judge in enumerate(plan(block.known.view)):
+    def dry_run(self, pipeline: Pipeline, plan: Plan) -> list[Decision]:
+        """Return the decisions on the submissions of *plan*, each judged with those before it in view; commit none."""
+        view, now = self.load(), self._sources.now()
+        decisions = []
+        for submission in plan(view, now):
+            decision = pipeline.run(submission, view, now)
+            read_back(decision.triples)
+            view.add(decision.triples)
+            decisions.append(decision)
+        return decisions
+
+    def _commit_planned(self, pipeline: Pipeline, plan: Plan) -> list[Receipt] | None:
+        """Return the receipts of one commit of all; None when the stream moved on and nothing was committed."""
+        with self._follower.journal.turn(self._stream) as version:
+            block, now = _Block(self._snapshot_at(version)), self._sources.now()
+            for position, submission in enumerate(plan(block.cached.view, now)):
                 try:
-                    block.add(_PendingSubmission(judge), judge(block.known.view, now))
+                    decision = pipeline.run(submission, block.cached.view, now)
                 except JidomemError as refusal:
                     refusal.position = position
                     raise
+                block.add(_PendingSubmission(submission, pipeline), decision, 0)
             if self._commit(block, version, now) is None:
                 _raise_refusal(block)
                 return None
-            return [outcome for ticket, _ in block.members if isinstance(outcome := _outcome(ticket), Receipt)]
+            return [outcome for pending, _ in block.members if isinstance(outcome := _outcome(pending), Receipt)]
 
     def _serve_one_block(self) -> None:
         """Judge waiting submissions until the block is full, and commit them; every one served gets an outcome."""
         block: _Block | None = None
         try:
-            with self._tail.journal.turn(self._stream) as version, gc_paused():
-                block, now = _Block(self._held(version)), self._sources.now()
-                while self._waiting and not block.full:
-                    ticket = self._waiting.popleft()
-                    block.judged.append(ticket)
+            with self._follower.journal.turn(self._stream) as version, gc_paused():
+                block, now = _Block(self._snapshot_at(version)), self._sources.now()
+                while self._waiting and not block.is_full:
+                    pending = self._waiting.popleft()
+                    block.judged.append(pending)
                     try:
-                        judged = ticket.judge(block.known.view, now)
-                        if block.members and _characters(judged) > BLOCK_CHARACTERS:  # a commit of its own
+                        decision = pending.pipeline.run(pending.submission, block.cached.view, now)
+                        characters = _characters(decision)
+                        if block.members and characters > BLOCK_CHARACTERS:  # a commit of its own
                             self._waiting.appendleft(block.judged.pop())
                             break
-                        block.add(ticket, judged)
+                        block.add(pending, decision, characters)
                     except Exception as refusal:
-                        ticket.outcome = refusal
-                    except BaseException:  # interrupted before anything was kept: others serve what still waits
-                        self._waiting.extendleft([ticket, *(member for member, _ in reversed(block.members))])
+                        pending.outcome = refusal
+                    except BaseException:  # interrupted before the commit: others serve what still waits
+                        self._waiting.extendleft([pending, *(member for member, _ in reversed(block.members))])
                         block.members.clear()
                         raise
                 if self._commit(block, version, now) is None:
-                    self._waiting.extendleft(t for t in reversed(block.judged) if t.outcome is None)
+                    self._waiting.extendleft(each for each in reversed(block.judged) if each.outcome is None)
         except BaseException as failure:
             served = block.unserved() if block else []
             if not served and isinstance(failure, Exception):  # no turn: all that wait now would wait as long again
                 served = [self._waiting.popleft() for _ in range(len(self._waiting))]
-            for ticket in served:
-                ticket.outcome = ticket.outcome or failure
+            for pending in served:
+                pending.outcome = pending.outcome or failure
             if not isinstance(failure, Exception):
                 raise
 
-    def _commit(self, block: _Block, version: Version, now: datetime) -> Version | None:
-        """Make *block* durable and answer its members; return None when nothing was kept and they are to wait again.
+    def _snapshot_at(self, version: Version) -> _CachedSnapshot:
+        """Return the snapshot of *version*, whose turn is held: the cached one where it is level.
 
-        So it is when the stream moved on, and when a member does not read back as it was built: that one is refused.
+        It is cached again by `_cache`, once all that was added to it is durable.
         """
+        self._rules.look()  # the holder of the turn has just looked at the journal
+        cached, self._cached = self._cached, None
+        if cached is not None and cached.view.size < VIEW_TRIPLES and self._is_level(cached, version):
+            return cached
+        return _CachedSnapshot(version, self._follower.index.life, self._rules.number, self.load())
+
+    def _is_level(self, cached: _CachedSnapshot, version: Version) -> bool:
+        """Return whether *cached* has all rows at *version*."""
+        level = (version, self._follower.index.life, self._rules.number)
+        return (cached.version, cached.life, cached.rules) == level
+
+    def _cache(self, cached: _CachedSnapshot, version: Version) -> None:
+        """Cache the snapshot, now at *version*; other streams see memories, which other queues write."""
+        if self._stream.name == "memory":
+            self._cached = replace(cached, version=version)
+
+    def _commit(self, block: _Block, version: Version, now: datetime) -> Version | None:
+        """Make *block* durable and answer its members; return None when nothing was committed and they wait again.
+
+        That is so when the stream moved on, and when a member does not read back as it was built: it is refused.
+        """
+        journal = self._follower.journal
         if not block.triples:
             if block.members:
-                self._tail.journal.confirm(self._stream)  # what they are told is here may be of one who was killed
-            for ticket, judged in block.members:
-                ticket.outcome = judged.receipt
-            self._keep(block.known, version)
+                journal.confirm(self._stream)  # the memory in a receipt may be of a writer that was killed
+            for pending, decision in block.members:
+                pending.outcome = decision.receipt
+            self._cache(block.cached, version)
             return version
-        index, graphs = self._tail.index, vocab.graphs_of(self._stream.project)
-        others = (index.mark(graph).version for graph in graphs)  # of all streams of the project one moment is shown
-        recorded_at = moment_after(now, *version.heads, *(head for other in others for head in other.heads))
-        marks = [node for _, judged in block.members for node in judged.nodes]
-        moments = [(node, jido("recordedAt"), date_time(recorded_at)) for node in marks]
-        body = [*block.triples, *moments, *((node, jido("recordedIn"), vocab.THIS) for node in marks)]
+        recorded_at = self._moment_of(version, now)
+        nodes = [node for _, decision in block.members for node in decision.nodes]
+        at = date_time(recorded_at)
+        moments = [(node, _RECORDED_AT, at) for node in nodes]
         try:
             commit = commits.build(
                 graph=self._stream.graph,
                 parents=version,
                 recorded_at=recorded_at,
                 committer=plain_value(WRITER_AGENT),
-                ontology_version=self._law.schema.version,
-                body=body,
+                ontology_version=self._rules.schema.version,
+                body=[*block.triples, *moments, *[(node, _RECORDED_IN, vocab.THIS) for node in nodes]],
                 nonce=self._sources.nonce(),
             )
         except commits.FormatError:
             if not block.reopen():
                 raise
             return None
-        after = self._tail.journal.append(self._stream, version, commit)
+        after = journal.append(self._stream, version, commit)
         if isinstance(after, VersionMismatch):
             block.reopen()
             return None
         with suppress(Exception):  # it is durable: the next look at the journal brings the index level
-            self._tail.apply(self._stream, commit)
-        own, view = iri(commit.iri), block.known.view
-        view.add_new(own, (triple for triple in commit.triples if triple[0] == own))
-        view.add([*moments, *((node, jido("recordedIn"), own) for node in marks)])
+            self._follower.apply(self._stream, commit)
+        own, view = iri(commit.iri), block.cached.view
+        view.add_new(own, [triple for triple in commit.triples if triple[0] == own])
+        view.add([*moments, *[(node, _RECORDED_IN, own) for node in nodes]])
         if not is_redaction_record(commit.data):
-            self._keep(block.known, after)
-        for ticket, judged in block.members:
-            receipt = judged.receipt
-            ticket.outcome = receipt if receipt.commit else replace(receipt, commit=commit.id, version=after)
+            self._cache(block.cached, after)
+        for pending, decision in block.members:
+            receipt = decision.receipt
+            pending.outcome = receipt if receipt.commit else replace(receipt, commit=commit.id, version=after)
         return after
+
+    def _moment_of(self, version: Version, now: datetime) -> str:
+        """Return the time of the next commit: after all commits of the project, of which one moment is shown."""
+        mark = self._follower.index.mark
+        heads = [head for graph in self._graphs_of_project for head in mark(graph).version.heads]
+        return moment_after(now, *version.heads, *heads)
+
+
+class CommitQueues:
+    """The commit queues of a root, one for each stream."""
+
+    def __init__(self, follower: IndexFollower, sources: Sources, rules: EffectiveRules) -> None:
+        self.follower = follower
+        self.sources = sources
+        self._rules = rules
+        self._queues: dict[Stream, CommitQueue] = {}
+        self._lock = Lock()
+
+    @property
+    def waiting(self) -> int:
+        """Return how many submissions wait for their turn."""
+        return sum(queue.waiting for queue in [*self._queues.values()])
+
+    def of(self, project: str, name: str = "memory") -> CommitQueue:
+        """Return the queue of a stream; raises NotFound for a project that may not be created."""
+        stream = Stream(project, name)
+        if not self._rules.policy.create_projects and not self.follower.journal.exists(Stream(project)):
+            raise NotFound(
+                f"no project {project!r}, and create_projects is off",
+                hint="set create_projects = true in config.toml",
+                code="unknown_project",
+            )
+        with self._lock:
+            if stream not in self._queues:
+                self._queues[stream] = CommitQueue(stream, self.follower, self.sources, self._rules)
+            return self._queues[stream]
+
+    def refresh(self, project: str) -> Version:
+        """Apply the commits of other writers to the index; return the version reached."""
+        return self.follower.catch_up(Stream(project))
+
+    def fresh_view(self, project: str) -> WriteSnapshot:
+        """Return the rows with all commits of other writers."""
+        self.refresh(project)
+        return self.of(project).view()
 
 
 def _raise_refusal(block: _Block) -> None:
     """Raise the first refusal there is among the members, with its position."""
-    for position, (ticket, _) in enumerate(block.members):
-        if isinstance(ticket.outcome, JidomemError):
-            ticket.outcome.position = position
-            raise ticket.outcome
+    for position, (pending, _) in enumerate(block.members):
+        if isinstance(pending.outcome, JidomemError):
+            pending.outcome.position = position
+            raise pending.outcome
 
 
-def _outcome(ticket: _PendingSubmission) -> Outcome:
-    """Return the receipt or refusal of a served ticket; anything else that stopped it is raised."""
-    if isinstance(ticket.outcome, (Receipt, JidomemError)):
-        return ticket.outcome
-    assert ticket.outcome is not None
-    raise ticket.outcome
+def _outcome(pending: _PendingSubmission) -> Outcome:
+    """Return the receipt or refusal of a served submission; any other failure is raised."""
+    if isinstance(pending.outcome, (Receipt, JidomemError)):
+        return pending.outcome
+    assert pending.outcome is not None
+    raise pending.outcome

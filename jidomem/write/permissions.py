@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from jidomem.base.clock import format_timestamp, parse_moment
-from jidomem.errors import PolicyDenied
+from jidomem.errors import IntentRefused, PolicyDenied, Violation
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import Term, Triple, boolean, integer, iri, literal, parse_literal, plain_value
 from jidomem.rdf.vocab import TYPE, jido
@@ -26,6 +26,8 @@ _TEXTS = {
     "kind": "forKind", "path": "forPath", "scope": "forScope", "allows": "allows", "confirms": "confirmsBy",
     "reason": "policyReason",
 }  # fmt: skip
+_PROMOTION_SHAPE = "https://jido.ai/shapes#PromotedHypothesisHasEvidence"
+_GUESSES = frozenset((jido("Assumption"), jido("Hypothesis")))
 _AGENTS = {"agent": "forAgent", "by": "setBy"}
 _ROLES = {"role": "forRole", "grants": "grantsRole"}
 
@@ -280,3 +282,28 @@ def _named(agents: Iterable[str]) -> str:
 
 def _a(role: str) -> str:
     return f"{'an' if role[0] in 'AI' else 'a'} {role}"
+
+
+def check_promotion(intent: MemoryUpdateIntent, view: WriteSnapshot, is_curator: bool) -> MemoryUpdateIntent:
+    """Return the normal *intent*; a fact made of a guess rests on its evidence, or on the curator's judgement.
+
+    Raises IntentRefused where it has neither.
+    """
+    if intent.type != "fact" or intent.evidence:
+        return intent
+    if not (intent.supersedes or intent.revives):
+        return intent
+    named = [iri(other) for other in (*intent.supersedes, *intent.revives) if is_absolute(other)]
+    guesses = [(other, view.types(other) & _GUESSES) for other in named]
+    kinds = {other: vocab.local_name(min(kind)).lower() for other, kind in guesses if kind}
+    if not kinds:
+        return intent
+    if is_curator:
+        agent = vocab.local_name(intent.asserted_by or "")
+        return replace(intent, evidence=[f"judged by {agent}" + (f": {intent.reason}" if intent.reason else "")])
+    other, kind = next(iter(kinds.items()))
+    message = f"{other[1:-1]} is an {kind}: " if kind == "assumption" else f"{other[1:-1]} is a {kind}: "
+    message += "it becomes a fact by evidence, or when a curator says so"
+    shape = _PROMOTION_SHAPE if kind == "hypothesis" else None
+    hint = "give `evidence`: the texts, IRIs or memories that show it"
+    raise IntentRefused([Violation("shape_violation", message, field="evidence", shape=shape, hint=hint)])

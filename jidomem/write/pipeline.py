@@ -1,357 +1,224 @@
-"""An assumption or a hypothesis becomes a fact by evidence, or by the judgement of a curator.  Pure over rows.
+"""The pipeline takes an intent through its stages: normalise, validate, conflict, triples. Pure over rows.
 
-Mend an intent mechanically.  Pure: each violation brings its own repair; the writer judges the result again.
-
-What a retry is told: the receipt that its key was first answered with, kept beside what it made.  Pure.
-
-The stages in their order, for one intent: what comes out is what would be kept, or the reason it is not.  Pure.
+`Pipeline.run` returns the decision: the triples to append, or the refusal of the first stage that refuses.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 from jidomem.base.clock import parse_moment
-from jidomem.errors import Conflict, ConflictItem, IdempotencyMismatch, IntentRefused, JidomemError, Violation
+from jidomem.errors import Conflict, ConflictItem, IntentRefused, JidomemError
 from jidomem.rdf import vocab
-from jidomem.rdf.terms import Term, Triple, iri, literal, parse_literal, plain_value
-from jidomem.rdf.vocab import TYPE, jido, local_name
-from jidomem.records.active import digest
-from jidomem.records.intent import (
-    FIELDS,
-    LIST_FIELDS,
-    CommitRef,
-    MemoryUpdateIntent,
-    Receipt,
-    Version,
-    file_anchor_triples,
-)
+from jidomem.rdf.terms import Term, Triple, iri, literal, plain_value
+from jidomem.rdf.vocab import TYPE, jido
+from jidomem.records.intent import MemoryUpdateIntent, Receipt, Version, file_anchor_triples
 from jidomem.records.policy import LITERAL_LIMIT, AgentPolicy, Policy
 from jidomem.schema.ontology import EffectiveRules, Schema
 from jidomem.write import canonical, conflict, ontology_check, permissions, secrets, triples, validate
-from jidomem.write.canonical import DECISIONS, family, is_absolute
-from jidomem.write.normalize import MOMENTS, KnownMemories, Normal, check_entries, normalize, resolve, without_names
+from jidomem.write.canonical import family
+from jidomem.write.normalize import MOMENTS, FieldNormalizer, KnownMemories, check_entries, normalize, resolve
+from jidomem.write.repair import faults_of, refusal_with_repair
+from jidomem.write.retry import commit_of, first_receipt, request_digest, retry_triples, submission_triples
 from jidomem.write.snapshot import WriteSnapshot
-from jidomem.write.triples import restated_in
+from jidomem.write.submission import (
+    DEFAULT_OPTIONS,
+    UNCHANGED,
+    AnySubmission,
+    Decision,
+    Given,
+    Submission,
+    SubmitOptions,
+)
+from jidomem.write.triples import WRITER_AGENT, restated_in
 
-_RULE = "https://jido.ai/shapes#PromotedHypothesisHasEvidence"
-_GUESSES = frozenset((jido("Assumption"), jido("Hypothesis")))
-
-
-def check_promotion(intent: MemoryUpdateIntent, view: WriteSnapshot, is_curator: bool) -> MemoryUpdateIntent:
-    """Return the normal *intent*; a fact made of a guess rests on its evidence, or on the curator's judgement.
-
-    Raises IntentRefused where it has neither.
-    """
-    if intent.type != "fact" or intent.evidence:
-        return intent
-    named = [iri(other) for other in (*intent.supersedes, *intent.revives) if is_absolute(other)]
-    guesses = [(other, view.types(other) & _GUESSES) for other in named]
-    kinds = {other: local_name(min(kind)).lower() for other, kind in guesses if kind}
-    if not kinds:
-        return intent
-    if is_curator:
-        agent = local_name(intent.asserted_by or "")
-        return replace(intent, evidence=[f"judged by {agent}" + (f": {intent.reason}" if intent.reason else "")])
-    other, kind = next(iter(kinds.items()))
-    message = f"{other[1:-1]} is an {kind}: " if kind == "assumption" else f"{other[1:-1]} is a {kind}: "
-    message += "it becomes a fact by evidence, or when a curator says so"
-    shape = _RULE if kind == "hypothesis" else None
-    hint = "give `evidence`: the texts, IRIs or memories that show it"
-    raise IntentRefused([Violation("shape_violation", message, field="evidence", shape=shape, hint=hint)])
-
-
-ROUNDS = 6
-
-
-def mend(
-    values: Mapping[str, Any], refusal: IntentRefused, judge: Callable[[Mapping[str, Any]], object]
-) -> dict[str, Any] | None:
-    """Return *values* mended so that *judge* accepts them, None when a person has to decide.
-
-    One refusal may hide the next, so mending and judging alternate; what comes back has passed every stage.
-    """
-    mended = dict(values)
-    for _ in range(ROUNDS):
-        for violation in refusal.violations:
-            if violation.repair is None:
-                return None
-            mended = violation.repair(mended)
-        try:
-            judge(mended)
-        except IntentRefused as next_refusal:
-            refusal = next_refusal
-        except JidomemError:
-            return None
-        else:
-            return {name: value for name, value in mended.items() if value not in (None, [])}
-    return None
-
-
-_KEY, _DIGEST, _RECEIPT = jido("idempotencyKey"), jido("requestDigest"), jido("receipt")
-
-
-def request_of(proposal: MemoryUpdateIntent) -> str:
-    """Return the digest of the request as it was made; a retry may come from a later session."""
-    told = ("idempotency_key", "asserted_in")
-    values = {name: value for name, value in proposal.to_dict().items() if name not in told}
-    return digest(json.loads(json.dumps(values, default=str)))
-
-
-def retry_triples(node: Term, intent: MemoryUpdateIntent, request: str, receipt: Receipt) -> list[Triple]:
-    """Return the triples of *node* that let a retry with the same key be told *receipt*; none without a key."""
-    if not intent.idempotency_key:
-        return []
-    told = {name: value for name, value in receipt.to_dict().items() if name not in ("commit", "version")}
-    return [
-        (node, _KEY, literal(intent.idempotency_key)),
-        (node, _DIGEST, literal(request)),
-        (node, _RECEIPT, literal(json.dumps(told, ensure_ascii=False, sort_keys=True))),
-    ]
-
-
-def submission(node: Term, intent: MemoryUpdateIntent, request: str, receipt: Receipt) -> list[Triple]:
-    """Return what *node* keeps of an intent with a key that a memory there is already was the answer to."""
-    return [
-        (node, TYPE, jido("Submission")),
-        (node, jido("submittedBy"), iri(intent.asserted_by or "")),
-        (node, jido("answeredWith"), iri(receipt.iri)),
-        *retry_triples(node, intent, request, receipt),
-    ]
-
-
-def first_receipt(intent: MemoryUpdateIntent, request: str, view: WriteSnapshot) -> Receipt | None:
-    """Return the receipt this key was first answered with; raise IdempotencyMismatch when it was for something else."""
-    if not intent.idempotency_key or not intent.asserted_by:
-        return None
-    agent = iri(intent.asserted_by)
-    for node in view.subjects(_KEY, literal(intent.idempotency_key)):
-        if agent not in (*view.objects(node, jido("assertedBy")), *view.objects(node, jido("submittedBy"))):
-            continue
-        if view.first(node, _DIGEST) != literal(request):
-            raise IdempotencyMismatch(
-                f"idempotency_key {intent.idempotency_key!r} was used for another intent ({plain_value(node)})",
-                hint="use a new key for a new intent, or resubmit the first intent unchanged",
-            )
-        told = json.loads(parse_literal(view.first(node, _RECEIPT) or literal("{}")).text)
-        commit, version = commit_of(node, view)
-        conflicts = tuple(ConflictItem(**found) for found in told["conflicts"])
-        return Receipt(told["iri"], commit, version, told["status"], told["filled"], conflicts, tuple(told["warnings"]))
-    return None
-
-
-def commit_of(node: Term, view: WriteSnapshot) -> tuple[str | None, Version]:
-    """Return the commit *node* was recorded in; None for what the block being built adds."""
-    commit = view.first(node, jido("recordedIn"))
-    position = view.first(commit, jido("position")) if commit else None
-    recorded_at = view.first(commit, jido("recordedAt")) if commit else None
-    if not (commit and position and recorded_at):
-        return None, Version()
-    moment = canonical.moment(plain_value(recorded_at)) or ""  # a store may have shortened it
-    head = CommitRef(moment, local_name(commit).rsplit(":", 1)[-1], int(parse_literal(position).text))
-    return head.id, Version((head,))
-
-
-WRITER_AGENT = iri(vocab.BASE + "agents/memory-writer")
-_EVIDENCE = jido("Evidence")
-#: The id of an intent that is judged only for its faults.
-_NO_ID = "00000000-0000-7000-8000-000000000000"
+_EVIDENCE, _CONFLICT_KEY = jido("Evidence"), jido("conflictKey")
+#: How the warning begins that says why a memory is only proposed.
+PROPOSED_PREFIX = "proposed, not asserted: "
+_CHECK_WAITS = "its check waits for a curator: the guard applies it once one accepts or confirms it"
+STATUS_NAMES = {triples.ASSERTED: "asserted", triples.PROPOSED: "proposed"}
 _STORED_ELSEWHERE = (
     "leave it out, and say where it is kept instead; if it is none, say it in other words,"
     ' or set secrets = "warn" in config.toml'
 )
 _WRITER_POLICY = AgentPolicy("MemoryWriter", ("CanWriteMemory", "CanQueryMemory"))
 
-#: What is refused whatever the policy does with disagreement.
+#: Conflicts that are refused under every policy.
 _NEVER_ACCEPTED = ("stale_supersession", "same_key")
-#: What the guard holds files to.
+#: The properties by which the guard holds files to a rule.
 _CHECKS = {f"{vocab.JIDO}{name}" for name in ("forbidsPattern", "requiresPattern", "checkCommand")}
 #: How many of the memories that disagree a refusal gives in full.
 _SHOWN_WHOLE = 10
 
-Proposal = MemoryUpdateIntent | Mapping[str, Any]
+
+def _none_listed(project: str) -> list[str]:
+    return []
+
+
+def _none_found(project: str, name: str) -> str:
+    return KnownMemories().find(name)
+
+
+def no_blobs(paths: Iterable[str]) -> Mapping[str, str]:
+    """Return no blob id: the root is in no repository."""
+    return {}
+
+
+def none_absent(paths: Iterable[str]) -> Mapping[str, str | None]:
+    """Return no absent file: the root is in no repository."""
+    return {}
 
 
 @dataclass(frozen=True, slots=True)
-class SubmitOptions:
-    """How an intent is submitted: the blob id of each file it is about, and whether it is proposed, not asserted.
+class Pipeline:
+    """The rules and the lookups by which submissions are judged.
 
-    With *as_it_was* it says again what was in force, which stands as it stood, beside what it disagreed with then.
-    It is to be the one of a key *under* which other memories are known. What is *ending*, as others of its commit take
-    its place, disagrees with nothing. One that *relocates* says what it supersedes said, of a source that was moved,
-    and is confirmed as that was. The files that it names and that are *absent* come with the nearest that is there.
-    One that is *imported* may have undeclared values, which earlier releases accepted.
+    With `fresh_ids` a new id is unique by itself, so that it need not be looked up. `speaker` is the agent that a
+    token identifies. A text has at most `literal` bytes. `find` returns the IRI that a short id or another name of a
+    memory stands for, else raises NotFound; `listed` returns the IRIs of all memories of a project. `blobs` gives the
+    blob ids of files, `absent` those that do not exist, each with the nearest existing path.
     """
 
-    blobs: Mapping[str, str] = field(default_factory=dict)
-    propose: bool = False
-    as_it_was: bool = False
-    under: conflict.UniqueKey | None = None
-    ending: frozenset[str] = frozenset()
-    relocates: bool = False
-    absent: Mapping[str, str | None] = field(default_factory=dict)
-    imported: bool = False
-
-
-PLAINLY = SubmitOptions()
-
-
-def abouts(proposal: Proposal) -> list[str]:
-    """Return the texts that *proposal*, which may be anything, says it is about."""
-    said: Any = None
-    if isinstance(proposal, (MemoryUpdateIntent, Mapping)):
-        said = proposal.about if isinstance(proposal, MemoryUpdateIntent) else proposal.get("about")
-    return [entry for entry in said if isinstance(entry, str)] if isinstance(said, (list, tuple)) else []
-
-
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """What passed the stages: the triples to keep (none for what is known already), and the receipt.
-
-    `nodes` are what the memory learns of for the first time: the commit records its time on them. A receipt without
-    a commit gets the block's.
-    """
-
-    receipt: Receipt
-    triples: tuple[Triple, ...] = ()
-    nodes: tuple[Term, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Stages:
-    """What judging needs besides the rows: the ontology and shapes, the policy, and where ids come from.
-
-    With *fresh_ids* an id is never given twice, by whomever, so that it need not be looked up. *speaker* is who a door
-    knows to speak, by a token. A text has at most *literal* bytes.
-    """
-
-    law: EffectiveRules
+    rules: EffectiveRules
     new_id: Callable[[], str]
     fresh_ids: bool = False
     speaker: permissions.Speaker | None = None
     literal: int = LITERAL_LIMIT
+    find: Callable[[str, str], str] = _none_found
+    listed: Callable[[str], list[str]] = _none_listed
+    blobs: Callable[[Iterable[str]], Mapping[str, str]] = no_blobs
+    absent: Callable[[Iterable[str]], Mapping[str, str | None]] = none_absent
 
     @property
     def schema(self) -> Schema:
-        """Return the ontology and the shapes in force."""
-        return self.law.schema
+        """Return the ontology and the shapes now in effect."""
+        return self.rules.schema
 
     @property
     def policy(self) -> Policy:
-        """Return the policy of the root in force."""
-        return self.law.policy
+        """Return the policy of the root now in effect."""
+        return self.rules.policy
 
-    def judge(
-        self,
-        project: str,
-        proposal: Proposal,
-        view: WriteSnapshot,
-        now: datetime,
-        known: KnownMemories,
-        manner: SubmitOptions = PLAINLY,
-    ) -> Decision:
-        """Return what is to be kept of *proposal*; a refusal lists every fault of form, not of one stage alone.
+    def submission(self, project: str, intent: Given, options: SubmitOptions = DEFAULT_OPTIONS) -> Submission:
+        """Return the submission of *intent*, with the blob ids of the files that it is about unless *options* has them.
 
-        It carries the mended intent where one passes every stage. *known* are the memories that it may name.
+        It reads files, so it is called before the submission waits for the lock.
         """
+        about = paths_about(intent)
+        if about:
+            blobs = self.blobs(about) if options.blobs is None else options.blobs
+            absent = self.absent(path for path in about if path not in blobs)
+            options = replace(options, blobs=blobs, absent=absent)
+        return Submission(project, intent, options)
+
+    def run(self, submission: AnySubmission, view: WriteSnapshot, now: datetime) -> Decision:
+        """Return the triples to append for *submission* and its receipt.
+
+        A refused intent gets every fault of form, not of one stage alone, and the repaired intent where one passes
+        every stage.
+        """
+        if not isinstance(submission, Submission):
+            return submission.decide(self, view, now)
         try:
-            return self.run(project, proposal, view, now, known, manner)
+            return self.run_stages(submission, view, now)
         except IntentRefused as refusal:
-            values = proposal.to_dict() if isinstance(proposal, MemoryUpdateIntent) else proposal
+            raise refusal_with_repair(self, submission, refusal, view, now) from None
 
-            def judged_again(mended: Mapping[str, Any]) -> None:
-                triples.read_back(self.run(project, mended, view, now, known, manner).triples)
-
-            mended = mend(values, refusal, judged_again)
-            faults = _together(refusal.violations, self._faults(project, values, view, now, known, manner))
-            if mended is None and faults == [*refusal.violations]:
-                raise
-            raise IntentRefused(faults, fixed_intent=mended) from None
-
-    def run(
-        self,
-        project: str,
-        proposal: Proposal,
-        view: WriteSnapshot,
-        now: datetime,
-        known: KnownMemories,
-        manner: SubmitOptions = PLAINLY,
-    ) -> Decision:
-        """Return what is to be kept of *proposal*; the first stage that refuses it ends the way."""
+    def run_stages(self, submission: Submission, view: WriteSnapshot, now: datetime) -> Decision:
+        """Return the decision on an intent; the first stage that refuses it ends the way."""
+        project, proposal, options = submission.project, submission.intent, submission.options
+        if isinstance(proposal, JidomemError):
+            raise proposal
         if not isinstance(proposal, MemoryUpdateIntent):
             proposal = MemoryUpdateIntent.from_dict(proposal)
-        if not manner.as_it_was:
+        if not options.as_it_was:
             check_entries(proposal)
-        signed = self._signed(proposal)
-        normal = normalize(signed, now=now, new_id=self.new_id, schema=self.schema, literal=self.literal)
+        schema, policy, names = self.schema, self.policy, self.memory_names(project)
+        # 1 normalise
+        signed = self.signed(proposal)
+        normal = normalize(signed, now=now, new_id=self.new_id, schema=schema, literal=self.literal)
         intent = normal.intent
         looks_secret = self.screened(secrets.screen(intent))
         if self.fresh_ids and "iri" in normal.filled:
             view.add_new(iri(intent.iri or ""), ())
-        request = request_of(proposal) if intent.idempotency_key else ""
-        permissions.check_speaks(intent.asserted_by, view, self.policy, self.speaker)
-        if (first := first_receipt(intent, request, view)) is not None:
+        request = request_digest(proposal) if intent.idempotency_key else ""
+        # 2 validate: the author, the references, the fields, the terms and the shapes
+        permissions.check_speaks(intent.asserted_by, view, policy, self.speaker)
+        if intent.idempotency_key and (first := first_receipt(intent, request, view)) is not None:
             return Decision(first)
-        intent = resolve(intent, view, known.find)
-        allowed = permissions.permitted(intent, view, self.policy, self.speaker)
-        intent = check_promotion(intent, view, allowed.is_curator)
+        intent = resolve(intent, view, names.find)
+        allowed = permissions.permitted(intent, view, policy, self.speaker)
+        intent = permissions.check_promotion(intent, view, allowed.is_curator)
         validate.require_fields(intent, project)
-        validate.check_references(intent, view, self.policy, known.listed)
-        validate.check_extra_triples(intent, view, self.schema)
-        if not manner.as_it_was:
+        validate.check_references(intent, view, policy, names.listed)
+        validate.check_extra_triples(intent, view, schema)
+        if not options.as_it_was:
             validate.check_patterns(intent)
-        described, declared, warnings = self._described(intent, view, now, manner)
+        described, declared, warnings = self.describe(intent, options, view, now)
+        # 3 conflict
         keys = conflict.keys(intent)
-        if not manner.as_it_was and (same := conflict.identical(intent, keys, view)) is not None:
+        if not options.as_it_was and (same := conflict.identical(intent, keys, view)) is not None:
             return self._deduplicated(intent, same, request, view)
-        conflicts, close = conflict.detect(intent, keys, view, self._is_functional, manner.under)
-        conflicts = [each for each in conflicts if each.kind == "stale_supersession" or each.iri not in manner.ending]
-        status = self._settle(intent, conflicts, described, manner, view)
-        waits = status == triples.PROPOSED
-        confirmed = permissions.confirmations(intent, view) if manner.relocates else ()
+        conflicts, close = conflict.detect(intent, keys, view, self._is_functional, options.under)
+        conflicts = [each for each in conflicts if each.kind == "stale_supersession" or each.iri not in options.ending]
+        status = self._status(intent, conflicts, described, options, view)
+        confirmed = permissions.confirmations(intent, view) if options.relocates else ()
         held_back, marks = permissions.proposal_reason(
-            described, intent, allowed, view, waits=waits, confirmed=confirmed
+            described, intent, allowed, view, waits=status == triples.PROPOSED, confirmed=confirmed
         )
         if held_back is not None:
-            status, warnings = triples.PROPOSED, [*warnings, f"proposed, not asserted: {held_back}"]
+            status, warnings = triples.PROPOSED, [*warnings, f"{PROPOSED_PREFIX}{held_back}"]
         if status == triples.ASSERTED:
             validate.check_reason(intent, described, view)
+            if self._check_waits(intent, view):
+                warnings = [*warnings, _CHECK_WAITS]
         elif (same := conflict.proposed_already(intent, keys, view)) is not None:
             return self._deduplicated(intent, same, request, view)
-        if status == triples.ASSERTED and self._check_waits(intent, view):
-            warnings = [
-                *warnings,
-                "its check waits for a curator: the guard applies it once one accepts or confirms it",
-            ]
+        # 4 triples
+        filled = dict(normal.filled)
+        if signed is not proposal:
+            filled["asserted_by"] = intent.asserted_by
+        if intent.evidence != normal.intent.evidence:
+            filled["evidence"] = intent.evidence
+        if not options.as_it_was:
+            close = [*close, *_odd_moments(proposal, intent, now)]
+        warnings = [*looks_secret, *warnings, *close, *_absent(options.absent)]
         receipt = Receipt(
-            iri=intent.iri or "",
-            commit=None,
-            version=Version(),
-            status=vocab.local_name(status).lower(),
-            filled={
-                **normal.filled,
-                **({} if signed is proposal else {"asserted_by": intent.asserted_by}),
-                **({} if intent.evidence == normal.intent.evidence else {"evidence": intent.evidence}),
-            },
-            conflicts=tuple(conflicts),
-            warnings=(
-                *looks_secret,
-                *warnings,
-                *close,
-                *(() if manner.as_it_was else _odd_moments(proposal, intent, now)),
-                *_absent(manner.absent),
-            ),
+            intent.iri or "", None, Version(), STATUS_NAMES[status], filled, tuple(conflicts), tuple(warnings)
         )
-        kept = [*described, *declared, *triples.relate(intent, status, [c.iri for c in conflicts])]
-        kept += [*self._keys(intent, keys), *marks]
-        kept += retry_triples(iri(receipt.iri), intent, request, receipt)
-        return self.judged(receipt, kept, view)
+        rows = [*described, *declared, *triples.relate(intent, status, [each.iri for each in conflicts])]
+        rows += [*self._key_triples(intent, keys), *marks]
+        if intent.idempotency_key:
+            rows += retry_triples(iri(receipt.iri), intent, request, receipt)
+        return self.decision(receipt, rows, view)
 
-    def _signed(self, proposal: MemoryUpdateIntent) -> MemoryUpdateIntent:
+    def memory_names(self, project: str) -> KnownMemories:
+        """Return the lookups of the memories of *project* that an intent may name."""
+        return KnownMemories(partial(self.listed, project), partial(self.find, project))
+
+    def node(self, name: str, folder: str) -> Term:
+        """Return the IRI of an agent or session, from its IRI or its plain name; raises IntentRefused `invalid_iri`."""
+        field, normalizer = folder.removesuffix("s"), FieldNormalizer(self.schema, self.literal)
+        name = normalizer.reference(field, normalizer.text(field, name), folder)
+        if normalizer.violations:
+            raise IntentRefused(normalizer.violations)
+        return iri(name)
+
+    def stubs(self, agent: Term, project: Term, view: WriteSnapshot) -> list[Triple]:
+        """Return the declarations of an agent and a project that have none yet."""
+        policy = self.policy.agents.get(triples.name_of(agent), AgentPolicy())
+        agents = [] if view.types(agent) else triples.agent_stub(agent, policy)
+        return agents if view.describes(project) else [*agents, *triples.project_stub(project)]
+
+    def check_other_write(self, thing: str, agent: Term, view: WriteSnapshot) -> None:
+        """Raise PolicyDenied unless *agent* may write *thing*, which is no memory."""
+        permissions.check_other_write(thing, plain_value(agent), view, self.policy, self.speaker)
+
+    def signed(self, proposal: MemoryUpdateIntent) -> MemoryUpdateIntent:
         """Return *proposal* as said by whom a door knows to speak, where it names nobody."""
         if self.speaker is None or self.speaker.by_rule or proposal.asserted_by is not None:
             return proposal
@@ -378,96 +245,44 @@ class Stages:
         if not new:
             return None, otherwise
         warnings = [*looks_secret, *ontology_check.check_terms(new, view, self.schema, self.policy)]
-        warnings += self.judge_shapes(new, view)
+        warnings += self.check_shapes(new, view)
         receipt = Receipt(plain_value(new[0][0]), None, Version(), "asserted", {}, (), tuple(warnings))
-        return self.judged(receipt, new, view), otherwise
+        return self.decision(receipt, new, view), otherwise
 
-    def append(self, rows: Sequence[Triple], view: WriteSnapshot, held: Callable[[Triple], bool]) -> Decision:
-        """Return what is to be kept of *rows* in a graph without memories: what is not *held* there.
+    def append(self, rows: Sequence[Triple], view: WriteSnapshot, known: Callable[[Triple], bool]) -> Decision:
+        """Return what is to be kept of *rows* in a graph without memories: the triples that are not *known* there.
 
         Raises IntentRefused for memories, commits and what the ontology or a shape forbids.
         """
         validate.check_declared(rows, self.schema, self.literal, validate.WRITERS_OWN)
         ontology_check.check_axioms(rows, self.schema)
         looks_secret = self.screened(secrets.screen_rows(rows))
-        new = [row for row in rows if not held(row)]
+        new = [row for row in rows if not known(row)]
         if not new:
-            return Decision(Receipt("", None, Version(), "deduplicated"))
+            return UNCHANGED
         warnings = [*looks_secret, *ontology_check.check_terms(new, view, self.schema, self.policy)]
         ontology_check.check_appended(new, view, self.schema)
         ours = {s for s, p, o in new if p in self.schema.properties or (p == TYPE and o in self.schema.classes)}
-        warnings += self.judge_shapes([row for row in new if row[0] in ours], view) if ours else []
-        return self.judged(Receipt("", None, Version(), "asserted", {}, (), tuple(warnings)), new, view)
+        warnings += self.check_shapes([row for row in new if row[0] in ours], view) if ours else []
+        return self.decision(Receipt("", None, Version(), "asserted", {}, (), tuple(warnings)), new, view)
 
-    def judged(self, receipt: Receipt, kept: Sequence[Triple], view: WriteSnapshot) -> Decision:
-        """Return *kept*, with the writer's own declaration where this memory has none yet."""
+    def decision(self, receipt: Receipt, rows: Sequence[Triple], view: WriteSnapshot) -> Decision:
+        """Return the decision to append *rows*, with the writer's own declaration where the project has none yet."""
         writer = [] if view.types(WRITER_AGENT) else triples.agent_stub(WRITER_AGENT, _WRITER_POLICY)
-        everything = tuple(dict.fromkeys([*kept, *writer]))
+        everything = tuple(dict.fromkeys([*rows, *writer]))
         new = dict.fromkeys(subject for subject, predicate, _ in everything if predicate == TYPE)
         return Decision(receipt, everything, tuple(node for node in new if not view.types(node)))
 
-    def judge_shapes(self, kept: list[Triple], view: WriteSnapshot) -> list[str]:
-        """Return the warnings of the shapes on what *kept* says in declared terms; raises IntentRefused."""
-        declared = (s for s, p, o in kept if p in self.schema.properties or (p == TYPE and o in self.schema.classes))
+    def check_shapes(self, rows: list[Triple], view: WriteSnapshot) -> list[str]:
+        """Return the warnings of the shapes on *rows* in declared terms; raises IntentRefused."""
+        declared = (s for s, p, o in rows if p in self.schema.properties or (p == TYPE and o in self.schema.classes))
         focus = dict.fromkeys(declared)
-        return validate.judge_shapes(kept, focus, view, self.schema.judge)
+        return validate.judge_shapes(rows, focus, view, self.schema.judge)
 
-    def _faults(
-        self,
-        project: str,
-        values: Mapping[str, Any],
-        view: WriteSnapshot,
-        now: datetime,
-        known: KnownMemories,
-        manner: SubmitOptions,
-    ) -> list[Violation]:
-        """Return the faults of form of an intent, of every check: each looks at what those before it left.
-
-        A value that is refused is left out of what is checked next, and is not reported as missing.
-        """
-
-        def normal(intent: MemoryUpdateIntent) -> Normal:
-            return normalize(intent, now=now, new_id=lambda: _NO_ID, schema=self.schema, literal=self.literal)
-
-        found = _faults_of(MemoryUpdateIntent.from_dict, values)
-        meant = {violation.nearest for violation in found if violation.repair is None}
-        for violation in found:
-            values = violation.repair(values) if violation.repair is not None else values
-        given = MemoryUpdateIntent(**{name: value for name, value in values.items() if name in FIELDS})
-        found += _faults_of(normal, given)
-        if kind := next((fault.nearest for fault in found if fault.code == "unknown_type"), None):
-            given = replace(given, type=kind)  # which the rest is judged as
-            found += _faults_of(normal, given)
-        intent = normal(_sound(self._signed(given), normal)).intent
-        if unknown := _faults_of(resolve, intent, view, known.find):
-            found += unknown
-            intent = without_names(intent)
-        else:
-            intent = resolve(intent, view, known.find)
-        left_out = meant | {violation.field for violation in found}
-        if looks_secret := _faults_of(self.screened, secrets.screen(intent)):
-            fields = {violation.field for violation in looks_secret}  # no other fault may show their values
-            found = [*(violation for violation in found if violation.field not in fields), *looks_secret]
-            intent, left_out = _without(fields, intent), left_out | fields
-        missing = _faults_of(validate.require_fields, intent, project)
-        found += [violation for violation in missing if violation.field not in left_out]
-        found += _faults_of(validate.check_references, intent, view, self.policy, known.listed)
-        found += _faults_of(validate.check_extra_triples, intent, view, self.schema)
-        if not manner.as_it_was:
-            found += _faults_of(validate.check_patterns, intent)
-        left_out |= {violation.field for violation in found}
-        if intent.type is None:  # the rules of all kinds are judged
-            left_out |= {*validate.ONLY_FOR, "extra_triples"}
-            intent = replace(intent, type="unknown")
-        whole = _filled(_without(left_out, intent), project)
-        judged = _faults_of(self._described, whole, view, now, manner)
-        found += [violation for violation in judged if violation.field not in (None, *left_out)]
-        return found
-
-    def _described(
-        self, intent: MemoryUpdateIntent, view: WriteSnapshot, now: datetime, manner: SubmitOptions
+    def describe(
+        self, intent: MemoryUpdateIntent, options: SubmitOptions, view: WriteSnapshot, now: datetime
     ) -> tuple[list[Triple], list[Triple], list[str]]:
-        """Return what the intent says, the stubs it declares and the warnings.
+        """Return the triples of the intent, the stubs it declares and the warnings.
 
         Raises IntentRefused for what the ontology or a shape forbids.
         """
@@ -477,54 +292,56 @@ class Stages:
             # a memory that is named as evidence keeps the class of its type
             if not (value == _EVIDENCE and predicate == TYPE and view.is_item(subject))
         ]
-        described += file_anchor_triples(iri(intent.iri or ""), intent.about, manner.blobs)
+        described += file_anchor_triples(iri(intent.iri or ""), intent.about, options.blobs or {})
         described += ontology_check.declare_objects(intent, view, self.schema)
         declared = triples.stubs(intent, view, self.policy, now)
         item = iri(intent.iri or "")
         links = [triple for triple in triples.relate(intent, triples.ASSERTED) if triple[0] == item]
         try:
-            was_kept = manner.imported or manner.as_it_was
-            warnings = ontology_check.check_terms(described, view, self.schema, self.policy, keep_values=was_kept)
-            warnings += self.judge_shapes([*described, *declared, *links], view)
+            keep_values = options.imported or options.as_it_was
+            warnings = ontology_check.check_terms(described, view, self.schema, self.policy, keep_values=keep_values)
+            warnings += self.check_shapes([*described, *declared, *links], view)
         except IntentRefused as refusal:  # an id that was only just made says nothing to its author
             faults = [replace(fault, message=fault.message.replace(plain_value(item), "this memory"))
                       for fault in refusal.violations]  # fmt: skip
             raise IntentRefused(faults) from None
         return described, declared, warnings
 
-    def screened(self, found: Iterable[tuple[str, secrets.SecretMatch]]) -> list[str]:
+    def screened(self, matches: Iterable[tuple[str, secrets.SecretMatch]]) -> list[str]:
         """Return warnings of likely secrets where the policy says so; raise IntentRefused where it refuses them."""
         if self.policy.secrets == "off":
             return []
-        violations = secrets.refusals(found)
+        violations = secrets.refusals(matches)
         if violations and self.policy.secrets == "refuse":
             raise IntentRefused([replace(violation, hint=_STORED_ELSEWHERE) for violation in violations])
         return [violation.message for violation in violations]
 
-    def _settle(
+    def _status(
         self,
         intent: MemoryUpdateIntent,
         conflicts: Sequence[ConflictItem],
         described: Sequence[Triple],
-        manner: SubmitOptions,
+        options: SubmitOptions,
         view: WriteSnapshot,
     ) -> Term:
         """Return asserted or proposed by the policy of the kind; raise Conflict where the policy refuses."""
-        if not conflicts or manner.as_it_was:
-            return triples.PROPOSED if manner.propose else triples.ASSERTED
-        policy = "propose" if manner.propose else self.policy.on_conflict.get(family(intent.type or ""), "refuse")
-        if policy == "refuse" or any(found.kind in _NEVER_ACCEPTED for found in conflicts):
+        if not conflicts or options.as_it_was:
+            return triples.PROPOSED if options.propose else triples.ASSERTED
+        policy = "propose" if options.propose else self.policy.on_conflict.get(family(intent.type or ""), "refuse")
+        if policy == "refuse" or any(each.kind in _NEVER_ACCEPTED for each in conflicts):
             shown = conflicts[:_SHOWN_WHOLE]
-            items = {found.iri: _in_full(found.iri, view) for found in shown}
+            items = {each.iri: _in_full(each.iri, view) for each in shown}
             replacing = replace(intent, **conflicts[0].resolve_with)
-            needs_reason = bool(_faults_of(validate.check_reason, replacing, described, view))
+            needs_reason = bool(faults_of(validate.check_reason, replacing, described, view))
             raise Conflict(conflicts, items=items, needs_reason=needs_reason)
         return triples.PROPOSED if policy == "propose" else triples.ASSERTED
 
     def _check_waits(self, intent: MemoryUpdateIntent, view: WriteSnapshot) -> bool:
         """Return whether *intent* brings a check for the guard that counts only once a curator accepts it."""
-        said = {predicate for subject, predicate, _ in intent.extra_triples if subject == intent.iri}
-        if said.isdisjoint(_CHECKS):
+        if not intent.extra_triples:
+            return False
+        predicates = {predicate for subject, predicate, _ in intent.extra_triples if subject == intent.iri}
+        if predicates.isdisjoint(_CHECKS):
             return False
         curators = permissions.authority(view, self.policy).curators
         return bool(curators) and intent.asserted_by not in curators
@@ -533,25 +350,26 @@ class Stages:
         declared = self.schema.properties.get(prop)
         return declared is not None and declared.functional
 
-    def _keys(self, intent: MemoryUpdateIntent, keys: Iterable[str]) -> list[Triple]:
+    def _key_triples(self, intent: MemoryUpdateIntent, keys: Iterable[str]) -> list[Triple]:
         """Return the keys by which a later disagreement with *intent* is found."""
-        found = [*keys]
+        all_keys = [*keys]
         for slot in conflict.value_keys(intent, self._is_functional).items():
-            found += slot
-        return [(iri(intent.iri or ""), jido("conflictKey"), literal(key)) for key in found]
+            all_keys += slot
+        item = iri(intent.iri or "")
+        return [(item, _CONFLICT_KEY, literal(key)) for key in all_keys]
 
     def _deduplicated(self, intent: MemoryUpdateIntent, same: str, request: str, view: WriteSnapshot) -> Decision:
-        """Return the receipt of the memory that says the same; a key is kept, so that a retry is told the same."""
+        """Return the receipt of the identical memory *same*; a retry of its key gets the same."""
         commit, version = commit_of(iri(same), view)
         authors = sorted(map(vocab.local_name, view.objects(iri(same), jido("assertedBy"))))
-        said = f"{same} of {' and '.join(authors)} says this already: nothing was added, and your word for it"
-        others = [f"{said} is not recorded; to record it, confirm that memory"]
+        text = f"{same} of {' and '.join(authors)} says this already: nothing was added, and your word for it"
+        others = [f"{text} is not recorded; to record it, confirm that memory"]
         is_own = vocab.local_name(intent.asserted_by or "") in authors
         receipt = Receipt(same, commit, version, "deduplicated", warnings=() if is_own else tuple(others))
         if not intent.idempotency_key:
             return Decision(receipt)
         node = iri(f"{vocab.BASE}submissions/{self.new_id()}")
-        return self.judged(receipt, submission(node, intent, request, receipt), view)
+        return self.decision(receipt, submission_triples(node, intent, request, receipt), view)
 
 
 def _absent(files: Mapping[str, str | None]) -> Iterator[str]:
@@ -566,67 +384,22 @@ def _odd_moments(proposal: MemoryUpdateIntent, intent: MemoryUpdateIntent, now: 
         end = parse_moment(getattr(intent, name))
         if end is not None and end <= now:
             yield f"{name} {getattr(intent, name)} is in the past: this memory is {word}"
-    said = parse_moment(intent.timestamp)
-    if proposal.timestamp is not None and said is not None and said > now + timedelta(days=1):
+    timestamp = parse_moment(intent.timestamp) if proposal.timestamp is not None else None
+    if timestamp is not None and timestamp > now + timedelta(days=1):
         yield f"timestamp {intent.timestamp} is in the future: it says when this came to be known"
-
-
-def _faults_of(check: Callable[..., object], *given: Any) -> list[Violation]:
-    """Return the faults for which *check* refuses what is *given*; none where it refuses nothing."""
-    try:
-        check(*given)
-    except IntentRefused as refusal:
-        return [*refusal.violations]
-    except JidomemError as error:  # a text that is too long
-        return [Violation(error.code, error.detail, hint=error.hint)]
-    return []
-
-
-def _together(first: Iterable[Violation], more: Iterable[Violation]) -> list[Violation]:
-    """Return all violations, each once: of two of one shape about one field the first."""
-    found: dict[tuple[str | None, str], Violation] = {}
-    for violation in (*first, *more):
-        found.setdefault((violation.field, violation.shape or violation.message), violation)
-    return [*found.values()]
-
-
-def _sound(intent: MemoryUpdateIntent, normal: Callable[[MemoryUpdateIntent], Normal]) -> MemoryUpdateIntent:
-    """Return *intent* without the values, and the entries of lists, that *normal* refuses."""
-    kind = intent.type if not _faults_of(normal, MemoryUpdateIntent(type=intent.type)) else None
-
-    def is_sound(name: str, value: Any) -> bool:
-        return not _faults_of(normal, MemoryUpdateIntent(**{"type": kind, name: value}))
-
-    values: dict[str, Any] = {}
-    for name, value in intent.fields():
-        if name in LIST_FIELDS and isinstance(value, (list, tuple)):
-            values[name] = [entry for entry in value if is_sound(name, [entry])]
-        elif is_sound(name, value):
-            values[name] = value
-    return MemoryUpdateIntent(**{**values, "type": kind})
-
-
-def _without(fields: Collection[str | None], intent: MemoryUpdateIntent) -> MemoryUpdateIntent:
-    """Return the normal *intent* with nothing in *fields* but its type, and another id where that is one of them."""
-    rest = {name: value for name, value in intent.fields() if name == "type" or name not in fields}
-    return MemoryUpdateIntent(**{"iri": f"{vocab.BASE}memory/{_NO_ID}", **rest})
-
-
-def _filled(intent: MemoryUpdateIntent, project: str) -> MemoryUpdateIntent:
-    """Return *intent* with something in each required field that is empty, so that shapes judge the others."""
-    fields: dict[str, Any] = {
-        "summary": "summary",
-        "applies_to_project": f"{vocab.BASE}projects/{project}",
-        "asserted_by": plain_value(WRITER_AGENT),
-        "asserted_in": f"{vocab.BASE}sessions/{_NO_ID}",
-        "confidence": "medium",
-    }
-    if intent.type in DECISIONS:
-        fields["rationale"] = "rationale"
-    return replace(intent, **{name: value for name, value in fields.items() if getattr(intent, name) is None})
 
 
 def _in_full(item: str, view: WriteSnapshot) -> dict[str, Any]:
     """Return all fields of a memory, its moments as they were written: a store may have shortened them."""
-    said = restated_in(view, item)
-    return {name: (canonical.moment(value) or value) if name in MOMENTS else value for name, value in said.items()}
+    fields = restated_in(view, item)
+    return {name: (canonical.moment(value) or value) if name in MOMENTS else value for name, value in fields.items()}
+
+
+def paths_about(proposal: Given) -> list[str]:
+    """Return the texts that *proposal*, which may be anything, says it is about."""
+    about: Any = None
+    if isinstance(proposal, MemoryUpdateIntent):
+        about = proposal.about
+    elif isinstance(proposal, Mapping):
+        about = proposal.get("about")
+    return [entry for entry in about if isinstance(entry, str)] if about and isinstance(about, (list, tuple)) else []

@@ -65,6 +65,8 @@ NAMES: Mapping[str, str] = {
     "source_type": "hasSourceType",
 }
 ASSERTED, PROPOSED = jido("Asserted"), jido("Proposed")
+#: The agent that commits: the writer itself.
+WRITER_AGENT = iri(vocab.BASE + "agents/memory-writer")
 
 
 def describe(intent: MemoryUpdateIntent) -> list[Triple]:

@@ -16,7 +16,7 @@ from jidomem.base.clock import Sources
 from jidomem.records.policy import Change
 from jidomem.repository.other_tools import KINDS, from_path, look
 from jidomem.runtime.adoption import Scope, adopt, compare
-from jidomem.write.corrections import Settlement
+from jidomem.write.settlement import Settlement
 
 ADR = "docs/adr/0001-use-a-queue.md"
 RECORD = "# {title}\n\n## Status\n\n{status}\n\n## Context\n\n{why}\n\n## Decision\n\nWe do it.\n"

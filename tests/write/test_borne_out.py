@@ -6,7 +6,7 @@ from writing import MEMORY, refusal
 from jidomem import MemoryUpdateIntent
 from jidomem.rdf.terms import iri
 from jidomem.rdf.vocab import TYPE, jido
-from jidomem.write.pipeline import check_promotion
+from jidomem.write.permissions import check_promotion
 from jidomem.write.snapshot import WriteSnapshot
 
 KINDS = {kind: MEMORY + kind.lower() for kind in ("Assumption", "Hypothesis", "Fact")}

@@ -13,7 +13,7 @@ from jidomem.records.intent import Receipt
 
 @pytest.fixture(autouse=True)
 def _small_pieces(monkeypatch):
-    monkeypatch.setattr("jidomem.write.submission.PIECE", 3)
+    monkeypatch.setattr("jidomem.write.batch.PIECE", 3)
 
 
 def facts(number, read=None):

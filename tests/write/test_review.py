@@ -15,6 +15,9 @@ from jidomem.index.store import OxigraphIndex
 from jidomem.rdf.terms import literal
 from jidomem.rdf.vocab import TYPE, jido
 from jidomem.records.policy import LITERAL_LIMIT
+from jidomem.write.group_commit import CommitQueues
+from jidomem.write.pipeline import Pipeline
+from jidomem.write.submission import Submission
 
 OWN = "https://example.org/own#"
 
@@ -23,27 +26,32 @@ def summaries(triples):
     return sorted(value for _, predicate, value in triples if predicate.endswith("#summary>"))
 
 
+def queue_of(memory):
+    return CommitQueues(memory.tail, memory.sources, memory.law).of("p")
+
+
 def test_a_submission_whose_judging_was_interrupted_in_another_thread_is_judged_again(memory):  # C023
     """Thread A holds the turn and judges what B submitted when Ctrl-C reaches A."""
-    line = memory.writer._line("p")
-    judge, calls, answers = memory.writer._judge("p", intent()), [], []
+    queue, pipeline = queue_of(memory), Pipeline(memory.law, memory.sources.new_id)
+    calls, answers = [], []
 
-    def interrupted_once(view, now):
-        calls.append(now)
-        if len(calls) == 1:
-            raise KeyboardInterrupt
-        return judge(view, now)
+    class InterruptedOnce:
+        def decide(self, pipeline, view, now):
+            calls.append(now)
+            if len(calls) == 1:
+                raise KeyboardInterrupt
+            return pipeline.run(Submission("p", intent()), view, now)
 
-    ours = memory.writer._judge("p", intent(summary="ours"))
-    with line._lock:
-        waiting = threading.Thread(target=lambda: answers.extend(line.submit([ours, interrupted_once])), daemon=True)
+    submissions = [Submission("p", intent(summary="ours")), InterruptedOnce()]
+    with queue._lock:
+        waiting = threading.Thread(target=lambda: answers.extend(queue.submit(pipeline, submissions)), daemon=True)
         waiting.start()
-        while len(line._waiting) < 2:
+        while queue.waiting < 2:
             pass
         try:
-            line._serve_one_block()
+            queue._serve_one_block()
         except KeyboardInterrupt:
-            assert len(line._waiting) == 2
+            assert queue.waiting == 2
     waiting.join(10)
     assert not waiting.is_alive()
     assert [answer.status for answer in answers] == ["asserted", "asserted"]
@@ -69,7 +77,7 @@ def test_a_commit_the_index_could_not_take_in_is_acknowledged_and_seen_by_the_ne
 
 
 def test_what_a_block_points_at_is_known_by_a_look_up(memory):
-    view = memory.writer._line("p").view()
+    view = queue_of(memory).view()
     view.add(("<urn:s>", "<urn:p>", f"<urn:o:{n}>") for n in range(3))
     assert view.mentions("<urn:o:2>")
     assert not view.mentions("<urn:o:3>")

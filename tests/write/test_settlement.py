@@ -9,7 +9,7 @@ from writing import open_with, refusal, said
 from jidomem.errors import InvalidRequest, NotFound
 from jidomem.rdf.terms import iri
 from jidomem.records.policy import Change
-from jidomem.write.corrections import Settlement
+from jidomem.write.settlement import Settlement
 
 
 def kept(memory, propose=False, **fields):

@@ -16,7 +16,7 @@ from jidomem.extras.web.cards import PageRequest, Screen, compared
 from jidomem.rdf.vocab import JIDO, SCOPE
 from jidomem.records.active import ACTIVE
 from jidomem.records.intent import Receipt
-from jidomem.write.corrections import Settlement
+from jidomem.write.settlement import Settlement
 
 #: Fields of the form that say where the left one applies, and where the other one does.
 _LEFT, _RIGHT = ("about", "scope"), ("other_about", "other_scope")

@@ -1,0 +1,188 @@
+"""A batch is many intents submitted by one call, each answered by a receipt or a refusal."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import islice
+
+from jidomem.errors import JidomemError
+from jidomem.write.context import WriteContext
+from jidomem.write.pipeline import Pipeline, paths_about
+from jidomem.write.snapshot import WriteSnapshot
+from jidomem.write.submission import (
+    REFUSED,
+    AnySubmission,
+    Decision,
+    Given,
+    Outcome,
+    Proposal,
+    Submission,
+    SubmitOptions,
+)
+from jidomem.write.triples import read_back
+
+#: The intents of a batch, each with its options; it gets the outcomes so far, a list that grows.
+IntentPlan = Callable[[Sequence[Outcome]], Iterable[tuple[Proposal, SubmitOptions]]]
+#: So many intents are read and submitted together, however long the stream is.
+PIECE = 500
+
+
+class SubmissionResults(Iterator[Outcome]):
+    """One receipt or refusal for each intent; the next piece is read and submitted when the last one is used up.
+
+    A receipt is of a durable commit. A caller that stops early calls `close`, or gets a ResourceWarning that says how
+    many were submitted; `submitted` counts those, of which the last outcomes may not have been returned yet.
+    """
+
+    def __init__(self, intents: Iterable[Given], batch: Batches, project: str, options: SubmitOptions) -> None:
+        self.submitted = 0
+        self._pending: deque[Outcome] = deque()
+        self._end: Exception | None = StopIteration()
+        self._intents = iter(intents)
+        self._batch, self._project, self._options = batch, project, options
+        self._end = None
+
+    def __next__(self) -> Outcome:
+        """Return the next outcome; raise the error of the stream after all outcomes before it."""
+        while not self._pending:
+            if self._end is not None:
+                end, self._end = self._end, StopIteration()
+                raise end
+            piece = self._read()
+            self._pending.extend(self._batch.submit_piece(self._project, piece, self._options, self.submitted))
+            self.submitted += len(piece)
+        return self._pending.popleft()
+
+    def close(self) -> None:
+        """Read and submit no more."""
+        self._pending.clear()
+        self._end = StopIteration()
+
+    def __del__(self) -> None:
+        if self._pending or self._end is None:
+            message = f"{self.submitted - len(self._pending)} of {self.submitted} submitted intents were answered"
+            warnings.warn(
+                f"{message}, and none after them was submitted: use the outcomes up", ResourceWarning, 2, self
+            )
+
+    def _read(self) -> list[Given]:
+        """Return the next piece; an error of the stream is raised after the outcomes of the piece."""
+        piece: list[Given] = []
+        try:
+            for intent in islice(self._intents, PIECE):
+                piece.append(intent)
+        except Exception as error:
+            self._end = error
+        else:
+            self._end = StopIteration() if len(piece) < PIECE else None
+        return piece
+
+
+class Batches:
+    """The batches of intents at the writer."""
+
+    def __init__(self, context: WriteContext) -> None:
+        self._context = context
+
+    def submit_many(
+        self, project_id: str, intents: Iterable[Given], options: SubmitOptions, *, atomic: bool
+    ) -> list[Outcome] | SubmissionResults:
+        """See `MemoryWriter.submit_many`."""
+        queue = self._context.queues.of(project_id)
+        if atomic:
+            return [*queue.submit_atomic(self._context.pipeline, self._submissions(project_id, intents, options))]
+        if isinstance(intents, Collection):
+            return self.submit_piece(project_id, intents, options, 0)
+        return SubmissionResults(intents, self, project_id, options)
+
+    def submit_piece(
+        self, project_id: str, intents: Iterable[Given], options: SubmitOptions, first: int
+    ) -> list[Outcome]:
+        """Return the outcomes of a piece of a stream, whose first intent is at the position *first*."""
+        submissions = self._submissions(project_id, intents, options)
+        outcomes = self._context.queues.of(project_id).submit(self._context.pipeline, submissions)
+        return _with_positions(outcomes, first)
+
+    def submit_together(self, project_id: str, plan: IntentPlan, *, dry_run: bool = False) -> list[Outcome]:
+        """See `MemoryWriter.submit_together`."""
+        return self.commit_together(project_id, _IntentBatch(project_id, self._context.pipeline, plan), dry_run=dry_run)
+
+    def commit_together(self, project_id: str, batch: Batch, *, dry_run: bool = False) -> list[Outcome]:
+        """Return one receipt or refusal for each submission of *batch*; the accepted ones share a commit.
+
+        The refusal of one stops no other. With *dry_run* nothing is committed.
+        """
+        context, planned = self._context, _RecordedBatch(batch)
+        queue = context.queues.of(project_id)
+        if dry_run:
+            queue.dry_run(context.pipeline, planned.submissions)
+            return planned.outcomes
+        receipts = queue.submit_planned(context.pipeline, planned.submissions)
+        return [outcome if isinstance(outcome, JidomemError) else receipt
+                for outcome, receipt in zip(planned.outcomes, receipts, strict=True)]  # fmt: skip
+
+    def _submissions(self, project_id: str, intents: Iterable[Given], options: SubmitOptions) -> list[Submission]:
+        submission = self._context.pipeline.submission
+        return [submission(project_id, intent, options) for intent in intents]
+
+
+#: The submissions of a batch; it gets the outcomes so far, a list that grows.
+Batch = Callable[[Sequence[Outcome]], Iterable[AnySubmission]]
+
+
+@dataclass(frozen=True, slots=True)
+class _IntentBatch:
+    """The submissions of a plan of intents."""
+
+    project: str
+    pipeline: Pipeline
+    plan: IntentPlan
+
+    def __call__(self, outcomes: Sequence[Outcome]) -> Iterator[Submission]:
+        for intent, options in self.plan(outcomes):
+            yield Submission(self.project, intent, replace(options, blobs=self.pipeline.blobs(paths_about(intent))))
+
+
+class _RecordedBatch:
+    """A batch whose outcomes are recorded as its submissions are judged."""
+
+    def __init__(self, batch: Batch) -> None:
+        self.outcomes: list[Outcome] = []
+        self._batch = batch
+
+    def submissions(self, view: WriteSnapshot, now: datetime) -> Iterator[AnySubmission]:
+        """Yield the submissions; the outcomes are those of the last time that this was called."""
+        self.outcomes.clear()
+        for submission in self._batch(self.outcomes):
+            yield _Recorded(submission, self.outcomes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Recorded:
+    """A submission whose outcome is added to a list; a refused one appends nothing and stops no other."""
+
+    submission: AnySubmission
+    outcomes: list[Outcome]
+
+    def decide(self, pipeline: Pipeline, view: WriteSnapshot, now: datetime) -> Decision:
+        try:
+            decision = pipeline.run(self.submission, view, now)
+            read_back(decision.triples)
+        except JidomemError as refusal:
+            self.outcomes.append(refusal)
+            return REFUSED
+        self.outcomes.append(decision.receipt)
+        return decision
+
+
+def _with_positions(outcomes: list[Outcome], first: int) -> list[Outcome]:
+    """Return *outcomes*, each refusal with its position; one error that stopped several has none."""
+    times = Counter(map(id, outcomes))
+    for position, outcome in enumerate(outcomes, start=first):
+        if isinstance(outcome, JidomemError) and times[id(outcome)] == 1:
+            outcome.position = position
+    return outcomes

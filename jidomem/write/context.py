@@ -1,0 +1,69 @@
+"""The write context is the agent, the pipeline and the commit queues that the parts of the writer share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from jidomem.rdf import vocab
+from jidomem.rdf.terms import Term, iri, plain_value
+from jidomem.records.intent import Receipt
+from jidomem.records.policy import CURATORS, AccessPolicy
+from jidomem.write import permissions
+from jidomem.write.group_commit import CommitQueues
+from jidomem.write.pipeline import Pipeline
+from jidomem.write.snapshot import WriteSnapshot
+from jidomem.write.submission import AnySubmission
+
+
+@dataclass(frozen=True, slots=True)
+class WriteContext:
+    """The agent and session of writes that name neither, with the pipeline and the queues of their submissions."""
+
+    agent: str
+    session_name: str | None
+    pipeline: Pipeline
+    queues: CommitQueues
+
+    @property
+    def session(self) -> str:
+        """Return the session of an intent that names none: the one given, else one a day for the agent."""
+        return self.session_name or f"{self.agent}-{self.now().date().isoformat()}"
+
+    @property
+    def agent_node(self) -> Term:
+        """Return the IRI of the agent; raises IntentRefused where its name is none."""
+        return self.pipeline.node(self.agent, "agents")
+
+    def now(self) -> datetime:
+        """Return the present moment."""
+        return self.queues.sources.now()
+
+    def new_id(self) -> str:
+        """Return a new id."""
+        return self.queues.sources.new_id()
+
+    def fresh_view(self, project: str) -> WriteSnapshot:
+        """Return the rows with all commits of other writers."""
+        return self.queues.fresh_view(project)
+
+    def submit(
+        self, project: str, submission: AnySubmission, *, stream: str = "memory", dry_run: bool = False
+    ) -> Receipt:
+        """Return the receipt of *submission*, durable; raise its refusal. With *dry_run* nothing is committed."""
+        return self.queues.of(project, stream).submit_one(self.pipeline, submission, dry_run=dry_run)
+
+    def authority(self, project: str) -> AccessPolicy:
+        """Return the policy of *project* as it is now: who may assert, propose or do nothing at all."""
+        with self.queues.of(project).reading() as view:
+            return permissions.authority(view, self.pipeline.policy)
+
+    def is_curator(self, view: WriteSnapshot, agent: str) -> bool:
+        """Return whether *agent* may judge for the project of *view*."""
+        rules, node = permissions.authority(view, self.pipeline.policy), self.pipeline.node(agent, "agents")
+        return permissions.role_of(plain_value(node), rules, self.pipeline.speaker) in CURATORS
+
+
+def project_node(project: str) -> Term:
+    """Return the IRI of a project."""
+    return iri(f"{vocab.BASE}projects/{project}")

@@ -1,0 +1,280 @@
+"""A settlement is the judgement of a curator on a memory: a proposal, a disagreement, or one that is due for review."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from jidomem.base.clock import format_timestamp, parse_moment
+from jidomem.errors import Conflict, InvalidRequest, JidomemError
+from jidomem.rdf.terms import Term, iri, literal, plain_value
+from jidomem.rdf.vocab import jido
+from jidomem.records.intent import Receipt
+from jidomem.write import conflict
+from jidomem.write.batch import Batches
+from jidomem.write.context import WriteContext
+from jidomem.write.corrections import ACCEPTED, Corrections, changed_fields
+from jidomem.write.pipeline import Pipeline
+from jidomem.write.snapshot import ITEM_MARK, WriteSnapshot
+from jidomem.write.submission import Decision, Outcome
+from jidomem.write.triples import restated_in
+
+ACTIONS = ("accept", "reject", "supersede", "keep-both")
+#: Action -> the word for a memory that was settled by it.
+OUTCOMES = {"accept": "accepted", "reject": "rejected", "supersede": "accepted", "keep-both": "accepted"}
+#: How long an assumption without a date stands before it is asked about again.
+_LATER = timedelta(days=90)
+_KEY = jido("conflictKey")
+
+
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """The judgement of a curator on one memory: an action, and the fields that `Settlements.settle` takes."""
+
+    item: str
+    action: str
+    other: str | None = None
+    reason: str | None = None
+    changes: Mapping[str, Any] | None = None
+
+
+class Settlements:
+    """The settlements of a curator; each is one more memory, and nothing is rewritten."""
+
+    def __init__(self, context: WriteContext, corrections: Corrections, batches: Batches) -> None:
+        self._context = context
+        self._corrections = corrections
+        self._batches = batches
+
+    def settle(self, project_id: str, settlement: Settlement, *, dry_run: bool = False) -> Receipt:
+        """See `MemoryWriter.settle`."""
+        (outcome,) = self.settle_many(project_id, [settlement], dry_run=dry_run)
+        if isinstance(outcome, JidomemError):
+            outcome.position = None
+            raise outcome
+        return outcome
+
+    def settle_many(
+        self, project_id: str, settlements: Sequence[Settlement], *, dry_run: bool = False
+    ) -> list[Outcome]:
+        """See `MemoryWriter.settle_many`."""
+        submissions = [_SettlementSubmission(self, project_id, settlement) for settlement in settlements]
+        return self._batches.commit_together(project_id, lambda outcomes: submissions, dry_run=dry_run)
+
+    def decision(
+        self, project_id: str, settlement: Settlement, pipeline: Pipeline, view: WriteSnapshot, now: datetime
+    ) -> Decision:
+        """Return the memory that settles one item, as `settle` says; raises what it raises."""
+        corrections = self._corrections
+        item, action, other = settlement.item, settlement.action, settlement.other
+        if action not in ACTIONS:
+            raise InvalidRequest(f"{action!r} settles nothing", hint=f"one of: {', '.join(ACTIONS)}")
+        if settlement.changes and action not in ("supersede", "keep-both"):
+            raise InvalidRequest(f"{action} says nothing otherwise", hint="leave out `changes`")
+        old = restated_in(view, item)  # raises for what is no memory
+        if view.has_ended(iri(item)):
+            raise _settled_already(iri(item), view)
+        if other is not None:
+            restated_in(view, other)
+            _check_pair(iri(item), iri(other), action, view)
+        elif action in ("accept", "reject") and view.in_force(iri(item)) and not self._is_due(iri(item), view, now):
+            _check_unsettled(iri(item), action, view)
+        reason = settlement.reason or _REASONS[action]
+        if action == "reject":
+            self._check_may_reject(iri(item), view)
+            values = corrections.withdrawal(project_id, view, item, reason)
+        elif action == "accept" and other is None and _is_moot(iri(item), view):
+            values = corrections.withdrawal(project_id, view, item, settlement.reason or _MOOT)
+        elif action == "accept" and other is not None:
+            reason = settlement.reason or f"rejected in review: {item} holds"
+            values = corrections.withdrawal(project_id, view, other, reason)
+        else:
+            fields = self._accepted(iri(item), action, other, view, now)
+            fields |= changed_fields(old, settlement.changes or {})
+            values = corrections.confirmation(view, item, reason, fields)
+        decision = pipeline.run(pipeline.submission(project_id, values), view, now)
+        if decision.receipt.conflicts:
+            raise Conflict(decision.receipt.conflicts)
+        corrections.check_asserted(view, decision.receipt)
+        return decision
+
+    def _check_may_reject(self, item: Term, view: WriteSnapshot) -> None:
+        """Raise PolicyDenied unless the writer's agent may accept the proposal *item*, or takes back its own."""
+        is_own = self._context.agent_node in view.objects(item, jido("assertedBy"))
+        if is_own or jido("Proposed") not in view.objects(item, ITEM_MARK):
+            return
+        allowed = self._corrections.permission(view, plain_value(item))
+        if allowed.held_back:
+            raise self._corrections.denied(view, allowed.held_back)
+        if view.objects(item, jido("quarantined")) and not allowed.is_curator:
+            raise self._corrections.denied(view, "its source is not trusted")
+
+    def _is_due(self, item: Term, view: WriteSnapshot, now: datetime) -> bool:
+        """Return whether the active *item* is to be looked at again *now*: by its dates, or as it has none."""
+        dates = [*view.objects(item, jido("expiresOn")), *view.objects(item, jido("validUntil"))]
+        if not dates:
+            return any(self._context.pipeline.schema.is_a(kind, jido("Assumption")) for kind in view.types(item))
+        moments = [parse_moment(plain_value(date)) for date in dates]
+        return any(moment is not None and moment <= now for moment in moments)
+
+    def _accepted(
+        self, item: Term, action: str, other: str | None, view: WriteSnapshot, now: datetime
+    ) -> dict[str, Any]:
+        """Return the fields that assert *item* again, with or in place of what it disagrees with."""
+        rivals = [iri(other)] if other else _rivals(item, view)
+        if action in ("supersede", "keep-both") and not rivals:
+            raise InvalidRequest(f"{plain_value(item)} disagrees with nothing in force", hint="accept it, or reject it")
+        if action == "keep-both" and any(conflict.of_one_origin(item, rival, view) for rival in rivals):
+            other = plain_value(rivals[0])
+            raise InvalidRequest(
+                "they took the place of one memory, which has one successor: both cannot be kept",
+                hint=f"say one in the place of both: jidomem review supersede {plain_value(item)} --against {other}",
+            )
+        proposed = jido("Proposed") in view.objects(item, ITEM_MARK)
+        replaced = [item, *(twins(item, view) if proposed else [])]
+        old = replaces(item, view) if proposed else []
+        replaced += old if action == "accept" else [each for each in old if not view.has_ended(each)]
+        replaced += rivals if action == "supersede" else []
+        values: dict[str, Any] = {"supersedes": [*dict.fromkeys(map(plain_value, replaced))]}
+        if proposed and (withdrawn := view.objects(item, jido("invalidates"))):
+            ended = {each: conflict.end_of_chain(each, view) for each in withdrawn if view.has_ended(each)}
+            if action != "accept":
+                withdrawn = [each for each in withdrawn if each not in ended]
+            else:  # one that has a successor is left in, as a conflict that the curator settles
+                withdrawn = [each for each in withdrawn if each not in ended or ended[each] is not None]
+            if action == "supersede":
+                ends = [end for end in ended.values() if end is not None]
+                values["supersedes"] = [each for each in values["supersedes"] if iri(each) not in ends]
+                withdrawn += ends
+            values["invalidates"] = [*dict.fromkeys(map(plain_value, withdrawn))]
+        if action == "keep-both":
+            values["coexists_with"] = sorted(map(plain_value, rivals))
+        if not proposed and not view.first(item, jido("expiresOn")) and jido("Assumption") in view.types(item):
+            values["expires_on"] = format_timestamp(now + _LATER)
+        return values
+
+
+@dataclass(frozen=True, slots=True)
+class _SettlementSubmission:
+    """A settlement on its way through the pipeline."""
+
+    settlements: Settlements
+    project: str
+    settlement: Settlement
+
+    def decide(self, pipeline: Pipeline, view: WriteSnapshot, now: datetime) -> Decision:
+        return self.settlements.decision(self.project, self.settlement, pipeline, view, now)
+
+
+_REASONS = {
+    "accept": ACCEPTED,
+    "reject": "rejected in review",
+    "supersede": f"{ACCEPTED}, in place of what it disagrees with",
+    "keep-both": f"{ACCEPTED}, beside what it disagrees with",
+}
+
+
+#: Why a proposed withdrawal is settled that withdraws nothing any more.
+_MOOT = "what it withdraws has ended already"
+
+
+def _is_moot(item: Term, view: WriteSnapshot) -> bool:
+    """Return whether *item* is a proposed withdrawal of memories that have all ended, and nothing took their place."""
+    if jido("Proposed") not in view.objects(item, ITEM_MARK) or jido("DeletedMarker") not in view.types(item):
+        return False
+    withdrawn = view.objects(item, jido("invalidates"))
+    return all(view.has_ended(each) and conflict.end_of_chain(each, view) is None for each in withdrawn)
+
+
+def _rivals(item: Term, view: WriteSnapshot) -> list[Term]:
+    """Return what *item* was proposed against, and what came since that it disagrees with."""
+    recorded = [other for other in view.objects(item, jido("conflictsWith")) if view.in_force(other)]
+    return [*dict.fromkeys([*recorded, *conflict.rivals(item, view)])]
+
+
+#: How a pending proposal names an active memory -> what it is, and the action that asserts it.
+_PENDING: Mapping[str, tuple[str, str]] = {
+    "invalidates": ("a withdrawal", "accept"),
+    "supersedes": ("a change", "accept"),
+    "conflictsWith": ("a disagreement", "supersede"),
+}
+
+
+def _check_unsettled(item: Term, action: str, view: WriteSnapshot) -> None:
+    """Raise InvalidRequest where it is not the active *item* that is settled: a proposal against it is, or nothing."""
+    pending: dict[Term, tuple[str, str]] = {}
+    for name, what in _PENDING.items():
+        for other in view.subjects(jido(name), item):
+            if jido("Proposed") in view.objects(other, ITEM_MARK) and not view.has_ended(other):
+                pending.setdefault(other, what)
+    if pending:
+        named = ", ".join(f"{plain_value(other)} ({what})" for other, (what, _) in pending.items())
+        ways = [f"jidomem review {way} {plain_value(other)}" for other, (_, way) in pending.items()]
+        ways += [f"jidomem review reject {plain_value(other)}" for other in pending]
+        raise InvalidRequest(
+            f"{plain_value(item)} is active; pending on it: {named}", hint=f"choose: {'; '.join(ways)}"
+        )
+    if action == "accept" and not _rivals(item, view):
+        raise InvalidRequest(
+            f"{plain_value(item)} is active, and nothing is pending on it",
+            hint=f"to confirm that it still holds: jidomem revise {plain_value(item)} --confirm",
+        )
+
+
+def _settled_already(item: Term, view: WriteSnapshot) -> InvalidRequest:
+    """Return the refusal to settle what has ended, with what took its place."""
+    if (newer := conflict.end_of_chain(item, view)) is not None:
+        asserted = jido("Proposed") in view.objects(item, ITEM_MARK)
+        how = "accepted as" if asserted else "replaced by"
+        return InvalidRequest(
+            f"{plain_value(item)} is settled already: it was {how} {plain_value(newer)}",
+            hint=f"see: jidomem show {plain_value(newer)}",
+        )
+    ended = "replaced, and what replaced it was withdrawn"
+    if view.objects(item, jido("invalidatedBy")):
+        ended = "rejected" if jido("Proposed") in view.objects(item, ITEM_MARK) else "withdrawn"
+    return InvalidRequest(
+        f"{plain_value(item)} is settled already: it was {ended}", hint=f"see: jidomem show {plain_value(item)}"
+    )
+
+
+def _check_pair(item: Term, other: Term, action: str, view: WriteSnapshot) -> None:
+    """Raise InvalidRequest unless they are two, neither has ended, and what is to hold does."""
+    if item == other:
+        raise InvalidRequest(f"{plain_value(item)} does not disagree with itself", hint="name the other one")
+    if view.has_ended(other):
+        raise _settled_already(other, view)
+    holds = {"accept": item, "reject": other, "keep-both": other}.get(action)
+    if holds is not None and not view.in_force(holds):
+        rival = plain_value(other if holds == item else item)
+        raise InvalidRequest(
+            f"{plain_value(holds)} is only proposed, so it cannot hold in the place of {rival} or beside it",
+            hint=f"assert it in that place: jidomem review supersede {plain_value(holds)} --against {rival}",
+        )
+
+
+def replaces(item: Term, view: WriteSnapshot) -> list[Term]:
+    """Return what *item* names as replaced, and what a proposal among that, which never counted, names in its turn."""
+    replaced: dict[Term, None] = {}
+    left = [item]
+    while left:
+        for other in view.objects(left.pop(), jido("supersedes")):
+            if (
+                other not in replaced
+                and jido("Proposed") in view.objects(other, ITEM_MARK)
+                and not view.has_ended(other)
+            ):
+                left.append(other)
+            replaced[other] = None
+    return [*replaced]
+
+
+def twins(item: Term, view: WriteSnapshot) -> list[Term]:
+    """Return the other proposals that wait and say exactly what *item* says."""
+    identical = [key for key in view.objects(item, _KEY) if key.startswith('"identical:')]
+    others = {other for key in identical for other in view.subjects(_KEY, literal(plain_value(key))) if other != item}
+    return sorted(
+        other for other in others if jido("Proposed") in view.objects(other, ITEM_MARK) and not view.has_ended(other)
+    )
