@@ -4,6 +4,8 @@ with jidomem.open(".jidomem") as memory:
     receipt = memory.remember("the build needs Rust 1.80", about=["Cargo.toml"])
     for hit in memory.recall("which Rust?").entries:
         print(hit.content, hit.score)
+
+Start with `runtime.root`.
 """
 
 from __future__ import annotations

@@ -289,3 +289,20 @@ def test_the_glossary_has_at_most_sixty_words_and_names_where_each_is():
 
     assert 0 < len({word for word, _, _ in rows}) == len(rows) <= 60
     assert [place for _, _, place in rows if not (ROOT / place).exists()] == []
+
+
+def test_each_package_names_the_module_to_start_with():
+    packages = [path.parent for path in (ROOT / "jidomem").rglob("__init__.py")]
+    named = {
+        each.relative_to(ROOT).as_posix(): re.findall(
+            r"Start with `([\w.]+)`", ast.get_docstring(ast.parse((each / "__init__.py").read_text("utf-8"))) or ""
+        )
+        for each in packages
+        if each.name != "extras"
+    }
+
+    assert {
+        name: modules
+        for name, modules in named.items()
+        if len(modules) != 1 or not (ROOT / name / modules[0].replace(".", "/")).with_suffix(".py").is_file()
+    } == {}

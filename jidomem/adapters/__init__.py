@@ -1,1 +1,4 @@
-"""The adapters to agent frameworks: LangGraph stores and Claude's memory tool."""
+"""The adapters: a root behind LangGraph's `BaseStore` and Claude's memory tool.
+
+They import the opened root. Start with `langgraph`.
+"""

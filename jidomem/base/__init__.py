@@ -1,4 +1,4 @@
-"""The base: time, text, JSON values and resources.
+"""The base: time, text, JSON values and shipped files.
 
 It imports the errors alone. Start with `clock`.
 """

@@ -1,4 +1,4 @@
-"""The check of a project: shapes, gates, terms and the integrity of the journal.
+"""The check: shapes, gates, terms and journal integrity of a whole project.
 
-Start with `check`.
+It imports the reader and the writer's rules. Start with `check`.
 """

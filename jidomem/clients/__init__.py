@@ -1,1 +1,4 @@
-"""The setup of agents: their configuration files and hooks. Start with `setup`."""
+"""The clients: configuration files and hooks of coding agents.
+
+They import the repository. Start with `setup`.
+"""

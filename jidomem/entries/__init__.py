@@ -1,4 +1,7 @@
-"""The recall and write contract: entries, requests, results, and the stores that keep them."""
+"""The entries: the store contract of an agent's own texts, and its conformance tests.
+
+They import the records. Start with `store`.
+"""
 
 from jidomem.entries.run import MemoryOff, MissingContext, MissingSession, MissingStore, Prompt, Run
 from jidomem.entries.store import (

@@ -1,1 +1,4 @@
-"""The exchange with other tools: decision records, notes, RDF files. Start with `synchroniser`."""
+"""The exchange: decision records, notes and RDF files, imported and exported.
+
+It imports the reader and the writer. Start with `synchroniser`.
+"""

@@ -1,1 +1,1 @@
-"""The optional packages: the core imports none of them at start."""
+"""The optional packages: code graph, MemoryOS, shared roots, curator's pages. The core loads none of them at start."""

@@ -1,1 +1,4 @@
-"""The guard: rules that stop or inform an edit. It imports the opened root. Start with `guard`."""
+"""The guard: rules shown before an edit, or that block it.
+
+It imports the opened root. Start with `guard`.
+"""

@@ -1,4 +1,7 @@
-"""How memory is asked: an index fed from the journal, which may be thrown away and built again at any time."""
+"""The index: an Oxigraph store and search text fed from the journal; derived, so it may be deleted.
+
+It imports the journal. Start with `follower`.
+"""
 
 from jidomem.index.results import Answer, Serialized, Solutions
 from jidomem.index.store import Observer, OxigraphIndex

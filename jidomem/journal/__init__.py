@@ -1,4 +1,4 @@
 """The journal: commits of Turtle in files, appended and never overwritten.
 
-It imports no index. Start with `journal`.
+It imports the records and RDF terms, and no index. Start with `journal`.
 """

@@ -1,1 +1,4 @@
-"""The models: embedders and language models, local and of an endpoint. Start with `embeddings`."""
+"""The models: embedders and language models, local or at an endpoint.
+
+They import the records. Start with `embeddings`.
+"""

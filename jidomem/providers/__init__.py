@@ -1,4 +1,7 @@
-"""Who performs directives, and what calls them: inline, key-value, vectors, the project's graph, and your own."""
+"""The providers: perform directives on values, vectors and the project's graph.
+
+They import the reader, the writer and the recall. Start with `dispatch`.
+"""
 
 from jidomem.providers.dispatch import Providers, execute_directive
 from jidomem.providers.graph import GraphProvider

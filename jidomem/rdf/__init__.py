@@ -1,1 +1,4 @@
-"""The RDF terms, statements and SPARQL texts. It imports the base. Start with `terms`."""
+"""The RDF terms, statements, SPARQL texts and Turtle.
+
+They import the base. Start with `terms`.
+"""

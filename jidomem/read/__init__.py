@@ -1,4 +1,7 @@
-"""What is asked: named queries and the reader."""
+"""The reader: named queries, lists, history and provenance.
+
+It imports the index and the schema. Start with `reader`.
+"""
 
 from jidomem.read.lists import Page
 from jidomem.read.playbook import Playbook

@@ -1,4 +1,4 @@
-"""The recall: ranked search, and the briefing of an agent.
+"""The recall: ranked search, briefings, and memories that govern a file.
 
 It imports the index and the reader. Start with `memories`.
 """

@@ -1,4 +1,4 @@
-"""The records: values and contracts of the memory, with the standard library alone.
+"""The records: intents, entries, policies and protocols as values.
 
-Start with `intent`.
+They import RDF terms alone. Start with `intent`.
 """

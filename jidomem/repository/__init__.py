@@ -1,1 +1,4 @@
-"""The git repository that a root lies in: its files, records and history. Start with `worktree`."""
+"""The git repository around a root: its files, records and history.
+
+It imports the records. Start with `worktree`.
+"""

@@ -1,1 +1,4 @@
-"""The opened root: settings, state, workers and the parts built in one place. Start with `root`."""
+"""The opened root: settings, state, workers, and all parts built in one place.
+
+It imports every package above it in docs/architecture.md. Start with `root`.
+"""

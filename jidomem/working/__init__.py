@@ -1,7 +1,9 @@
-"""Working memory: what an agent holds now, as values that a change leaves as they are and makes anew.
+"""The working memory of an agent: immutable values; each change returns a new one.
 
 agent = world_put(Agent(), "language", "en")
 agent = tasks_add(agent, "greet the user")
+
+It imports the records. Start with `memory`.
 """
 
 from jidomem.base.json_values import freeze, thaw

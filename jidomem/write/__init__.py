@@ -1,4 +1,4 @@
-"""The write pipeline of an intent, from normalise to append.
+"""The write pipeline of an intent: normalise, validate, detect conflicts, build triples, append.
 
-It imports the journal and the index. Start with `writer`.
+It imports the journal, the index and the schema. Start with `writer`.
 """

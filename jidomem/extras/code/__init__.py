@@ -1,1 +1,4 @@
-"""The code graph: modules, functions and their relations as triples. Start with `importer`."""
+"""The code graph: modules, functions and their relations as triples.
+
+It imports the writer. Start with `importer`.
+"""

@@ -1,1 +1,4 @@
-"""The MemoryOS: four tiers of dialogue pages, segments and personas. Start with `memory_os`."""
+"""MemoryOS: four tiers of dialogue pages, segments, personas and shared facts.
+
+It imports the opened root and the models. Start with `memory_os`.
+"""

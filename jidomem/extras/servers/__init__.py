@@ -1,4 +1,4 @@
-"""The roots beyond one machine: logs in PostgreSQL and S3, remote SPARQL stores.
+"""The servers: roots in PostgreSQL and S3, and remote SPARQL stores.
 
-Start with `log`.
+They import the journal and the index. Start with `log`.
 """

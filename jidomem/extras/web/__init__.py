@@ -1,1 +1,4 @@
-"""The curator's pages. They import the server. Start with `pages`."""
+"""The curator's pages: HTML for browsers.
+
+They import the HTTP server. Start with `pages`.
+"""

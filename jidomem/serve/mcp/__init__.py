@@ -1,1 +1,4 @@
-"""The MCP server over standard streams and HTTP. Start with `server`."""
+"""The MCP server: tools, resources and prompts over standard streams and HTTP.
+
+It imports the opened root. Start with `server`.
+"""
