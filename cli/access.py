@@ -17,7 +17,7 @@ from jidomem.base.words import slug
 from jidomem.errors import InvalidRequest, NotFound
 from jidomem.extras.servers.addresses import shown
 from jidomem.rdf import vocab
-from jidomem.read.reader import authority, trust
+from jidomem.read.derived import authority, trust
 from jidomem.records.policy import CONFIRMS, KINDS, PRESETS, UNSET, VERDICTS, AccessPolicy, Change, role_named
 from jidomem.runtime import root_config as trusting
 from jidomem.runtime.root_config import OF_TRUST, check_root, root_folder

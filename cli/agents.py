@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 import click
 
 from jidomem.errors import JidomemError, NotFound
-from jidomem.read.reader import COLUMNS, sessions
+from jidomem.read.derived import COLUMNS, sessions
 from jidomem.records.intent import parse_json
 from jidomem.runtime.agent_memory import AgentMemory
 from jidomem.working import Memory, is_list, is_map

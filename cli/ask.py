@@ -19,7 +19,7 @@ from jidomem.errors import InvalidRequest, nearest_names
 from jidomem.rdf.sparql import MAX_BYTES, check, unknown_graphs, without_service_prefixes
 from jidomem.rdf.turtle import turtle
 from jidomem.rdf.vocab import graphs_of
-from jidomem.read.reader import Result
+from jidomem.read.raw_sparql import Result
 from jidomem.recall.governing import FRESHNESS_COLUMNS
 from jidomem.records.active import STATUSES
 from jidomem.records.named_query import NamedQuery, QueryParameter, snake

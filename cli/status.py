@@ -16,7 +16,7 @@ from jidomem import Jidomem
 from jidomem.curation.review_queue import count
 from jidomem.index.snapshots import Snapshot
 from jidomem.journal.journal import LOOSE, Stream
-from jidomem.read.reader import count_entries, counts, pending
+from jidomem.read.derived import count_entries, counts, pending
 from jidomem.records.intent import Version
 from jidomem.records.interfaces import Embedder, LanguageModel
 from jidomem.runtime import settings

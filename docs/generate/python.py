@@ -56,7 +56,7 @@ _PAGES: dict[str, tuple[str, str]] = {
     ),
     "govern": (
         "Terms, recall as text, and what is trusted",
-        "check.terms recall.briefing read.reader",
+        "check.terms recall.briefing read.derived",
     ),
 }
 #: Of these modules the names that are for users; of the others all that are public.
@@ -109,7 +109,7 @@ _NAMES: dict[str, str] = {
     "jidomem.models.offline": ("GAP OfflineModel"),
     "jidomem.check.terms": ("TermEntry TermRule definitions described entry find glossary_terms labels short tree"),
     "jidomem.recall.briefing": ("LONGEST anchored disagreement fit_recall_to_budget markdown stale_files"),
-    "jidomem.read.reader": ("trust"),
+    "jidomem.read.derived": ("trust"),
 }
 PAGES = {
     name: (what, tuple(f"jidomem.{module}" for module in modules.split()) or ("jidomem",))

@@ -10,7 +10,6 @@ What the journal tells: the log of commits, what changed between two moments, an
 from __future__ import annotations
 
 import re
-from abc import abstractmethod
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,9 +23,8 @@ from jidomem.journal.commit import Commit, advance
 from jidomem.journal.journal import FileJournal, Stream
 from jidomem.rdf.terms import Term, iri, parse_literal, plain_value
 from jidomem.rdf.vocab import BASE, GRAPHS, JIDO, LABEL, TYPE, conv, graph_iri, jido, local_name
-from jidomem.read import memory_detail
 from jidomem.read.lists import Page
-from jidomem.read.playbook import Functions, Rows
+from jidomem.read.playbook import Rows
 from jidomem.records import intent
 from jidomem.records.active import ACTIVE, is_accepted
 from jidomem.records.intent import CommitRef, Version, read
@@ -392,73 +390,41 @@ _AT_POSITION = f"""SELECT ?commit ?recorded WHERE {{
 ?commit {jido("inStream")} %s ; {jido("position")} %d ; {jido("recordedAt")} ?recorded }} ORDER BY DESC(?recorded)"""
 
 
-class Records(Functions):
-    """What happened to a project's memory, and when; moments and options are those of `ask`."""
+class History:
+    """The log, the differences and the versions of a project's memory, asked of *reader*."""
 
-    @abstractmethod
-    def ask_page(self, name: str, *, project: str, **options: Any) -> Page:
-        """Return a page of the rows of one named query."""
-
-    @abstractmethod
-    def select(self, project: str, sparql: str) -> Rows:
-        """Return the rows of a SELECT over the project's graphs."""
+    def __init__(self, reader: MemoryReader) -> None:
+        self._reader = reader
 
     def log(self, project: str, **options: Any) -> Page:
-        """Return the commits of a project, newest first, and the cursor of the next ones.
-
-        Each has version, recorded_at, commit, graph, committer and ontology; the agents and sessions of what it
-        brought, and the agents that ordered it, as a redaction; and `brought`, how many of each class.
-        """
-        page = self.ask_page("commits", project=project, **options)
+        """Return the commits of a project, newest first, with the number of items of each class."""
+        page = self._reader.ask_page("commits", project=project, **options)
         commits = [row["commit"] for row in page.rows]
         brought: dict[str, Rows] = {commit: [] for commit in commits}
         ordered: dict[str, list[str]] = {commit: [] for commit in commits}
         for at in range(0, len(commits), _SOME):
             some = " ".join(map(iri, commits[at : at + _SOME]))
-            for row in self.select(project, _BROUGHT % some):
+            for row in self._reader.select(project, _BROUGHT % some):
                 brought[row["commit"]].append(row)
-            for row in self.select(project, _ORDERED % some):
+            for row in self._reader.select(project, _ORDERED % some):
                 ordered[row["commit"]].append(row["agent"])
         entries = [_history_entry(row, brought[row["commit"]], ordered[row["commit"]]) for row in page.rows]
         return Page(entries, page.cursor)
 
-    @abstractmethod
-    def get_memory(self, project: str, iri: str, *, as_of: object = None, valid_at: object = None) -> dict[str, Any]:
-        """Return one memory."""
-
-    @abstractmethod
-    def resolve(self, project: str, short: str, *, as_of: object = None) -> str:
-        """Return the IRI that *short* names, among the memories that were known at *as_of*."""
-
-    def whole_id(self, project: str, name: str) -> str:
-        """Return the IRI of a memory from its IRI, which is not looked up here, or from another name of it."""
-        return name if ":" in name and not memory_detail.is_place(name) else self.resolve(project, name)
-
-    def history(self, project: str, memory_id: str, *, as_of: object = None, valid_at: object = None) -> Rows:
-        """Return what went before one memory and what replaced, withdrew or revived it, oldest first.
-
-        Each has recorded, entry, kind, summary, status, agent, and what `Revisions` tells of it: the `event` (asserted,
-        revised, confirmed, revived, withdrawn, proposed, accepted or rejected), its `reason`, and its `changes`: field,
-        before and after. The id is one that `resolve` takes. Raises NotFound where there was no such memory by then.
-        """
-        item = self.resolve(project, memory_id, as_of=as_of)
-        self.get_memory(project, item, as_of=as_of)
-        rows = self.ask("history", project=project, item=item, as_of=as_of, valid_at=valid_at)
-        revisions = Revisions(self, project, as_of)
+    def of_memory(self, project: str, memory_id: str, *, as_of: object, valid_at: object) -> Rows:
+        """Return the versions of one memory, oldest first, each with its event, reason and changes."""
+        item = self._reader.resolve(project, memory_id, as_of=as_of)
+        self._reader.get_memory(project, item, as_of=as_of)
+        rows = self._reader.ask("history", project=project, item=item, as_of=as_of, valid_at=valid_at)
+        revisions = Revisions(self._reader, project, as_of)
         return [{**row, **revisions.of(row["entry"])} for row in rows]
 
-    def diff(self, project: str, since: object, until: object = None, *, valid_at: object = None) -> Rows:
-        """Return each memory that was added, superseded or invalidated after *since* and by *until*, now if left out.
-
-        Both are moments or versions. Each row has change, item, kind, summary, the status before (None for one that
-        is new) and after, and `by`, what ended it meanwhile. One that was added has `recorded`, when, `agents`, by
-        whom, and the `event`, `reason` and `changes` that `history` gives. Raises InvalidRequest where *since* is the
-        later one, and what `moment` raises.
-        """
+    def diff(self, project: str, since: object, until: object, *, valid_at: object) -> Rows:
+        """Return the memories that changed after *since* and by *until*, now if it is None."""
         first, last = self.moment(project, since), self.moment(project, until or FOREVER)
         if first > last:
             raise InvalidRequest(f"{since} is after {until}", hint="give the earlier moment first")
-        rows = self.ask("changes", project=project, since=first, as_of=last, valid_at=valid_at)
+        rows = self._reader.ask("changes", project=project, since=first, as_of=last, valid_at=valid_at)
         added = self._revised(project, [row["item"] for row in rows if not row["before"]], last)
         none: dict[str, Any] = {"recorded": None, "agents": [], "event": None, "reason": None, "changes": []}
         return [
@@ -469,9 +435,9 @@ class Records(Functions):
     def _revised(self, project: str, items: list[str], as_of: str) -> dict[str, dict[str, Any]]:
         """Return of each of *items* when and by whom it was recorded, and why and how it revised others."""
         found: dict[str, dict[str, Any]] = {}
-        revisions = Revisions(self, project, as_of)
+        revisions = Revisions(self._reader, project, as_of)
         for at in range(0, len(items), _SOME):
-            for row in self.select(project, _RECORDED_BY % " ".join(map(iri, items[at : at + _SOME]))):
+            for row in self._reader.select(project, _RECORDED_BY % " ".join(map(iri, items[at : at + _SOME]))):
                 own = found.setdefault(row["item"], {"recorded": row["recorded"], "agents": []})
                 own["agents"] = _each((*own["agents"], row["agent"]))
                 if "changes" not in own:
@@ -481,11 +447,7 @@ class Records(Functions):
         return found
 
     def moment(self, project: str, given: object) -> str:
-        """Return the moment *given* is, or of the newest commit of the version it is; raises InvalidRequest, NotFound.
-
-        A version stands for all that was recorded by then, on whichever branch; its number alone stands for it where
-        no other branch has a commit of that number.
-        """
+        """Return the moment *given*, or that of the newest commit of the version *given*."""
         if given == "0":
             return _START
         if isinstance(given, str) and _NUMBER.fullmatch(given):
@@ -498,14 +460,14 @@ class Records(Functions):
                 error.hint += ", or a version that is listed by: jidomem log"
                 raise
         position, ids = named
-        for row in self.select(project, _AT_POSITION % (iri(graph_iri(project)), position)):
+        for row in self._reader.select(project, _AT_POSITION % (iri(graph_iri(project)), position)):
             if row["commit"].removeprefix(_COMMIT).startswith(tuple(ids)):
                 return format_timestamp(row["recorded"])
         raise NotFound(f"{project} has no version {given}", hint="give one that is listed by: jidomem log")
 
     def _numbered(self, project: str, position: int) -> str:
         """Return the moment of the only commit at *position*; raises NotFound where there is none, or several."""
-        rows = self.select(project, _AT_POSITION % (iri(graph_iri(project)), position))
+        rows = self._reader.select(project, _AT_POSITION % (iri(graph_iri(project)), position))
         if len(rows) == 1:
             return format_timestamp(rows[0]["recorded"])
         versions = [f"{position}-{row['commit'].removeprefix(_COMMIT)[: intent.SHORT]}" for row in rows]
@@ -516,7 +478,7 @@ class Records(Functions):
     def version(self, project: str, as_of: object) -> Version:
         """Return the version a project's memory had at a moment."""
         moment: Term = to_term(as_of, "dateTime", "as_of")
-        rows = self.select(project, _HEADS % {"graph": iri(graph_iri(project)), "moment": moment})
+        rows = self._reader.select(project, _HEADS % {"graph": iri(graph_iri(project)), "moment": moment})
         return Version.of(_head(row) for row in rows)
 
 

@@ -230,7 +230,7 @@ class Lists:
         self._index = index
         self._listings = OrderedLists(index, shelved)
         self._shelf = PageCache()
-        self._apart = apart or self.here
+        self._apart = apart or self._in_this_process
         self._remote = remote
 
     def whole(self, query: NamedQuery, project: str, bindings: Mapping[str, Term], start: Cursor | None = None) -> Rows:
@@ -238,7 +238,8 @@ class Lists:
         if query.course is not None and query.course.pairs:
             page = self._walked(query, project, bindings, maxsize, start.place if start else PagePosition())
             return page[0] if page else []
-        return self._rows(query, project, bindings, f"OFFSET {start.offset:d}" if start else "")
+        window = f"\nOFFSET {start.offset:d}" if start else ""
+        return _valued(query, self.terms(query, project, bindings, query.text + window))
 
     def disagreements(
         self, query: NamedQuery, project: str, bindings: Mapping[str, Term], items: Collection[str]
@@ -281,19 +282,22 @@ class Lists:
     ) -> list[tuple[Term | None, ...]]:
         """Return the columns of the rows of *text*, which is the query's or says more."""
         known = {name: term for name, term in bindings.items() if query.takes(name)}
-        found = self._apart(project, text, known) if query.apart else self.here(project, text, known, query.name)
+        if query.apart:
+            found = self._apart(project, text, known)
+        else:
+            index = self._remote if self._remote is not None and self._remote.answers(query.name) else self._index
+            answer = index.query(text, graphs=graphs_of(project), bindings=known)
+            assert isinstance(answer, Solutions)
+            found = answer
         places = [found.variables.index(column) for column in query.columns]
         return [tuple(row[at] for at in places) for row in found.rows]
 
-    def here(self, project: str, text: str, bindings: Mapping[str, Term], name: str | None = None) -> Solutions:
-        """Return what a SELECT finds in this process; *name* is that of the shipped query it belongs to."""
-        found = self.answering(name).query(text, graphs=graphs_of(project), bindings=bindings)
-        assert isinstance(found, Solutions)
-        return found
-
-    def answering(self, name: str | None) -> OxigraphIndex | RemoteIndex:
-        """Return what answers the shipped question of that name; without a name, any other question."""
-        return self._remote if self._remote is not None and self._remote.answers(name) else self._index
+    def _in_this_process(self, project: str, text: str, bindings: Mapping[str, Term]) -> Solutions:
+        """Return the solutions of a SELECT that came with a root, if there are no worker processes."""
+        index = self._remote if self._remote is not None and self._remote.answers(None) else self._index
+        solutions = index.query(text, graphs=graphs_of(project), bindings=bindings)
+        assert isinstance(solutions, Solutions)
+        return solutions
 
     def _read(self, query: NamedQuery, project: str, bindings: Mapping[str, Term], size: int, start: Cursor) -> Page:
         offset = start.offset + size
@@ -302,7 +306,8 @@ class Lists:
         if walked is not None:
             rows, place = walked
             return Page(rows, None if place is None else str(replace(start, offset=offset, place=place)))
-        rows = self._rows(query, project, bindings, f"LIMIT {size + 1:d} OFFSET {start.offset:d}")
+        window = f"\nLIMIT {size + 1:d} OFFSET {start.offset:d}"
+        rows = _valued(query, self.terms(query, project, bindings, query.text + window))
         further = replace(start, offset=offset) if len(rows) > size else None
         return Page(rows[:size], str(further) if further else None)
 
@@ -340,9 +345,6 @@ class Lists:
 
         walked = fetch_page(course, query.columns, place, size, candidates, judged)
         return None if walked is None else (_valued(query, walked[0]), walked[1])
-
-    def _rows(self, query: NamedQuery, project: str, bindings: Mapping[str, Term], window: str) -> Rows:
-        return _valued(query, self.terms(query, project, bindings, f"{query.text}\n{window}"))
 
 
 def _valued(query: NamedQuery, rows: Iterable[tuple[Term | None, ...]]) -> Rows:

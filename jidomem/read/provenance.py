@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, islice
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jidomem.base.words import excerpt, topic_key
 from jidomem.errors import NotFound
@@ -19,13 +19,16 @@ from jidomem.rdf.statements import to_value
 from jidomem.rdf.terms import Term, iri, is_iri, literal, parse_literal, plain_value
 from jidomem.rdf.vocab import GRAPHS, LABEL, TYPE, conv, graph_iri, jido, local_name
 from jidomem.read import memory_detail
-from jidomem.read.history import Records, Revisions, node_texts
+from jidomem.read.history import Revisions, node_texts
 from jidomem.read.playbook import Rows
 from jidomem.records.active import CLASH, Convention
 from jidomem.records.intent import anchors_of
 from jidomem.records.named_query import FOREVER, to_term
 from jidomem.schema import shacl_compiler
 from jidomem.schema.ontology import Schema
+
+if TYPE_CHECKING:
+    from jidomem.read.reader import MemoryReader
 
 #: How many links that lead to one node are looked at: a text may be the evidence of thousands.
 WIDEST = 1_000
@@ -284,7 +287,14 @@ class Why:
     """Explains memories of one project as they were known at one moment."""
 
     def __init__(
-        self, reader: Records, schema: Schema, shown: Shown | None, project: str, *, as_of: object, valid_at: object
+        self,
+        reader: MemoryReader,
+        schema: Schema,
+        shown: Shown | None,
+        project: str,
+        *,
+        as_of: object,
+        valid_at: object,
     ) -> None:
         """Ask *reader*; *schema* has the rules, and *shown* tells what was shown."""
         self._reader = reader

@@ -110,7 +110,7 @@ class Jidomem:
             self.index,
             self.playbook,
             self.catch_up,
-            self.schema,
+            self._rules,
             ListCache(given.root / INDEX / "lists", self.journal),
             lambda project, moment: past(self.journal, self.schema.triples, project, moment),
             self.read_log.of if self.read_log else None,
@@ -154,7 +154,6 @@ class Jidomem:
         """Use the schema, policy and playbook of *loaded* from now on."""
         self.settings = replace(self.settings, policy=loaded.policy)
         self.schema = loaded.schema
-        self.reader.judged_by(loaded.schema)
         self.playbook.become(loaded.playbook)
         self.tail.put_ontology(loaded.schema.triples)
         if self.remote is not None:

@@ -23,10 +23,10 @@ from jidomem.curation.review_queue import queued
 from jidomem.errors import InvalidRequest, NotServed, TooLarge
 from jidomem.index.results import write_triples
 from jidomem.rdf.turtle import turtle
-from jidomem.read import reader as read_sessions
+from jidomem.read import derived
+from jidomem.read.derived import count_entries, counts
 from jidomem.read.lists import Page
 from jidomem.read.playbook import cell, plain, tsv_line
-from jidomem.read.reader import count_entries, counts
 from jidomem.recall.briefing import markdown
 from jidomem.recall.governing import nearest
 from jidomem.recall.nearness import MOST_SHOWN
@@ -216,14 +216,14 @@ def sessions(site: RequestContext, project: str) -> Response:
     """Return the work sessions that have not ended, or all of them, oldest first."""
     given = wire.arguments("all", "min_position")
     wait_for_version(site, project, given)
-    rows = read_sessions.sessions(site.memory.reader, project, ended=wire.flag(given, "all"))
+    rows = derived.sessions(site.memory.reader, project, ended=wire.flag(given, "all"))
     return wire.answer({"rows": rows, "cursor": None})
 
 
 def session(site: RequestContext, project: str, id: str) -> Response:  # noqa: A002 - the name of the part of the path
     """Return one work session, by its name or IRI, in the state it is in."""
     wait_for_version(site, project, wire.arguments("min_position"))
-    return wire.answer(read_sessions.session(site.memory.reader, project, id))
+    return wire.answer(derived.session(site.memory.reader, project, id))
 
 
 MARKDOWN = "text/markdown"

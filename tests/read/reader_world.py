@@ -10,7 +10,9 @@ from jidomem.index import OxigraphIndex
 from jidomem.rdf.vocab import GRAPHS, graph_iri
 from jidomem.read import MemoryReader, Playbook
 from jidomem.records.intent import CommitRef, Version
+from jidomem.records.policy import Policy
 from jidomem.schema import ontology
+from jidomem.schema.ontology import EffectiveRules
 
 DATA = Path(__file__).parent / "data"
 PREFIXES = {
@@ -72,7 +74,9 @@ def reader_of(index, projects=("demo", "other", "empty"), playbook=None, remote=
         found = [t for graph in GRAPHS for _, _, t in index.triples(graph_iri(project, graph), None, recorded)]
         return Version.of([CommitRef(max(found).split('"')[1], "0" * 64, 1)] if found else [])
 
-    return MemoryReader(index, playbook or Playbook(), catch_up, ontology.load(), remote=remote, now=now)
+    return MemoryReader(
+        index, playbook or Playbook(), catch_up, EffectiveRules(ontology.load(), Policy()), remote=remote, now=now
+    )
 
 
 def short(value):

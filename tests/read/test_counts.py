@@ -12,7 +12,7 @@ from test_query_law import CONTEXT, Scribe, at, drawn_history
 import jidomem
 from jidomem.entries import Entry, WriteRequest
 from jidomem.journal.journal import Stream
-from jidomem.read.reader import count_entries, counts
+from jidomem.read.derived import count_entries, counts
 from jidomem.serve.app import create_app
 from jidomem_cli.main import cli
 

@@ -16,7 +16,7 @@ from jidomem.journal.commit import parse
 from jidomem.journal.rewrite import leaves, recorded, without
 from jidomem.rdf.terms import iri
 from jidomem.rdf.vocab import JIDO
-from jidomem.read.reader import counts
+from jidomem.read.derived import counts
 
 NS = rdflib.Namespace(JIDO)
 FAR = datetime.max.replace(tzinfo=UTC)

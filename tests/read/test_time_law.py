@@ -10,7 +10,7 @@ import jidomem
 from jidomem.errors import Conflict, InvalidRequest, NotFound, TooLarge
 from jidomem.index import follower
 from jidomem.rdf.terms import iri
-from jidomem.read.reader import counts
+from jidomem.read.derived import counts
 
 LATER = "9999-12-31"
 KINDS = ["fact", "assumption", "discovery", "decision", "task"]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import jidomem
 from jidomem.rdf.vocab import TRUST, TRUST_OF_SOURCE
-from jidomem.read.reader import trust
+from jidomem.read.derived import trust
 
 SOURCES = [None, *TRUST_OF_SOURCE]
 #: Each memory has a source, and is derived from some of those before it.

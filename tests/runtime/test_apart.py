@@ -17,6 +17,7 @@ import jidomem
 from jidomem.base import files
 from jidomem.errors import JidomemError
 from jidomem.rdf.statements import to_value
+from jidomem.rdf.vocab import graphs_of
 from jidomem.read.playbook import GATES
 from jidomem.runtime.user_config import RootLimits
 from jidomem.serve.app import create_app
@@ -146,9 +147,9 @@ def test_a_parameter_arrives_as_the_term_it_is(both, kind, value):
     query = memory.playbook.get(f"echo-{kind}")
     bound = query.bind({"project": "p", "value": value})
 
-    (row,) = memory.reader._lists.terms(query, "p", bound, query.text)
+    (row,) = memory.pool.solutions("p", query.text, bound).rows
 
-    assert memory.reader._lists.here("p", query.text, bound).rows == (row,)
+    assert memory.index.query(query.text, graphs=graphs_of("p"), bindings=bound).rows == (row,)
     assert to_value(row[1]) == to_value(bound["value"])
 
 

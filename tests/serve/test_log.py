@@ -121,7 +121,7 @@ def test_the_id_of_a_request_is_its_own_or_its_trace_and_stands_in_its_refusal(l
 
 def test_a_bug_is_a_line_with_its_traceback_under_the_id_of_its_request(logged, memory):
     memory.writer.submit_intent("p", intent())
-    memory.reader._catch_up = None
+    memory.reader._queries._catch_up = None
     client, lines = logged()
 
     answer = client.get("/projects/p/queries/facts", headers={"X-Request-Id": "the-bug"})

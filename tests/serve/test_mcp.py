@@ -27,7 +27,7 @@ from mcp_types import Implementation
 import jidomem
 from jidomem.base.clock import Sources
 from jidomem.rdf.vocab import local_name
-from jidomem.read.reader import session, sessions
+from jidomem.read.derived import session, sessions
 from jidomem.records.policy import Change
 from jidomem.runtime.location import init
 from jidomem.runtime.settings import own_config

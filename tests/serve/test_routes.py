@@ -362,7 +362,7 @@ def test_a_bug_is_told_without_what_went_wrong_inside(memory, capsys):
         raise ZeroDivisionError("secret")
 
     memory.writer.submit_intent("p", intent())
-    memory.reader._catch_up = broken
+    memory.reader._queries._catch_up = broken
     answer = create_app(memory).test_client().get("/projects/p/queries/facts")
 
     assert (answer.status_code, answer.json["code"]) == (500, "internal_error")

@@ -10,7 +10,7 @@ from mcp_types import Implementation
 
 import jidomem
 from jidomem.rdf.vocab import local_name
-from jidomem.read.reader import session, sessions
+from jidomem.read.derived import session, sessions
 from jidomem.records.policy import Change
 from jidomem.runtime.settings import own_config
 from jidomem.runtime.tokens import Keyring

@@ -15,7 +15,7 @@ from jidomem.exchange.importer import import_document
 from jidomem.journal.journal import Stream
 from jidomem.rdf.terms import iri
 from jidomem.rdf.vocab import TYPE, jido
-from jidomem.read.reader import authority
+from jidomem.read.derived import authority
 from jidomem.records.policy import BUILT_IN, PRESETS, UNSET, VERDICTS, AccessPolicy, Change
 
 BOB, ANA = "https://jido.ai/agents/bob", "https://jido.ai/agents/ana"

@@ -13,7 +13,7 @@ import jidomem
 from jidomem.check.check import check_project
 from jidomem.rdf.terms import plain_value
 from jidomem.rdf.vocab import XSD, jido, local_name
-from jidomem.read.reader import sessions
+from jidomem.read.derived import sessions
 from jidomem.records.policy import Change
 
 NOT_HELD = {

@@ -1,0 +1,205 @@
+"""Values derived from the answers of a reader: counts, the access policy, work sessions and trust."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from jidomem.errors import NotFound
+from jidomem.rdf.terms import iri, literal
+from jidomem.rdf.vocab import BASE, TRUST, TRUST_OF_SOURCE, graph_iri, local_name
+from jidomem.records.active import UNACCEPTED
+from jidomem.records.named_query import FOREVER, to_term
+from jidomem.records.policy import PRESETS, AccessPolicy, Change, Policy
+
+if TYPE_CHECKING:
+    from jidomem.read.playbook import Rows
+    from jidomem.read.reader import MemoryReader
+
+_ENDED = "?end jido:hasAssertionStatus jido:Asserted"
+_ANY = "jido:supersededBy|jido:invalidatedBy"
+_UNLESS = "FILTER NOT EXISTS { ?item %s ?by . ?by jido:hasAssertionStatus jido:Asserted }"
+_ASSERTED_FILTER = "FILTER EXISTS { ?item jido:hasAssertionStatus jido:Asserted }"
+_PROPOSED = "FILTER EXISTS { ?item jido:hasAssertionStatus jido:Proposed }"
+#: The proposals that a memory took the place of, as that which accepts one does: they were never active.
+_ACCEPTED = "accepted"
+#: Each is answered from one index of the store: a million memories take seconds, and minutes in one query of all.
+_COUNTED = (
+    ("all", "?item a ?kind"),
+    ("invalidated", f"?item jido:invalidatedBy ?end ; a ?kind . {_ENDED}"),
+    (
+        "superseded",
+        f"?item jido:supersededBy ?end ; a ?kind . {_ENDED} {_UNLESS % 'jido:invalidatedBy'} {_ASSERTED_FILTER}",
+    ),
+    (_ACCEPTED, f"?item jido:supersededBy ?end ; a ?kind . {_ENDED} {_UNLESS % 'jido:invalidatedBy'} {_PROPOSED}"),
+    ("pending", f"?item jido:hasAssertionStatus jido:Proposed ; a ?kind {_UNLESS % _ANY}"),
+    *((status, f"?item jido:decisionStatus {literal(status)} ; a ?kind {_ASSERTED_FILTER} {_UNLESS % _ANY}")
+      for status in UNACCEPTED),
+)  # fmt: skip
+_COUNT = """
+PREFIX jido: <https://jido.ai/ontology#>
+SELECT ?kind (COUNT(%s) AS ?count) WHERE { GRAPH <%s> { %s } } GROUP BY ?kind ORDER BY ?kind
+"""
+_PENDING = """
+PREFIX jido: <https://jido.ai/ontology#>
+SELECT (COUNT(DISTINCT ?item) AS ?count) WHERE { GRAPH <%s> {
+  ?item jido:hasAssertionStatus jido:Proposed .
+  FILTER EXISTS { ?item jido:recordedAt ?at FILTER(?at <= %s) }
+  FILTER NOT EXISTS {
+    ?item jido:supersededBy|jido:invalidatedBy ?end
+    FILTER EXISTS { ?end jido:hasAssertionStatus jido:Asserted }
+    FILTER EXISTS { ?end jido:recordedAt ?endAt FILTER(?endAt <= %s) }
+  }
+} }
+"""
+#: What is kept word for word, and what of it was replaced: each is a range of one index, half a second for a million.
+_COUNTED_KINDS = {
+    "entries": "?kept a jido:Entry",
+    "turns": "?kept a conv:ConversationTurn",
+    "replaced": "?newer jido:replaces ?old",
+}
+_BY_THEN = " . ?%s jido:recordedAt ?at FILTER(?at <= %s)"
+_COUNT_ENTRIES = """
+PREFIX jido: <https://jido.ai/ontology#>
+PREFIX conv: <https://jido.ai/ontology/conversation-history#>
+SELECT (COUNT(%s) AS ?count) WHERE { GRAPH <%s> { %s } }
+"""
+_KINDS = """
+PREFIX jido: <https://jido.ai/ontology#>
+PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>
+SELECT ?kind WHERE { ?kind rdfs:subClassOf* jido:MemoryItem }
+"""
+
+
+def counts(reader: MemoryReader, project: str, **moment: Any) -> dict[str, dict[str, int]]:
+    """Return how many memories of each kind are in each state at a *moment*, or now: active, superseded, invalidated,
+    pending, of which a curator has yet to accept or reject each, and by the status of decisions proposed, rejected,
+    deprecated. A proposal that was accepted is counted as the memory that took its place. Validity in the world is not
+    judged, but where `valid_at` asks for it.
+    """
+    if all(each is None for each in moment.values()):
+        return _now(reader, project)
+    found: dict[str, dict[str, int]] = {}
+    for row in reader.ask("counts", project=project, **moment):
+        found.setdefault(local_name(row["kind"]), {})[row["status"]] = row["items"]
+    return found
+
+
+def pending(reader: MemoryReader, project: str, *, as_of: object = None) -> int:
+    """Return how many proposals are pending at the moment *as_of*, or now."""
+    moment = to_term(FOREVER if as_of is None else as_of, "dateTime", "as_of")
+    (row,) = reader.select(project, _PENDING % (graph_iri(project), moment, moment))
+    return int(row["count"])
+
+
+def count_entries(reader: MemoryReader, project: str, *, as_of: object = None) -> dict[str, int]:
+    """Return how many entries and turns the history of *project* holds at the moment *as_of*, or now."""
+    moment = None if as_of is None else to_term(as_of, "dateTime", "as_of")
+    found = {}
+    for what, pattern in _COUNTED_KINDS.items():
+        by, counted = ("newer", "DISTINCT ?old") if what == "replaced" else ("kept", "*")
+        then = "" if moment is None else _BY_THEN % (by, moment)
+        (row,) = reader.select(project, _COUNT_ENTRIES % (counted, graph_iri(project, "history"), pattern + then))
+        found[what] = row["count"]
+    return {"entries": found["entries"] - found["replaced"], "turns": found["turns"]}
+
+
+def _now(reader: MemoryReader, project: str) -> dict[str, dict[str, int]]:
+    kinds = {row["kind"] for row in reader.select(project, _KINDS)}
+    found: dict[str, dict[str, int]] = {}
+    for status, pattern in _COUNTED:
+        text = _COUNT % ("*" if status == "all" else "DISTINCT ?item", graph_iri(project), pattern)
+        for row in reader.select(project, text):
+            if row["kind"] in kinds:
+                of = found.setdefault(local_name(row["kind"]), {})
+                of[status] = of.get(status, 0) + row["count"]
+    return {kind: told for kind, of in sorted(found.items()) if (told := _by_status(of))}
+
+
+def _by_status(of: dict[str, int]) -> dict[str, int]:
+    """Return the counts without those of all: what neither ended nor is pending is active."""
+    ended = {status: count for status, count in of.items() if status not in ("all", _ACCEPTED)}
+    active = of["all"] - sum(ended.values()) - of.get(_ACCEPTED, 0)
+    return {"active": active, **ended} if active else ended
+
+
+def authority(reader: MemoryReader, project: str, policy: Policy, *, as_of: object = None) -> AccessPolicy:
+    """Return who may assert, propose or do nothing at all in *project*, on top of what the root's *policy* brings."""
+    rows = reader.ask("policy-changes", project=project, as_of=as_of)
+    roles = {name: agent.role for name, agent in policy.agents.items()}
+    return AccessPolicy(tuple(map(_change, rows)), PRESETS[policy.preset], roles)
+
+
+def _change(row: dict[str, Any]) -> Change:
+    same = {
+        name: row[name] for name in ("agent", "kind", "path", "scope", "allows", "confirms", "days", "reason", "by")
+    }
+    roles: dict[str, Any] = {name: row[name] and local_name(row[name]) for name in ("role", "grants")}
+    return Change(**same, **roles, recorded=row["recorded"].isoformat(), node=row["change"])
+
+
+COLUMNS = ("session", "status", "phase", "agent", "start", "end")
+_SESSIONS = """
+PREFIX jido: <https://jido.ai/ontology#>
+PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>
+SELECT ?session ?status ?phase ?agent ?start ?end WHERE {%s
+  ?session a/rdfs:subClassOf* jido:WorkSession ; jido:startedAt ?start ; jido:hasStatus ?opened .
+  OPTIONAL { ?session jido:hasPrimaryAgent ?agent }
+  OPTIONAL { ?session jido:endedAt ?end }
+  OPTIONAL {
+    ?moved jido:ofSession ?session ; jido:eventNumber ?n ; jido:toStatus ?now .
+    FILTER NOT EXISTS { ?later jido:ofSession ?session ; jido:eventNumber ?m ; jido:toStatus ?x . FILTER(?m > ?n) }
+  }
+  OPTIONAL {
+    ?turned jido:ofSession ?session ; jido:eventNumber ?k ; jido:toPhase ?phase .
+    FILTER NOT EXISTS { ?after jido:ofSession ?session ; jido:eventNumber ?l ; jido:toPhase ?y . FILTER(?l > ?k) }
+  }
+  BIND(COALESCE(?now, ?opened) AS ?status)
+} ORDER BY ?start ?session
+"""
+
+
+def sessions(reader: MemoryReader, project: str, *, ended: bool = False) -> Rows:
+    """Return the sessions that have not ended, or with *ended* all of them, oldest first."""
+    return [row for row in reader.select(project, _SESSIONS % "") if ended or row["end"] is None]
+
+
+def session(reader: MemoryReader, project: str, name: str) -> dict[str, object]:
+    """Return one session, by its name or IRI; raises NotFound when nobody opened it."""
+    node = to_term(name if ":" in name else f"{BASE}sessions/{name}", "iri", "session")
+    for row in reader.select(project, _SESSIONS % f" VALUES ?session {{ {node} }}"):
+        return row
+    raise NotFound(f"{project} has no session {name!r}", hint="open it first, or list them: jidomem session list --all")
+
+
+_STEP = """
+PREFIX jido: <https://jido.ai/ontology#>
+SELECT ?item ?source ?from ?by ?status WHERE { GRAPH <%s> { VALUES ?item { %s }
+  OPTIONAL { ?item jido:hasSourceType ?source }
+  OPTIONAL { { ?item jido:derivedFrom ?from }
+    UNION { ?from jido:hasAlternative ?item FILTER(STRSTARTS(STR(?item), CONCAT(STR(?from), "/alternatives/"))) } }
+  OPTIONAL { ?item jido:confirmedBy ?by }
+  OPTIONAL { ?item jido:hasAssertionStatus ?status }
+} } ORDER BY ?item ?source ?from ?by ?status
+"""
+
+
+def trust(reader: MemoryReader, project: str, item: str) -> tuple[str, str]:
+    """Return untrusted, ordinary or trusted, and the memory or evidence that it is no more by.
+
+    What a curator has lent their word to is trusted, whatever it was derived from. An alternative is trusted no further
+    than its decision. Raises NotFound for no memory.
+    """
+    start = reader.resolve(project, item)
+    levels: dict[str, str] = {}
+    waiting = {start}
+    while waiting:
+        rows = reader.select(project, _STEP % (graph_iri(project), " ".join(map(iri, sorted(waiting)))))
+        confirmed = {row["item"] for row in rows if row["by"]}
+        for row in rows:
+            unsaid = "ordinary" if row["status"] else "trusted"  # evidence without a source takes nothing away
+            said = TRUST_OF_SOURCE.get(local_name(row["source"] or ""), unsaid)
+            level = "trusted" if row["item"] in confirmed else said
+            levels[row["item"]] = min(level, levels.get(row["item"], level), key=TRUST.index)
+        waiting = {row["from"] for row in rows if row["from"] and row["item"] not in confirmed} - levels.keys()
+    least = min(levels.values(), key=TRUST.index)
+    return least, min(node for node, level in levels.items() if level == least)

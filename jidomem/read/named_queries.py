@@ -1,0 +1,286 @@
+"""The answers to named queries: parameters bound, rows listed page by page, and their memories annotated."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from jidomem.base.clock import format_timestamp
+from jidomem.base.words import slug
+from jidomem.errors import InvalidRequest, NotFound, nearest_names
+from jidomem.index import OxigraphIndex
+from jidomem.index.disagreements import Ids
+from jidomem.rdf.terms import Term, boolean, date_time, iri, parse_literal, plain_value
+from jidomem.rdf.vocab import BASE, TYPE, conv, graph_iri, graphs_of, jido, local_name
+from jidomem.read import memory_detail
+from jidomem.read.lists import Cursor, Lists, Page, fingerprint, first_moment
+from jidomem.read.playbook import Playbook, Rows
+from jidomem.records.active import ACTIVE, validity
+from jidomem.records.intent import Version
+from jidomem.records.named_query import NamedQuery, to_term
+from jidomem.schema.ontology import EffectiveRules
+
+#: The most names that a hint lists if none is similar.
+_LISTED = 10
+#: Folder of the IRIs -> properties whose subjects, and whose objects, are such agents or sessions.
+_SUBJECTS = {"agents": ((TYPE, jido("Agent")),), "sessions": ((jido("startedAt"), None),)}
+_OBJECTS = {"agents": (jido("saidBy"), jido("entryOf")), "sessions": (conv("associatedWithSession"),)}
+_SECOND = timedelta(seconds=1)
+_DATES = (jido("validFrom"), jido("validUntil"))
+_STATES, _WITH_STATE = (
+    (jido("hasErrorStatus"), jido("hasTaskStatus")),
+    (jido("Error"), jido("Task")),
+)
+_MEMORY = re.compile(re.escape(f"{BASE}memory/") + r"[0-9A-Za-z-]+")
+#: The columns of named queries with the memory that a row is about.
+_MEMORY_COLUMNS = (
+    "item", "decision", "task", "err", "conv", "fact", "lesson", "risk", "rule", "root", "subject",
+    "related", "derived",
+)  # fmt: skip
+
+
+class NamedQueries:
+    """The named queries of a playbook, answered for one project at a time."""
+
+    def __init__(
+        self,
+        index: OxigraphIndex,
+        playbook: Playbook,
+        lists: Lists,
+        ids: Ids,
+        catch_up: Callable[[str], Version],
+        rules: EffectiveRules,
+        now: Callable[[], datetime],
+        projects: Callable[[], Sequence[str]],
+    ) -> None:
+        """Answer from *lists*, and look up in *index* how the memories of a row are annotated."""
+        self._index, self._playbook, self._lists, self._ids = index, playbook, lists, ids
+        self._catch_up, self._rules, self._now, self._projects = catch_up, rules, now, projects
+
+    def page(
+        self,
+        name: str,
+        *,
+        project: str | None = None,
+        as_of: object = None,
+        valid_at: object = None,
+        include_inactive: bool = False,
+        limit: int | None = None,
+        cursor: str | None = None,
+        **params: object,
+    ) -> Page:
+        """Return up to *limit* rows, all by default, and the cursor of the next page.
+
+        All pages of a list show the moment at which the first one was read.
+        """
+        self._playbook.get(name)  # an unknown query is refused before the index catches up
+        project = self._only_project() if project is None else project
+        version = self._catch_up(project)
+        query = self._playbook.get(name)
+        values = self.with_iris(query, project, {_camel(key): value for key, value in params.items()}, as_of)
+        values |= _common_parameters(query, project, as_of, valid_at, include_inactive)
+        bindings = query.bind(values)
+        question = fingerprint(query, project, bindings)
+        start = Cursor.parse(cursor, question) if cursor is not None else None
+        if limit is None and start is None:
+            moment = self._default_valid_at(query, project, bindings)
+            rows = self._lists.whole(query, project, _at(bindings, moment))
+            return Page(self._annotate(query, project, bindings, rows, bindings.get("asOf")), None)
+        if start is None:
+            versions = [version, *(self._index.mark(graph).version for graph in graphs_of(project))]
+            newest = max(each.recorded_at or "" for each in versions)
+            moment = self._default_valid_at(query, project, bindings)
+            start = Cursor(first_moment(bindings, newest), 0, question, valid_at=moment)
+        bound = _at({**bindings, "asOf": start.as_of}, start.valid_at)
+        page = self._lists.page(query, project, bound, limit, start)
+        return replace(page, rows=self._annotate(query, project, bindings, page.rows, start.as_of))
+
+    def _only_project(self) -> str:
+        """Return the project if there is exactly one; raises InvalidRequest otherwise."""
+        projects = self._projects()
+        if len(projects) != 1:
+            known = f"there are the projects {', '.join(projects)}" if projects else "there is no project yet"
+            hint = f"give project={(projects or ['demo'])[0]!r}"
+            raise InvalidRequest(f"no project is named, and {known}", hint=hint)
+        return projects[0]
+
+    def _default_valid_at(self, query: NamedQuery, project: str, bindings: Mapping[str, Term]) -> Term:
+        """Return the moment at which memories have to be valid if the caller gives none; empty if any will do.
+
+        It is now, or `as_of` if that is earlier, rounded up to a second so that requests of one
+        second share their cached pages.
+        """
+        is_open = "validAt" in bindings or bindings.get("includeInactive") == boolean(True)
+        if is_open or not query.judges_validity or not self._has_dates(project):
+            return ""
+        moment = self._now()
+        whole = moment if not moment.microsecond else moment.replace(microsecond=0) + _SECOND
+        return min(bindings["asOf"], date_time(format_timestamp(whole)))
+
+    def _annotate(
+        self,
+        query: NamedQuery,
+        project: str,
+        bindings: Mapping[str, Term],
+        rows: Rows,
+        as_of: Term | None,
+    ) -> Rows:
+        """Return *rows* with the annotations of their memories beside the columns of the query.
+
+        They are the validity, the `state` of tasks and errors, and `conflicts_with`: the memories in
+        an unsettled disagreement with one at *as_of*, the moment that all pages of a list share.
+        """
+        rows = self._with_validity(query, project, bindings, rows)
+        if {"item", "kind", "status"} <= {*query.columns}:
+            rows = [row | self._state(project, row) for row in rows]
+        column = next((name for name in query.columns if name in _MEMORY_COLUMNS), None)
+        if column is None or as_of is None or "asOf" not in bindings:
+            return rows
+        valid_at = plain_value(bindings["validAt"]) if bindings.get("validAt") else None
+        items = {row[column] for row in rows}
+        rivals = self.conflicts_with(project, items, as_of=plain_value(as_of), valid_at=valid_at)
+        return [row | {"conflicts_with": rivals[row[column]]} if row[column] in rivals else row for row in rows]
+
+    def _with_validity(self, query: NamedQuery, project: str, bindings: Mapping[str, Term], rows: Rows) -> Rows:
+        """Return *rows* with the status of listed memories that are not valid now, in lists of all kinds."""
+        has_status = {"item", "status"} <= {*query.columns} and "validAt" not in bindings
+        if not has_status or bindings.get("includeInactive") != boolean(True) or not self._has_dates(project):
+            return rows
+        now = date_time(format_timestamp(self._now()))
+        moment = plain_value(min(bindings.get("asOf", now), now))
+        return [{**row, "status": self._status(project, row, moment)} for row in rows]
+
+    def _status(self, project: str, row: Mapping[str, Any], moment: str) -> str:
+        if row["status"] != ACTIVE or not _is_memory(row["item"]):
+            return str(row["status"])
+        graph, item = graph_iri(project), iri(row["item"])
+        since, until = ([_moment(term) for _, _, term in self._index.triples(graph, item, date)] for date in _DATES)
+        return validity(max(since, default=None), min(until, default=None), moment)
+
+    def _state(self, project: str, row: Mapping[str, Any]) -> dict[str, str]:
+        """Return the state of the task or error in *row*; empty for another kind."""
+        has_state = any(self._rules.schema.is_a(iri(row["kind"]), family) for family in _WITH_STATE)
+        if not has_state or not _is_memory(row["item"]):
+            return {}
+        graph, item = graph_iri(project), iri(row["item"])
+        states = (term for link in _STATES for _, _, term in self._index.triples(graph, item, link))
+        state = next(states, None)
+        return {} if state is None else {"state": local_name(state)}
+
+    def _has_dates(self, project: str) -> bool:
+        """Return whether a memory of *project* is valid for a limited time."""
+        graph = graph_iri(project)
+        return any(any(self._index.triples(graph, None, date, most=1)) for date in _DATES)
+
+    def conflicts_with(
+        self, project: str, items: Collection[str], *, as_of: object = None, valid_at: object = None
+    ) -> dict[str, list[str]]:
+        """Return those of *items* in an unsettled disagreement, each with the memories it disagrees with."""
+        query = self._playbook.get("conflicts")
+        bindings = query.bind(_common_parameters(query, project, as_of, valid_at, include_inactive=False))
+        bindings = _at(bindings, self._default_valid_at(query, project, bindings))
+        rivals: dict[str, set[str]] = {}
+        for row in self._lists.disagreements(query, project, bindings, items):
+            for one, other in ((row["a"], row["b"]), (row["b"], row["a"])):
+                if one in items:
+                    rivals.setdefault(one, set()).add(other)
+        return {name: sorted(others) for name, others in rivals.items()}
+
+    def about_patterns(self, project: str) -> list[str] | None:
+        """Return the memories about files that a pattern names, inactive ones too; None if no list has them."""
+        self._catch_up(project)
+        return self._lists.over(self._playbook.get("patterns"), project)
+
+    def keep_lists(self, projects: Iterable[str]) -> None:
+        """Discard the lists on disk, and write those of *projects* that are long again."""
+        self._lists.discard()
+        for project in projects:
+            self._catch_up(project)
+            self._lists.keep(self._playbook, project)
+
+    def with_iris(
+        self,
+        query: NamedQuery,
+        project: str,
+        values: Mapping[str, object],
+        as_of: object = None,
+    ) -> dict[str, object]:
+        """Return *values* with the IRI of each memory, agent and session given by a name; raises NotFound."""
+        resolved = {**values}
+        for param in query.params:
+            value = values.get(param.name)
+            if param.type == "item" and param.name in values:
+                resolved[param.name] = memory_detail.resolve(self._index, self._ids, project, value, as_of)
+            elif param.folder and isinstance(value, str):
+                resolved[param.name] = _resolve_name(self._index, project, param.folder, value)
+        return resolved
+
+
+def _resolve_name(index: OxigraphIndex, project: str, folder: str, name: str) -> str:
+    """Return the IRI of the agent or session of *project* with the plain *name*; an IRI stays as it is.
+
+    Raises NotFound with the nearest names.
+    """
+    last = slug(name)
+    if ":" in name or not last:
+        return name
+    node = iri(f"{BASE}{folder}/{last}")
+    for graph in graphs_of(project):
+        if any(index.triples(graph, None, None, node, most=1)) or any(index.triples(graph, node, most=1)):
+            return plain_value(node)
+    known = sorted(_names(index, project, folder))
+    near = nearest_names(last, known, 3)
+    if near:
+        hint = f"did you mean {' or '.join(near)}?"
+    else:
+        more = f", and {len(known) - _LISTED} more" if len(known) > _LISTED else ""
+        hint = f"there are: {', '.join(known[:_LISTED])}{more}" if known else "nothing is recorded yet"
+    raise NotFound(f"{project} has no {folder[:-1]} {name!r}", hint=hint)
+
+
+def _names(index: OxigraphIndex, project: str, folder: str) -> set[str]:
+    """Return the plain names of all agents, or sessions, of *project*."""
+    nodes: set[str] = set()
+    for graph in graphs_of(project):
+        for predicate, value in _SUBJECTS[folder]:
+            nodes.update(plain_value(node) for node, _, _ in index.triples(graph, None, predicate, value))
+        for predicate in _OBJECTS[folder]:
+            nodes.update(plain_value(node) for _, _, node in index.triples(graph, None, predicate))
+    start = f"{BASE}{folder}/"
+    return {node.removeprefix(start) for node in nodes if node.startswith(start)}
+
+
+def _common_parameters(
+    query: NamedQuery, project: str, as_of: object, valid_at: object, include_inactive: bool
+) -> dict[str, object]:
+    """Return the parameters that all queries share; a given one that *query* lacks is passed on to be refused."""
+    values: dict[str, object] = {"project": project} if query.takes("project") else {}
+    if as_of is not None:
+        values["asOf"] = as_of
+    if valid_at is not None:
+        values["validAt"] = valid_at
+    if include_inactive or query.takes("includeInactive"):
+        values["includeInactive"] = include_inactive
+    return values
+
+
+def _at(bindings: Mapping[str, Term], valid_at: Term) -> dict[str, Term]:
+    """Return *bindings* with the moment at which memories have to be valid, unless it is empty."""
+    return {**bindings, "validAt": valid_at} if valid_at else {**bindings}
+
+
+def _is_memory(value: object) -> bool:
+    """Return whether *value* is the IRI of a memory: a query of a root may show anything as an item."""
+    return isinstance(value, str) and _MEMORY.fullmatch(value) is not None
+
+
+def _moment(term: Term) -> str:
+    """Return a moment in its canonical form, which a store may have shortened."""
+    return plain_value(to_term(parse_literal(term).text, "dateTime", "a moment"))
+
+
+def _camel(name: str) -> str:
+    return re.sub(r"_([a-z0-9])", lambda match: match[1].upper(), name)
