@@ -12,6 +12,7 @@ import json
 import os
 import sys
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ from typing import Any
 
 import jidomem
 from jidomem import MemoryUpdateIntent
+from jidomem.journal.write_lock import SETTLE
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = (ROOT / "jidomem", ROOT / "cli")
@@ -166,6 +168,7 @@ def traces() -> dict[str, Trace]:
         for number in range(3):
             submit(f"the build needs Rust 1.{number}")
         write = trace(lambda: submit("the build needs Rust 1.80"))
+        time.sleep(2 * SETTLE / 1e9)  # a folder that was changed just now is read again by each request
         client = create_app(memory).test_client()
         address = "/projects/p/queries/active-decisions"
         for _ in range(2):

@@ -312,7 +312,8 @@ class Folder:
         for _ in range(2):
             now, mtime, place = time_ns(), disk.mtime(self.path), disk.file_place(self.path)
             if mtime is None:
-                self.forget()
+                if self._names is not None or self._heard or self.sight != NOTHING or self.is_damaged:
+                    self.forget()
                 return
             names = set(each_file(self.path))
             self.contents.list_anew()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 from jidomem.rdf.terms import Term, iri
 
@@ -144,6 +145,7 @@ GRAPHS: Mapping[str, str] = {
 ONTOLOGY_GRAPH = BASE + "graphs/ontology"
 
 
+@lru_cache(4096)
 def graph_iri(project: str, graph: str = "context") -> str:
     """Return the IRI of one graph of *project*; short and long names are both accepted.
 
@@ -153,9 +155,10 @@ def graph_iri(project: str, graph: str = "context") -> str:
     return f"{BASE}projects/{project}/graphs/{GRAPHS.get(graph, graph)}"
 
 
-def graphs_of(project: str) -> list[str]:
-    """Return the IRIs of all that is asked of *project*: its graphs, and the ontology's."""
-    return [*(graph_iri(project, name) for name in GRAPHS), ONTOLOGY_GRAPH]
+@lru_cache(1024)
+def graphs_of(project: str) -> tuple[str, ...]:
+    """Return the IRIs of the graphs that queries on *project* read: its own, and the ontology's."""
+    return (*(graph_iri(project, name) for name in GRAPHS), ONTOLOGY_GRAPH)
 
 
 def type_uri(kind: str) -> str:

@@ -131,7 +131,10 @@ class NamedQuery:
 
     def takes(self, name: str) -> bool:
         """Return whether the query has a parameter of that name."""
-        return any(name in (param.name, param.variable) for param in self.params)
+        for param in self.params:  # noqa: SIM110 - a generator would be a call for each parameter
+            if name in (param.name, param.variable):
+                return True
+        return False
 
     @property
     def judges_validity(self) -> bool:
@@ -254,13 +257,15 @@ def _term(value: object, kind: str) -> Term | None:
     if kind == "dateTime":
         moment = parse_moment(value)
         return None if moment is None else date_time(format_timestamp(moment))
-    if not isinstance(value, str) or not is_unicode(value):
+    if not isinstance(value, str):
         return None
-    if kind in ("iri", "item"):
-        return iri(value) if _IRI.fullmatch(value) else None
     if kind == "project":
         match = _PROJECT.fullmatch(value)
         return iri(f"{BASE}projects/{match[1]}") if match else None
+    if not is_unicode(value):
+        return None
+    if kind in ("iri", "item"):
+        return iri(value) if _IRI.fullmatch(value) else None
     if kind == "status":
         return literal(value) if value in STATUSES else None
     return literal(value)

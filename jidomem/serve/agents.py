@@ -21,7 +21,7 @@ from jidomem.records.intent import parse_json
 from jidomem.records.recall import RecallRequest
 from jidomem.runtime.agent_memory import AgentMemory
 from jidomem.serve import wire
-from jidomem.serve.feed import wait_for_version
+from jidomem.serve.memories import wait_for_version
 from jidomem.serve.server_state import RequestContext
 
 RECORDING = {"prompt": str, "answer": str, "asked_by": str, "answered_by": str, "tools": list, "timestamp": str}

@@ -1,13 +1,10 @@
-"""Reading no older than a version: wait a moment for it to arrive here, or say that it has not.
-
-The change feed over HTTP: commits as JSON lines, at once or when there are any, or as server-sent events.
-"""
+"""The change feed over HTTP: commits as JSON lines, at once or when there are any, or as server-sent events."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import islice
-from time import monotonic, sleep
+from time import monotonic
 from typing import Any
 from urllib.parse import urlencode
 
@@ -15,55 +12,13 @@ from flask import Response, request
 
 from jidomem.errors import Busy, InvalidRequest, JidomemError
 from jidomem.journal.journal import Stream
-from jidomem.rdf.terms import integer, plain_value
-from jidomem.rdf.vocab import graph_iri, jido
 from jidomem.read.history import FeedEntry, entries, version_of
-from jidomem.records.intent import Version, read
+from jidomem.records.intent import Version
 from jidomem.runtime.worker_pool import is_disconnected
 from jidomem.serve import wire
+from jidomem.serve.memories import wait_for_version
 from jidomem.serve.server_state import RequestContext
 from jidomem.serve.wire import negotiate
-
-WAIT = 1.0
-_PAUSE = 0.02
-_COMMIT = "urn:jido:commit:"
-
-
-def wait_for_version(site: RequestContext, project: str, given: Mapping[str, str]) -> None:
-    """Return when the memory of *project* has reached the version in `min_position`, at once where none is given.
-
-    Raises InvalidRequest for a text that is no version, Busy `index_behind` when it has not been reached in time.
-    """
-    wanted = given.get("min_position")
-    if wanted is None or wanted == "0":
-        return
-    version = read(wanted)
-    if version is None:
-        raise InvalidRequest(
-            f"min_position={wanted!r} is no version", hint="give the version of a receipt: 12-0a1b2c3d4e5f"
-        )
-    deadline = monotonic() + WAIT
-    while not _holds(site, project, *version):
-        if monotonic() > deadline:
-            at = site.memory.catch_up(project)
-            raise Busy(
-                f"{project} is at version {at} here, and {wanted} has not arrived",
-                hint="ask again in a moment, or without min_position",
-                code="index_behind",
-            )
-        sleep(_PAUSE)
-
-
-def _holds(site: RequestContext, project: str, position: int, ids: list[str]) -> bool:
-    """Return whether the index has a commit of that position, and of one of the ids, which are beginnings.
-
-    Heads of one version beside the foremost may have other positions, and came before or with it.
-    """
-    site.memory.catch_up(project)
-    found = site.memory.index.triples(graph_iri(project), None, jido("position"), integer(position))
-    commits = [plain_value(node).removeprefix(_COMMIT) for node, _, _ in found]
-    return any(commit.startswith(tuple(ids)) for commit in commits)
-
 
 NDJSON, EVENTS = "application/x-ndjson", "text/event-stream"
 #: Commits of one answer, unless it is asked for fewer or more, and the most of them.

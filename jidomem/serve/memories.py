@@ -1,12 +1,6 @@
-"""What is asked over HTTP: projects, named queries and single memories.
+"""The routes about memories: projects, named queries, single memories, briefings, checks, corrections and recall.
 
-Briefings, and what governs files, over HTTP.
-
-The check of a memory over HTTP: the report that `jidomem check` gives.
-
-Corrections over HTTP: one memory superseded, withdrawn, confirmed, brought back or changed, by a further one.
-
-Recall over HTTP: what is asked stands in the body, by the names Python has for it.
+A request that names a version waits until the index has it (`wait_for_version`).
 """
 
 from __future__ import annotations
@@ -14,15 +8,18 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Mapping
+from time import monotonic, sleep
 from typing import Any
 from urllib.parse import urlencode
 
 from flask import Response, g, request
 
 from jidomem.curation.review_queue import queued
-from jidomem.errors import InvalidRequest, NotServed, TooLarge
+from jidomem.errors import Busy, InvalidRequest, NotServed, TooLarge
 from jidomem.index.results import write_triples
+from jidomem.rdf.terms import integer, plain_value
 from jidomem.rdf.turtle import turtle
+from jidomem.rdf.vocab import graph_iri, jido
 from jidomem.read import derived
 from jidomem.read.derived import count_entries, counts
 from jidomem.read.lists import Page
@@ -30,9 +27,9 @@ from jidomem.read.playbook import cell, plain, tsv_line
 from jidomem.recall.briefing import markdown
 from jidomem.recall.governing import nearest
 from jidomem.recall.nearness import MOST_SHOWN
+from jidomem.records.intent import read
 from jidomem.records.named_query import NamedQuery, snake
 from jidomem.serve import wire
-from jidomem.serve.feed import wait_for_version
 from jidomem.serve.server_state import RequestContext
 from jidomem.serve.wire import negotiate
 
@@ -45,6 +42,47 @@ MOMENTS = ("as_of", "valid_at")
 ASKING = (*MOMENTS, "include_inactive", "limit", "cursor", "min_position")
 #: Names of parameters that would be taken for something else.
 _TAKEN = ("name", "self", "project")
+
+
+#: Seconds that a request waits for a version, and between two looks.
+_VERSION_WAIT, _VERSION_PAUSE = 1.0, 0.02
+_COMMIT = "urn:jido:commit:"
+
+
+def wait_for_version(site: RequestContext, project: str, given: Mapping[str, str]) -> None:
+    """Return when the memory of *project* has reached the version in `min_position`, at once if none is given.
+
+    Raises InvalidRequest for a text that is no version, Busy `index_behind` if it is not reached in time.
+    """
+    wanted = given.get("min_position")
+    if wanted is None or wanted == "0":
+        return
+    version = read(wanted)
+    if version is None:
+        raise InvalidRequest(
+            f"min_position={wanted!r} is no version", hint="give the version of a receipt: 12-0a1b2c3d4e5f"
+        )
+    deadline = monotonic() + _VERSION_WAIT
+    while not _has_version(site, project, *version):
+        if monotonic() > deadline:
+            at = site.memory.catch_up(project)
+            raise Busy(
+                f"{project} is at version {at} here, and {wanted} has not arrived",
+                hint="ask again in a moment, or without min_position",
+                code="index_behind",
+            )
+        sleep(_VERSION_PAUSE)
+
+
+def _has_version(site: RequestContext, project: str, position: int, ids: list[str]) -> bool:
+    """Return whether the index has a commit of that position whose id begins with one of *ids*.
+
+    The other heads of a version may have other positions, and were applied before the foremost or with it.
+    """
+    site.memory.catch_up(project)
+    rows = site.memory.index.triples(graph_iri(project), None, jido("position"), integer(position))
+    commits = [plain_value(node).removeprefix(_COMMIT) for node, _, _ in rows]
+    return any(commit.startswith(tuple(ids)) for commit in commits)
 
 
 def projects(site: RequestContext) -> Response:

@@ -21,7 +21,7 @@ from jidomem.rdf.terms import Triple, iri
 from jidomem.rdf.vocab import GRAPHS as NAMES
 from jidomem.rdf.vocab import ONTOLOGY_GRAPH, RDF, graph_iri, graphs_of
 from jidomem.serve import wire
-from jidomem.serve.feed import wait_for_version
+from jidomem.serve.memories import wait_for_version
 from jidomem.serve.server_state import RequestContext
 from jidomem.serve.wire import named, negotiate
 
@@ -41,7 +41,7 @@ def describe(site: RequestContext, project: str, offers: Mapping[str, str]) -> R
     return wire.document(data, media)
 
 
-def triples(endpoint: str, graphs: list[str]) -> Iterator[Triple]:
+def triples(endpoint: str, graphs: Sequence[str]) -> Iterator[Triple]:
     """Yield what is said of the service at *endpoint*, whose default graph is the union of *graphs*."""
     service, data, union = (f"{endpoint}#{part}" for part in ("service", "dataset", "default-graph"))
     yield _description_triple(service, "a", "Service")

@@ -1,0 +1,10 @@
+"""The length of the way of a request through the code, as `python -m bench.house` prints it."""
+
+from bench.house import traces
+
+
+def test_a_named_query_over_http_enters_at_most_25_files():
+    request = traces()["GET .../queries/active-decisions"]
+
+    entered = sorted({file for file, _ in request.calls})
+    assert len(entered) <= 25, entered
