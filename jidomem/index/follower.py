@@ -25,9 +25,8 @@ from jidomem.errors import NotFound, TooLarge
 from jidomem.index.results import Watermark
 from jidomem.index.snapshots import STORE_ERRORS, Clones, PrivateClone, Snapshot
 from jidomem.index.store import OxigraphIndex
-from jidomem.journal.commit import Commit
+from jidomem.journal.commit import Commit, is_redaction_record
 from jidomem.journal.journal import NAMES, FileJournal, Stream
-from jidomem.journal.rewrite import is_redaction_record
 from jidomem.rdf.terms import Triple, iri
 from jidomem.rdf.vocab import jido
 from jidomem.records.intent import Version

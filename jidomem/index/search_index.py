@@ -29,8 +29,8 @@ from jidomem.index.results import Watermark
 from jidomem.index.search_documents import Document
 from jidomem.index.search_tables import SearchIndexReader
 from jidomem.index.store import OxigraphIndex
+from jidomem.journal.commit import is_redaction_record
 from jidomem.journal.journal import FileJournal, Stream
-from jidomem.journal.rewrite import is_redaction_record
 from jidomem.rdf.terms import Term, iri, plain_value
 from jidomem.rdf.vocab import jido
 from jidomem.records.intent import Version

@@ -1,8 +1,7 @@
-"""A commit: triples agreed on together, as one Turtle document whose id is its digest (docs/journal-format.md).
+"""A commit is a set of triples in one Turtle document whose id is its digest (docs/journal-format.md).
 
-The leaves of a commit, one salted digest for each triple, and the id that stands for them.  Pure.
-
-The names of files in a stream's folder: commits, their redacted forms, and packs of many.
+The id stands for the leaves of the commit: one salted digest for each triple. The name of its file begins with its
+time. Pure.
 """
 
 from __future__ import annotations
@@ -87,10 +86,20 @@ _RECORDED = vocab.jido("recordedAt")
 _STREAM = vocab.jido("inStream")
 _SINGLE = (_COMMITTER, _FORMAT, _ONTOLOGY, _POSITION_OF, _RECORDED, _STREAM)
 DESCRIPTION = frozenset((*_SINGLE, _PARENT))
+_FORMAT_NUMBER = integer(FORMAT)
 _CLASSES = (vocab.jido("Commit"), iri(vocab.PROV + "Activity"))
 #: What is said of a subject, in order: whether it is no class, the property, the value.
 _Row = tuple[bool, Term, Term]
 _Block = tuple[Term, list[_Row]]
+
+
+#: What only a redaction record says: no text can, as a line end in it is escaped.
+_REDACTS, _SETS_ASIDE = b"\n    jido:redacts <", b'\n    jido:setsAside "'
+
+
+def is_redaction_record(document: bytes) -> bool:
+    """Return whether a document, or one in it, records a redaction, or the quarantine of a file."""
+    return _REDACTS in document or _SETS_ASIDE in document
 
 
 class FormatError(ValueError):
@@ -151,8 +160,8 @@ def advance(version: Version, commits: Iterable[Linked]) -> Version:
     """Return the version after *commits*, in any order, joined what *version* stands for."""
     added = list(commits)
     named = {parent for commit in added for parent in commit.parents}
-    heads = {*version.heads, *(commit.head for commit in added)}
-    return Version.of(head for head in heads if head.id not in named)
+    heads = {*version.heads, *[commit.head for commit in added]}
+    return Version.of([head for head in heads if head.id not in named])
 
 
 def build(
@@ -173,23 +182,23 @@ def build(
     """
     if len(nonce) != 32:
         raise FormatError(f"a nonce is 32 bytes, not {len(nonce)}")
-    said, ids = set(body), tuple(sorted(parents.ids))
+    said, parent_ids = set(body), sorted(parents.ids)
     _check_size(len(said), TRIPLES_BUILT, "triples")
     of_itself = [triple for triple in said if vocab.THIS in triple]
     for subject, predicate, _ in of_itself:
         if predicate == vocab.THIS or (subject == vocab.THIS and predicate in DESCRIPTION):
             raise FormatError(f"{predicate} of a commit is written by the journal, not given")
     name, place, moment = literal(ontology_version), integer(parents.position + 1), date_time(recorded_at)
-    single = (iri(committer), integer(FORMAT), name, place, moment, iri(graph))
+    single = (iri(committer), _FORMAT_NUMBER, name, place, moment, iri(graph))
     of_itself += [(vocab.THIS, predicate, value) for predicate, value in zip(_SINGLE, single, strict=True)]
     of_itself += [(vocab.THIS, vocab.TYPE, name) for name in _CLASSES]
-    of_itself += [(vocab.THIS, _PARENT, iri(COMMIT + parent)) for parent in parents.ids]
+    of_itself += [(vocab.THIS, _PARENT, iri(COMMIT + parent)) for parent in parent_ids]
     said.update(of_itself)
     try:
-        identity = identity_of(ids, leaves_of([f"{s} {p} {o} ." for s, p, o in said], nonce))
+        identity = identity_of(parent_ids, leaves_of([f"{s} {p} {o} ." for s, p, o in said], nonce))
         own = iri(COMMIT + identity)
         said.difference_update(of_itself)
-        said.update((own if s == vocab.THIS else s, p, own if o == vocab.THIS else o) for s, p, o in of_itself)
+        said.update([(own if s == vocab.THIS else s, p, own if o == vocab.THIS else o) for s, p, o in of_itself])
         triples, blocks = frozenset(said), _blocks(own, said)
         data = _turtle_of([f"# nonce {nonce.hex()}"], blocks)
     except UnicodeEncodeError as error:
@@ -336,10 +345,10 @@ def _described(
     for predicate in _SINGLE:
         if len(said.get(predicate, ())) != 1:
             raise FormatError(f"{len(said.get(predicate, ()))} {_prefixed(predicate)} of the commit, not one", line)
-    committer, number, ontology, place, recorded, graph = (said[predicate][0] for predicate in _SINGLE)
+    committer, number, ontology, place, recorded, graph = [said[predicate][0] for predicate in _SINGLE]
     parents = [_OWN.fullmatch(parent) for parent in said.get(_PARENT, ())]
     position, moment = _POSITION.fullmatch(place), _moment(recorded)
-    if number != integer(FORMAT) or not all(name in said.get(vocab.TYPE, ()) for name in _CLASSES):
+    if number != _FORMAT_NUMBER or not said.get(vocab.TYPE, []) or not {*_CLASSES} <= {*said[vocab.TYPE]}:
         raise FormatError("not described as a commit of this format", line)
     if committer[0] != "<" or graph[0] != "<" or not ontology.endswith('"') or None in parents:
         raise FormatError("committer, stream, ontology version or a parent is not what it must be", line)
@@ -348,7 +357,7 @@ def _described(
     return Commit(
         id=identity,
         graph=graph[1:-1],
-        parents=tuple(sorted(parent[1] for parent in parents if parent)),
+        parents=tuple(sorted([parent[1] for parent in parents if parent])),
         position=int(position[1]),
         recorded_at=moment,
         committer=committer[1:-1],
@@ -381,21 +390,27 @@ def _blocks(own: Term, triples: Iterable[Triple]) -> list[_Block]:
     about: dict[Term, list[_Row]] = {}
     for subject, predicate, value in triples:
         about.setdefault(subject, []).append((predicate != vocab.TYPE, predicate, value))
-    return [(subject, sorted(about[subject])) for subject in sorted(about, key=lambda node: (node != own, node))]
+    subjects = sorted(about)
+    if own in about:
+        subjects.remove(own)
+        subjects.insert(0, own)
+    return [(subject, sorted(about[subject])) for subject in subjects]
 
 
 def _turtle_of(secrets: Sequence[str], blocks: Iterable[_Block]) -> bytes:
     out = [_HEADER, *secrets]
     for subject, rows in blocks:
-        said = [f"    {_prefixed(verb) if named else 'a'} {_written(value)} ;" for named, verb, value in rows]
-        out += ["", _written(subject), *said[:-1], said[-1][:-1] + "."]
+        out += ["", _written(subject)]
+        for named, verb, value in rows:
+            # a plain text stands as it is, as most values do
+            term = value if value[:1] == value[-1:] == '"' else _written(value)
+            out.append(f"    {_prefixed(verb) if named else 'a'} {term} ;")
+        out[-1] = out[-1][:-1] + "."
     return ("\n".join(out) + "\n").encode()
 
 
 def _written(term: Term) -> str:
     """Return a term as the format writes it; raise FormatError for one it has no form for."""
-    if term[:1] == term[-1:] == '"':  # text, as most are
-        return term
     if term.startswith("<") and not term.startswith("<<"):
         return _prefixed(term) if term.startswith(_NAMESPACES) else term
     if not term.startswith('"'):
@@ -464,6 +479,7 @@ def stem(head: CommitRef) -> str:
     return f"{compact(head.recorded_at)}-{head.id[:SHORT]}"
 
 
+@lru_cache(maxsize=1024)
 def file_name(head: CommitRef, *, redacted: bool = False) -> str:
     """Return the name of a commit's file.
 

@@ -15,6 +15,7 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from hashlib import blake2b
 from io import FileIO
 from pathlib import Path
@@ -70,9 +71,8 @@ def mtime(path: str) -> int | None:
         return None
 
 
-def file_place(path: str) -> str:
-    """Return what no clone of a folder can say of itself; nothing where nobody settled in it."""
-    return local_marker(path, LOCAL_MARKER)
+#: The place of a folder, which no clone of it can name; an empty text where none was made.
+file_place = partial(local_marker, file=LOCAL_MARKER)
 
 
 def settle_file(path: str) -> None:

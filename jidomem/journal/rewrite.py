@@ -30,6 +30,7 @@ from jidomem.journal.commit import (
     file_name,
     format_document,
     is_pack,
+    is_redaction_record,
     parse,
     secrets_of,
     set_aside,
@@ -46,14 +47,6 @@ from jidomem.rdf.vocab import THIS, TYPE, jido
 from jidomem.records.intent import SHORT, Version
 
 _SALT, _LEAF = "# salt ", "# leaf "
-
-#: What only a commit says that records an order of the journal's keeper: no text can, as a line end in it is escaped.
-_ORDERS = (b"\n    jido:redacts <", b'\n    jido:setsAside "')
-
-
-def is_redaction_record(document: bytes) -> bool:
-    """Return whether a document, or one in it, records that something was redacted, or set aside."""
-    return any(mark in document for mark in _ORDERS)
 
 
 def is_redacted(document: bytes) -> bool:

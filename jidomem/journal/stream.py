@@ -108,6 +108,7 @@ class Folder:
             self._names: set[str] | None = None  # the names self._base is the version of
             self._base = Version()
             self._heard: set[str] = set()  # names in _places known from a version, not from a listing
+            self._grounded: Version | None = None  # the version whose heads this process read last
             self._gaps: dict[str, JournalDamaged] = {}
             self._damaged_then = 0  # how many were damaged when the folder was listed
             self._still_until = 0  # until when the damage found is believed to be there, in nanoseconds
@@ -120,11 +121,13 @@ class Folder:
         with self._lock:
             now, mtime, place = time_ns(), disk.mtime(self.path), disk.file_place(self.path)
             is_same = (self.sight.since, self.sight.mtime, self.sight.place) == (0, mtime, place)
-            is_known = self._damaged_then == self._count_damaged()  # else a read came upon more of it since
-            if self.is_damaged and is_known and not holding and is_same and self._is_damaged_still(now):
-                return self.sight.version
-            if holding or (self._names is not None and not self.is_damaged):
-                if is_same or self.is_damaged:
+            is_damaged = self.is_damaged
+            if is_damaged and not holding and is_same:
+                is_known = self._damaged_then == self._count_damaged()  # else a read came upon more of it since
+                if is_known and self._is_damaged_still(now):
+                    return self.sight.version
+            if holding or (self._names is not None and not is_damaged):
+                if is_same or is_damaged:
                     return self.sight.version
                 kept = FolderSnapshot.load(self.lock_path, place)
                 if kept is not None and (kept.holds_at(mtime, now) or (holding and kept.mtime == mtime)):
@@ -193,7 +196,10 @@ class Folder:
     def is_grounded(self) -> bool:
         """Return whether the heads last seen are commits that this process read, or reads now, in the folder."""
         with self._lock:
-            return all(map(self._is_read, self.sight.version.heads))
+            version = self.sight.version
+            if version != self._grounded and all(map(self._is_read, version.heads)):
+                self._grounded = version
+            return version == self._grounded
 
     def _is_read(self, head: CommitRef) -> bool:
         if self.contents.head(head.id) == head:
@@ -279,15 +285,18 @@ class Folder:
     def added(self, commit: Commit, seen: FolderSnapshot, since: int) -> FolderSnapshot:
         """Return the sight after *commit*, written by this process on top of *seen*, last certain at *since*."""
         with self._lock:
-            name, mtime = file_name(commit.head), disk.mtime(self.path)
-            self.contents.entries[name] = PackEntry(commit.head, commit.parents)
+            head = commit.head
+            name, mtime = file_name(head), disk.mtime(self.path)
+            self.contents.entries[name] = PackEntry(head, commit.parents)
             version = advance(seen.version, [commit])
             if self._names is not None and self._base == seen.version:
                 self._names.add(name)
-                self.contents.place([name])
+                self.contents.places.setdefault(commit.id[:SHORT], set()).add(name)
                 self._base = version
             else:
                 self._hear([name])
+            if version.heads == (head,):
+                self._grounded = version
             self.sight = replace(seen.changed(mtime or -1, since, [name], []), version=version)
             return self.sight
 
@@ -295,6 +304,7 @@ class Folder:
         """Return the sight after this process put files in, or took some out, of which *seen* is the version still."""
         with self._lock:
             mtime = disk.mtime(self.path)
+            self._grounded = None
             self.contents.remove(gone)
             self.contents.list_anew()
             self.contents.place(name for name in came if not is_pack(name))
@@ -333,7 +343,7 @@ class Folder:
     def _account(self, names: set[str], found: FolderSnapshot, *, trust: bool) -> None:
         """Set the version of exactly *names*, whose sum *found* has, from the cheapest source that is certain."""
         kept = FolderSnapshot.load(self.lock_path, found.place) if trust and not self.is_damaged else None
-        before, self._names = self._names, names
+        before, self._names, self._grounded = self._names, names, None
         self.contents.remove(self._heard - names)
         self._heard = set()
         packs = {name for name in names if is_pack(name)}
@@ -452,9 +462,9 @@ class Folder:
 
     def _present(self, head: CommitRef) -> bool:
         """Return whether a commit is here now, in a file of its own or in a pack."""
-        names = (file_name(head), file_name(head, redacted=True))
-        if any(disk.exists(f"{self.path}/{name}") for name in names):
-            return True
+        for name in (file_name(head), file_name(head, redacted=True)):
+            if disk.exists(f"{self.path}/{name}"):
+                return True
         packs = [pack for pack, _ in self.contents.shelf.at(stem(head)) if disk.exists(pack.path)]
         if not packs:
             self.contents.hold_packs()
@@ -462,8 +472,9 @@ class Folder:
 
     def _hear(self, names: Iterable[str]) -> None:
         unlisted = [name for name in names if self._names is None or name not in self._names]
-        self._heard.update(unlisted)
-        self.contents.place(unlisted)
+        if unlisted:
+            self._heard.update(unlisted)
+            self.contents.place(unlisted)
 
 
 #: How far ahead a clock may have been that was put right since: far enough for one that starts in 1970.

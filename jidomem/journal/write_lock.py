@@ -135,7 +135,7 @@ class FolderSnapshot:
         if not place or checksum != _checksum(text, place):
             return None
         mtime, since, count, total, loose, heads = json.loads(text)
-        return cls(mtime, since, count, total, loose, Version.of(CommitRef(*head) for head in heads), place)
+        return cls(mtime, since, count, total, loose, Version.of([CommitRef(*head) for head in heads]), place)
 
 
 class Marks:

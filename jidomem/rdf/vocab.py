@@ -25,6 +25,7 @@ LABEL = iri(RDFS + "label")
 THIS = "<urn:jido:this>"
 
 
+@lru_cache(maxsize=4096)
 def jido(name: str) -> Term:
     """Return the term of `jido:name`.
 
@@ -161,6 +162,7 @@ def graphs_of(project: str) -> tuple[str, ...]:
     return (*(graph_iri(project, name) for name in GRAPHS), ONTOLOGY_GRAPH)
 
 
+@lru_cache(maxsize=256)
 def type_uri(kind: str) -> str:
     """Return the class IRI of a memory type; `MemoryItem` for a type nobody declared."""
     return JIDO + CLASS_OF_TYPE.get(TYPE_ALIASES.get(kind, kind), "MemoryItem")

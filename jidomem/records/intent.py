@@ -55,17 +55,17 @@ class Version:
     @property
     def position(self) -> int:
         """Return the largest position, 0 for an empty stream: a number for people, never compared."""
-        return max((head.position for head in self.heads), default=0)
+        return max([head.position for head in self.heads], default=0)
 
     @property
     def recorded_at(self) -> str:
         """Return when the newest head was recorded, or an empty string."""
-        return max((head.recorded_at for head in self.heads), default="")
+        return self.heads[-1].recorded_at if self.heads else ""
 
     @property
     def ids(self) -> tuple[str, ...]:
         """Return the commit ids of the heads."""
-        return tuple(head.id for head in self.heads)
+        return tuple([head.id for head in self.heads])
 
     def __str__(self) -> str:
         """Return `<position>-<id prefix>`, with `+<id prefix>` for each further head."""

@@ -14,8 +14,8 @@ from jidomem.base.clock import Sources
 from jidomem.errors import IntentRefused, JidomemError, NotFound
 from jidomem.index.follower import IndexFollower, gc_paused
 from jidomem.journal import commit as commits
+from jidomem.journal.commit import is_redaction_record
 from jidomem.journal.journal import Stream, VersionMismatch
-from jidomem.journal.rewrite import is_redaction_record
 from jidomem.journal.stream import moment_after
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import Term, Triple, date_time, iri, plain_value

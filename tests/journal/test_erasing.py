@@ -12,9 +12,9 @@ from test_commit import redacted_bytes
 from test_files import bring, commits_in
 
 from jidomem.journal import disk, rewrite
-from jidomem.journal.commit import FormatError, parse
+from jidomem.journal.commit import FormatError, is_redaction_record, parse
 from jidomem.journal.journal import FileJournal
-from jidomem.journal.rewrite import forms, is_redaction_record, leaves, orders, taken_out, without
+from jidomem.journal.rewrite import forms, leaves, orders, taken_out, without
 from jidomem.rdf import terms, vocab
 from jidomem.records.intent import Version
 

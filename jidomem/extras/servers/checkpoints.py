@@ -36,12 +36,12 @@ from jidomem.errors import Failed, NotFound
 from jidomem.extras.servers.log import File, LogEntry, Reach, SharedLog
 from jidomem.index.snapshots import FORM, Clones, Snapshot
 from jidomem.journal import disk
-from jidomem.journal.commit import FormatError, advance, each_file, file_name, is_pack
+from jidomem.journal.commit import FormatError, advance, each_file, file_name, is_pack, is_redaction_record
 from jidomem.journal.disk import INCOMING, create_local_marker, make_folders
 from jidomem.journal.journal import FileJournal, Stream
 from jidomem.journal.packs import PackEntry, outline, prove, verified, write_pack
 from jidomem.journal.packs import PackEntry as Outline
-from jidomem.journal.rewrite import is_redacted, is_redaction_record
+from jidomem.journal.rewrite import is_redacted
 from jidomem.journal.stream import LOCK, Folder
 from jidomem.records.intent import SHORT, CommitRef, Version
 

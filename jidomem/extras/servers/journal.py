@@ -18,11 +18,11 @@ from jidomem.extras.servers import addresses, checkpoints, shared_vectors
 from jidomem.extras.servers.checkpoints import CheckpointPosition, LogMismatch
 from jidomem.extras.servers.log import Reach, SharedLog, SingleFlight
 from jidomem.journal import disk
-from jidomem.journal.commit import Commit, advance, file_name
+from jidomem.journal.commit import Commit, advance, file_name, is_redaction_record
 from jidomem.journal.disk import INCOMING, flush_above, make_folders, move, prepare, writing
 from jidomem.journal.journal import NAMES, FileJournal, Stream, VersionMismatch, check_follows
 from jidomem.journal.packs import PackEntry, prepare_pack, write_pack
-from jidomem.journal.rewrite import BYTES, COMMITS, SEALING, is_redaction_record, ordered
+from jidomem.journal.rewrite import BYTES, COMMITS, SEALING, ordered
 from jidomem.journal.stream import Folder
 from jidomem.journal.write_lock import StreamLock
 from jidomem.records.intent import CommitRef, Version

@@ -24,9 +24,8 @@ import pyoxigraph as ox
 from jidomem.errors import Failed, JidomemError, NotFound
 from jidomem.index.follower import batches_until_clear, cleared_by
 from jidomem.index.results import HOLDS, MARKS, Watermark, solutions, trig
-from jidomem.journal.commit import Commit
+from jidomem.journal.commit import Commit, is_redaction_record
 from jidomem.journal.journal import FileJournal, Stream
-from jidomem.journal.rewrite import is_redaction_record
 from jidomem.rdf.sparql_client import EndpointError, SparqlEndpoint
 from jidomem.rdf.terms import Term, Triple, literal, ntriples_line, parse_literal, plain_value
 from jidomem.rdf.vocab import JIDO, ONTOLOGY_GRAPH

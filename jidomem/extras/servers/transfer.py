@@ -23,10 +23,10 @@ from jidomem.errors import Busy, Failed, InvalidRequest, JournalDamaged
 from jidomem.extras.servers import addresses, checkpoints, shared_vectors
 from jidomem.extras.servers.journal import fill
 from jidomem.extras.servers.log import Chain, Extent, SharedLog, digest
-from jidomem.journal.commit import ASIDE, Commit, FormatError, parse, set_aside, short_id
+from jidomem.journal.commit import ASIDE, Commit, FormatError, is_redaction_record, parse, set_aside, short_id
 from jidomem.journal.disk import LARGEST, flush_above, make_folders, move, prepare, writing
 from jidomem.journal.journal import FileJournal, Stream
-from jidomem.journal.rewrite import is_redaction_record, taken_out
+from jidomem.journal.rewrite import taken_out
 
 MANIFEST = "manifest.json"
 FORM = "jidomem backup 1"
