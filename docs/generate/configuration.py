@@ -124,7 +124,7 @@ def pages() -> dict[str, str]:
         f" where it says nothing, refuse. The families: {families}.\n",
         "\n`[agents.NAME]` says of an agent:\n\n",
         table(head, _rows(_AGENT)),
-        "\n[baseline.toml](../check.md#a-range-waivers-issues) beside it has what `check` waives.\n",
+        "\n[baseline.toml](../check.md#ranges-waivers-issues) beside it has what `check` waives.\n",
         "\n## Your own configuration\n\nNobody else may read the file (mode 0600).\n\n",
         table(head, _rows(own)),
         "\n### limits\n\nBytes, seconds and numbers; how they are used tells [HTTP](../http.md#limits).\n\n",

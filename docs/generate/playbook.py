@@ -1,8 +1,8 @@
-"""docs/playbook.md, written from queries/."""
+"""docs/reference/playbook.md, written from queries/."""
 
 from jidomem.read.playbook import Playbook
 
 
 def pages() -> dict[str, str]:
     """Return the page, by its name."""
-    return {"playbook.md": Playbook().markdown()}
+    return {"reference/playbook.md": Playbook().markdown()}

@@ -82,7 +82,7 @@ class Playbook:
         return map(self._of, self.names())
 
     def markdown(self) -> str:
-        """Return the playbook as one Markdown table a role: the text of docs/playbook.md."""
+        """Return the playbook as one Markdown table a role: the text of docs/reference/playbook.md."""
         return _INTRODUCTION + "".join(_section(role, queries) for role, queries in self.roles().items())
 
     def _of(self, name: str) -> NamedQuery:
@@ -145,17 +145,17 @@ def _line_of(text: str, refused: JidomemError) -> int:
     return bisect_left(range(1, len(lines)), True, key=is_refused) + 1
 
 
-_INTRODUCTION = """# The playbook
+_INTRODUCTION = """# Named queries
 
-The questions jidomem answers by name, by the role that asks them. Ask one with `memory.ask("open-tasks")` or
-`jidomem ask open-tasks`. Every answer is about one project. It shows active memories:
-asserted, neither superseded nor invalidated, valid now ([time](time.md)), and of decisions those that are accepted or
-state no status. With `includeInactive` the rows are those the plain pattern finds; `status` lists the decisions of one
-status, as in `jidomem ask decisions --status rejected`. `asOf` shows what was known at that moment, `validAt` what
-holds in the world at that one. Rows
-come in the stated order (`-` means downwards: newest, or nearest, first), which no two rows share.
+The playbook is the set of named queries, by the role that uses them. Run one with `memory.ask("open-tasks")` or
+`jidomem ask open-tasks`. Each answer is about one project and lists [active](../time.md#active) memories.
 
-This page is written from the files under `queries/`; a test holds the two equal.
+- `include_inactive` returns all rows of the pattern, active or not.
+- `status` lists the decisions of one status: `jidomem ask decisions --status rejected`.
+- `as_of` answers as of a moment of the journal, `valid_at` as of a moment in the world.
+- Rows come in the stated order (`-`: descending), which is total.
+
+This page is generated from the files under `queries/`.
 """
 
 

@@ -16,7 +16,7 @@ from jidomem_cli.serve import mcp as mcp_verb
 
 ROOT = DOCS.parent
 written = cache(written)
-HELD_ELSEWHERE = {"command_line", "playbook"}
+HELD_ELSEWHERE = {"command_line"}
 
 
 @pytest.mark.parametrize("part", [part for part in PARTS if part not in HELD_ELSEWHERE])

@@ -118,9 +118,9 @@ def test_every_shipped_query_declares_the_jido_prefix():  # C094
 
 def test_the_playbook_page_is_what_the_files_say():
     written = Playbook().markdown()
-    assert (ROOT / "docs" / "playbook.md").read_text("utf-8") == written, (
+    assert (ROOT / "docs" / "reference" / "playbook.md").read_text("utf-8") == written, (
         'write it again: python -c "from jidomem.read import Playbook;'
-        " open('docs/playbook.md', 'w').write(Playbook().markdown())\""
+        " open('docs/reference/playbook.md', 'w').write(Playbook().markdown())\""
     )
 
 
