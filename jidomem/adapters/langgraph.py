@@ -24,12 +24,12 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from itertools import chain
 from math import isfinite
-from threading import Event, Thread
 from typing import Any
 from urllib.parse import quote
 
 import orjson
 
+from jidomem.base.background import PeriodicTask
 from jidomem.errors import Failed, InvalidRequest, JidomemError, MemoryClosed
 from jidomem.providers.stores import TABLES
 from jidomem.read.conversations import CachedEntries, Keyed
@@ -61,8 +61,7 @@ class Expiry:
         self._config = config
         self._name = name
         self._state = memory.place.state("working", TABLES) if config.get("refresh_on_read") else None
-        self._stop = Event()
-        self._thread: Thread | None = None
+        self._task: PeriodicTask | None = None
 
     def omits(self, one: Keyed) -> bool:
         """Return whether an item is not to be told of."""
@@ -92,31 +91,28 @@ class Expiry:
         if not self._config:
             future.set_result(None)
             return future
-        future.add_done_callback(lambda done: self._stop.set() if done.cancelled() else None)
-        if self._thread is not None and self._thread.is_alive():
+        future.add_done_callback(lambda done: self.stop(0) if done.cancelled() else None)
+        if self._task is not None and self._task.is_running:
             return future
+
+        def run() -> None:
+            try:
+                sweep()
+            except MemoryClosed:
+                self.stop(0)
+            except JidomemError:
+                pass  # the next sweep tries again
+
         minutes = float(each or self._config.get("sweep_interval_minutes") or _EACH)
-        self._stop.clear()
-
-        def go_on() -> None:
-            while not self._stop.wait(60 * minutes):
-                try:
-                    sweep()
-                except MemoryClosed:
-                    return
-                except JidomemError:
-                    continue  # the next one tries again
-
-        self._thread = Thread(target=go_on, name="jidomem-item-sweeper", daemon=True)
-        self._thread.start()
+        self._task = PeriodicTask(60 * minutes, run, "jidomem-item-sweeper")
         return future
 
     def stop(self, timeout: float | None) -> bool:
         """Return whether nothing is swept any more, once that has come to its end."""
-        self._stop.set()
-        if self._thread is not None:
-            self._thread.join(timeout)
-        return self._thread is None or not self._thread.is_alive()
+        if self._task is None:
+            return True
+        self._task.stop(timeout)
+        return not self._task.is_running
 
     def _last_read(self, one: Keyed) -> datetime:
         asked = "SELECT value FROM key_values WHERE namespace = ? AND key = ?"

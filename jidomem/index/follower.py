@@ -17,10 +17,12 @@ import gc
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from math import inf
-from threading import Lock, RLock, Thread
+from threading import Lock, RLock
 from typing import Any
 
+from jidomem.base.background import BackgroundTask
 from jidomem.errors import NotFound, TooLarge
 from jidomem.index.results import Watermark
 from jidomem.index.snapshots import STORE_ERRORS, Clones, PrivateClone, Snapshot
@@ -216,20 +218,18 @@ class ApplyThread:
 
     def __init__(self, index: OxigraphIndex) -> None:
         self._index = index
-        self._thread: Thread | None = None
+        self._task = BackgroundTask("jidomem index")
 
     def go_on(self, at_once: bool) -> None:
         """Have what waits taken in: by a thread, unless one is at it, or before this returns where it is *at_once*."""
         if at_once:
             self._index.settle()
-        elif self._thread is None or not self._thread.is_alive():
-            self._thread = Thread(target=self._take_in, name="jidomem index")
-            self._thread.start()
+        else:
+            self._task.start(self._take_in)
 
     def wait(self) -> None:
         """Return when nothing is being taken in."""
-        if self._thread is not None:
-            self._thread.join()
+        self._task.wait()
 
     def _take_in(self) -> None:
         with suppress(OSError, RuntimeError, ValueError):  # the next look at the journal finds that it is not in
@@ -267,7 +267,7 @@ class IndexFollower:
         self._live: PrivateClone | None = None
         self._is_open = False
         self._filling = BulkLoader(journal)  # its counts are of what was taken in since a snapshot was opened, or kept
-        self._publisher: Thread | None = None
+        self._publisher = BackgroundTask("jidomem snapshot")
         self._taking = ApplyThread(index)
         self.told: Callable[[Stream], None] | None = None  # of every commit of this process, once it is durable
         self._is_kept = False  # whether a snapshot was kept that this process does not work on yet
@@ -463,12 +463,11 @@ class IndexFollower:
     def _keep(self, commits: int, size: int) -> None:
         """Keep a snapshot when more than that was taken in since the last one, and nothing is missing."""
         self._renew()
-        taken = self._filling
-        is_due = self._live is not None and (taken.commits > commits or taken.bytes > size)
-        if is_due and not taken.damaged and (self._publisher is None or not self._publisher.is_alive()):
+        taken, clones, live = self._filling, self._clones, self._live
+        is_due = taken.commits > commits or taken.bytes > size
+        if clones and live and is_due and not taken.damaged and not self._publisher.is_running:
             taken.commits = taken.bytes = 0
-            self._publisher = Thread(target=self._publish, args=(self._clones, self._live), name="jidomem snapshot")
-            self._publisher.start()
+            self._publisher.start(partial(self._publish, clones, live))
 
     def _renew(self) -> None:
         """Go on on a clone of the snapshot just kept: a store has in memory what it once read until it is closed."""
@@ -499,8 +498,7 @@ class IndexFollower:
     def _settle(self) -> None:
         """Wait for the snapshot that is being kept, and for what is being taken in."""
         self._taking.wait()
-        if self._publisher is not None:
-            self._publisher.join()
+        self._publisher.wait()
 
 
 _GC_LOCK = Lock()

@@ -14,7 +14,8 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 from jidomem.base import files
-from jidomem.base.clock import PeriodicTask, monotonic_time
+from jidomem.base.background import PeriodicTask
+from jidomem.base.clock import monotonic_time
 from jidomem.errors import ModelUnavailable
 from jidomem.index.cache_file import CacheFolder, CacheInvalid
 from jidomem.index.search_index import VECTOR_FOLDER, BatchSizer, Texts, VectorFile, name_of

@@ -12,9 +12,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from threading import Thread
 from time import monotonic, sleep, time_ns
 
+from jidomem.base.background import BackgroundTask
 from jidomem.errors import BranchChanged, Busy, JidomemError, JournalDamaged, MemoryClosed, NotFound
 from jidomem.journal import disk
 from jidomem.journal.branches import explain
@@ -117,7 +117,7 @@ class FileJournal:
         self._git = GitLock(self.folder)
         self._guard = threading.Lock()
         self._open: dict[Stream, tuple[Folder, StreamLock]] = {}
-        self._sealer: Thread | None = None
+        self._sealer = BackgroundTask("jidomem-seal")
         self._closed: str | None = None  # what it was called
         self._explained: dict[Stream, tuple[tuple[JournalDamaged, ...], tuple[JournalDamaged, ...]]] = {}
         self._enough: dict[Stream, int] = {}  # how many commit files are too many, where it is not LOOSE
@@ -426,7 +426,7 @@ class FileJournal:
     def _seal_soon(self, stream: Stream, loose: int) -> None:
         """Seal a stream beside what goes on here, unless that is done already or is not for us to do."""
         self._enough[stream] = loose + LOOSE // 10  # where it fails it is not tried again at once
-        if self.is_tracked or (self._sealer is not None and self._sealer.is_alive()):
+        if self.is_tracked or self._sealer.is_running:
             return
 
         def work() -> None:
@@ -434,6 +434,5 @@ class FileJournal:
                 self.seal(stream)
                 self._enough.pop(stream, None)
 
-        self._sealer = Thread(target=work, name="jidomem-seal")
         with suppress(RuntimeError):  # this process is about to end
-            self._sealer.start()
+            self._sealer.start(work)

@@ -17,6 +17,7 @@ from itertools import accumulate
 from threading import RLock
 from time import time_ns
 
+from jidomem.base.bounded_dict import BoundedDict
 from jidomem.journal import disk
 from jidomem.journal.commit import BYTES, EDITED, FormatError, compact, pack_name, parse, stem
 from jidomem.journal.disk import move, prepare
@@ -291,7 +292,7 @@ class PackSet:
         self._path = path
         self._names: frozenset[str] = frozenset()
         self._packs: dict[str, Pack] = {}
-        self._tables: dict[str, dict[str, PackRow]] = {}
+        self._tables = BoundedDict[str, dict[str, PackRow]](TABLES)
         self._lock = RLock()
         self._sorted: list[Pack] | None = None
         self._reach: list[str] = []  # the latest moment in a pack and all before it
@@ -367,8 +368,6 @@ class PackSet:
                     self._packs.pop(pack.name, None)
                     self._sorted = None
                     return {}
-                while len(self._tables) >= TABLES:
-                    del self._tables[next(iter(self._tables))]
                 self._tables[pack.name] = rows
             return self._tables[pack.name]
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import binascii
 import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
@@ -19,6 +18,7 @@ from sys import maxsize
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
+from jidomem.base.bounded_dict import BoundedDict
 from jidomem.errors import InvalidRequest
 from jidomem.index import OxigraphIndex, Solutions
 from jidomem.index.disagreements import UNDATED, key_parts, moment_term, ticks, timed
@@ -171,7 +171,7 @@ class PageCache:
     """The pages read last, each good until what it was read from changes."""
 
     def __init__(self) -> None:
-        self._pages: OrderedDict[object, tuple[object, Page]] = OrderedDict()
+        self._pages = BoundedDict[object, tuple[object, Page]](SHELF)
         self._lock = Lock()
 
     def page(self, key: object, state: object, read: Callable[[], Page]) -> Page:
@@ -182,9 +182,6 @@ class PageCache:
             kept = read()
             with self._lock:
                 self._pages[key] = state, kept
-                self._pages.move_to_end(key)
-                while len(self._pages) > SHELF:
-                    self._pages.popitem(last=False)
         return Page([dict(row) for row in kept.rows], kept.cursor)
 
 

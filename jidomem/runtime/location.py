@@ -19,7 +19,7 @@ from threading import RLock
 from typing import TYPE_CHECKING, Protocol
 
 from jidomem.base import files
-from jidomem.base.clock import PeriodicTask
+from jidomem.base.background import PeriodicTask
 from jidomem.errors import JidomemError, MemoryClosed
 from jidomem.extras.servers import addresses
 from jidomem.extras.servers.log import SharedLog

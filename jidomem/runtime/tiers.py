@@ -17,7 +17,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 from typing import Literal as OneOf
 
-from jidomem.base.clock import PeriodicTask, format_timestamp, parse_moment
+from jidomem.base.background import PeriodicTask
+from jidomem.base.clock import format_timestamp, parse_moment
 from jidomem.base.words import TELL_LITTLE, normal_text, topic_key
 from jidomem.errors import STOPPING, Conflict, InvalidRequest, JidomemError, NotFound, PolicyDenied
 from jidomem.exchange import documents, importer

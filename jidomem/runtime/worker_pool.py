@@ -22,6 +22,7 @@ from threading import BoundedSemaphore, Lock
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from jidomem.base.bounded_dict import BoundedDict
 from jidomem.errors import Busy, InvalidRequest, JidomemError, QueryTimeout, TooLarge
 from jidomem.index.results import AnswerLimits, Solutions, solutions
 from jidomem.rdf import sparql
@@ -389,7 +390,7 @@ class Checks:
         #: project -> its latest report as `json`, and the moment it was made; while this process lives.
         self.latest: dict[str, tuple[datetime, bytes]] = {}
         #: name -> project, and what `preview` found; the latest.
-        self.previews: dict[str, tuple[str, bytes]] = {}
+        self.previews = BoundedDict[str, tuple[str, bytes]](PREVIEWS)
         self._root = root
         self._place, self._lock = Lock(), Lock()
         self._process: subprocess.Popen[bytes] | None = None
@@ -419,8 +420,6 @@ class Checks:
             found = self._alone([project, "preview", folder, file], self.preview_seconds, asker)
         made = secrets.token_hex(8)
         self.previews[made] = (project, found)
-        if len(self.previews) > PREVIEWS:
-            del self.previews[next(iter(self.previews))]
         return made
 
     def close(self) -> None:

@@ -28,7 +28,7 @@ from collections.abc import Callable, Hashable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from hashlib import blake2b
 from ipaddress import ip_address
 from queue import SimpleQueue
@@ -39,6 +39,8 @@ from typing import Any, NamedTuple, TextIO, TypeVar
 import orjson
 from flask import Response
 
+from jidomem.base.background import BackgroundTask, PeriodicTask
+from jidomem.base.bounded_dict import BoundedDict
 from jidomem.base.clock import format_timestamp, now
 from jidomem.base.words import slug
 from jidomem.errors import JidomemError, NotFound, PolicyDenied, Unauthenticated, nearest_names
@@ -60,7 +62,7 @@ class FlashMessages:
     """The latest deeds of one server."""
 
     def __init__(self) -> None:
-        self._deeds: dict[str, tuple[str, Mapping[str, str]]] = {}
+        self._deeds = BoundedDict[str, tuple[str, Mapping[str, str]]](MOST_FLASH_MESSAGES)
         self._key, self._lock = secrets.token_bytes(32), Lock()
 
     def keep(self, path: str, said: Mapping[str, str]) -> str:
@@ -68,8 +70,6 @@ class FlashMessages:
         name = blake2b(repr((path, *said.items())).encode(), key=self._key, digest_size=8).hexdigest()
         with self._lock:
             self._deeds[name] = (path, said)
-            if len(self._deeds) > MOST_FLASH_MESSAGES:
-                del self._deeds[next(iter(self._deeds))]
         return name
 
     def told(self, path: str, name: str) -> Mapping[str, str]:
@@ -133,16 +133,14 @@ class Clients:
     """Who asked; of too many those are forgotten that asked least recently."""
 
     def __init__(self) -> None:
-        self.seen: dict[ClientIdentity, Visits] = {}  # who asked last is the last
+        self.seen = BoundedDict[ClientIdentity, Visits](CLIENTS)
 
     def add(self, at: datetime, project: str, agent: str | None, user_agent: str, address: str) -> None:
         """Count a request."""
         key = ClientIdentity(_cut(project), _cut(agent), _cut(user_agent), kind_of(address))
-        visits = self.seen.pop(key, None) or Visits(at, at)
+        visits = self.seen.get(key) or Visits(at, at)
         visits.last, visits.requests = at, visits.requests + 1
         self.seen[key] = visits
-        if len(self.seen) > CLIENTS:
-            del self.seen[next(iter(self.seen))]
 
 
 def _cut(text: str | None) -> str:
@@ -260,12 +258,11 @@ class Ledger:
     def __init__(self, log: DoorLog, door: str, measures: Measures) -> None:
         """Put what *measures* counts into *log*, from now on."""
         self.log, self._door, self._measures = log, door, measures
-        self._lock, self._ends = Lock(), Event()
+        self._lock = Lock()
         self._refused: dict[Refusal, int] = {}
         self._others: dict[str, int] = {}
         self._asked: dict[ClientIdentity, int] = {}
-        self._thread = Thread(target=self._go_on, name="jidomem-ledger", daemon=True)
-        self._thread.start()
+        self._task = PeriodicTask(_SECONDS, self.keep, "jidomem-ledger", runs_at_end=True)
 
     def keep(self) -> bool:
         """Put what was counted since into the log, and return whether that could be written."""
@@ -291,13 +288,7 @@ class Ledger:
 
     def close(self) -> None:
         """Put the last of it into the log; where a signal came in the middle of counting, that is lost."""
-        self._ends.set()
-        self._thread.join(_LAST)
-
-    def _go_on(self) -> None:
-        while not self._ends.wait(_SECONDS):
-            self.keep()
-        self.keep()
+        self._task.stop(_LAST)
 
 
 def _more(now: dict[T, int], before: dict[T, int]) -> list[tuple[T, int]]:
@@ -408,7 +399,7 @@ class FormDeduplicator:
     """The latest deeds of one server."""
 
     def __init__(self) -> None:
-        self._deeds: dict[Hashable, _Deed] = {}
+        self._deeds = BoundedDict[Hashable, _Deed](MOST_FORM_POSTS)
         self._lock = Lock()
 
     def once(self, key: Hashable, do: Callable[[], str]) -> str:
@@ -417,10 +408,8 @@ class FormDeduplicator:
         Whoever comes with the same key meanwhile waits. Raises what *do* raises where it was not done before.
         """
         with self._lock:
-            deed = self._deeds.pop(key, None) or _Deed()
+            deed = self._deeds.get(key) or _Deed()
             self._deeds[key] = deed
-            if len(self._deeds) > MOST_FORM_POSTS:
-                del self._deeds[next(iter(self._deeds))]
         with deed.lock:
             try:
                 deed.told = do()
@@ -491,7 +480,7 @@ class CatchUpThread:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._thread: Thread | None = None
+        self._task = BackgroundTask("jidomem-level", daemon=True)
 
     def follow(self, memory: Jidomem) -> None:
         """Begin with what a shared root holds before anybody asks, and make checkpoints of it from now on."""
@@ -502,11 +491,8 @@ class CatchUpThread:
     def wait(self, memory: Jidomem, seconds: float) -> None:
         """Return once the index is level with the journal, or after so many *seconds*."""
         with self._lock:
-            if self._thread is None or not self._thread.is_alive():
-                self._thread = Thread(target=_level, args=(memory,), name="jidomem-level", daemon=True)
-                self._thread.start()
-            thread = self._thread
-        thread.join(seconds)
+            self._task.start(partial(_level, memory))
+        self._task.wait(seconds)
 
 
 def _level(memory: Jidomem) -> None:

@@ -226,7 +226,7 @@ def test_a_root_that_is_closed_waits_for_all_agents_at_once(root):
     may_answer.set()
     closing.join()
 
-    assert not any(agent._timer.goes_on for agent in agents)
+    assert not any(agent._timer.is_running for agent in agents)
 
 
 def test_who_closes_waits_for_the_job_that_is_done_and_for_no_other(root):
@@ -254,5 +254,5 @@ def test_who_closes_waits_for_the_job_that_is_done_and_for_no_other(root):
         closing.join()
 
         assert [each.function for each in scripted.asked].count("generate_meta_chain") == 1
-        assert not ada._timer.goes_on
+        assert not ada._timer.is_running
         assert [job.attempts for job in ada.jobs() if job.kind == "describe"] == [0] * 4

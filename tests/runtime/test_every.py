@@ -2,7 +2,7 @@
 
 import threading
 
-from jidomem.base.clock import PeriodicTask
+from jidomem.base.background import PeriodicTask
 
 
 def test_what_raises_is_told_and_called_again(monkeypatch):
@@ -17,10 +17,10 @@ def test_what_raises_is_told_and_called_again(monkeypatch):
 
     every = PeriodicTask(0.001, run, "a cycle")
     assert again.wait(60)
-    assert every.goes_on
+    assert every.is_running
     every.stop()
 
     assert [(each.exc_type, str(each.exc_value), each.thread.name) for each in told] == [
         (RuntimeError, "dictionary changed size during iteration", "a cycle")
     ]
-    assert not every.goes_on
+    assert not every.is_running

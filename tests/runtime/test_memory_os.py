@@ -408,7 +408,7 @@ def test_a_thread_does_the_jobs_and_maintains_until_it_is_closed(root):  # D106
             time.sleep(0.02)
         assert [each.page_count for each in ada.tiers.mtm] == [3]
         timer = ada._timer
-    assert not timer.goes_on
+    assert not timer.is_running
 
 
 def test_the_prompt_holds_what_every_tier_knows_and_the_offline_model_answers_nothing(opened):  # D098

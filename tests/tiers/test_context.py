@@ -673,7 +673,7 @@ def test_the_cycle_runs_by_itself_until_the_context_is_closed(opened):
 
     context.close()
 
-    assert not context._timer.goes_on
+    assert not context._timer.is_running
     ran.clear()
     context.store("torn", {"type": "error", "content": "torn file"})
     assert not ran.is_set()
@@ -707,7 +707,7 @@ def test_the_cycle_comes_every_minute_and_can_be_switched_off(opened, monkeypatc
     never.close()
 
     assert waited == [60.0] * 3
-    assert not never._timer.goes_on
+    assert not never._timer.is_running
 
 
 @pytest.mark.parametrize("promotion", ["x", 0.5, {}, Promotion])
@@ -730,8 +730,8 @@ def test_a_root_that_is_closed_closes_its_contexts(tmp_path):
     # E091
     with jidomem.open(tmp_path / "root", project="p", sources=fixed_sources()) as memory:
         contexts = [memory.context(f"s-{number}") for number in range(2)]
-        assert [context._timer.goes_on for context in contexts] == [True, True]
-    assert [context._timer.goes_on for context in contexts] == [False, False]
+        assert [context._timer.is_running for context in contexts] == [True, True]
+    assert [context._timer.is_running for context in contexts] == [False, False]
 
 
 def test_a_session_has_one_context_until_it_is_closed(opened):

@@ -17,7 +17,7 @@ from threading import Event, RLock
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from jidomem.base.clock import PeriodicTask
+from jidomem.base.background import PeriodicTask
 from jidomem.base.json_values import to_json_value
 from jidomem.base.stems import Stemmer
 from jidomem.errors import InvalidRequest, JidomemError, ModelUnavailable

@@ -1,0 +1,84 @@
+"""Background work: a task that runs every few seconds, and a task that one thread at a time runs on demand."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from threading import Event, Thread, current_thread
+
+from jidomem.errors import InvalidRequest
+
+
+class PeriodicTask:
+    """Calls *run* every *seconds* in a thread of its own, first after that time; never where they are None.
+
+    An exception of *run* goes to `threading.excepthook`, and the next call is made all the same.
+    Where it *runs_at_end*, a last call is made after `stop`.
+    """
+
+    def __init__(
+        self, seconds: float | None, run: Callable[[], object], name: str, *, runs_at_end: bool = False
+    ) -> None:
+        """Start the thread; raise InvalidRequest for *seconds* that are no time to wait."""
+        if seconds is not None and (
+            isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 < seconds < 1e7
+        ):
+            raise InvalidRequest(
+                f"interval={seconds!r} is no number of seconds", hint="give seconds, or None for never"
+            )
+        self._seconds, self._run, self._runs_at_end = seconds, run, runs_at_end
+        self._stopped = Event()
+        self._thread = Thread(target=self._repeat, name=name, daemon=True) if seconds is not None else None
+        if self._thread is not None:
+            self._thread.start()
+
+    @property
+    def is_running(self) -> bool:
+        """Return whether *run* will be called again."""
+        return self._thread is not None and self._thread.is_alive()
+
+    def stop(self, timeout: float | None = None) -> None:
+        """Call *run* no more, and wait for the present call, at most *timeout* seconds where that is given."""
+        self._stopped.set()
+        if self._thread is not None and self._thread is not current_thread():
+            self._thread.join(timeout)
+
+    def _repeat(self) -> None:
+        while not self._stopped.wait(self._seconds):
+            self._call()
+        if self._runs_at_end:
+            self._call()
+
+    def _call(self) -> None:
+        try:
+            self._run()
+        except Exception:  # reported like that of any thread; the next call may succeed
+            threading.excepthook(threading.ExceptHookArgs((*sys.exc_info(), current_thread())))
+
+
+class BackgroundTask:
+    """Runs one call at a time in a thread of its own.
+
+    The end of the process waits for the call, unless it is a *daemon*.
+    """
+
+    def __init__(self, name: str, *, daemon: bool = False) -> None:
+        self._name, self._daemon = name, daemon
+        self._thread: Thread | None = None
+
+    @property
+    def is_running(self) -> bool:
+        """Return whether a call is being made."""
+        return self._thread is not None and self._thread.is_alive()
+
+    def start(self, run: Callable[[], object]) -> None:
+        """Call *run*, unless an earlier call goes on; raise RuntimeError where the process is ending."""
+        if not self.is_running:
+            self._thread = Thread(target=run, name=self._name, daemon=self._daemon)
+            self._thread.start()
+
+    def wait(self, timeout: float | None = None) -> None:
+        """Return once no call is being made, or after *timeout* seconds."""
+        if self._thread is not None:
+            self._thread.join(timeout)
