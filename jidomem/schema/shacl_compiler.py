@@ -1,10 +1,7 @@
-"""Triples that can be followed, and the paths of SHACL through them, as pyshacl follows and writes them.
+"""Compiled shapes judge triples by SHACL Core; pyshacl judges what is not compiled, or in doubt. Pure over triples.
 
-The constraint components of SHACL Core that are compiled, each a closure over the values at a node.
-
-Shapes compiled once into closures over triples; what is not covered, or in doubt, is pyshacl's to judge.
-
-Which rules speak about a node: the shapes that target its classes, or the properties it has.  Pure over triples.
+A shape is a list of constraints as data: the name of a SHACL parameter and its value. Paths are written as pyshacl
+writes them for a reader.
 """
 
 from __future__ import annotations
@@ -16,7 +13,7 @@ from decimal import Decimal
 from functools import cached_property, lru_cache, reduce
 from typing import Any
 
-from jidomem.base.regex import Unsearchable, finder
+from jidomem.base.regex import Unsearchable, compiled
 from jidomem.rdf.terms import XSD, Term, Triple, iri, is_iri, parse_literal, plain_value
 from jidomem.rdf.vocab import JIDO, RDF, RDFS, TYPE, local_name
 from jidomem.schema.shacl import ONE_AT_A_TIME, SH, Finding, PyshaclValidator, Severity, severity_of
@@ -39,8 +36,10 @@ class TripleGraph:
         self.triples = dict.fromkeys(triples)
         #: The properties and values of every subject.
         self.about: dict[Term, dict[Term, list[Term]]] = {}
-        about = self.about
+        about, self._has_tree = self.about, False
         for subject, predicate, value in self.triples:
+            if predicate == _SUBCLASS:
+                self._has_tree = True
             properties = about.get(subject)
             if properties is None:
                 about[subject] = {predicate: [value]}
@@ -48,7 +47,6 @@ class TripleGraph:
                 properties[predicate].append(value)
             else:
                 properties[predicate] = [value]
-        self._has_tree = any(_SUBCLASS in properties for properties in about.values())
 
     @cached_property
     def _back(self) -> dict[tuple[Term, Term], list[Term]]:
@@ -67,11 +65,11 @@ class TripleGraph:
 
     def types(self, node: Term) -> Collection[Term]:
         """Return the types of *node*, and what lies above them in the class tree of these triples."""
-        types = self.objects(node, TYPE)
+        types = self.about.get(node, _NOTHING).get(TYPE, ())
         return _with_all_after(types, lambda cls: self.objects(cls, _SUBCLASS)) if self._has_tree else types
 
     def members(self, head: Term) -> Iterator[Term]:
-        """Yield the members of an RDF list; raise Left for an empty one."""
+        """Yield the members of an RDF list; raises UnsupportedShape for an empty one."""
         if head == _NIL:
             raise UnsupportedShape(head)
         while head != _NIL:
@@ -89,7 +87,7 @@ Path = Callable[[TripleGraph, Term], Collection[Term]]
 
 
 def compile_path(rules: TripleGraph, path: Term, depth: int = 0) -> tuple[str, Path]:
-    """Return *path* as pyshacl writes it for a reader, and the way it takes; raise Left for what is not compiled."""
+    """Return *path* as pyshacl writes it for a reader, and the way it takes; raises UnsupportedShape."""
     if is_iri(path):
         text = f"jido:{plain_value(path).removeprefix(JIDO)}" if depth and path.startswith(f"<{JIDO}") else path
         return text, lambda data, node: data.about.get(node, _NOTHING).get(path, ())
@@ -123,14 +121,12 @@ def _with_all_after(nodes: Iterable[Term], step: Callable[[Term], Collection[Ter
 
 
 #: How rdflib reads the lexical forms of the datatypes that are compiled.
+_STRING = XSD + "string"
 _READ: dict[str, Callable[[str], Any]] = {XSD + "string": str, XSD + "anyURI": str, XSD + "integer": int}
 _READ |= {XSD + "decimal": Decimal, XSD + "dateTime": datetime.fromisoformat}
 _READ |= {XSD + "boolean": {"true": True, "1": True, "false": False, "0": False}.__getitem__}
 
 _KINDS = {"<": "IRI", "_": "BlankNode"}
-
-#: The values that break a constraint, of these at a focus node; None where it is the node itself.
-Check = Callable[[TripleGraph, Term, Collection[Term]], Collection[Term | None]]
 
 
 class NeedsReference(Exception):
@@ -139,51 +135,92 @@ class NeedsReference(Exception):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shape:
-    """A node shape (without `values`) or property shape, ready to be held against a node; `message` may be empty."""
+    """A node shape (without a path) or property shape; `message` may be empty.
+
+    `predicate` is the path of most property shapes, `values` follows any other path. A constraint is the name of its
+    parameter and the parameter's value: a term, a number, a set of terms, or the shapes that it refers to.
+    """
 
     name: Term
     path: str | None
+    predicate: Term | None
     values: Path | None
-    checks: tuple[Check, ...]
+    constraints: tuple[tuple[str, Any], ...]
     properties: tuple[Shape, ...]
     message: str
     severity: Severity
 
-    def broken(self, data: TripleGraph, focus: Term) -> Iterator[Finding]:
-        """Yield what *focus* breaks; raise Doubt where only the reference can tell."""
-        values = (focus,) if self.values is None else self.values(data, focus)
-        for check in self.checks:
-            for value in check(data, focus, values):
-                yield Finding(focus, self.name, self.path, value, self.message, self.severity)
+    def violations(self, data: TripleGraph, focus: Term, first: bool = False) -> list[Finding]:
+        """Return the violations of *focus*, only the first of them where *first*.
+
+        Raises NeedsReference where only pyshacl can tell.
+        """
+        values: Collection[Term]
+        if self.predicate is not None:
+            values = data.about.get(focus, _NOTHING).get(self.predicate, ())
+        else:
+            values = (focus,) if self.values is None else self.values(data, focus)
+        broken: list[Term | None] = []  # None stands for the values together
+        for parameter, wanted in self.constraints:
+            match parameter:
+                case "minCount":
+                    is_kept = len(values) >= wanted
+                case "maxCount":
+                    is_kept = len(values) <= wanted
+                case "hasValue":
+                    is_kept = wanted in values
+                case "equals" | "disjoint" | "lessThanOrEquals":
+                    broken += _PAIRS[parameter](set(values), set(data.objects(focus, wanted)))
+                    continue
+                case _:
+                    for value in values:
+                        match parameter:
+                            case "class":
+                                is_kept = wanted in data.types(value)
+                            case "datatype":  # of a literal that ends in its text no other is the datatype
+                                is_text = wanted == _STRING and value[0] == value[-1] == '"'
+                                is_kept = is_text or _read(value, wanted) is not None
+                            case "nodeKind":
+                                is_kept = _KINDS.get(value[0], "Literal") in wanted
+                            case "in":
+                                is_kept = value in wanted
+                            case "minLength":
+                                is_kept = not wanted or (value[0] != "_" and len(plain_value(value)) >= wanted)
+                            case "maxLength":
+                                is_kept = value[0] != "_" and len(plain_value(value)) <= wanted
+                            case "pattern":
+                                text = plain_value(value).encode("utf-8", "replace") if value[0] != "_" else b""
+                                is_kept = value[0] != "_" and wanted(text) is not None
+                            case "not":
+                                is_kept = bool(wanted.violations(data, value, True))
+                            case "node":
+                                is_kept = not wanted.violations(data, value, True)
+                            case "and":
+                                is_kept = True
+                                for shape in wanted:
+                                    if shape.violations(data, value, True):
+                                        is_kept = False
+                                        break
+                            case _:  # or
+                                is_kept = False
+                                for shape in wanted:
+                                    if not shape.violations(data, value, True):
+                                        is_kept = True
+                                        break
+                        if not is_kept:
+                            broken.append(value)
+                    continue
+            if not is_kept:
+                broken.append(None)
+        findings: list[Finding] = []
+        for breaking in broken:
+            findings.append(Finding(focus, self.name, self.path, breaking, self.message, self.severity))
         for shape in self.properties:
+            if first and findings:
+                break
             for value in values:
-                yield from shape.broken(data, value)
-
-    def conforms(self, data: TripleGraph, node: Term) -> bool:
-        """Return whether *node* breaks nothing; raise Doubt where only the reference can tell."""
-        values = (node,) if self.values is None else self.values(data, node)
-        for check in self.checks:
-            if check(data, node, values):
-                return False
-        for shape in self.properties:
-            for value in values:
-                if not shape.conforms(data, value):
-                    return False
-        return True
-
-
-def _each(holds: Callable[[TripleGraph, Term], object]) -> Check:
-    """Return the check of every value by itself."""
-    return lambda data, focus, values: [value for value in values if not holds(data, value)]
-
-
-def _all(holds: Callable[[Collection[Term]], object]) -> Check:
-    """Return the check of the values together, which names none of them."""
-    return lambda data, focus, values: () if holds(values) else (None,)
-
-
-def _text(holds: Callable[[str], object]) -> Check:
-    return lambda data, focus, values: [value for value in values if value[0] == "_" or not holds(plain_value(value))]
+                findings += shape.violations(data, value, first)
+        return findings
 
 
 def _kind_of(term: Term) -> str:
@@ -202,21 +239,8 @@ def _read(term: Term, datatype: str) -> Any:
         return None
 
 
-def _of_datatype(datatype: str) -> Check:
-    if datatype == XSD + "string":  # of what ends in its text no other is the datatype
-        return lambda data, focus, values: [
-            value for value in values if not (value[0] == value[-1] == '"') and _read(value, datatype) is None
-        ]
-    return lambda data, focus, values: [value for value in values if _read(value, datatype) is None]
-
-
-def _pair(broken: Callable[[set[Term], set[Term]], Collection[Term]]) -> Callable[[Term], Check]:
-    """Return the check of the values beside those of another property of the same node."""
-    return lambda other: lambda data, focus, values: broken(set(values), set(data.objects(focus, other)))
-
-
-def _later(values: set[Term], others: set[Term]) -> list[Term]:
-    """Return the times after one of *others*; raise Doubt for what is no time, or is told by another clock."""
+def _later(values: Collection[Term], others: Collection[Term]) -> list[Term]:
+    """Return the times after one of *others*; raises NeedsReference for what is no time, or has no time zone."""
     times = [_read(other, XSD + "dateTime") for other in others]
     try:
         return [value for value in values if any(_read(value, XSD + "dateTime") > time for time in times)]
@@ -224,28 +248,19 @@ def _later(values: set[Term], others: set[Term]) -> list[Term]:
         raise NeedsReference(error) from error
 
 
-#: Of every parameter its check, given its value: a term, the members of a list, or the shapes it refers to.
-BUILD: dict[str, Callable[[Any], Check]] = {
-    "class": lambda cls: lambda data, focus, values: [value for value in values if cls not in data.types(value)],
-    "datatype": lambda wanted: _of_datatype(plain_value(wanted)),
-    "nodeKind": lambda kinds: lambda data, focus, values: [value for value in values if _kind_of(value) not in kinds],
-    "in": lambda known: lambda data, focus, values: [value for value in values if value not in known],
-    "hasValue": lambda wanted: _all(lambda values: wanted in values),
-    "minCount": lambda limit: lambda data, focus, values: () if len(values) >= limit else (None,),
-    "maxCount": lambda limit: lambda data, focus, values: () if len(values) <= limit else (None,),
-    "minLength": lambda limit: _text(lambda text: len(text) >= limit) if limit else _all(lambda values: True),
-    "maxLength": lambda limit: _text(lambda text: len(text) <= limit),
-    "pattern": lambda pattern: _text(finder(plain_value(pattern))),
-    "equals": _pair(set.symmetric_difference),
-    "disjoint": _pair(set.intersection),
-    "lessThanOrEquals": _pair(_later),
-    "and": lambda shapes: _each(lambda data, value: all(shape.conforms(data, value) for shape in shapes)),
-    "or": lambda shapes: _each(lambda data, value: any(shape.conforms(data, value) for shape in shapes)),
-    "not": lambda shape: _each(lambda data, value: not shape.conforms(data, value)),
-    "node": lambda shape: _each(shape.conforms),
+#: The values that break a constraint on a property and another one of the same node.
+_PAIRS: Mapping[str, Callable[[set[Term], set[Term]], Collection[Term]]] = {
+    "equals": set.symmetric_difference,
+    "disjoint": set.intersection,
+    "lessThanOrEquals": _later,
 }
-#: The constraint components that are compiled, by their parameters; shapes that use others are left to pyshacl.
-COVERED = (*BUILD, "property")
+#: The parameters of the constraints that are compiled, in the order in which they are judged.
+PARAMETERS = (
+    "class", "datatype", "nodeKind", "in", "hasValue", "minCount", "maxCount", "minLength", "maxLength", "pattern",
+    "equals", "disjoint", "lessThanOrEquals", "and", "or", "not", "node",
+)  # fmt: skip
+#: The parameters that a compiled shape may have; shapes that use others are left to pyshacl.
+COVERED = (*PARAMETERS, "property")
 
 
 _TARGETS = ("targetClass", "targetSubjectsOf")
@@ -256,7 +271,7 @@ _NODE_SHAPE, _PROPERTY_SHAPE = iri(SH + "NodeShape"), iri(SH + "PropertyShape")
 
 
 class CompiledValidator:
-    """Shapes as closures, and pyshacl beside them for what is `left` (the shapes not covered) or in doubt.
+    """Shapes as constraints, and pyshacl beside them for what is `left` (the shapes not covered) or in doubt.
 
     The shapes are well formed: those of an overlay are held to the SHACL of SHACL when they are loaded.
     """
@@ -293,9 +308,9 @@ class CompiledValidator:
         for node in data.about if focus is None else focus:
             shapes = self._about(data, node)
             try:
-                if all(shape.conforms(data, node) for shape in shapes):
-                    continue
-                broken = [finding for shape in shapes for finding in shape.broken(data, node)]
+                broken: list[Finding] = []
+                for shape in shapes:
+                    broken += shape.violations(data, node)
             except NeedsReference:
                 unsure.add(node)
                 continue
@@ -349,7 +364,10 @@ class CompiledValidator:
 
 
 def _shape(rules: TripleGraph, node: Term, within: Term = "", depth: int = 0) -> Shape:
-    """Return *node* compiled, named or by the name of what it is *within*; raise Left for what is not covered."""
+    """Return *node* compiled, under its own name or that of the shape *within* which it stands.
+
+    Raises UnsupportedShape for what is not compiled.
+    """
     properties = rules.shacl(node)
     unknown = properties.keys() - _BESIDE - set(COVERED) or any(
         len(properties[each]) > 1 for each in properties.keys() - _MANY
@@ -359,12 +377,16 @@ def _shape(rules: TripleGraph, node: Term, within: Term = "", depth: int = 0) ->
     if unknown or shared or not name or depth > DEEPEST:
         raise UnsupportedShape(node)
     path, values = compile_path(rules, properties["path"][0]) if "path" in properties else (None, None)
-    given = {each: _given(rules, each, properties[each][0], name, depth + 1) for each in BUILD if each in properties}
+    predicate = properties["path"][0] if "path" in properties and is_iri(properties["path"][0]) else None
+    given = {
+        each: _given(rules, each, properties[each][0], name, depth + 1) for each in PARAMETERS if each in properties
+    }
     return Shape(
         name=name,
         path=path,
+        predicate=predicate,
         values=values,
-        checks=tuple(BUILD[each](value) for each, value in given.items()),
+        constraints=tuple(given.items()),
         properties=tuple(_shape(rules, each, name, depth + 1) for each in properties.get("property", ())),
         message="".join(map(plain_value, properties.get("message", ()))),
         severity=severity_of("".join(properties.get("severity", ()))),
@@ -372,13 +394,17 @@ def _shape(rules: TripleGraph, node: Term, within: Term = "", depth: int = 0) ->
 
 
 def _given(rules: TripleGraph, parameter: str, value: Term, name: Term, depth: int) -> Any:
-    """Return what the check of *parameter* is built from."""
+    """Return the value of a constraint's *parameter*, ready to be judged by."""
     if parameter in ("not", "node"):
         return _shape(rules, value, name, depth)
     if parameter in ("and", "or"):
         return [_shape(rules, each, name, depth) for each in rules.members(value)]
     if parameter == "in":
         return frozenset(rules.members(value))
+    if parameter == "datatype":
+        return plain_value(value)
+    if parameter == "pattern":
+        return compiled(plain_value(value)).search
     if not parameter.endswith(("Count", "Length")):
         return value
     if (limit := int(plain_value(value))) < 0:
