@@ -124,7 +124,7 @@ def _tell(door: Door, project: str, report: CodeImportReport, dry_run: bool) -> 
     """Say what was read and kept, and what could not be read."""
     if door.json:
         notes = [{"path": note.path, "line": note.line or None, "message": note.message} for note in report.notes]
-        counts = {"files": dict(report.files), "found": dict(report.found), "triples": report.triples}
+        counts = {"files": dict(report.files), "found": dict(report.counts), "triples": report.triples}
         show_json({"project": project, "dry_run": dry_run, **counts, "commits": report.commits, "notes": notes})
         return
     for note in report.notes[:_MAX_SHOWN]:
@@ -135,7 +135,7 @@ def _tell(door: Door, project: str, report: CodeImportReport, dry_run: bool) -> 
         door.say("there is no Python or Elixir file there that git does not ignore: nothing was kept")
         return
     files = ", ".join(f"{report.files[word]:,} {word}" for word in FILES if report.files[word]) or "none"
-    found = ", ".join(f"{count:,} {word}" for word, count in report.found.items())
+    found = ", ".join(f"{count:,} {word}" for word, count in report.counts.items())
     kept = "would be kept" if dry_run else "kept"
     door.say(f"files: {files}{f'; in what was read: {found}' if found else ''}; {report.triples:,} statements {kept}")
 

@@ -183,7 +183,7 @@ def mcp(door: Door, toolset: str, http: bool, host: str, port: int, form: str | 
         "dialogue": (*TOOLS, KEEP_PAGE, FIND_PAGES),
         "server-memory": KNOWLEDGE,
     }[toolset]
-    desks = ClientSessions(memory, door.agent or os.environ.get("JIDOMEM_AGENT"), memory.settings.session)
+    sessions = ClientSessions(memory, door.agent or os.environ.get("JIDOMEM_AGENT"), memory.settings.session)
     from jidomem.serve import server_state
     from jidomem.serve.server_state import Operation
 
@@ -194,12 +194,12 @@ def mcp(door: Door, toolset: str, http: bool, host: str, port: int, form: str | 
         operation.close()
         memory.close()
 
-    serving.leave_on_signals(desks, leave)
+    serving.leave_on_signals(sessions, leave)
     if not http:
         if sys.stdin.isatty():
             door.say(f"serving {memory.settings.place} to a client that writes MCP here (stop with Ctrl-C)")
             door.say("a client starts this by itself, once it is told to: jidomem setup claude")
-        serve_stdio(desks, tools, leave, operation)
+        serve_stdio(sessions, tools, leave, operation)
         return
     from jidomem.serve import server
     from jidomem.serve.mcp.http import PATH, serve_http
@@ -210,4 +210,4 @@ def mcp(door: Door, toolset: str, http: bool, host: str, port: int, form: str | 
     door.say(f"serving {memory.settings.place} at {url}{PATH} (stop with Ctrl-C)")
     operation.leveller.follow(memory)
     operation.tell("info", "started", {"url": url, "root": memory.settings.place, "jidomem": jidomem.__version__})
-    serve_http(desks, tools, keyring, listening, leave, operation)
+    serve_http(sessions, tools, keyring, listening, leave, operation)

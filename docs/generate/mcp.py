@@ -46,13 +46,13 @@ def pages() -> dict[str, str]:
     return {"reference/mcp.md": text}
 
 
-async def _written(desks: ClientSessions) -> str:
+async def _written(sessions: ClientSessions) -> str:
     parts = [_INTRODUCTION]
     for name, (what, tools) in TOOLSETS.items():
-        async with Client(create_server(desks, tools)) as client:
+        async with Client(create_server(sessions, tools)) as client:
             listed = (await client.list_tools()).tools
         parts += [f"\n## Tools: {name}\n\n`--toolset {name}` {what}.\n", *map(_tool, listed)]
-    async with Client(create_server(desks, TOOLS)) as client:
+    async with Client(create_server(sessions, TOOLS)) as client:
         parts.append(_resources((await client.list_resources()).resources))
         parts.append(_templates((await client.list_resource_templates()).resource_templates))
         parts.append(_prompts((await client.list_prompts()).prompts))

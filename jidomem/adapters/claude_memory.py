@@ -97,14 +97,14 @@ def replace(files: Files, path: str, old: str, new: str) -> tuple[Files, str]:
         raise CommandError(f"No replacement was performed, old_str `{old}` did not appear verbatim in {path}.")
     if count > 1:
         where = ", ".join(map(str, _lines_with(text, old)))
-        said = f"No replacement was performed. Multiple occurrences of old_str `{old}` in lines: {where}."
-        raise CommandError(f"{said} Please ensure it is unique")
+        problem = f"No replacement was performed. Multiple occurrences of old_str `{old}` in lines: {where}."
+        raise CommandError(f"{problem} Please ensure it is unique")
     line = text[: text.find(old)].count("\n")
     after = text.replace(old, new)
     first = max(0, line - 2)
     snippet = "\n".join(_numbered(after.split("\n")[first : line + 3], first + 1))
-    told = f"The memory file has been edited. Here is the snippet showing the change (with line numbers):\n{snippet}"
-    return Files.of({**files.texts, place: after}, files.empty), told
+    message = f"The memory file has been edited. Here is the snippet showing the change (with line numbers):\n{snippet}"
+    return Files.of({**files.texts, place: after}, files.empty), message
 
 
 def insert(files: Files, path: str, line: int, text: str) -> tuple[Files, str]:
@@ -114,8 +114,8 @@ def insert(files: Files, path: str, line: int, text: str) -> tuple[Files, str]:
     if lines[-1] == "":
         lines.pop()
     if not 0 <= line <= len(lines):
-        said = f"Invalid `insert_line` parameter: {line}."
-        raise CommandError(f"{said} It should be within the range [0, {len(lines)}].")
+        problem = f"Invalid `insert_line` parameter: {line}."
+        raise CommandError(f"{problem} It should be within the range [0, {len(lines)}].")
     after = "\n".join([*lines[:line], text.rstrip("\n"), *lines[line:]])
     ended = after if after.endswith("\n") else after + "\n"
     return Files.of({**files.texts, place: ended}, files.empty), f"The file {path} has been edited."
@@ -196,19 +196,19 @@ def _listed(files: Files, place: str, path: str) -> str:
     return "\n".join([head, *(f"{size}\t{name}" for size, name in rows)])
 
 
-def _below(files: Files, place: str, said: str = "", depth: int = 1) -> Iterator[tuple[str, str]]:
+def _below(files: Files, place: str, folder: str = "", depth: int = 1) -> Iterator[tuple[str, str]]:
     """Yield the size and the name of what is in a folder, and in those it holds, but for what is hidden."""
     start = f"{place}/" if place else ""
     folders = files.folders
     names = {name[len(start) :].partition("/")[0] for name in (*files.texts, *folders) if name.startswith(start)}
     for name in sorted(name for name in names if name and not name.startswith(".")):
-        inner, told = start + name, f"{said}/{name}" if said else name
+        inner, path = start + name, f"{folder}/{name}" if folder else name
         if inner in folders:
-            yield _size(_FOLDER), f"{told}/"
+            yield _size(_FOLDER), f"{path}/"
             if depth < _DEEPEST:
-                yield from _below(files, inner, told, depth + 1)
+                yield from _below(files, inner, path, depth + 1)
         else:
-            yield _size(len(files.texts[inner].encode())), told
+            yield _size(len(files.texts[inner].encode())), path
 
 
 def _size(size: int) -> str:
@@ -281,11 +281,11 @@ class ClaudeMemory(BetaAbstractMemoryTool):
         self.agent = agent_of(memory, agent, "ClaudeMemory")
         self._store = memory.entry_store(project)
         self._beginning = f"claude:{quote(self.agent, safe='')}:"
-        self._kept = self._store.keyed(self._beginning)
+        self._cached = self._store.keyed(self._beginning)
 
     def view(self, command: Any) -> str:
         """Return a file with numbered lines, or what is in a folder."""
-        return self._told(lambda: view(self._kept.read(_files), command.path, command.view_range))
+        return self._reply(lambda: view(self._cached.read(_files), command.path, command.view_range))
 
     def create(self, command: Any) -> str:
         """Return that there is a new file."""
@@ -314,21 +314,21 @@ class ClaudeMemory(BetaAbstractMemoryTool):
 
     def _change(self, step: Step, origin: Origin = lambda name: None) -> str:
         """Return what *step* says, once what it made of the files is durable; *origin* says what was where before."""
-        told: list[str] = []
+        messages: list[str] = []
 
         def plan() -> EntryChanges:
-            before = self._kept.read(_files)
-            after, said = step(before)
-            told[:] = [said]
+            before = self._cached.read(_files)
+            after, message = step(before)
+            messages[:] = [message]
             return self._changes(before, after, origin)
 
         def change() -> str:
             self._store.change(plan)
-            return told[0]
+            return messages[0]
 
-        return self._told(change)
+        return self._reply(change)
 
-    def _told(self, follow: Callable[[], str]) -> str:
+    def _reply(self, follow: Callable[[], str]) -> str:
         """Return what *follow* does; raises ToolError, which the model is shown, for what is refused."""
         try:
             return follow()
@@ -339,24 +339,27 @@ class ClaudeMemory(BetaAbstractMemoryTool):
 
     def _changes(self, before: Files, after: Files, origin: Origin) -> EntryChanges:
         """Return what is to be kept and taken back, so that there is *after* what was *before*."""
-        kept = [
+        written = [
             self._file(name, text, origin(name)) for name, text in after.texts.items() if before.texts.get(name) != text
         ]
-        kept += [self._folder(name) for name in sorted(after.empty - before.empty)]
+        written += [self._folder(name) for name in sorted(after.empty - before.empty)]
         removed = [self._id(name) for name in before.texts if name not in after.texts]
         removed += [self._id(f"{name}/") for name in sorted(before.empty - after.empty)]
-        return EntryChanges(kept, removed)
+        return EntryChanges(written, removed)
 
     def _id(self, name: str) -> str:
         return f"{self._beginning}{ROOT}/{name}"
 
     def _file(self, name: str, text: str, was: str | None) -> Entry:
         """Return a file as an entry; a text that says nothing is in the metadata, for an entry says something."""
-        said: dict[str, Any] = {"source": SOURCE, "path": f"{ROOT}/{name}"}
-        said |= {} if was is None else {"renamed_from": f"{ROOT}/{was}"}
-        said |= {} if text.strip() else {"text": text}
+        metadata: dict[str, Any] = {"source": SOURCE, "path": f"{ROOT}/{name}"}
+        metadata |= {} if was is None else {"renamed_from": f"{ROOT}/{was}"}
+        metadata |= {} if text.strip() else {"text": text}
         return Entry(
-            id=self._id(name), agent_id=self.agent, content=text if text.strip() else said["path"], metadata=said
+            id=self._id(name),
+            agent_id=self.agent,
+            content=text if text.strip() else metadata["path"],
+            metadata=metadata,
         )
 
     def _folder(self, name: str) -> Entry:
@@ -404,14 +407,14 @@ class AsyncClaudeMemory(BetaAsyncAbstractMemoryTool):
         return await asyncio.to_thread(self._tool.clear_all_memory)
 
 
-def _files(kept: CachedEntries) -> Files:
+def _files(entries: CachedEntries) -> Files:
     """Return the files that entries say."""
     texts, folders = {}, []
-    for one in kept.by_id.values():
-        said = one.metadata
-        place = str(said.get("path", ""))[len(ROOT) + 1 :]
+    for one in entries.by_id.values():
+        metadata = one.metadata
+        place = str(metadata.get("path", ""))[len(ROOT) + 1 :]
         if place.endswith("/"):
             folders.append(place[:-1])
         else:
-            texts[place] = str(said.get("text", one.content))
+            texts[place] = str(metadata.get("text", one.content))
     return Files.of(texts, folders)

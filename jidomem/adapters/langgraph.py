@@ -53,10 +53,10 @@ class Expiry:
         if unknown := {*config} - {*_KNOWN}:
             raise InvalidRequest(f"ttl takes no {', '.join(sorted(unknown))}", hint=f"give of {', '.join(_KNOWN)}")
         for name in ("default_ttl", "sweep_interval_minutes"):
-            if (said := config.get(name)) is not None and (
-                isinstance(said, bool) or not isinstance(said, (int, float))
+            if (minutes := config.get(name)) is not None and (
+                isinstance(minutes, bool) or not isinstance(minutes, (int, float))
             ):
-                raise InvalidRequest(f"{name}={said!r} is no number of minutes", hint=f"{name}=60")
+                raise InvalidRequest(f"{name}={minutes!r} is no number of minutes", hint=f"{name}=60")
         self._now = memory.sources.now
         self._config = config
         self._name = name
@@ -78,9 +78,9 @@ class Expiry:
             return datetime.fromisoformat(one.recorded) < over and self._last_read(one) < over
         return False
 
-    def read(self, found: Iterable[Keyed], refresh: bool) -> None:
+    def read(self, items: Iterable[Keyed], refresh: bool) -> None:
         """Note that items were read, where they last longer for it; one that is over stays over where it is omitted."""
-        read = [one for one in found if _minutes(one) is not None] if refresh and self._state is not None else []
+        read = [one for one in items if _minutes(one) is not None] if refresh and self._state is not None else []
         if read and self._state is not None:
             with self._state.changing() as store:
                 store.executemany(_READ, [(self._name, one.node, json.dumps(self._now().isoformat())) for one in read])
@@ -115,18 +115,18 @@ class Expiry:
         return not self._task.is_running
 
     def _last_read(self, one: Keyed) -> datetime:
-        asked = "SELECT value FROM key_values WHERE namespace = ? AND key = ?"
+        sql = "SELECT value FROM key_values WHERE namespace = ? AND key = ?"
         row = None
         if self._state is not None:
             with self._state.reading() as store:
-                row = None if store is None else store.execute(asked, (self._name, one.node)).fetchone()
+                row = None if store is None else store.execute(sql, (self._name, one.node)).fetchone()
         return datetime.fromisoformat(one.recorded if row is None else json.loads(row[0]))
 
 
 def _minutes(one: Keyed) -> float | None:
     """Return how many minutes an item lasts, None where it does not end."""
-    found = one.metadata.get("ttl") if '"ttl":' in one.said else None
-    return found if isinstance(found, float) else None
+    ttl = one.metadata.get("ttl") if '"ttl":' in one.said else None
+    return ttl if isinstance(ttl, float) else None
 
 
 _KEY = re.compile(r"[a-zA-Z0-9_.-]+")
@@ -156,17 +156,17 @@ def build_filter(filters: Mapping[str, Any] | None) -> Passes:
     >>> [matches({"type": "report", "score": score}) for score in (2, 3.5, None)]
     [False, True, False]
     """
-    conditions = [condition for key, asked in (filters or {}).items() for condition in _conditions(key, asked)]
+    conditions = [condition for key, operand in (filters or {}).items() for condition in _conditions(key, operand)]
     return lambda value: all(condition(value) for condition in conditions)
 
 
-def _conditions(key: str, asked: Any) -> Iterable[Passes]:
+def _conditions(key: str, condition: Any) -> Iterable[Passes]:
     steps = _steps(key)
-    if isinstance(asked, Mapping):
-        return [_condition(steps, operator, operand) for operator, operand in asked.items()]
-    if isinstance(asked, (str, int, float)) or asked is None:
-        return [_condition(steps, "$eq", asked)]
-    text = _TEXTS, orjson.dumps(asked).decode()
+    if isinstance(condition, Mapping):
+        return [_condition(steps, operator, operand) for operator, operand in condition.items()]
+    if isinstance(condition, (str, int, float)) or condition is None:
+        return [_condition(steps, "$eq", condition)]
+    text = _TEXTS, orjson.dumps(condition).decode()
     return [lambda value: _extracted(value, steps) == text]
 
 
@@ -224,8 +224,8 @@ def _as_number(one: tuple[int, Any]) -> tuple[int, float]:
     """Return a number, or the one a text begins with."""
     rank, value = one
     if rank == _TEXTS:
-        found = _NUMBER.match(value)
-        value = found[1] if found else 0
+        match = _NUMBER.match(value)
+        value = match[1] if match else 0
     return _NUMBERS, float(value)
 
 
@@ -302,7 +302,7 @@ class JidomemStore(BaseStore):
         self._store = memory.entry_store(project)
         self._beginning = f"{SOURCE}:{quote(self.agent, safe='')}:"
         start = len(self._beginning)
-        self._kept = self._store.keyed(self._beginning, lambda name: name[start:].partition(_RESERVED_KEY)[0])
+        self._cached = self._store.keyed(self._beginning, lambda name: name[start:].partition(_RESERVED_KEY)[0])
         self._expiry = Expiry(memory, f"{SOURCE} {self._store.project} {self.agent}", self.ttl_config or {})
 
     def batch(self, ops: Iterable[Any]) -> list[Any]:
@@ -311,14 +311,14 @@ class JidomemStore(BaseStore):
         Of several puts of one key the last one counts. Raises ValueError for an operation that cannot be followed, and
         what the writer refuses: then nothing was kept.
         """
-        asked = [_checked(op) for op in ops]
-        puts = [op for op in asked if isinstance(op, PutOp)]
+        checked = [_checked(op) for op in ops]
+        puts = [op for op in checked if isinstance(op, PutOp)]
         changes = self._changes(puts)
-        answers = [None] * len(asked)
-        if len(puts) < len(asked):
-            queries = {op.query for op in asked if isinstance(op, SearchOp) and op.query}
+        answers = [None] * len(checked)
+        if len(puts) < len(checked):
+            queries = {op.query for op in checked if isinstance(op, SearchOp) and op.query}
             scores = {query: self._scores(query) for query in queries}
-            answers = self._kept.read(lambda held: [self._answer(held, op, scores) for op in asked])
+            answers = self._cached.read(lambda held: [self._answer(held, op, scores) for op in checked])
         self._keep(changes)
         return answers
 
@@ -328,7 +328,7 @@ class JidomemStore(BaseStore):
 
     def sweep_ttl(self) -> int:
         """Return how many items have lived as long as they may; they are deleted, and stay in the history."""
-        return len(self._store.change(lambda: EntryChanges(removed=self._kept.read(self._expired))))
+        return len(self._store.change(lambda: EntryChanges(removed=self._cached.read(self._expired))))
 
     def start_ttl_sweeper(self, sweep_interval_minutes: float | None = None) -> Any:
         """Return a future: until it is cancelled, a thread calls `sweep_ttl` again and again."""
@@ -338,26 +338,28 @@ class JidomemStore(BaseStore):
         """Return whether that thread has come to its end, which is waited for."""
         return self._expiry.stop(timeout)
 
-    def _answer(self, held: CachedEntries, op: Any, scores: Mapping[str, Scores]) -> Any:
+    def _answer(self, cached: CachedEntries, op: Any, scores: Mapping[str, Scores]) -> Any:
         if isinstance(op, GetOp):
-            one = held.by_id.get(self._id(op.namespace, op.key))
-            found = [] if one is None or self._expiry.omits(one) else [one]
-            self._expiry.read(found, op.refresh_ttl)
-            return Item(**_fields(found[0])) if found else None
+            one = cached.by_id.get(self._id(op.namespace, op.key))
+            items = [] if one is None or self._expiry.omits(one) else [one]
+            self._expiry.read(items, op.refresh_ttl)
+            return Item(**_fields(items[0])) if items else None
         if isinstance(op, SearchOp):
-            pairs = [*_page(self._found(held, op, scores.get(op.query, {})), op.limit, op.offset)]
+            pairs = [*_page(self._search_results(cached, op, scores.get(op.query, {})), op.limit, op.offset)]
             self._expiry.read([one for one, _ in pairs], op.refresh_ttl)
             return [SearchItem(**_fields(one), score=score) for one, score in pairs]
-        return self._namespaces(held, op) if isinstance(op, ListNamespacesOp) else None
+        return self._namespaces(cached, op) if isinstance(op, ListNamespacesOp) else None
 
-    def _found(self, held: CachedEntries, op: SearchOp, scores: Scores) -> Iterator[tuple[Keyed, float | None]]:
+    def _search_results(
+        self, cached: CachedEntries, op: SearchOp, scores: Scores
+    ) -> Iterator[tuple[Keyed, float | None]]:
         """Yield what is in the namespace and passes: what answers the query, the best first, then what is newest."""
         passes = build_filter(op.filter)
         start, whole = len(self._beginning), ".".join(op.namespace_prefix)
-        names = [name for name in held.groups if not whole or f"{name}.".startswith(f"{whole}.")]
+        names = [name for name in cached.groups if not whole or f"{name}.".startswith(f"{whole}.")]
         inside = {*names}
-        best = (held.by_id[name] for name in scores if name in held.by_id)
-        others = (one for one in held.newest(names) if one.id not in scores)
+        best = (cached.by_id[name] for name in scores if name in cached.by_id)
+        others = (one for one in cached.newest(names) if one.id not in scores)
         for one in chain((one for one in best if one.id[start:].partition(_RESERVED_KEY)[0] in inside), others):
             if not self._expiry.omits(one) and (not op.filter or passes(_value(one))):
                 yield one, scores.get(one.id)
@@ -366,23 +368,23 @@ class JidomemStore(BaseStore):
         """Return how well items answer *query*, by their ids, the best first."""
         if not query.strip():
             return {}
-        found = self._store.recall(RecallRequest(agent_id=self.agent, query=query, limit=MOST))
-        scores: dict[str, float] = found.metadata["scores"]
-        return {one.id: scores[one.id] for one in found.entries if one.id in scores}
+        result = self._store.recall(RecallRequest(agent_id=self.agent, query=query, limit=MOST))
+        scores: dict[str, float] = result.metadata["scores"]
+        return {one.id: scores[one.id] for one in result.entries if one.id in scores}
 
-    def _namespaces(self, held: CachedEntries, op: ListNamespacesOp) -> list[tuple[str, ...]]:
+    def _namespaces(self, cached: CachedEntries, op: ListNamespacesOp) -> list[tuple[str, ...]]:
         omits = self._expiry.omits
-        names = [name for name, group in held.groups.items() if not all(map(omits, group.values()))]
-        found = [labels for labels in (tuple(name.split(".")) for name in names) if _matches(labels, op)]
-        cut = {labels[: op.max_depth] for labels in found}
+        names = [name for name, group in cached.groups.items() if not all(map(omits, group.values()))]
+        namespaces = [labels for labels in (tuple(name.split(".")) for name in names) if _matches(labels, op)]
+        cut = {labels[: op.max_depth] for labels in namespaces}
         return [*_page(iter(sorted(cut, key=".".join)), op.limit, op.offset)]
 
     def _changes(self, puts: Sequence[PutOp]) -> EntryChanges:
         """Return what *puts* come to, the last one of each key."""
         last = {self._id(op.namespace, op.key): op for op in puts}
         ordered = dict.fromkeys(self._id(op.namespace, op.key) for op in reversed(puts))
-        kept = [self._entry(name, last[name]) for name in reversed(ordered) if last[name].value is not None]
-        return EntryChanges(kept, [name for name, op in last.items() if op.value is None])
+        written = [self._entry(name, last[name]) for name in reversed(ordered) if last[name].value is not None]
+        return EntryChanges(written, [name for name, op in last.items() if op.value is None])
 
     def _keep(self, changes: EntryChanges) -> None:
         if len(changes.kept) == 1 and not changes.removed:  # it shares a commit with those of other threads
@@ -397,9 +399,9 @@ class JidomemStore(BaseStore):
 
     def _entry(self, name: str, op: PutOp) -> Entry:
         value = orjson.loads(orjson.dumps(dict(op.value)))
-        said = {"source": SOURCE, NAMESPACE: ".".join(op.namespace), "key": op.key, "value": value}
-        said |= {} if op.ttl is None else {"ttl": float(op.ttl)}
-        return Entry(id=name, agent_id=self.agent, content=self._content(op, value), metadata=said)
+        metadata = {"source": SOURCE, NAMESPACE: ".".join(op.namespace), "key": op.key, "value": value}
+        metadata |= {} if op.ttl is None else {"ttl": float(op.ttl)}
+        return Entry(id=name, agent_id=self.agent, content=self._content(op, value), metadata=metadata)
 
     def _content(self, op: PutOp, value: Any) -> str:
         """Return what recall finds of a value: its texts, or where it is if it has none, or none to be found by."""
@@ -413,8 +415,8 @@ class JidomemStore(BaseStore):
         content = "\n".join(texts)
         return content if content.strip() else f"{'.'.join(op.namespace)} {op.key}"
 
-    def _expired(self, held: CachedEntries) -> list[str]:
-        return [one.id for one in held.by_id.values() if self._expiry.is_over(one)]
+    def _expired(self, cached: CachedEntries) -> list[str]:
+        return [one.id for one in cached.by_id.values() if self._expiry.is_over(one)]
 
 
 def _checked(op: Any) -> Any:
@@ -457,10 +459,10 @@ def _matches(labels: tuple[str, ...], op: ListNamespacesOp) -> bool:
     return True
 
 
-def _page(found: Iterator[Any], limit: int, offset: int) -> Iterator[Any]:
+def _page(items: Iterator[Any], limit: int, offset: int) -> Iterator[Any]:
     """Yield what is on one page; a negative limit is none, as in SQL."""
     first = max(offset, 0)
-    for number, one in enumerate(found):
+    for number, one in enumerate(items):
         if 0 <= limit <= number - first:
             return
         if number >= first:
@@ -468,11 +470,11 @@ def _page(found: Iterator[Any], limit: int, offset: int) -> Iterator[Any]:
 
 
 def _fields(one: Keyed) -> dict[str, Any]:
-    said = orjson.loads(one.said)
+    metadata = orjson.loads(one.said)
     return {
-        "value": said["value"],
-        "key": said["key"],
-        "namespace": tuple(said[NAMESPACE].split(".")),
+        "value": metadata["value"],
+        "key": metadata["key"],
+        "namespace": tuple(metadata[NAMESPACE].split(".")),
         "created_at": datetime.fromisoformat(one.since),
         "updated_at": datetime.fromisoformat(one.recorded),
     }

@@ -40,9 +40,9 @@ def it_has_the_three_operations(make: Make) -> None:
 def it_answers_with_results(make: Make) -> None:
     """A recall answers with the request it was made with, a write too and with the entry it stored."""
     store, entry = make(), _entry("mem_kit_a")
-    asked = WriteRequest(entry, {"trace": "kit"})
-    written: WriteResult = write(store, asked)
-    _same("write answered another request", written.request, asked)
+    given = WriteRequest(entry, {"trace": "kit"})
+    written: WriteResult = write(store, given)
+    _same("write answered another request", written.request, given)
     _same("write stored the entry with another id", written.entry.id, entry.id)
     request = RecallRequest(agent_id="kit", query=_TEXT, limit=7, metadata={"trace": "kit"})
     _same("recall answered another request", recall(store, request).request, request)
@@ -53,11 +53,11 @@ def it_keeps_what_is_written(make: Make) -> None:
     store = make()
     entry = _entry("row/42", session_id="s", metadata={"tenant": "t-1", "tags": ["a", {"b": None}]})
     write(store, entry)
-    for verb, found in (("recall", _recall(store, session_id="s")), ("list_entries", list_entries(store))):
-        _same(f"{verb} after one write gave other ids", _ids(found), ["row/42"])
+    for verb, entries in (("recall", _recall(store, session_id="s")), ("list_entries", list_entries(store))):
+        _same(f"{verb} after one write gave other ids", _ids(entries), ["row/42"])
         for name in ("agent_id", "session_id", "metadata"):
-            kept = getattr(found[0], name)
-            _same(f"{verb} gave the entry with another {name}", kept, getattr(entry, name))
+            value = getattr(entries[0], name)
+            _same(f"{verb} gave the entry with another {name}", value, getattr(entry, name))
 
 
 def it_replaces_by_id(make: Make) -> None:
@@ -65,9 +65,9 @@ def it_replaces_by_id(make: Make) -> None:
     store = make()
     write(store, _entry("mem_kit_a", metadata={"version": 1}))
     write(store, _entry("mem_kit_a", metadata={"version": 2}))
-    for verb, found in (("recall", _recall(store)), ("list_entries", list_entries(store))):
-        told = f"{verb} after two writes of one id did not give the newer alone: write has to replace by id"
-        _same(told, [one.metadata.get("version") for one in found], [2])
+    for verb, entries in (("recall", _recall(store)), ("list_entries", list_entries(store))):
+        fault = f"{verb} after two writes of one id did not give the newer alone: write has to replace by id"
+        _same(fault, [one.metadata.get("version") for one in entries], [2])
 
 
 def it_honours_the_limit(make: Make) -> None:
@@ -76,10 +76,10 @@ def it_honours_the_limit(make: Make) -> None:
     for number in range(4):
         write(store, _entry(f"mem_kit_{number}"))
     for limit in (1, 3):
-        found = _recall(store, limit=limit)
-        if len(found) > limit:
-            raise ContractBroken(f"recall with limit={limit} gave {len(found)} entries: cut them in the store")
-        _same(f"recall with limit={limit} gave too few of 4 that match", len(found), limit)
+        entries = _recall(store, limit=limit)
+        if len(entries) > limit:
+            raise ContractBroken(f"recall with limit={limit} gave {len(entries)} entries: cut them in the store")
+        _same(f"recall with limit={limit} gave too few of 4 that match", len(entries), limit)
 
 
 def it_keeps_agents_apart(make: Make) -> None:
@@ -93,36 +93,36 @@ def it_keeps_agents_apart(make: Make) -> None:
 def it_keeps_sessions_apart(make: Make) -> None:
     """With the scope of a session nothing is recalled but what that session wrote."""
     store = _with_sessions(make)
-    told = "recall with scope='session' gave what is not of its session"
-    _only(told, _recall(store, scope="session", session_id="s"), ["mem_kit_s"])
-    _only(told, _recall(store, scope="session", session_id="none"), [])
-    _only(f"{told}: none was named", _recall(store, scope="session"), [])
+    fault = "recall with scope='session' gave what is not of its session"
+    _only(fault, _recall(store, scope="session", session_id="s"), ["mem_kit_s"])
+    _only(fault, _recall(store, scope="session", session_id="none"), [])
+    _only(f"{fault}: none was named", _recall(store, scope="session"), [])
 
 
 def it_shares_what_is_of_no_session(make: Make) -> None:
     """With the scope of the agent what is of no session is recalled, and of the session that is named, and no other."""
     store = _with_sessions(make)
-    told = "recall with scope='agent' gave other entries than those of no session"
-    _only(told, _recall(store), ["mem_kit_all"])
-    _only(f"{told} and of the named one", _recall(store, session_id="s"), ["mem_kit_all", "mem_kit_s"])
+    fault = "recall with scope='agent' gave other entries than those of no session"
+    _only(fault, _recall(store), ["mem_kit_all"])
+    _only(f"{fault} and of the named one", _recall(store, session_id="s"), ["mem_kit_all", "mem_kit_s"])
 
 
 def it_lists_everything(make: Make) -> None:
     """All entries are listed, of all agents and sessions."""
     store = _with_sessions(make)
     write(store, _entry("mem_kit_x", agent_id="other"))
-    told = "list_entries left out, or added, entries: it is for looking at all of a store"
-    _only(told, list_entries(store), ["mem_kit_all", "mem_kit_s", "mem_kit_t", "mem_kit_x"])
+    fault = "list_entries left out, or added, entries: it is for looking at all of a store"
+    _only(fault, list_entries(store), ["mem_kit_all", "mem_kit_s", "mem_kit_t", "mem_kit_x"])
 
 
 def it_finds_nothing_without_an_error(make: Make) -> None:
     """A new store holds nothing, and to find nothing is no error."""
     for verb, ask in (("recall", lambda store: _recall(store, agent_id="nobody")), ("list_entries", list_entries)):
         try:
-            found = ask(make())
+            entries = ask(make())
         except JidomemError as error:
             raise ContractBroken(f"{verb} raised where nothing was written: {error}") from error
-        _same(f"{verb} of a new store gave entries", _ids(found), [])
+        _same(f"{verb} of a new store gave entries", _ids(entries), [])
 
 
 def it_ignores_what_it_does_not_know(make: Make) -> None:
@@ -133,12 +133,12 @@ def it_ignores_what_it_does_not_know(make: Make) -> None:
     seen = {**opts, **more}
     try:
         write((store, seen), WriteRequest(_entry("mem_kit_a"), {"kit-tenant": object()}))
-        found = _recall((store, seen), metadata={"kit-tenant": object()})
+        entries = _recall((store, seen), metadata={"kit-tenant": object()})
         listed = list_entries((store, seen))
     except JidomemError as error:
         raise ContractBroken(f"options or metadata that it does not know made it raise: {error}") from error
     _same("the options were changed", seen, {**opts, **more})
-    _same("options or metadata that it does not know changed what is recalled", _ids(found), ["mem_kit_a"])
+    _same("options or metadata that it does not know changed what is recalled", _ids(entries), ["mem_kit_a"])
     _same("options that it does not know changed what is listed", _ids(listed), ["mem_kit_a"])
 
 
@@ -151,8 +151,8 @@ def it_keeps_namespaces_apart(make: Make) -> None:
     for name in ("red", "blue"):
         write(store, _entry(f"mem_kit_{name}", metadata={NAMESPACE: name}))
     write(store, _entry("mem_kit_none"))
-    found = _recall(store, metadata={NAMESPACE: "red"})
-    _only("recall in a namespace gave what is not of it", found, ["mem_kit_red"])
+    entries = _recall(store, metadata={NAMESPACE: "red"})
+    _only("recall in a namespace gave what is not of it", entries, ["mem_kit_red"])
 
 
 #: What every store has to pass.
@@ -176,15 +176,15 @@ def faults(make: Make, checks: Iterable[Callable[[Make], None]] = CHECKS) -> dic
 
     Of what is no store nothing more is asked.
     """
-    found = {}
+    faults_of = {}
     for check in checks:
         try:
             check(make)
         except (ContractBroken, JidomemError, TypeError) as error:
-            found[check.__name__] = str(error)
+            faults_of[check.__name__] = str(error)
             if check is it_has_the_three_operations:
                 break
-    return found
+    return faults_of
 
 
 def _entry(name: str, **more: Any) -> Entry:
@@ -205,15 +205,15 @@ def _recall(store: object, **more: Any) -> list[Entry]:
     return list(result.entries)
 
 
-def _ids(found: Iterable[Entry]) -> list[str]:
-    return [one.id for one in found]
+def _ids(entries: Iterable[Entry]) -> list[str]:
+    return [one.id for one in entries]
 
 
-def _only(told: str, found: Iterable[Entry], ids: list[str]) -> None:
+def _only(fault: str, entries: Iterable[Entry], ids: list[str]) -> None:
     """Raise ContractBroken unless just *ids* were found, in any order."""
-    _same(told, sorted(_ids(found)), ids)
+    _same(fault, sorted(_ids(entries)), ids)
 
 
-def _same(told: str, given: object, wanted: object) -> None:
+def _same(fault: str, given: object, wanted: object) -> None:
     if given != wanted:
-        raise ContractBroken(f"{told}: {given!r}, not {wanted!r}")
+        raise ContractBroken(f"{fault}: {given!r}, not {wanted!r}")

@@ -79,8 +79,8 @@ class Run:
             raise MemoryOff(f"the memory of {self.spec.id!r} is off", hint='define it with {"capture": "manual"}')
         session = self._session(policy) if policy.scope == "session" else None
         namespace = self._namespace(policy)
-        said = {} if metadata is None else metadata
-        entry = Entry(agent_id=self.spec.id, session_id=session, content=content, metadata=said)
+        given = {} if metadata is None else metadata
+        entry = Entry(agent_id=self.spec.id, session_id=session, content=content, metadata=given)
         both = {**namespace, **entry.metadata}
         if namespace and both[NAMESPACE] != namespace[NAMESPACE]:
             detail = f"namespace={both[NAMESPACE]!r} is not the one of this run, {namespace[NAMESPACE]!r}"
@@ -115,8 +115,8 @@ class Run:
 
         Raises what `recall` raises.
         """
-        said = [message.get("content") for message in messages if message.get("role") == "user"]
-        texts = [text for text in said if isinstance(text, str) and _looked_for(text)]
+        contents = [message.get("content") for message in messages if message.get("role") == "user"]
+        texts = [text for text in contents if isinstance(text, str) and _looked_for(text)]
         prompt = Prompt(tuple(messages), dict(context or {}))
         result = self.recall(texts[-1]) if texts else None
         policy = self._policy()
@@ -136,8 +136,8 @@ class Run:
                 raise InvalidEntry(detail, hint=f"give {name} as text")
         if not assistant.strip():
             return None
-        said = {"class": "episodic", "kind": "conversation", "source": source, "request_id": request_id}
-        return self.remember(f"User: {user}\nAssistant: {assistant}", said)
+        fields = {"class": "episodic", "kind": "conversation", "source": source, "request_id": request_id}
+        return self.remember(f"User: {user}\nAssistant: {assistant}", fields)
 
     def _policy(self) -> MemoryPolicy | None:
         policy = self.spec.memory
@@ -155,8 +155,8 @@ class Run:
         if isinstance(name, FromContext):
             key, name = name.key, self.context.get(name.key)
             if fault := fault_of_text(name):
-                told = "is missing" if name is None else fault
-                detail = f"the namespace of {self.spec.id!r} is context[{key!r}], which {told}"
+                problem = "is missing" if name is None else fault
+                detail = f"the namespace of {self.spec.id!r} is context[{key!r}], which {problem}"
                 raise MissingContext(detail, hint=f"give the run context={{{key!r}: ...}}")
         return {} if name is None else {NAMESPACE: name}
 

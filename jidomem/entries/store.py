@@ -86,9 +86,9 @@ def recall(store: object, request: object = None, /, **fields: Any) -> RecallRes
 
     Raises InvalidRecall for what is no request, StoreError where the store fails.
     """
-    asked = RecallRequest.from_input(request, **fields)
+    checked = RecallRequest.from_input(request, **fields)
     target, opts = resolve(store)
-    return _answer(target, "recall", RecallResult, lambda: target.recall(asked, opts))
+    return _answer(target, "recall", RecallResult, lambda: target.recall(checked, opts))
 
 
 def write(store: object, request: WriteRequest | Entry | Mapping[str, Any]) -> WriteResult:
@@ -96,9 +96,9 @@ def write(store: object, request: WriteRequest | Entry | Mapping[str, Any]) -> W
 
     Raises InvalidEntry for what is no entry, StoreError where the store fails.
     """
-    asked = request if isinstance(request, WriteRequest) else WriteRequest(Entry.from_input(request))
+    checked = request if isinstance(request, WriteRequest) else WriteRequest(Entry.from_input(request))
     target, opts = resolve(store)
-    return _answer(target, "write", WriteResult, lambda: target.write(asked, opts))
+    return _answer(target, "write", WriteResult, lambda: target.write(checked, opts))
 
 
 def list_entries(store: object) -> list[Entry]:
@@ -164,8 +164,8 @@ class InMemoryStore:
         with store._lock:
             newest = reversed(store._entries.values())
             covered = (entry for entry in newest if request.covers(entry, include_sessions=every))
-            found = list(islice(covered, request.limit))
-        return RecallResult(request, found)
+            entries = list(islice(covered, request.limit))
+        return RecallResult(request, entries)
 
     def write(self, request: WriteRequest, opts: Options = NO_OPTIONS) -> WriteResult:
         """Keep the entry as the newest, in the place of one with the same id."""
@@ -252,10 +252,10 @@ class MemoryPolicy:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the policy as plain values, which `from_input` reads back."""
-        said = {one.name: getattr(self, one.name) for one in fields(self)}
+        values = {one.name: getattr(self, one.name) for one in fields(self)}
         if isinstance(self.namespace, FromContext):
-            said["namespace"] = {"context": self.namespace.key}
-        return {**said, "metadata": thaw(self.metadata)}
+            values["namespace"] = {"context": self.namespace.key}
+        return {**values, "metadata": thaw(self.metadata)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,11 +86,11 @@ def edited(path: str, file: Path, changes: Iterable[tuple[str, str, bool]]) -> E
     return Edit(path, before, after)
 
 
-def changes_of(said: Mapping[str, Any]) -> list[tuple[str, str, bool]] | None:
+def changes_of(tool_input: Mapping[str, Any]) -> list[tuple[str, str, bool]] | None:
     """Return the changes that the input of an editing tool names, None where it is no such input."""
-    found = said.get("edits") if isinstance(said.get("edits"), list) else [said]
+    edits = tool_input.get("edits") if isinstance(tool_input.get("edits"), list) else [tool_input]
     changes = []
-    for each in found or ():
+    for each in edits or ():
         old, new = (each.get("old_string"), each.get("new_string")) if isinstance(each, Mapping) else (None, None)
         if not isinstance(old, str) or not isinstance(new, str):
             return None
@@ -104,20 +104,20 @@ def of_patch(patch: str) -> dict[str, tuple[str, str, bool]]:
     >>> of_patch("*** Begin Patch\n*** Update File: a.py\n@@\n x\n-y\n+z\n*** End Patch")
     {'a.py': ('x\ny', 'x\nz', False)}
     """
-    found: dict[str, tuple[list[str], list[str], bool]] = {}
+    files: dict[str, tuple[list[str], list[str], bool]] = {}
     parts: tuple[list[str], list[str], bool] | None = None
     for line in patch.splitlines():
         if line.startswith(("*** Add File: ", "*** Update File: ", "*** Move to: ")):
             kind, _, path = line.partition(": ")
             parts = (*parts[:2], False) if parts and kind == "*** Move to" else ([], [], kind == "*** Add File")
-            found[path.strip()] = parts
+            files[path.strip()] = parts
         elif line.startswith("***"):
             parts = None if line.startswith("*** Delete File: ") else parts
         elif parts is not None:
             for text, signs in zip(parts[:2], (" -", " +"), strict=True):
                 if line[:1] in signs:
                     text.append(line[1:])
-    return {path: ("\n".join(before), "\n".join(after), new) for path, (before, after, new) in found.items()}
+    return {path: ("\n".join(before), "\n".join(after), new) for path, (before, after, new) in files.items()}
 
 
 #: How long looking for all that fits a pattern may take, and a command.
@@ -174,26 +174,26 @@ def judge(check: Check, edit: Edit, folder: Path, may_run: Callable[[str], bool]
         return CheckResult(unjudged=f"the pattern {_cut(check.text)} was not judged in {PATTERN_SECONDS:g} s")
 
 
-def _missing(said: str, pattern: Any, edit: Edit) -> CheckResult:
+def _missing(shown_pattern: str, pattern: Any, edit: Edit) -> CheckResult:
     if not edit.whole or pattern.search(_bytes(edit.after)):
         return CheckResult()
     if edit.before is not None and not pattern.search(_bytes(edit.before)):
         return CheckResult()
-    return CheckResult(f"it would have nothing that fits {_cut(said)}")
+    return CheckResult(f"it would have nothing that fits {_cut(shown_pattern)}")
 
 
-def _forbidden(said: str, pattern: Any, edit: Edit) -> CheckResult:
+def _forbidden(shown_pattern: str, pattern: Any, edit: Edit) -> CheckResult:
     after, overdue = _bytes(edit.after), monotonic() + PATTERN_SECONDS
     matches = [*_matches_in(pattern, after, overdue)]
     if len(matches) <= sum(1 for _ in _matches_in(pattern, _bytes(edit.before), overdue)):
         return CheckResult()
-    held, texts = (edit.before or "").splitlines(), (edit.after or "").splitlines()
+    before, texts = (edit.before or "").splitlines(), (edit.after or "").splitlines()
     lines = [(after.count(b"\n", 0, start) + 1, text) for start, text in matches]
     number, text = next(
-        (each for each in lines if texts[each[0] - 1 : each[0]] != [] and texts[each[0] - 1] not in held), lines[0]
+        (each for each in lines if texts[each[0] - 1 : each[0]] != [] and texts[each[0] - 1] not in before), lines[0]
     )
     place = f"line {number} has" if edit.whole else "it puts in"
-    return CheckResult(f"{place} {_cut(text)}, which {_cut(said)} forbids")
+    return CheckResult(f"{place} {_cut(text)}, which {_cut(shown_pattern)} forbids")
 
 
 def _matches_in(pattern: Any, text: bytes, overdue: float) -> Iterator[tuple[int, str]]:
@@ -353,25 +353,25 @@ class Guard:
             return {}
         git = self.tree.git if self.tree else None
         state = input_fingerprint(self.root, self.project, git)
-        found = read(self.root, self.project, state, paths)
-        if found is None:
-            found = follow(self.root, self.project, git, state, paths)
-        if found is None:
-            found = rules_for_paths(self._gathered(state), paths)
+        rules_by_path = read(self.root, self.project, state, paths)
+        if rules_by_path is None:
+            rules_by_path = follow(self.root, self.project, git, state, paths)
+        if rules_by_path is None:
+            rules_by_path = rules_for_paths(self._gathered(state), paths)
         now = format_timestamp(self._now())
         return {path: sorted((rule for rule in rules if rule.holds(now)), key=partial(_rank, path))
-                for path, rules in found.items()}  # fmt: skip
+                for path, rules in rules_by_path.items()}  # fmt: skip
 
     def judge(self, edits: Iterable[Edit], session: str, *, tells: bool = True) -> Verdict:
         """Return what is said of *edits*; what is shown and stopped is kept, and not shown again in *session*.
 
         Unless it *tells*, as where nobody would hear it, nothing is shown. Raises what `governing` does.
         """
-        held = list(edits)
-        rules = self.governing([edit.path for edit in held])
+        all_edits = list(edits)
+        rules = self.governing([edit.path for edit in all_edits])
         if not any(rules.values()):
             return Verdict()
-        stops, notes = self._stops(held, rules, session)
+        stops, notes = self._stops(all_edits, rules, session)
         passed = tuple(stop for stop in stops if self._log is not None and self._log.is_let(stop.path))
         left = tuple(stop for stop in stops if stop not in passed)
         self._keep(session, [(stop.path, stop.rule.item, OVERRIDDEN) for stop in passed])
@@ -404,14 +404,14 @@ class Guard:
         for edit in edits:
             before = self._log.stopped(edit.path) if self._log is not None else set()
             for rule in rules.get(edit.path, ()):
-                found = list(self._judged(rule, edit))
-                stops += [Stop(edit.path, rule, each.broken) for each in found if each.broken][:1]
-                for each in found:
+                results = list(self._judged(rule, edit))
+                stops += [Stop(edit.path, rule, each.broken) for each in results if each.broken][:1]
+                for each in results:
                     if each.unjudged:
                         notes[rule.item] = each.unjudged
                 if rule.waits:
                     notes[rule.item] = "its check waits for a curator"
-                if rule.item in before and edit.after is not None and not any(each.broken for each in found):
+                if rule.item in before and edit.after is not None and not any(each.broken for each in results):
                     self._keep(session, [(edit.path, rule.item, HEEDED)])
         return stops, notes
 
@@ -430,16 +430,16 @@ class Guard:
         from jidomem.runtime.root import Jidomem
 
         with closing(Jidomem(self._settings, Sources(), wait=1.0)) as memory:
-            found, made_on = gather_rules(memory, self.project), basis(memory, self.project)
+            gathered, made_on = gather_rules(memory, self.project), basis(memory, self.project)
         now = input_fingerprint(self.root, self.project, self.tree.git if self.tree else None)
         if now == state and is_settled(state):
-            keep(self.root, self.project, state, found, made_on)
-        return found
+            keep(self.root, self.project, state, gathered, made_on)
+        return gathered
 
 
 def _rank(path: str, rule: Rule) -> tuple[bool, int, int, int]:
     """Return where *rule* stands among those that govern *path*."""
-    here = {"", *places(path)}
-    named = [about for about in rule.about if about in here or ("*" in about and matches(about, path))]
+    places_of_file = {"", *places(path)}
+    named = [about for about in rule.about if about in places_of_file or ("*" in about and matches(about, path))]
     kind, depth = max((nearness(path, about) for about in named), default=(0, 0))
     return rule.force != "strict", -kind, -depth, FORCES.index(rule.force)

@@ -70,9 +70,9 @@ class ProviderContract(ABC):
 
     def got(self, provider: Provider, state: State, key: str) -> Any:
         """Return the value under *key*, which is there."""
-        found = provider.get(state, key, {})
-        assert isinstance(found, StoredValue), f"nothing is held under {key!r}"
-        return found.value
+        stored = provider.get(state, key, {})
+        assert isinstance(stored, StoredValue), f"nothing is held under {key!r}"
+        return stored.value
 
     def test_it_has_the_calls_of_the_contract(self) -> None:
         provider, _ = self.opened()
@@ -80,9 +80,9 @@ class ProviderContract(ABC):
 
     def test_a_key_nobody_put_is_missing(self) -> None:
         provider, state = self.fresh()
-        found = provider.get(state, "absent", {})
-        assert isinstance(found, Missing)
-        assert isinstance(provider.get(found.state, "absent", {}), Missing)
+        missing = provider.get(state, "absent", {})
+        assert isinstance(missing, Missing)
+        assert isinstance(provider.get(missing.state, "absent", {}), Missing)
 
     def test_what_is_put_is_got(self) -> None:
         provider, state = self.fresh()
@@ -103,9 +103,9 @@ class ProviderContract(ABC):
         state = self.put(provider, state, "a", self.values[0])
         state = self.put(provider, state, "a", self.values[0])
         assert self.same(self.values[0], self.got(provider, state, "a"))
-        gone = provider.delete(state, "a", {})
-        assert isinstance(gone, Done)
-        assert isinstance(provider.get(gone.state, "a", {}), Missing)
+        deleted = provider.delete(state, "a", {})
+        assert isinstance(deleted, Done)
+        assert isinstance(provider.get(deleted.state, "a", {}), Missing)
 
     def test_none_is_a_value_or_refused_and_never_missing(self) -> None:
         provider, state = self.fresh()
@@ -120,18 +120,18 @@ class ProviderContract(ABC):
         provider, state = self.fresh()
         state = self.put(provider, state, "a", self.values[0])
         state = self.put(provider, state, "b", self.values[1])
-        gone = provider.delete(state, "a", {})
-        assert isinstance(gone, Done)
-        assert isinstance(provider.get(gone.state, "a", {}), Missing)
-        assert self.same(self.values[1], self.got(provider, gone.state, "b"))
+        deleted = provider.delete(state, "a", {})
+        assert isinstance(deleted, Done)
+        assert isinstance(provider.get(deleted.state, "a", {}), Missing)
+        assert self.same(self.values[1], self.got(provider, deleted.state, "b"))
 
     def test_deleting_what_is_not_there_says_so(self) -> None:
         provider, state = self.fresh()
-        gone = provider.delete(state, "absent", {})
-        assert isinstance(gone, Missing)
-        state = self.put(provider, gone.state, "a", self.values[0])
-        gone = provider.delete(state, "a", {})
-        assert isinstance(provider.delete(gone.state, "a", {}), Missing)
+        outcome = provider.delete(state, "absent", {})
+        assert isinstance(outcome, Missing)
+        state = self.put(provider, outcome.state, "a", self.values[0])
+        outcome = provider.delete(state, "a", {})
+        assert isinstance(provider.delete(outcome.state, "a", {}), Missing)
 
     def test_what_was_deleted_may_be_put_again(self) -> None:
         provider, state = self.fresh()
@@ -170,7 +170,7 @@ class ProviderContract(ABC):
             assert "no_such_option" in _refusal(call, {"no_such_option": 1})
             assert self.same(self.values[0], self.got(provider, state, "a"))
 
-    def test_what_is_kept_is_its_own(self) -> None:
+    def test_a_stored_value_is_a_copy(self) -> None:
         provider, state = self.fresh()
         if isinstance(self.values[0], dict):
             given = deepcopy(self.values[0])
@@ -180,7 +180,7 @@ class ProviderContract(ABC):
                 self.got(provider, state, "a")["added"] = 1
             assert "added" not in self.got(provider, state, "a")
 
-    def test_a_query_gives_the_best_first_and_no_more_than_asked(self) -> None:
+    def test_a_query_gives_at_most_the_limit_the_best_first(self) -> None:
         provider, state = self.fresh()
         if self.search is None:
             assert not isinstance(provider, Searchable), "say in `search` what finds `values`"
@@ -202,18 +202,18 @@ class ProviderContract(ABC):
         providers.register("mine", provider, opts)
         item = {"key": "a", "value": self.values[0]} | dict(self.put_opts)
 
-        kept = execute_directive(MemoryUpsert(items=[item], provider="mine"), providers)
-        asked = execute_directive(lookup("a", provider="mine"), providers)
-        gone = execute_directive(forget("a", "absent", provider="mine"), providers)
+        upserted = execute_directive(MemoryUpsert(items=[item], provider="mine"), providers)
+        answer = execute_directive(lookup("a", provider="mine"), providers)
+        deleted = execute_directive(forget("a", "absent", provider="mine"), providers)
         after = execute_directive(MemoryQuery(query={"key": "a"}, provider="mine"), providers)
 
-        assert kept.ok, kept
-        assert kept.data["result"]["count"] == 1
-        (row,) = asked.data["result"]
+        assert upserted.ok, upserted
+        assert upserted.data["result"]["count"] == 1
+        (row,) = answer.data["result"]
         assert row["key"] == "a"
         assert self.same(self.values[0], row["value"])
-        assert gone.ok
-        assert (gone.data["result"]["count"], gone.data["result"]["missing"]) == (1, ["absent"])
+        assert deleted.ok
+        assert (deleted.data["result"]["count"], deleted.data["result"]["missing"]) == (1, ["absent"])
         assert after.ok
         assert after.data["result"] == []
 

@@ -75,14 +75,14 @@ class Providers:
         self._registered[name] = Registered(name, provider, provider.init(dict(opts or {})))
 
     @contextmanager
-    def held(self, name: str) -> Iterator[Registered]:
+    def locked(self, name: str) -> Iterator[Registered]:
         """Give the provider of that *name* to one at a time; raises NotFound with the nearest name."""
-        found = self._registered.get(name)
-        if found is None:
-            registered = f"there is {', '.join(self.names)}; register it first"
-            raise NotFound(f"no provider {name!r}", hint=did_you_mean(name, self.names, registered))
-        with found.lock:
-            yield found
+        registered = self._registered.get(name)
+        if registered is None:
+            known = f"there is {', '.join(self.names)}; register it first"
+            raise NotFound(f"no provider {name!r}", hint=did_you_mean(name, self.names, known))
+        with registered.lock:
+            yield registered
 
 
 T = TypeVar("T")
@@ -119,26 +119,38 @@ def _performed(directive: Directive, providers: Providers) -> _Outcome:
             raise InvalidRequest(
                 f"{type(directive).__name__} is no directive", hint="give a MemoryQuery, MemoryUpsert or MemoryDelete"
             )
-        with providers.held(directive.provider) as held:
+        with providers.locked(directive.provider) as registered:
             if isinstance(directive, MemoryQuery):
-                return _queried(directive, held), None
-            return _upserted(directive, held) if isinstance(directive, MemoryUpsert) else _deleted(directive, held)
+                return _queried(directive, registered), None
+            return (
+                _upserted(directive, registered)
+                if isinstance(directive, MemoryUpsert)
+                else _deleted(directive, registered)
+            )
     except Exception as error:  # whatever a provider meets, the agent goes on
         return None, error
 
 
-def _queried(directive: MemoryQuery, held: Registered) -> list[dict[str, Any]]:
+def _queried(directive: MemoryQuery, registered: Registered) -> list[dict[str, Any]]:
     """Return what was found; a query for a `key` alone asks for the one value there."""
     query = directive.query
     if "key" in query:
         only(query, ("key", "top_k"), "a query for a key")
-        found = _checked(held, "get", held.provider.get(held.state, query["key"], directive.opts), StoredValue, Missing)
-        rows: Sequence[Scored] = [Scored(query["key"], 1.0, found.value)] if isinstance(found, StoredValue) else []
-    elif isinstance(held.provider, Searchable):
-        rows = _checked(held, "query", held.provider.query(held.state, query, directive.opts), Answer).rows
+        outcome = _checked(
+            registered,
+            "get",
+            registered.provider.get(registered.state, query["key"], directive.opts),
+            StoredValue,
+            Missing,
+        )
+        rows: Sequence[Scored] = [Scored(query["key"], 1.0, outcome.value)] if isinstance(outcome, StoredValue) else []
+    elif isinstance(registered.provider, Searchable):
+        rows = _checked(
+            registered, "query", registered.provider.query(registered.state, query, directive.opts), Answer
+        ).rows
     else:
         raise InvalidRequest(
-            f"the provider {held.name!r} answers no queries",
+            f"the provider {registered.name!r} answers no queries",
             hint='ask for one value with {"key": "..."}, or name a provider that searches',
             code="unsupported",
         )
@@ -146,26 +158,30 @@ def _queried(directive: MemoryQuery, held: Registered) -> list[dict[str, Any]]:
     return [{"key": row.key, "score": row.score, "value": row.value} for row in best]
 
 
-def _upserted(directive: MemoryUpsert, held: Registered) -> _Outcome:
+def _upserted(directive: MemoryUpsert, registered: Registered) -> _Outcome:
     done: list[dict[str, Any]] = []
     for item in map(UpsertItem.of, directive.items):
         opts = directive.opts if item.embedding is None else {**directive.opts, "embedding": item.embedding}
         try:
-            kept = _checked(held, "put", held.provider.put(held.state, item.key, item.value, opts), Done)
-            done.append({"key": item.key, **kept.details})
+            outcome = _checked(
+                registered, "put", registered.provider.put(registered.state, item.key, item.value, opts), Done
+            )
+            done.append({"key": item.key, **outcome.details})
         except Exception as error:
             return _counted(done), error
     return _counted(done), None
 
 
-def _deleted(directive: MemoryDelete, held: Registered) -> _Outcome:
+def _deleted(directive: MemoryDelete, registered: Registered) -> _Outcome:
     done: list[dict[str, Any]] = []
     missing: list[str] = []
     for key in directive.keys:
         try:
-            gone = _checked(held, "delete", held.provider.delete(held.state, key, directive.opts), Done, Missing)
-            if isinstance(gone, Done):
-                done.append({"key": key, **gone.details})
+            outcome = _checked(
+                registered, "delete", registered.provider.delete(registered.state, key, directive.opts), Done, Missing
+            )
+            if isinstance(outcome, Done):
+                done.append({"key": key, **outcome.details})
             else:
                 missing.append(key)
         except Exception as error:
@@ -177,13 +193,13 @@ def _counted(done: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {"count": len(done), "items": list(done)}
 
 
-def _checked(held: Registered, call: str, outcome: T, *forms: type) -> T:
+def _checked(registered: Registered, call: str, outcome: T, *forms: type) -> T:
     """Return the outcome of a call, its state now the present one; raises Failed for what the contract has not."""
     if not isinstance(outcome, forms):
         names = " or ".join(form.__name__ for form in forms)
-        detail = f"the provider {held.name!r} answered {call} with {type(outcome).__name__}, not {names}"
+        detail = f"the provider {registered.name!r} answered {call} with {type(outcome).__name__}, not {names}"
         raise Failed(detail, hint="prove it with jidomem.providers.conformance", code="provider_failed")
-    held.state = outcome.state  # type: ignore[attr-defined]  # every form has one
+    registered.state = outcome.state  # type: ignore[attr-defined]  # every form has one
     return outcome
 
 

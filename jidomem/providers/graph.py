@@ -59,8 +59,8 @@ class Root(Protocol):
         """Return the project asked for when none is named."""
         ...
 
-    def recall(self, asked: str, project: str | None = None, **more: Any) -> recall.MemoryRecall:
-        """Return the memories in force that hold words of *asked*."""
+    def recall(self, request: str, project: str | None = None, **more: Any) -> recall.MemoryRecall:
+        """Return the memories in force that hold words of *request*."""
         ...
 
 
@@ -93,13 +93,13 @@ class GraphProvider:
     def get(self, state: _Graph, key: str, opts: Opts) -> StoredValue | Missing:
         """Return the fields of the memory in force under *key*, with its `iri`, or that there is none."""
         only(opts, (), "graph get")
-        held = _holders(state, key)
-        if not held:
+        holders = _holders(state, key)
+        if not holders:
             return Missing(state)
-        said = state.root.writer.restated(state.project, held[0])
-        value = {name: part for name, part in said.items() if name not in _NOT_VALUE}
+        intent = state.root.writer.restated(state.project, holders[0])
+        value = {name: part for name, part in intent.items() if name not in _NOT_VALUE}
         others = [triple for triple in value.pop("extra_triples", ()) if triple[0] != KEY]
-        return StoredValue(state, {"iri": held[0], **value, **({"extra_triples": others} if others else {})})
+        return StoredValue(state, {"iri": holders[0], **value, **({"extra_triples": others} if others else {})})
 
     def put(self, state: _Graph, key: str, value: Any, opts: Opts) -> Done:
         """Submit *value* in the place of the memory under *key*, told by its receipt; the same again changes nothing.
@@ -115,10 +115,10 @@ class GraphProvider:
         only(opts, ("reason",), "graph delete")
         reason = opts.get("reason", f"{state.root.writer.agent} forgot {key!r}")
         with state.turn:
-            held = _holders(state, key)
-            if not held:
+            holders = _holders(state, key)
+            if not holders:
                 return Missing(state)
-            receipts = [state.root.writer.invalidate(state.project, item, reason=reason) for item in held]
+            receipts = [state.root.writer.invalidate(state.project, item, reason=reason) for item in holders]
         return Done(state, receipts[0].to_dict())
 
     def query(self, state: _Graph, query: Mapping[str, Any], opts: Opts) -> Answer:
@@ -131,8 +131,8 @@ class GraphProvider:
         hint = 'give {"text": "which index?"} or {"name": "open-tasks"}'
         if ("text" in query) == ("name" in query):
             raise InvalidRequest("a query is for a text or by the name of a question", hint=hint)
-        if not isinstance(asked := query.get("text", query.get("name")), str):
-            raise InvalidRequest(f"{asked!r} is no text", hint=hint)
+        if not isinstance(question := query.get("text", query.get("name")), str):
+            raise InvalidRequest(f"{question!r} is no text", hint=hint)
         try:
             return Answer(state, _recalled(state, query) if "text" in query else _query_rows(state, query))
         except NotFound as error:
@@ -141,16 +141,16 @@ class GraphProvider:
 
 def _submitted(state: _Graph, key: str, value: Any) -> Receipt:
     """Return the receipt of *value* under *key*, in the place of what is in force there when it is written."""
-    writer, said = state.root.writer, _fields(state, key, value)
+    writer, intent = state.root.writer, _fields(state, key, value)
     while True:
-        held = _holders(state, key)
-        same = _existing_receipt(state, said, held)
+        holders = _holders(state, key)
+        same = _existing_receipt(state, intent, holders)
         if same is not None:
             return same
         try:
-            return writer.submit_intent(state.project, _replacing(said, held, key), under=UniqueKey(key))
+            return writer.submit_intent(state.project, _replacing(intent, holders, key), under=UniqueKey(key))
         except Conflict:
-            if _holders(state, key) == held:  # else another process was first
+            if _holders(state, key) == holders:  # else another process was first
                 raise
 
 
@@ -162,7 +162,7 @@ def _fields(state: _Graph, key: str, value: Any) -> dict[str, Any]:
             hint='give a text, or the fields of an intent: {"type": "decision", "summary": "...", "rationale": "..."}',
         )
     writer = state.root.writer
-    said = {
+    intent = {
         "type": "fact",
         "applies_to_project": state.project,
         "asserted_by": writer.agent,
@@ -170,15 +170,15 @@ def _fields(state: _Graph, key: str, value: Any) -> dict[str, Any]:
         "confidence": "medium",
         **({"summary": value} if isinstance(value, str) else value),
     }
-    said["extra_triples"] = _together(said.get("extra_triples"), [[KEY, {"@value": key}]])
-    return said
+    intent["extra_triples"] = _together(intent.get("extra_triples"), [[KEY, {"@value": key}]])
+    return intent
 
 
-def _replacing(said: Mapping[str, Any], held: Sequence[str], key: str) -> dict[str, Any]:
-    """Return the intent that takes the place of what is *held*; an `iri` that was read from there is left to it."""
-    given = {name: part for name, part in said.items() if name != "iri" or part not in held}
-    instead = {"supersedes": _together(given.get("supersedes"), held)}
-    return {"reason": f"Put under {key!r} anew.", **given, **instead} if held else {**given, **instead}
+def _replacing(intent: Mapping[str, Any], holders: Sequence[str], key: str) -> dict[str, Any]:
+    """Return the intent that takes the place of what is *holders*; an `iri` that was read from there is left to it."""
+    given = {name: part for name, part in intent.items() if name != "iri" or part not in holders}
+    instead = {"supersedes": _together(given.get("supersedes"), holders)}
+    return {"reason": f"Put under {key!r} anew.", **given, **instead} if holders else {**given, **instead}
 
 
 def _together(theirs: object, ours: Sequence[Any]) -> object:
@@ -189,23 +189,23 @@ def _together(theirs: object, ours: Sequence[Any]) -> object:
     return [*listed, *(each for each in ours if each not in listed)]
 
 
-def _existing_receipt(state: _Graph, said: Mapping[str, Any], held: Sequence[str]) -> Receipt | None:
-    """Return the receipt that says that what is *held* says exactly this; None where it does not."""
-    if not held:
+def _existing_receipt(state: _Graph, intent: Mapping[str, Any], holders: Sequence[str]) -> Receipt | None:
+    """Return the receipt that says that what is *holders* says exactly this; None where it does not."""
+    if not holders:
         return None
     with suppress(JidomemError):  # what is refused so may be accepted as what supersedes it; if not, that tells why
-        anew = {name: part for name, part in said.items() if name != "iri"}
-        judged = state.root.writer.submit_intent(state.project, anew, dry_run=True)
-        return judged if judged.status == "deduplicated" and judged.iri in held else None
+        without_iri = {name: part for name, part in intent.items() if name != "iri"}
+        judged = state.root.writer.submit_intent(state.project, without_iri, dry_run=True)
+        return judged if judged.status == "deduplicated" and judged.iri in holders else None
     return None
 
 
 def _holders(state: _Graph, key: str) -> list[str]:
     """Return what is in force under *key*, the newest first: more than one where two branches were merged."""
-    found = [row["item"] for row in _in_force(state, f"?item jido:key {_quoted(key)} .")]
-    if not found and is_absolute(key):
-        found = [row["item"] for row in _in_force(state, f"VALUES ?item {{ {iri(key)} }}")]
-    return found
+    items = [row["item"] for row in _in_force(state, f"?item jido:key {_quoted(key)} .")]
+    if not items and is_absolute(key):
+        items = [row["item"] for row in _in_force(state, f"VALUES ?item {{ {iri(key)} }}")]
+    return items
 
 
 def _keys_of(state: _Graph, items: Iterable[str]) -> dict[str, str]:
@@ -240,9 +240,9 @@ def _quoted(key: str) -> str:
 def _recalled(state: _Graph, query: Mapping[str, Any]) -> list[Scored]:
     only(query, ("text", "top_k", "agent_id", "session_id", "scope", *recall.Narrowing.__slots__), "a query for a text")
     more = {name: value for name, value in query.items() if name not in ("text", "top_k")}
-    found = state.root.recall(query["text"], state.project, limit=query.get("top_k", TOP_K), **more)
-    keys = _keys_of(state, [hit.id for hit in found.entries])
-    return [Scored(keys.get(hit.id, hit.id), hit.score, _plain(hit.to_dict())) for hit in found.entries]
+    recalled = state.root.recall(query["text"], state.project, limit=query.get("top_k", TOP_K), **more)
+    keys = _keys_of(state, [hit.id for hit in recalled.entries])
+    return [Scored(keys.get(hit.id, hit.id), hit.score, _plain(hit.to_dict())) for hit in recalled.entries]
 
 
 def _query_rows(state: _Graph, query: Mapping[str, Any]) -> list[Scored]:

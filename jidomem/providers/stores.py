@@ -98,9 +98,9 @@ class KeyValueProvider:
     def put(self, state: _Table, key: str, value: Any, opts: Opts) -> Done:
         """Keep a copy of *value* under *key*."""
         only(opts, (), "key-value put")
-        kept = deepcopy(value)
+        copied = deepcopy(value)
         with state.lock:
-            state.values[key] = kept
+            state.values[key] = copied
         return Done(state)
 
     def delete(self, state: _Table, key: str, opts: Opts) -> Done | Missing:
@@ -139,9 +139,9 @@ class PersistentProvider:
     def get(self, state: _Namespace, key: str, opts: Opts) -> StoredValue | Missing:
         """Return the value under *key*, or that there is none."""
         only(opts, (), "kept get")
-        asked = "SELECT value FROM key_values WHERE namespace = ? AND key = ?"
+        sql = "SELECT value FROM key_values WHERE namespace = ? AND key = ?"
         with state.file.reading() as store:
-            row = store.execute(asked, (state.name, _text("key", key))).fetchone() if store else None
+            row = store.execute(sql, (state.name, _text("key", key))).fetchone() if store else None
         return Missing(state) if row is None else StoredValue(state, json.loads(row[0]))
 
     def put(self, state: _Namespace, key: str, value: Any, opts: Opts) -> Done:
@@ -155,12 +155,12 @@ class PersistentProvider:
     def delete(self, state: _Namespace, key: str, opts: Opts) -> Done | Missing:
         """Let go of the value under *key*, or say that there is none."""
         only(opts, (), "kept delete")
-        gone = "DELETE FROM key_values WHERE namespace = ? AND key = ?"
+        sql = "DELETE FROM key_values WHERE namespace = ? AND key = ?"
         with state.file.reading() as store:
             if store is None:
                 return Missing(state)
         with state.file.changing() as store:
-            count = store.execute(gone, (state.name, _text("key", key))).rowcount
+            count = store.execute(sql, (state.name, _text("key", key))).rowcount
         return Done(state) if count else Missing(state)
 
 
@@ -210,9 +210,9 @@ class Scan:
 
     def nearest(self, vector: Sequence[float], top_k: int) -> list[tuple[str, float]]:
         """Return up to *top_k* keys with the cosine of each, the most alike first."""
-        alike = ((key, sum(map(mul, vector, kept))) for key, kept in self._vectors.items())
-        found = nsmallest(top_k, ((-cosine, at, key) for at, (key, cosine) in enumerate(alike)))
-        return [(key, max(-1.0, min(1.0, -negative))) for negative, _, key in found]
+        alike = ((key, sum(map(mul, vector, stored))) for key, stored in self._vectors.items())
+        best = nsmallest(top_k, ((-cosine, at, key) for at, (key, cosine) in enumerate(alike)))
+        return [(key, max(-1.0, min(1.0, -negative))) for negative, _, key in best]
 
 
 @dataclass(slots=True)
@@ -229,7 +229,7 @@ class _ProviderState:
     vectors: dict[str, array[float]] = field(default_factory=dict)
     items: dict[str, str] = field(default_factory=dict)
     keys: dict[bytes, str] = field(default_factory=dict)
-    kept: int = 0
+    last_number: int = 0
     stemmer: Stemmer = field(default_factory=Stemmer)
     texts: InMemorySearchIndex = field(init=False)
     lock: Lock = field(default_factory=Lock)
@@ -240,15 +240,15 @@ class _ProviderState:
     def item(self, key: str) -> str:
         """Return the item of the value under *key*, a new one where there is none yet."""
         if key not in self.items:
-            self.kept += 1
-            self.items[key] = f"{self.kept:012}"
+            self.last_number += 1
+            self.items[key] = f"{self.last_number:012}"
             self.keys[digest(self.items[key])] = key
         return self.items[key]
 
     def nearest(self, stream: Stream, to: Sequence[float], limit: int) -> list[tuple[bytes, float]]:
         """Return what is most alike as recall asks for it: by the digests of the items."""
-        found = self.backend.nearest(to, limit)
-        return [(digest(self.items[key]), cosine) for key, cosine in found]
+        best = self.backend.nearest(to, limit)
+        return [(digest(self.items[key]), cosine) for key, cosine in best]
 
     def cosines(self, stream: Stream, to: Sequence[float], digests: Sequence[bytes]) -> Mapping[bytes, float]:
         """Return how alike each of *digests* is, which are those of items."""
@@ -285,11 +285,11 @@ class VectorProvider:
         only(opts, ("embedding",), "vector put")
         given = opts.get("embedding")
         vector = _embedded(state, _text_of(key, value, state)) if given is None else vector_of(given, "embedding")
-        kept = deepcopy(value)
+        copied = deepcopy(value)
         with state.lock:
             unit = _unit(vector, state)
             state.backend.add(key, unit)
-            state.values[key], state.vectors[key] = kept, array("f", unit)
+            state.values[key], state.vectors[key] = copied, array("f", unit)
             state.dimension = len(unit)
             item = state.item(key)
             state.texts.put({item: (_document(item, _stored_text(value)), None)})
@@ -323,18 +323,18 @@ class VectorProvider:
             if not state.values:
                 return Answer(state, ())
             is_text = "text" in query
-            found = _recalled(state, query["text"], unit, top_k) if is_text else state.backend.nearest(unit, top_k)
-            rows = [Scored(key, score, deepcopy(state.values[key])) for key, score in found]
+            scored = _recalled(state, query["text"], unit, top_k) if is_text else state.backend.nearest(unit, top_k)
+            rows = [Scored(key, score, deepcopy(state.values[key])) for key, score in scored]
         return Answer(state, rows)
 
 
 def _recalled(state: _ProviderState, text: str, vector: Sequence[float], top_k: int) -> list[tuple[str, float]]:
     """Return the keys of what answers *text*, of which *vector* is, each with its score."""
-    asked = RecallQuery(text, query_stems(state.stemmer, text), limit=top_k)
-    found = rank_sources(
-        [RankingSource(state.texts, _STREAM, SearchFilter(), VectorQuery(state, vector))], asked
+    query = RecallQuery(text, query_stems(state.stemmer, text), limit=top_k)
+    answer = rank_sources(
+        [RankingSource(state.texts, _STREAM, SearchFilter(), VectorQuery(state, vector))], query
     ).ranked
-    return [(state.keys[digest(one.candidate.passage.item)], one.score) for one in found[:top_k]]
+    return [(state.keys[digest(one.candidate.passage.item)], one.score) for one in answer[:top_k]]
 
 
 def _document(item: str, text: str) -> Document:

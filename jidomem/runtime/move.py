@@ -267,7 +267,7 @@ def restore(file: Path, target: str, progress: Progress = id) -> MoveReport:
     """
     with _opened(target) as there, _scratch(file) as folder:
         said, source = transfer.unpack(file, folder), FolderEnd(folder)
-        if [_row(stream, source.held(stream).extent()) for stream in source.streams()] != said["streams"]:
+        if [_row(stream, source.verified_chain(stream).extent()) for stream in source.streams()] != said["streams"]:
             raise Failed(f"{file} does not hold what its manifest says", hint="use another copy of it")
         streams = bring(source, there.end, progress)
         return MoveReport(str(file), there.end.name, streams, copied(state_snapshot(folder), there.state))

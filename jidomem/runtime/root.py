@@ -99,7 +99,7 @@ class Jidomem:
         clones = Clones(given.root / INDEX)
         self.tail = IndexFollower(self.journal, self.index, clones, self.schema.triples)
         self.remote = _open_remote(given.index, self.journal, self.index, self.schema.triples) if given.index else None
-        self.tail.told = self.remote.told if self.remote else None
+        self.tail.told = self.remote.notify if self.remote else None
         self.pool = Pool(given.root, given.limits, self.remote)
         self.checks = Checks(given.root, sources.now)
 

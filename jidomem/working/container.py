@@ -95,7 +95,7 @@ class Limits:
 
     def refuse_space(self, name: str, names: Iterable[str]) -> None:
         """Raise `TooLarge` unless a memory with *names* may have *name* too."""
-        customs = [held for held in names if held not in RESERVED_SPACES]
+        customs = [name_ for name_ in names if name_ not in RESERVED_SPACES]
         if self.max_spaces is not None and name not in RESERVED_SPACES and len(customs) >= self.max_spaces:
             raise TooLarge(
                 f"a space {name!r} would be one more than the {self.max_spaces} custom spaces this memory may have",
@@ -134,7 +134,9 @@ def lapsed(metadata: Mapping[str, Any], now: int) -> list[Any]:
 
 def expiring(metadata: Mapping[str, Any], key: Any, end: int | None) -> Mapping[str, Any]:
     """Return the metadata of a space in which *key* ends at *end*; with None it does not end."""
-    ends = {held: moment for held, moment in metadata.get(EXPIRES_KEY, {}).items() if held != key}
+    ends = {
+        expiring_key: moment for expiring_key, moment in metadata.get(EXPIRES_KEY, {}).items() if expiring_key != key
+    }
     return _ending(metadata, ends if end is None else {**ends, key: end})
 
 
@@ -381,13 +383,13 @@ class Container:
         return {**whole, "spaces": spaces, "metadata": to_json_value(self.metadata, "metadata")}
 
     @classmethod
-    def from_dict(cls, kept: Mapping[str, Any]) -> Self:
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Return the memory that `to_dict` wrote; raise `InvalidRequest` unless every field of it is there."""
-        if not isinstance(kept, Mapping):
-            raise InvalidRequest(f"a kept memory is a mapping, not {kept!r:.200}", hint="give what to_dict returned")
-        if missing := [each.name for each in fields(cls) if kept.get(each.name) is None]:
+        if not isinstance(values, Mapping):
+            raise InvalidRequest(f"a kept memory is a mapping, not {values!r:.200}", hint="give what to_dict returned")
+        if missing := [each.name for each in fields(cls) if values.get(each.name) is None]:
             raise InvalidRequest(f"the kept memory lacks {', '.join(missing)}", hint="Memory.new fills it in")
-        return cls.new(kept)
+        return cls.new(values)
 
     def space(self, name: str) -> Space | None:
         """Return the space of that name, or None."""
@@ -438,7 +440,7 @@ class Container:
             return FrozenDict()
         space = self._known(name, is_map)
         over = lapsed(space.metadata, moment(now)) if EXPIRES_KEY in space.metadata else []
-        return FrozenDict({key: held for key, held in space.data.items() if key not in over}) if over else space.data
+        return FrozenDict({key: key_ for key, key_ in space.data.items() if key not in over}) if over else space.data
 
     def _edit(
         self,

@@ -40,8 +40,8 @@ _NO_ID = object()
 
 def id_of(item: Any) -> Any:
     """Return the id of an item, its key or attribute of that name; a thing no id equals if it has none."""
-    held = item.get("id") if isinstance(item, Mapping) else getattr(item, "id", None)
-    return _NO_ID if held is None else held
+    given_id = item.get("id") if isinstance(item, Mapping) else getattr(item, "id", None)
+    return _NO_ID if given_id is None else given_id
 
 
 def placed(items: Sequence[Any], index: int, item: Any) -> list[Any]:
@@ -128,9 +128,9 @@ def merged(items: Sequence[Any], tasks: Sequence[Any]) -> list[Any]:
     by_id = {task["id"]: task for task in given}
     if len(by_id) < len(given):
         raise InvalidRequest("two of the tasks given have the same id", hint="give each task an id of its own")
-    held = {id_of(item) for item in items if isinstance(id_of(item), str)}
+    ids = {id_of(item) for item in items if isinstance(id_of(item), str)}
     there = [by_id.get(id_of(item), item) if isinstance(id_of(item), str) else item for item in items]
-    return [*there, *(task for task in given if task["id"] not in held)]
+    return [*there, *(task for task in given if task["id"] not in ids)]
 
 
 def _refuse_unknown(items: Sequence[Any], item_id: Any, place: str) -> None:
@@ -193,7 +193,7 @@ class Memory(Container):
             raise InvalidRequest(f"space {name!r} is built in and cannot be deleted", hint="empty it instead")
         self._expect(name, **change)
         self._known(name)
-        return self._after({held: space for held, space in self.spaces.items() if held != name}, change.get("now"))
+        return self._after({other: space for other, space in self.spaces.items() if other != name}, change.get("now"))
 
     def ensure_space(self, name: str, default_data: Any, **change: Unpack[ChangeOptions]) -> Memory:
         """Return the memory with a space of that name: the one it has, else a new one of *default_data*."""
@@ -219,15 +219,15 @@ class Memory(Container):
                 f"ttl_ms is a whole number of milliseconds from 1, not {ttl_ms!r}",
                 hint="leave ttl_ms out to keep it for good",
             )
-        held = freeze(value)
+        frozen = freeze(value)
         end = None if ttl_ms is None else moment(change.get("now")) + ttl_ms
-        return self._edit(name, is_map, lambda data: FrozenDict({**data, key: held}), (key, end), **change)
+        return self._edit(name, is_map, lambda data: FrozenDict({**data, key: frozen}), (key, end), **change)
 
     def delete_from_space(self, name: str, key: Any, **change: Unpack[SpaceChange]) -> Memory:
         """Return the memory without *key* in a map space; itself if it is not there."""
 
         def drop(data: Mapping[Any, Any]) -> Mapping[Any, Any]:
-            return FrozenDict({held: value for held, value in data.items() if held != key}) if key in data else data
+            return FrozenDict({other: value for other, value in data.items() if other != key}) if key in data else data
 
         return self._edit(name, is_map, drop, (key, None), **change)
 

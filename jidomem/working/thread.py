@@ -153,9 +153,9 @@ class MemoryPlugin:
         memory = get(agent)
         return None if memory is None else memory.to_dict()
 
-    def restore(self, agent: A, kept: Mapping[str, Any] | None) -> A:
+    def restore(self, agent: A, values: Mapping[str, Any] | None) -> A:
         """Return *agent* with the memory that `checkpoint` gave."""
-        return agent if kept is None else put(agent, Memory.from_dict(kept))
+        return agent if values is None else put(agent, Memory.from_dict(values))
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,13 +167,13 @@ class Mounted:
 
     def route(self, agent: A, signal: Signal) -> tuple[A, tuple[Directive, ...]]:
         """Return *agent* after all that answers to the type of *signal*, and the directives they ask for next."""
-        asked: list[Directive] = []
+        directives: list[Directive] = []
         for plugin in self.plugins:
             if (handler := plugin.routes().get(signal.type)) is not None:
                 made = handler(agent, signal)
                 agent, more = made if isinstance(made, tuple) and len(made) == 2 else (made, ())
-                asked += more
-        return agent, tuple(asked)
+                directives += more
+        return agent, tuple(directives)
 
 
 def mount(agent: A, plugins: Sequence[Plugin] = (), *, memory: Plugin | None = MemoryPlugin()) -> tuple[A, Mounted]:
@@ -280,9 +280,9 @@ def shortened(messages: Sequence[ThreadEntry]) -> str:
 
 
 def _line(message: ThreadEntry) -> str:
-    said = message.payload if isinstance(message.payload, Mapping) else {"text": message.payload}
-    text = " ".join(str(said.get("text") or said.get("content") or "").split())
-    role = said.get("role")
+    payload = message.payload if isinstance(message.payload, Mapping) else {"text": message.payload}
+    text = " ".join(str(payload.get("text") or payload.get("content") or "").split())
+    role = payload.get("role")
     line = f"{role}: {text}" if text and role else text
     return line if len(line) <= CLIPPED else f"{line[: CLIPPED - 1]}…"
 
@@ -305,13 +305,13 @@ class SummaryProjector:
         messages = [entry for entry in entries if entry.kind == "message"]
         if not messages:
             return memory
-        told = {"content": self.summarize(messages), "source": "projector",
+        summary = {"content": self.summarize(messages), "source": "projector",
                 "covers_seq": [messages[0].seq, messages[-1].seq]}  # fmt: skip
-        kept = memory.world_get(SUMMARY)
-        if isinstance(kept, Mapping) and told.items() <= kept.items():
+        present = memory.world_get(SUMMARY)
+        if isinstance(present, Mapping) and summary.items() <= present.items():
             return memory
         now = ctx["now"]
-        return memory.world_put(SUMMARY, {**told, "projected_at": now}, now=now)
+        return memory.world_put(SUMMARY, {**summary, "projected_at": now}, now=now)
 
 
 #: How many answers, the last ones, are kept in the cache.
@@ -366,8 +366,8 @@ class RagPlugin:
         agent = ensure(agent, now=now)
         before = world_get(agent, SUMMARY)
         step = project(self.summary, get(agent), thread, {} if now is None else {"now": now})
-        told = step.memory.world_get(SUMMARY)
-        keep = [] if told == before else [self.remember(f"{self.name}:summary", told["content"])]
+        summary = step.memory.world_get(SUMMARY)
+        keep = [] if summary == before else [self.remember(f"{self.name}:summary", summary["content"])]
         return put(agent, step.memory), [*step.directives, *keep]  # type: ignore[list-item]
 
     def received(self, agent: A, signal: Signal) -> A:
@@ -382,9 +382,9 @@ class RagPlugin:
             agent = update_space_data(agent, self.cache, lambda cache: _without(cache, changed))
         if data["status"] == "ok" and isinstance(result, Mapping):
             return agent
-        kept = {name: data[name] for name in ("status", "result", "reason") if name in data}
+        outcome = {name: data[name] for name in ("status", "result", "reason") if name in data}
         return update_space_data(
-            agent, self.cache, lambda cache: dict([*cache.items(), (request, kept)][-MAX_CACHED_REQUESTS:])
+            agent, self.cache, lambda cache: dict([*cache.items(), (request, outcome)][-MAX_CACHED_REQUESTS:])
         )
 
     def recalled(self, agent: HasState, request_id: str) -> Mapping[str, Any] | None:
@@ -400,11 +400,11 @@ class RagPlugin:
 
 def _without(cache: Mapping[str, Any], keys: Iterable[str]) -> dict[str, Any]:
     """Return the answers less the rows of *keys*."""
-    gone = set(keys)
+    deleted = set(keys)
 
     def left(answer: Mapping[str, Any]) -> Mapping[str, Any]:
         if not isinstance(rows := answer["result"], list):
             return answer
-        return {**answer, "result": [row for row in rows if row["key"] not in gone]}
+        return {**answer, "result": [row for row in rows if row["key"] not in deleted]}
 
     return {request: left(answer) for request, answer in cache.items()}

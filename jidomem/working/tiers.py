@@ -89,11 +89,15 @@ class ConversationBuffer:
         tokens = self.estimator(content)
         if not _is_count(tokens):
             raise InvalidRequest(f"the estimator says {tokens!r} tokens", hint="let it return a whole number from 0 on")
-        messages, total, gone = (*self.messages, Message(role, content, now(), tokens)), self.current_tokens + tokens, 0
-        while total > self.max_tokens and gone < len(messages) - 1:
-            total -= messages[gone].tokens
-            gone += 1
-        return replace(self, messages=messages[gone:], current_tokens=total, evicted=messages[:gone])
+        messages, total, evicted = (
+            (*self.messages, Message(role, content, now(), tokens)),
+            self.current_tokens + tokens,
+            0,
+        )
+        while total > self.max_tokens and evicted < len(messages) - 1:
+            total -= messages[evicted].tokens
+            evicted += 1
+        return replace(self, messages=messages[evicted:], current_tokens=total, evicted=messages[:evicted])
 
     def get_context(self, window: int | None = None) -> list[dict[str, str]]:
         """Return role and content of each message, oldest first; of the last *window* alone where that is given.
@@ -228,14 +232,14 @@ def given_back(key: str, values: Iterable[str], summary: str, explanation: str |
     return core(summary, explanation)
 
 
-def pair(kept: str) -> tuple[str, Any] | None:
+def pair(text: str) -> tuple[str, Any] | None:
     """Return the key and the value in a `jido:value`, None where somebody wrote something else there."""
     try:
-        found = parse_json(kept)
+        parsed = parse_json(text)
     except InvalidRequest:
         return None
-    is_pair = isinstance(found, list) and len(found) == 2 and isinstance(found[0], str)
-    return (found[0], found[1]) if is_pair else None
+    is_pair = isinstance(parsed, list) and len(parsed) == 2 and isinstance(parsed[0], str)
+    return (parsed[0], parsed[1]) if is_pair else None
 
 
 def content_of(summary: str, explanation: str | None) -> str:
@@ -268,16 +272,16 @@ def _with_content(value: Any) -> dict[str, Any]:
 
 
 def _extras(item: Mapping[str, Any], category: str) -> list[Any]:
-    found = [extra(CATEGORY, category)]
+    triples = [extra(CATEGORY, category)]
     for name, called in _PROPERTIES.items():
         given = item.get(name)
         for one in given if isinstance(given, (list, tuple)) else [] if given is None else [given]:
             if isinstance(one, bool) or not isinstance(one, (str, int)):
                 raise InvalidRequest(f"{name}={one!r:.100} is no text", hint=f"give {name} as text, or leave it out")
-            found.append(extra(JIDO + called, str(one).strip()))
+            triples.append(extra(JIDO + called, str(one).strip()))
     if item.get("verified") is True or item.get("verified_by_user") is True:
-        found.append(extra(VERIFIED, "true", "boolean"))
-    return found
+        triples.append(extra(VERIFIED, "true", "boolean"))
+    return triples
 
 
 def written(value: Any, *, readable: bool = False) -> str:
@@ -435,13 +439,15 @@ class Promotion:
         With *force* it counts as important enough.
         """
         own, importance = item_fields(item), self.importance(item)
-        told = f"importance {importance:g} of {_type_of(own)!r}"
+        comparison = f"importance {importance:g} of {_type_of(own)!r}"
         if not force and importance < self.threshold:
             without = "" if _type_of(own) in self.rules else "; no rule names that type: EXTENDED_RULES name more"
-            reason = f"{told} is below the threshold {self.threshold:g}{without}"
+            reason = f"{comparison} is below the threshold {self.threshold:g}{without}"
             return PromotionDecision("discarded", reason, importance, self.category(own))
         reason = (
-            f"{told} reaches the threshold {self.threshold:g}" if importance >= self.threshold else f"{told}, forced"
+            f"{comparison} reaches the threshold {self.threshold:g}"
+            if importance >= self.threshold
+            else f"{comparison}, forced"
         )
         return PromotionDecision("updated" if known else "promoted", reason, importance, self.category(own), iri=known)
 
@@ -507,13 +513,13 @@ def changes(new: Mapping[str, Any], old: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields to set in *old*, a memory of the same content, so that it says what *new* does, and still
     what that does not speak of; none where it says all of it.
     """
-    said = {name: value for name, value in new.items() if name not in ("extra_triples", "timestamp")}
-    if "evidence" in said:
-        said["evidence"] = [*dict.fromkeys([*old.get("evidence", ()), *said["evidence"]])]
-    found = {name: value for name, value in said.items() if value != old.get(name)}
+    fields = {name: value for name, value in new.items() if name not in ("extra_triples", "timestamp")}
+    if "evidence" in fields:
+        fields["evidence"] = [*dict.fromkeys([*old.get("evidence", ()), *fields["evidence"]])]
+    changed = {name: value for name, value in fields.items() if value != old.get(name)}
     mine, theirs = new["extra_triples"], old.get("extra_triples", [])
     merged = [*mine, *(each for each in theirs if each not in mine and not _is_replaced(each, mine))]
-    return found if _sorted(merged) == _sorted(theirs) else {**found, "extra_triples": merged}
+    return changed if _sorted(merged) == _sorted(theirs) else {**changed, "extra_triples": merged}
 
 
 def without(key: str, old: Mapping[str, Any]) -> dict[str, Any]:
@@ -532,8 +538,8 @@ def _key_in(triple: Sequence[Any]) -> str | None:
     text = triple[1].get("@value", "")
     if triple[0] == KEY:
         return str(text)
-    found = pair(text) if triple[0] == VALUE else None
-    return found[0] if found else None
+    key_and_value = pair(text) if triple[0] == VALUE else None
+    return key_and_value[0] if key_and_value else None
 
 
 def _sorted(triples: Sequence[Any]) -> list[str]:
@@ -591,17 +597,17 @@ class ShortTerm:
         with self._lock:
             self._entries.pop(key, None)
             self._entries[key] = Stamped(value, self._now_ms())
-            if gone := surplus(len(self._entries), self._maximum, self._slack):
-                for old in [*islice(self._entries, gone)]:
+            if excess := surplus(len(self._entries), self._maximum, self._slack):
+                for old in [*islice(self._entries, excess)]:
                     del self._entries[old]
         return True
 
     def get(self, key: str, default: Any = _RAISE) -> Any:
         """Return the value of *key*; where it holds none, *default* if one is given, else NotFound is raised."""
         with self._lock:
-            found = self._entries.get(key)
-        if found is not None:
-            return found.value
+            entry = self._entries.get(key)
+        if entry is not None:
+            return entry.value
         if default is _RAISE:
             raise NotFound(f"short-term memory holds nothing under {key!r:.200}", hint="put it there, or ask for all")
         return default

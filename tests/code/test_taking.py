@@ -223,7 +223,7 @@ def test_an_import_that_was_cut_short_is_finished_by_another(memory, folder, mon
 def test_a_dry_run_keeps_nothing(memory, folder):
     report = take(memory, folder, dry_run=True)
 
-    assert (report.files, report.found["modules"], report.commits) == ({"new": 6}, 6, [])
+    assert (report.files, report.counts["modules"], report.commits) == ({"new": 6}, 6, [])
     assert memory.projects() == []
 
 

@@ -128,12 +128,12 @@ def test_what_a_slow_feeder_still_has_of_an_emptied_graph_does_not_come_in(memor
     at, to = endpoint(oxigraph_server), endpoint(oxigraph_server.replace("/query", "/update"))
     shelf = RemoteGraphs(at, to)
     graph = graph_iri(project)
-    before = shelf.held([graph])[graph]
+    before = shelf.watermarks([graph])[graph]
     shelf.empty(graph, RemoteWatermark("another life", Watermark().term))
 
     shelf.put(graph, before, [commit])
 
-    assert shelf.held([graph])[graph] == RemoteWatermark("another life", Watermark().term)
+    assert shelf.watermarks([graph])[graph] == RemoteWatermark("another life", Watermark().term)
     assert "old" not in held(memory, project)
     at.close()
     to.close()

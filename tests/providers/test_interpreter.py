@@ -79,7 +79,7 @@ class TestTheProviderOfSomebodyElse(ProviderContract):
     def opened(self):
         return Counting(), {}
 
-    def test_what_is_kept_is_its_own(self):
+    def test_a_stored_value_is_a_copy(self):
         """It hands out what it holds."""
 
 
@@ -103,7 +103,7 @@ def test_a_provider_needs_four_calls_and_may_answer_queries():  # A104 A112
 
     assert providers.names == ("inline", "mine")
     assert execute_directive(recall("anything", provider="mine", opts={"x": 1}), providers).ok
-    with providers.held("mine") as held:
+    with providers.locked("mine") as held:
         assert held.provider.seen == [("query", 0, {"x": 1})]
 
 
@@ -271,7 +271,7 @@ def test_inline_performs_what_names_no_provider():  # A109
     kept = execute_directive(remember("a", {1, 2}), providers)
 
     assert kept.data["meta"]["provider"] == "inline"
-    with providers.held("inline") as held:
+    with providers.locked("inline") as held:
         assert held.state == {"a": {1, 2}}
 
 
@@ -389,7 +389,7 @@ def test_directives_of_several_threads_lose_nothing():
     [thread.start() for thread in threads]
     [thread.join() for thread in threads]
 
-    with providers.held("inline") as held:
+    with providers.locked("inline") as held:
         assert len(held.state) == 400
 
 

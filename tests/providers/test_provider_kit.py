@@ -104,7 +104,7 @@ def test_a_sound_provider_passes_all_of_it():
         (Sharing(), "what_is_kept_is_its_own"),
         (Deaf(), "an_option_nobody_knows_is_refused_and_changes_nothing"),
         (Bare(), "directives_reach_it_and_signals_answer"),
-        (Unasked(), "a_query_gives_the_best_first_and_no_more_than_asked"),
+        (Unasked(), "a_query_gives_at_most_the_limit_the_best_first"),
         (object(), "it_has_the_calls_of_the_contract"),
     ],
 )
@@ -120,7 +120,7 @@ def test_a_search_in_the_wrong_order_is_found():
             vector = (1.0, 0.0) if value == self.values[0] else (0.0, 1.0)
             return provider.put(state, key, value, {"embedding": vector}).state
 
-    finds = "a_query_gives_the_best_first_and_no_more_than_asked"
+    finds = "a_query_gives_at_most_the_limit_the_best_first"
     assert finds in failing(Backwards(), Apart, **vectors)
     assert finds not in failing(VectorProvider(), Apart, **vectors)
 

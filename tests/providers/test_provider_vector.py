@@ -155,7 +155,7 @@ def test_an_empty_store_finds_nothing(providers):
 def test_what_was_deleted_is_not_found_and_what_was_replaced_is_found_as_it_is(providers):
     keep(providers, a="rust", b="rust")
     provider = VectorProvider()
-    with providers.held("vector") as held:
+    with providers.locked("vector") as held:
         provider.delete(held.state, "a", {})
     keep(providers, b="lunch")
 

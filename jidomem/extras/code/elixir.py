@@ -108,19 +108,19 @@ def arguments(call: Node) -> list[Node]:
 
 def names_of(node: Node, *, with_atoms: bool = False) -> list[Node]:
     """Return the names of modules that *node* is: one, those of a list, or those of `A.{B, C}`."""
-    found, waiting = [], [node]
+    names, waiting = [], [node]
     while waiting:
         node = waiting.pop()
         right = node.child_by_field_name("right") if node.type == "dot" else None
         if node.type == "list":
             waiting += reversed(node.named_children)
         elif right is not None and right.type == "tuple":
-            found += [each for each in right.named_children if each.type == "alias"]
+            names += [each for each in right.named_children if each.type == "alias"]
         elif node.type in (*_NAME_NODES, *_ATOMS * with_atoms) or (
             node.type == "identifier" and text_of(node) == _SELF
         ):
-            found.append(node)
-    return found
+            names.append(node)
+    return names
 
 
 def option(call: Node, name: str) -> Node | None:
@@ -248,7 +248,7 @@ def commanded_relations(
     or in functions of the same module that are called from there. A command handler emits what it builds. A projector
     is known by `project`, or is an event handler that calls itself a projector or a projection.
     """
-    clauses = [found for each in written if (found := _clause(each, module))]
+    clauses = [clause for each in written if (clause := _clause(each, module))]
     yield from ((command, "emitsEvent", event) for command, event in _emitted(needs, clauses))
     projected = {event for each in written if each.word == "project" for event in _projected(each, module)}
     if _needs(needs, _EVENTS) and _PROJECTOR.search(module):
@@ -278,12 +278,12 @@ def _reached(
     start: _Clause, by_name: Mapping[str, Sequence[_Clause]], command: str, commands: set[str]
 ) -> list[_Clause]:
     """Return *start* and the clauses called from it, one by way of another, but those that take another command."""
-    found, known = [start], {start.name}
-    for clause in found:
+    reached, known = [start], {start.name}
+    for clause in reached:
         called = [each for name in clause.calls - known for each in by_name.get(name, ())]
         known |= clause.calls
-        found += [each for each in called if command in each.second or not each.second & commands]
-    return found
+        reached += [each for each in called if command in each.second or not each.second & commands]
+    return reached
 
 
 def _projected(each: CallSite, module: str) -> set[str]:
@@ -309,14 +309,14 @@ def _needs(needs: Collection[tuple[str, str]], behaviour: str) -> bool:
 
 def _matched(pattern: Node) -> list[Node]:
     """Return the name of the struct that a pattern is, by itself or on a side of `=`; none of those inside it."""
-    found, sides = [], [pattern]
+    structs, sides = [], [pattern]
     while sides:
         side = sides.pop()
         if _operator(side) == "=":
             sides += side.named_children
         else:
-            found += _struct(side)
-    return found
+            structs += _struct(side)
+    return structs
 
 
 def _struct(node: Node) -> list[Node]:
@@ -389,11 +389,11 @@ def extract(data: bytes) -> Extracted:
     if root is None:
         return Extracted((), broken)
     reading = _Reading(len(data))
-    found = captured(LANGUAGE, _QUERY, root)
+    captures = captured(LANGUAGE, _QUERY, root)
     nodes = [
         (node.start_byte, -node.end_byte, kind, node)
         for kind in ("call", "block", "name")
-        for node in found.get(kind, ())
+        for node in captures.get(kind, ())
     ]
     for start, end, kind, node in sorted(nodes, key=lambda each: (*each[:2], each[2] != "call")):
         reading.take(kind, node, start, -end)
@@ -464,8 +464,8 @@ class _Reading:
         of, outer = option(node, "for"), _name(frame.module)
         if of is not None:
             self._passed = max(self._passed, of.end_byte)
-        said = [frame.names.of(each, outer) for each in (names_of(of) if of is not None else ())]
-        types = tuple(filter(None, said)) or ((outer,) if outer else ())
+        names = [frame.names.of(each, outer) for each in (names_of(of) if of is not None else ())]
+        types = tuple(filter(None, names)) or ((outer,) if outer else ())
         module = _Building(tuple(f"{protocol}.{each}" for each in types), node, types)
         self._need("implements", protocol, module)
         return module
@@ -494,17 +494,17 @@ class _Reading:
 
     def modules(self) -> list[Module]:
         """Return what was found."""
-        found = []
+        built_modules = []
         for built in self._built:
-            said = {target for kind, target in built.needs if kind != "refersTo"}
-            needs = [need for need in built.needs if need[0] != "refersTo" or need[1] not in said]
+            targets = {target for kind, target in built.needs if kind != "refersTo"}
+            needs = [need for need in built.needs if need[0] != "refersTo" or need[1] not in targets]
             functions = merged(built.functions)
             first, last = line_of(built.node), last_line(built.node)
             for name, of in zip_longest(built.names, built.of):
-                also = {("refersTo", of)} - {("refersTo", each) for each in said} if of else set()
+                also = {("refersTo", of)} - {("refersTo", each) for each in targets} if of else set()
                 tells = tuple(sorted({*commanded_relations(name, built.needs, built.written)}))
-                found.append(Module(name, first, last, functions, tuple(sorted({*needs, *also})), (), tells))
-        return found
+                built_modules.append(Module(name, first, last, functions, tuple(sorted({*needs, *also})), (), tells))
+        return built_modules
 
 
 def _name(module: _Building | None) -> str:

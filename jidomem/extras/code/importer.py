@@ -102,57 +102,61 @@ def _module(names: CodeNames, language: str, module: Module, version: Term, file
     if language == "elixir":
         yield node, jido("moduleName"), literal(module.name)
     yield node, jido("definedInFile"), file
-    held = names.made("module-versions", version, module.name)
-    yield held, TYPE, jido("ModuleVersion")
-    yield held, jido("versionOfModule"), node
-    yield held, jido("inFileVersion"), version
-    yield held, jido("moduleLines"), literal(f"{module.first}-{module.last}")
+    module_version = names.made("module-versions", version, module.name)
+    yield module_version, TYPE, jido("ModuleVersion")
+    yield module_version, jido("versionOfModule"), node
+    yield module_version, jido("inFileVersion"), version
+    yield module_version, jido("moduleLines"), literal(f"{module.first}-{module.last}")
     for kind, target in module.needs:
         other = names.module(language, target)  # whoever defines it; a class that says no more than that it has a name
         yield other, TYPE, jido("CodeConcept")
         yield other, jido("codeName"), literal(target)
-        yield held, _PREDICATE[kind], other
+        yield module_version, _PREDICATE[kind], other
     for target in module.maybe:
-        yield held, jido("mayImport"), names.module(language, target)
+        yield module_version, jido("mayImport"), names.module(language, target)
     for subject, name, value in module.tells:
-        yield from _version_triples(names, language, held, (subject, name, value))
+        yield from _version_triples(names, language, module_version, (subject, name, value))
     for each in module.functions:
-        yield from _function(names, language, module.name, held, each)
+        yield from _function(names, language, module.name, module_version, each)
 
 
-def _version_triples(names: CodeNames, language: str, held: Term, said: tuple[str, str, str]) -> Iterator[Triple]:
+def _version_triples(
+    names: CodeNames, language: str, module_version: Term, statement_parts: tuple[str, str, str]
+) -> Iterator[Triple]:
     """Yield what a version of a module says of commands, events and projections, and that it is the one to say it."""
-    subject, name, value = said
+    subject, name, value = statement_parts
     one, other = names.module(language, subject), names.module(language, value)
     first, second = _RELATIONS[name]
     yield one, TYPE, jido(first)
     yield other, TYPE, jido(second)
     yield one, jido(name), other
-    statement = names.made("statements", *said)
-    yield held, jido("tells"), statement
+    statement = names.made("statements", *statement_parts)
+    yield module_version, jido("tells"), statement
     yield statement, iri(f"{vocab.RDF}subject"), one
     yield statement, iri(f"{vocab.RDF}predicate"), jido(name)
     yield statement, iri(f"{vocab.RDF}object"), other
 
 
-def _function(names: CodeNames, language: str, module: str, held: Term, function: Function) -> Iterator[Triple]:
+def _function(
+    names: CodeNames, language: str, module: str, module_version: Term, function: Function
+) -> Iterator[Triple]:
     """Yield what a version of a module says of a function."""
     node = names.function(language, module, function.label)
     yield node, TYPE, jido("Function")
     yield node, jido("codeName"), literal(f"{module}.{function.label}")
     yield names.module(language, module), jido("hasFunction"), node
-    yield held, jido("definesPrivately" if function.private else "definesFunction"), node
-    yield held, jido("functionLines"), literal(f"{function.first}-{function.last} {function.label}")
+    yield module_version, jido("definesPrivately" if function.private else "definesFunction"), node
+    yield module_version, jido("functionLines"), literal(f"{function.first}-{function.last} {function.label}")
 
 
-def ended(names: CodeNames, gone: Iterable[Term], came: Iterable[Term], revision: str) -> list[Triple]:
+def ended(names: CodeNames, ended_versions: Iterable[Term], came: Iterable[Term], revision: str) -> list[Triple]:
     """Return what is kept of an import: what it found gone, and the revision of the repository it was made of."""
-    gone = sorted(gone)
-    node = names.made("imports", revision, *sorted(came), *gone)
+    ended_versions = sorted(ended_versions)
+    node = names.made("imports", revision, *sorted(came), *ended_versions)
     rows = [(node, TYPE, jido("CodeImport"))]
     if revision:
         rows.append((node, jido("repositoryRevision"), literal(revision)))
-    return [*rows, *((each, jido("endedIn"), node) for each in gone)]
+    return [*rows, *((each, jido("endedIn"), node) for each in ended_versions)]
 
 
 STREAM = "codebase"
@@ -186,7 +190,7 @@ class CodeImportReport:
     """What an import found, and did: files by what became of them, what they define, and what was kept of it."""
 
     files: Counter[str] = field(default_factory=Counter)
-    found: Counter[str] = field(default_factory=Counter)
+    counts: Counter[str] = field(default_factory=Counter)
     notes: list[CodeNote] = field(default_factory=list)
     triples: int = 0
     commits: list[str] = field(default_factory=list)
@@ -207,7 +211,7 @@ class _Batch:
 
     rows: list[Triple] = field(default_factory=list)
     came: list[Term] = field(default_factory=list)
-    gone: list[Term] = field(default_factory=list)
+    ended_versions: list[Term] = field(default_factory=list)
 
 
 def import_code(
@@ -229,7 +233,7 @@ def import_code(
     tail.catch_up(Stream(project, STREAM))
     taking = _Taking(project, listing, *current_versions(tail.index, project), CodeImportReport())
     for batch in taking.batches(below, seen):
-        rows = [*batch.rows, *ended(CodeNames(project), batch.gone, batch.came, listing.revision)]
+        rows = [*batch.rows, *ended(CodeNames(project), batch.ended_versions, batch.came, listing.revision)]
         taking.report.triples += len(rows)
         if not dry_run:
             receipt = writer.append(project, STREAM, rows)
@@ -244,17 +248,17 @@ def current_versions(index: OxigraphIndex, project: str) -> tuple[dict[str, list
     """
     graph = Stream(project, STREAM).graph
 
-    def said(name: str) -> Iterator[tuple[Term, Term]]:
+    def values_of(name: str) -> Iterator[tuple[Term, Term]]:
         return ((s, o) for s, _, o in index.triples(graph, None, jido(name), None))
 
-    over = {node for node, _ in said("endedIn")}
-    paths, blobs, ways = dict(said("filePath")), dict(said("blobId")), dict(said("readAs"))
+    over = {node for node, _ in values_of("endedIn")}
+    paths, blobs, ways = dict(values_of("filePath")), dict(values_of("blobId")), dict(values_of("readAs"))
     modules = defaultdict(list)
-    for node, inside in said("inFileVersion"):
+    for node, inside in values_of("inFileVersion"):
         modules[inside].append(node)
-    found: dict[str, list[_FileVersion]] = defaultdict(list)
+    versions: dict[str, list[_FileVersion]] = defaultdict(list)
     past: dict[str, list[Term]] = defaultdict(list)
-    for node, file in said("versionOfFile"):
+    for node, file in values_of("versionOfFile"):
         if file not in paths:
             continue
         path = plain_value(paths[file])
@@ -262,8 +266,8 @@ def current_versions(index: OxigraphIndex, project: str) -> tuple[dict[str, list
             past[path].append(node)
         else:
             version = FileVersion(path, plain_value(blobs.get(node, "")), plain_value(ways.get(node, "")))
-            found[path].append(_FileVersion(node, version, tuple(sorted(modules[node]))))
-    return found, past
+            versions[path].append(_FileVersion(node, version, tuple(sorted(modules[node]))))
+    return versions, past
 
 
 class _Taking:
@@ -296,8 +300,8 @@ class _Taking:
         for path, versions in sorted(self._known.items()):
             if path not in there and (path.startswith(prefix) or path == below):
                 self.report.files["gone"] += 1
-                batch.gone += _all(versions)
-        if batch.came or batch.gone:
+                batch.ended_versions += _all(versions)
+        if batch.came or batch.ended_versions:
             yield batch
 
     def _file(self, path: str, batch: _Batch) -> None:
@@ -309,13 +313,13 @@ class _Taking:
         before = self._known.get(path, [])
         blob = self._listing.files[path]
         data = None
-        if blob is None or not self._is_here(before, blob, read_as):
+        if blob is None or not self._is_current(before, blob, read_as):
             data = self._content(path)
             if data is None:
-                batch.gone += _all(before)
+                batch.ended_versions += _all(before)
                 return
             blob = blob_id(data)
-        if self._is_here(before, blob, read_as):
+        if self._is_current(before, blob, read_as):
             self.report.files["unchanged"] += 1
             return
         extracted = _extract(language, data or b"", name)
@@ -325,15 +329,15 @@ class _Taking:
         rows = described(self._names, language, version, earlier, extracted)
         if len(rows) > OF_FILE:
             self._leave_out(path, f"{len(rows):,} triples would say what it defines, more than {OF_FILE:,}")
-            batch.gone += _all(before)
+            batch.ended_versions += _all(before)
             return
         self._tell(path, extracted)
         self.report.files["changed" if before else "new"] += 1
         batch.rows += rows
         batch.came.append(rows[2][0])
-        batch.gone += _all(before)
+        batch.ended_versions += _all(before)
 
-    def _is_here(self, before: list[_FileVersion], blob: str, read_as: str) -> bool:
+    def _is_current(self, before: list[_FileVersion], blob: str, read_as: str) -> bool:
         """Return whether what is held of a file is this, and nothing else."""
         return [(each.version.blob, each.version.read_as) for each in before] == [(blob, read_as)]
 
@@ -358,9 +362,9 @@ class _Taking:
 
     def _tell(self, path: str, extracted: Extracted) -> None:
         self.report.notes += [CodeNote(path, fault.line, fault.message) for fault in extracted.faults]
-        self.report.found["modules"] += len(extracted.modules)
-        self.report.found["functions"] += sum(len(module.functions) for module in extracted.modules)
-        self.report.found["dependencies"] += sum(len(module.needs) for module in extracted.modules)
+        self.report.counts["modules"] += len(extracted.modules)
+        self.report.counts["functions"] += sum(len(module.functions) for module in extracted.modules)
+        self.report.counts["dependencies"] += sum(len(module.needs) for module in extracted.modules)
 
     def _text(self, path: str) -> str | None:
         data = self._listing.read(path, LARGEST)

@@ -85,15 +85,15 @@ class Extracted:
 
 def merged(functions: list[Function]) -> tuple[Function, ...]:
     """Return *functions* in order, clauses and redefinitions of one name as one that spans them."""
-    found: dict[tuple[str, int | None], Function] = {}
+    by_name: dict[tuple[str, int | None], Function] = {}
     for each in functions:
         key = each.name, each.arity
-        before = found.get(key)
+        before = by_name.get(key)
         if before is not None:
             first, last = min(before.first, each.first), max(before.last, each.last)
             each = Function(each.name, each.arity, before.private and each.private, first, last)
-        found[key] = each
-    return tuple(sorted(found.values(), key=lambda each: (each.first, each.name, each.arity or 0)))
+        by_name[key] = each
+    return tuple(sorted(by_name.values(), key=lambda each: (each.first, each.name, each.arity or 0)))
 
 
 #: Faults of one file that are told; the first is what is to be put right.
@@ -114,20 +114,20 @@ def parsed(language: str, data: bytes) -> tuple[Node | None, tuple[Fault, ...]]:
     from tree_sitter import Parser
 
     root = Parser(of).parse(data).root_node
-    found: dict[int, str] = {}
+    faults: dict[int, str] = {}
     waiting = [root] if root.has_error else []
     while waiting:
         node = waiting.pop()
         if node.type == "ERROR" and node.child_count > _LOST:
             return None, (Fault(line_of(node), "from here on this is not the language; nothing of the file is read"),)
         if node.is_missing:
-            found.setdefault(line_of(node), f"{node.type!r} is missing here")
+            faults.setdefault(line_of(node), f"{node.type!r} is missing here")
         elif node.type == "ERROR" and not _is_right(language, node):
-            found.setdefault(line_of(node), "this is not the syntax of the language")
+            faults.setdefault(line_of(node), "this is not the syntax of the language")
         waiting += [child for child in node.children if child.has_error or child.is_missing]
     deep = _too_deep(root)
     last = () if deep is None else (Fault(line_of(deep), _FLATTER),)
-    return root, (*(Fault(line, found[line]) for line in sorted(found)[: _MAX_FAULTS - len(last)]), *last)
+    return root, (*(Fault(line, faults[line]) for line in sorted(faults)[: _MAX_FAULTS - len(last)]), *last)
 
 
 def _is_right(language: str, error: Node) -> bool:
@@ -232,10 +232,10 @@ class Naming:
     def _top(self, folder: str) -> str | None:
         """Return the outermost folder of the package that *folder* is part of; None where it is of none."""
         if folder not in self._tops:
-            found: str | None = None
+            top: str | None = None
             if folder and self.has(posixpath.join(folder, "__init__.py")):
-                found = self._top(posixpath.dirname(folder)) or folder
-            self._tops[folder] = found
+                top = self._top(posixpath.dirname(folder)) or folder
+            self._tops[folder] = top
         return self._tops[folder]
 
     def _dotted(self, folder: str, top: str) -> str:
@@ -267,14 +267,14 @@ class Naming:
 def _package_dir(text: str, folder: str) -> dict[str, str]:
     """Return what `tool.setuptools.package-dir` says: the package by its folder; nothing of a broken file."""
     try:
-        said = decode_toml(text).get("tool", {}).get("setuptools", {}).get("package-dir", {})
+        table = decode_toml(text).get("tool", {}).get("setuptools", {}).get("package-dir", {})
     except (tomllib.TOMLDecodeError, AttributeError):
         return {}
-    if not isinstance(said, dict):
+    if not isinstance(table, dict):
         return {}
     return {
         posixpath.normpath(posixpath.join(folder, place)): package
-        for package, place in said.items()
+        for package, place in table.items()
         if isinstance(place, str) and package
     }
 
@@ -298,7 +298,7 @@ def extract(data: bytes, name: ModuleName) -> Extracted:
         return Extracted((), broken)
     needs: dict[tuple[str, str], None] = {}
     maybe: dict[str, None] = {}
-    found = list(broken)
+    faults = list(broken)
     nodes = captured(LANGUAGE, _IMPORTS, root)
     for node in nodes.get("whole", ()):
         for target in (_dotted(each) for each in node.children_by_field_name("name")):
@@ -306,7 +306,7 @@ def extract(data: bytes, name: ModuleName) -> Extracted:
     for node in nodes.get("part", ()):
         source = _from(node, name)
         if source is None:
-            found.append(Fault(line_of(node), "this import leads out of the package"))
+            faults.append(Fault(line_of(node), "this import leads out of the package"))
             continue
         _need(source, name, needs, maybe, relative=text_of(node.child_by_field_name("module_name")).startswith("."))
         maybe |= {f"{source}.{_dotted(each)}": None for each in node.children_by_field_name("name")}
@@ -314,7 +314,7 @@ def extract(data: bytes, name: ModuleName) -> Extracted:
     others = tuple(sorted(each for each in maybe if each != name.name and ("imports", each) not in needs))
     last = max(1, last_line(root))
     module = Module(name.name, 1, last, merged(list(_functions(root))), needed, others)
-    return Extracted((module,), tuple(found))
+    return Extracted((module,), tuple(faults))
 
 
 def _need(

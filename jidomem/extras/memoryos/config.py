@@ -45,28 +45,28 @@ class ValidatedModel:
         return {name: _written(getattr(self, name), name) for name in _known(cast(Hashable, type(self)))}
 
     @classmethod
-    def from_dict(cls, kept: Mapping[str, Any]) -> Self:
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Return the value that `to_dict` wrote; raise `InvalidRequest` unless it has the fields of one, and no other.
 
         A field that has a default may be left out.
         """
-        if not isinstance(kept, Mapping):
+        if not isinstance(values, Mapping):
             raise InvalidRequest(
-                f"a kept {cls.__name__} is a mapping, not {kept!r:.200}", hint="give what to_dict gave"
+                f"a kept {cls.__name__} is a mapping, not {values!r:.200}", hint="give what to_dict gave"
             )
         needed = _known(cast(Hashable, cls))
-        if unknown := [name for name in kept if name not in needed]:
+        if unknown := [name for name in values if name not in needed]:
             raise InvalidRequest(f"a {cls.__name__} has no {unknown[0]!r:.200}", hint=f"it has {', '.join(needed)}")
-        if missing := [name for name, must in needed.items() if must and name not in kept]:
+        if missing := [name for name, must in needed.items() if must and name not in values]:
             raise InvalidRequest(f"the kept {cls.__name__} lacks {', '.join(missing)}", hint="give what to_dict gave")
-        return cls(**kept)
+        return cls(**values)
 
     def _hold(self, **forms: Callable[[str, Any], Any]) -> None:
         """Put each field into its form; raise `InvalidRequest` naming the one that cannot be."""
         for name, form in forms.items():
             given = getattr(self, name)
-            if (held := form(f"{name} of a {type(self).__name__}", given)) is not given:
-                object.__setattr__(self, name, held)
+            if (value := form(f"{name} of a {type(self).__name__}", given)) is not given:
+                object.__setattr__(self, name, value)
 
 
 @cache
@@ -114,10 +114,10 @@ def words(place: str, given: Any) -> str:
 
 def moment(place: str, given: Any) -> datetime:
     """Return a moment in UTC; raise `InvalidRequest` for what names none."""
-    found = parse_moment(given)
-    if found is None:
+    parsed = parse_moment(given)
+    if parsed is None:
         raise InvalidRequest(f"{place} is a moment, not {shown(given)}", hint='give "2026-11-21T08:00:00Z"')
-    return found
+    return parsed
 
 
 def count(place: str, given: Any) -> int:
@@ -166,20 +166,20 @@ def vector(place: str, given: Any) -> Vector:
     if not numbers or bool in map(type, numbers):
         raise InvalidRequest(f"{place} is a list of numbers, not {shown(given)}", hint="give what the embedder made")
     try:
-        held = tuple(map(float, numbers))
+        floats = tuple(map(float, numbers))
     except (TypeError, ValueError, OverflowError):
-        held = (math.nan,)
-    if not all(map(math.isfinite, held)):
+        floats = (math.nan,)
+    if not all(map(math.isfinite, floats)):
         raise InvalidRequest(f"{place} has what is no finite number", hint="give what the embedder made, or None")
-    return Vector(held)
+    return Vector(floats)
 
 
 def mapping(place: str, given: Any) -> Mapping[str, Any]:
     """Return a copy of a mapping, held fast; raise `InvalidRequest` for any other, and what JSON has no form for."""
     if not isinstance(given, Mapping):
         raise InvalidRequest(f"{place} is a mapping, not {shown(given)}", hint='give {"name": "Ana"}')
-    found: Mapping[str, Any] = freeze(to_json_value(given, place))
-    return found
+    frozen: Mapping[str, Any] = freeze(to_json_value(given, place))
+    return frozen
 
 
 def several(place: str, given: Any) -> Sequence[Any] | Iterable[Any]:
@@ -225,35 +225,35 @@ def _several(place: str, given: Any) -> int:
 
 
 def _within(least: float, most: float, *, above: bool = False) -> Callable[[str, Any], float]:
-    def held(place: str, given: Any) -> float:
+    def check(place: str, given: Any) -> float:
         is_number = isinstance(given, int | float) and not isinstance(given, bool)
         if not is_number or not least <= given <= most or (above and given == least):
             bounds = f"{'above' if above else 'from'} {least:g} to {most:g}"
             raise InvalidRequest(f"{place} is a number {bounds}, not {shown(given)}", hint=_default(place))
         return float(given)
 
-    return held
+    return check
 
 
 def _one_of(known: tuple[str, ...]) -> Callable[[str, Any], str]:
-    def held(place: str, given: Any) -> str:
+    def check(place: str, given: Any) -> str:
         if not isinstance(given, str) or given not in known:
             choice = " or ".join(map(repr, known))
             raise InvalidRequest(f"{place} is {choice}, not {shown(given)}", hint=_default(place))
         return str(given)
 
-    return held
+    return check
 
 
 def _profiles(place: str, given: Any) -> Mapping[str, Any]:
-    found = mapping(place, given)
-    for type_, kinds in found.items():
+    profiles = mapping(place, given)
+    for type_, kinds in profiles.items():
         if not isinstance(kinds, Mapping) or not all(kind in [*KINDS] for kind in kinds.values()):
             raise InvalidRequest(
                 f"{place}: what a profile of {type_!r:.100} may have is {shown(kinds)}",
                 hint=f'give the kind of each value, {", ".join(KINDS)}: {{"user": {{"language": "text"}}}}',
             )
-    return found
+    return profiles
 
 
 _UNIT, _WEIGHT, _POSITIVE, _SCORE = (

@@ -37,19 +37,21 @@ class Forgetting(ValidatedModel):
         self._hold(page_id=config.text, at=config.moment, chained=config.text_set)
 
 
-def forget_page(tiers: Tiers, gone: Forgetting, policy: TierPolicy) -> Step[Tiers]:
+def forget_page(tiers: Tiers, forgetting: Forgetting, policy: TierPolicy) -> Step[Tiers]:
     """Return the step to tiers without a page, and without what it went into; as before where there is no trace of it.
 
     Facts and traits that rest on it go, and the other pages that they rest on count as untaught: what these say is
     learnt again. Chains that go on from it are none any more, nor is the summary of its segment, which is to be told
     anew; a segment of that page alone is gone. Profiles stay, as nobody knows of which page they are.
     """
-    lost = [entry for entry in _entries(tiers) if gone.page_id in entry.evidence]
-    untaught = {page_id for entry in lost for page_id in entry.evidence} - {gone.page_id}
-    chains = gone.chained | chained(tiers.pages(), gone.page_id)
+    lost = [entry for entry in _entries(tiers) if forgetting.page_id in entry.evidence]
+    untaught = {page_id for entry in lost for page_id in entry.evidence} - {forgetting.page_id}
+    chains = forgetting.chained | chained(tiers.pages(), forgetting.page_id)
 
     def left(pages: Iterable[DialoguePage]) -> tuple[DialoguePage, ...]:
-        return tuple(_freed(page, chains, untaught, gone.page_id) for page in pages if page.id != gone.page_id)
+        return tuple(
+            _freed(page, chains, untaught, forgetting.page_id) for page in pages if page.id != forgetting.page_id
+        )
 
     segments = []
     for segment in tiers.mtm:
@@ -57,11 +59,15 @@ def forget_page(tiers: Tiers, gone: Forgetting, policy: TierPolicy) -> Step[Tier
         if pages == segment.pages:
             segments.append(segment)
         elif pages:
-            kept = replace(segment, pages=pages)
-            told = kept if kept.page_count == segment.page_count else without_summary(kept, policy)
-            segments.append(warmed(told, gone.at, policy))
+            shorter = replace(segment, pages=pages)
+            described = shorter if shorter.page_count == segment.page_count else without_summary(shorter, policy)
+            segments.append(warmed(described, forgetting.at, policy))
     personas = tuple(
-        replace(each, knowledge=_resting(each.knowledge, gone.page_id), traits=_resting(each.traits, gone.page_id))
+        replace(
+            each,
+            knowledge=_resting(each.knowledge, forgetting.page_id),
+            traits=_resting(each.traits, forgetting.page_id),
+        )
         for each in tiers.personas
     )
     return stepped(
@@ -71,7 +77,7 @@ def forget_page(tiers: Tiers, gone: Forgetting, policy: TierPolicy) -> Step[Tier
         leaving=left(tiers.leaving),
         mtm=tuple(segments),
         personas=personas,
-        agent=replace(tiers.agent, traits=_resting(tiers.agent.traits, gone.page_id)),
+        agent=replace(tiers.agent, traits=_resting(tiers.agent.traits, forgetting.page_id)),
     )
 
 
@@ -81,13 +87,15 @@ def unsay(system: SystemMemory, page_id: str) -> Step[SystemMemory]:
     return Step(system) if left == system.entries else Step(SystemMemory(system.rev + 1, left))
 
 
-def archived_without(segment: DialogueSegment, gone: Forgetting, policy: TierPolicy) -> DialogueSegment | None:
+def archived_without(segment: DialogueSegment, forgetting: Forgetting, policy: TierPolicy) -> DialogueSegment | None:
     """Return an archived segment without a page, its summary and the chains that go on from it, None if it is empty.
 
     One that has none of them is the very same.
     """
     pages = tuple(
-        _freed(page, gone.chained, frozenset(), gone.page_id) for page in segment.pages if page.id != gone.page_id
+        _freed(page, forgetting.chained, frozenset(), forgetting.page_id)
+        for page in segment.pages
+        if page.id != forgetting.page_id
     )
     if pages == segment.pages:
         return segment
@@ -99,15 +107,15 @@ def archived_without(segment: DialogueSegment, gone: Forgetting, policy: TierPol
 
 def without_summary(segment: DialogueSegment, policy: TierPolicy) -> DialogueSegment:
     """Return a segment with the keywords of its pages, and no summary and no vector until it is told anew."""
-    found = keywords_of(segment.pages, policy.config)
-    return replace(segment, topic_summary="", embedding=None, keywords=found)
+    keywords = keywords_of(segment.pages, policy.config)
+    return replace(segment, topic_summary="", embedding=None, keywords=keywords)
 
 
 def _entries(tiers: Tiers) -> list[KnowledgeEntry | TraitEntry]:
-    found: list[KnowledgeEntry | TraitEntry] = [*tiers.agent.traits]
+    entries: list[KnowledgeEntry | TraitEntry] = [*tiers.agent.traits]
     for persona in tiers.personas:
-        found += [*persona.knowledge, *persona.traits]
-    return found
+        entries += [*persona.knowledge, *persona.traits]
+    return entries
 
 
 def _resting(entries: tuple[E, ...], page_id: str) -> tuple[E, ...]:
@@ -120,16 +128,16 @@ def chained(pages: Iterable[DialoguePage], page_id: str) -> frozenset[str]:
     for page in pages:
         if page.continues is not None:
             after.setdefault(page.continues, []).append(page.id)
-    found, looked = set[str](), [page_id]
+    later, looked = set[str](), [page_id]
     while looked:
-        fresh = [each for each in after.get(looked.pop(), ()) if each not in found]
-        found.update(fresh)
+        fresh = [each for each in after.get(looked.pop(), ()) if each not in later]
+        later.update(fresh)
         looked += fresh
-    return frozenset(found - {page_id})
+    return frozenset(later - {page_id})
 
 
-def _freed(page: DialoguePage, chains: Set[str], untaught: Set[str], gone: str) -> DialoguePage:
+def _freed(page: DialoguePage, chains: Set[str], untaught: Set[str], page_id: str) -> DialoguePage:
     """Return a page without the chain that came of the one that is gone, and counting as untaught where it is one."""
     if page.id in chains:
-        page = replace(page, meta_chain=None, continues=None if page.continues == gone else page.continues)
+        page = replace(page, meta_chain=None, continues=None if page.continues == page_id else page.continues)
     return replace(page, analysed=False) if page.analysed and page.id in untaught else page

@@ -92,7 +92,7 @@ class Pages:
     ) -> None:
         """Look at those that *state* keeps; raises InvalidRequest for a name of which nothing is left."""
         self._state, self._project = state, project
-        self._kept = agent_tiers(state, project, agent, new_id)
+        self._tiers = agent_tiers(state, project, agent, new_id)
         self._texts = InMemorySearchIndex(stemmer)
         self._seen: Tiers | None = None
         self._known: dict[str, DialoguePage] = {}
@@ -102,8 +102,8 @@ class Pages:
         """Return the pages there are now, and of which embedder their vectors are."""
         with self._lock:
             with self._state.reading() as store:
-                tiers = self._kept.read_in(store)
-                embedder = storage.note(store, self._project, EMBEDDER, self._kept.holder)
+                tiers = self._tiers.read_in(store)
+                embedder = storage.note(store, self._project, EMBEDDER, self._tiers.holder)
             if tiers is not self._seen:
                 self._take_in({page.id: page for page in tiers.pages()})
                 self._seen = tiers
@@ -111,9 +111,9 @@ class Pages:
 
     def _take_in(self, now: dict[str, DialoguePage]) -> None:
         new = {name: page for name, page in now.items() if self._known.get(name) is not page}
-        gone = self._known.keys() - now.keys()
-        if new or gone:
-            self._texts.put({name: (_document(page), page.embedding) for name, page in new.items()}, gone)
+        removed = self._known.keys() - now.keys()
+        if new or removed:
+            self._texts.put({name: (_document(page), page.embedding) for name, page in new.items()}, removed)
         self._known = now
 
     def close(self) -> None:
@@ -165,13 +165,13 @@ class FactPromoting:
         """
         if isinstance(least, bool) or not isinstance(least, int | float) or not 0 <= least <= 1 or math.isnan(least):
             raise InvalidRequest(f"least={least!r} is no number from 0 to 1", hint=f"give {LEAST}")
-        done, found = {*self._moves.promoted()}, list[PromotionDecision]()
+        done, decisions = {*self._moves.promoted()}, list[PromotionDecision]()
         while (due := _next(tiers := self._moves.tiers(), least, done)) is not None:
             done.add(due[1].id)
-            found.append(self._promoted(*due, tiers))
-            if (error := found[-1].error) is not None and error.code in STOPPING:
+            decisions.append(self._promoted(*due, tiers))
+            if (error := decisions[-1].error) is not None and error.code in STOPPING:
                 break
-        return found
+        return decisions
 
     def _promoted(self, persona: ObjectPersona, fact: KnowledgeEntry, tiers: Tiers) -> PromotionDecision:
         """Return what became of one fact; that it was proposed is noted, whoever refused it may be asked again."""
@@ -314,8 +314,8 @@ class JobHandlers:
         at = self._moves.now()
 
         def tell(system: SystemMemory, tiers: Tiers, policy: TierPolicy) -> Step[SystemMemory]:
-            held = tuple(fact for persona in tiers.personas for fact in persona.knowledge)
-            return diffuse(system, Diffusion(self._moves.agent, held, at), policy)
+            facts = tuple(fact for persona in tiers.personas for fact in persona.knowledge)
+            return diffuse(system, Diffusion(self._moves.agent, facts, at), policy)
 
         self._moves.move_system(tell, done=job)
 
@@ -330,10 +330,10 @@ class JobHandlers:
     def archive(self, job: Job | None = None) -> None:
         """Have what was evicted kept by the providers that the settings name; what one refuses waits on."""
         refused = []
-        for directive in self._moves.kept.asked():
+        for directive in self._moves.storage.pending_directives():
             answer = execute_directive(_as_taken(directive, self._providers), self._providers)
             if answer.data["status"] == "ok":
-                self._moves.kept.performed(directive.request_id)
+                self._moves.storage.performed(directive.request_id)
             else:
                 refused.append((directive, answer.data["reason"]))
         for directive, reason in refused[:1]:
@@ -356,7 +356,7 @@ class JobHandlers:
         tasks += [Task("teach", segment.id) for segment in hot(tiers, policy)]
         return [*tasks, Task("promote")] if self._promote is not None else tasks
 
-    def _said(self, page: DialoguePage, previous: DialoguePage | None) -> Description:
+    def _description(self, page: DialoguePage, previous: DialoguePage | None) -> Description:
         """Return what the model says of a page, as far as that is not known yet."""
         if not page.text.strip():
             return Description(page.id, meta_chain="")
@@ -371,19 +371,19 @@ class JobHandlers:
         return Description(page.id, vector, keywords, chain, goes_on)
 
     def _split(self, parts: Splitting) -> None:
-        anew = [Task("retell", each) for each in (parts.segment_id, *parts.new_ids)]
-        self._moves.move(lambda tiers, policy: split(tiers, parts, policy), then=lambda tiers, policy: anew)
+        tasks = [Task("retell", each) for each in (parts.segment_id, *parts.new_ids)]
+        self._moves.move(lambda tiers, policy: split(tiers, parts, policy), then=lambda tiers, policy: tasks)
 
     def _fill(self, texts: Sequence[str]) -> None:
-        found = dict(zip(texts, self._vectors(texts), strict=True))
-        self._moves.move(lambda tiers, policy: filled(tiers, found, policy.config))
-        self._moves.move_system(lambda system, tiers, policy: filled_system(system, found))
+        vectors = dict(zip(texts, self._vectors(texts), strict=True))
+        self._moves.move(lambda tiers, policy: filled(tiers, vectors, policy.config))
+        self._moves.move_system(lambda system, tiers, policy: filled_system(system, vectors))
 
     def _describe(self, page_id: str, job: Job | None) -> None:
         tiers = self._moves.tiers()
         page, previous = known_page(tiers, page_id), before(tiers, page_id)
-        said, read = self._said(page, previous), [page] if previous is None else [page, previous]
-        self._moves.move(lambda tiers, policy: describe(_as_read(tiers, read), said, policy), done=job)
+        description, read = self._description(page, previous), [page] if previous is None else [page, previous]
+        self._moves.move(lambda tiers, policy: describe(_as_read(tiers, read), description, policy), done=job)
 
     def _transfer(self, page_id: str, job: Job | None) -> None:
         tiers, _, policy = self._moves.look()
@@ -408,13 +408,13 @@ class JobHandlers:
         if segment is None:
             raise NotFound(f"{self._moves.agent} holds no segment {segment_id}", hint="it may be evicted")
         summary = self._model.generate_segment_summary(segment.pages)
-        told = Retelling(
+        retelling = Retelling(
             segment_id,
             summary,
             tuple(page.id for page in segment.pages),
             self._vector_of(segment_text(summary, segment.keywords)),
         )
-        self._moves.move(lambda tiers, policy: retell(_as_read(tiers, segment.pages), told, policy), done=job)
+        self._moves.move(lambda tiers, policy: retell(_as_read(tiers, segment.pages), retelling, policy), done=job)
 
     def _teach(self, segment_id: str) -> bool:
         """Teach from pages with one that the agent talked with; return whether there are others yet."""
@@ -450,16 +450,16 @@ class JobHandlers:
         if not texts:
             return []
         embedder = self._model.embedder
-        found = [
+        vectors = [
             config.vector(f"a vector of {embedder.name}", each) for each in self._model.calculate_embeddings(texts)
         ]
         dimensions = embedder.dimensions()
-        if len(found) != len(texts) or any(len(vector) != dimensions for vector in found):
+        if len(vectors) != len(texts) or any(len(vector) != dimensions for vector in vectors):
             raise ModelUnavailable(
                 f"{embedder.name} gave no vector of {dimensions} numbers for each of {len(texts)} texts",
                 hint="use an embedder that does",
             )
-        return found
+        return vectors
 
 
 def _as_read(tiers: Tiers, read: Sequence[DialoguePage]) -> Tiers:
@@ -490,7 +490,7 @@ def _is_described(page: DialoguePage) -> bool:
 
 def _as_taken(directive: MemoryUpsert, providers: Providers) -> MemoryUpsert:
     """Return the directive without vectors where its provider looks for nothing by likeness, and takes none."""
-    with providers.held(directive.provider) as registered:
+    with providers.locked(directive.provider) as registered:
         if isinstance(registered.provider, Searchable):
             return directive
     items = [replace(UpsertItem.of(item), embedding=None) for item in directive.items]

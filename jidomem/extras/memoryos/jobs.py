@@ -56,7 +56,7 @@ class Job:
     kind: str
     subject: str
     payload: Any
-    asked: int
+    requests: int
     attempts: int
     due: datetime
     failed: bool
@@ -64,8 +64,8 @@ class Job:
 
     def to_dict(self) -> dict[str, Any]:
         """Return what there is to tell of it."""
-        told = ("id", "agent", "kind", "subject", "attempts", "due", "failed", "error")
-        return {name: getattr(self, name) for name in told}
+        names = ("id", "agent", "kind", "subject", "attempts", "due", "failed", "error")
+        return {name: getattr(self, name) for name in names}
 
 
 class Jobs:
@@ -99,14 +99,14 @@ class Jobs:
         now = self.now()
         others = f" AND kind NOT IN ({', '.join('?' * len(but))})" if but else ""
         with self._state.changing() as store:
-            found = store.execute(
+            row = store.execute(
                 f"SELECT {_FIELDS} FROM jobs WHERE queue = ? AND project = ? AND agent = ? AND failed = 0 AND due <= ?"
                 f" AND (attempts = 0 OR due <= ?){others} ORDER BY id LIMIT 1",
                 (self._queue, project, agent, now.timestamp(), (began or now).timestamp(), *but),
             ).fetchone()
-            if found is None:
+            if row is None:
                 return None
-            job = _job(found)
+            job = _job(row)
             tries = job.attempts + 1
             store.execute(
                 "UPDATE jobs SET attempts = ?, due = ?, failed = ?, error = ? WHERE id = ?",
@@ -116,8 +116,8 @@ class Jobs:
 
     def done(self, store: StateTables, job: Job) -> None:
         """Let go of a job, in a transaction of the state; it is due once more if it was asked for again meanwhile."""
-        gone = store.execute("DELETE FROM jobs WHERE id = ? AND asked = ?", (job.id, job.asked)).rowcount
-        if not gone:
+        count = store.execute("DELETE FROM jobs WHERE id = ? AND asked = ?", (job.id, job.requests)).rowcount
+        if not count:
             row = (self.now().timestamp(), job.id)
             store.execute("UPDATE jobs SET attempts = 0, failed = 0, error = NULL, due = ? WHERE id = ?", row)
 
@@ -132,12 +132,12 @@ class Jobs:
         with self._state.reading() as store:
             if store is None:
                 return []
-            found = store.execute(
+            rows = store.execute(
                 f"SELECT {_FIELDS} FROM jobs WHERE queue = ? AND project = ? AND agent = coalesce(?, agent)"
                 " ORDER BY id",
                 (self._queue, project, agent),
             )
-            return [_job(row) for row in found]
+            return [_job(row) for row in rows]
 
     def is_due(self, project: str, agent: str, began: datetime | None = None, but: Collection[str] = ()) -> bool:
         """Return whether there is a job that `take` would give."""

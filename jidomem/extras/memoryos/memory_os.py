@@ -70,14 +70,14 @@ def prepare_question(model: LanguageModel, query: str, about: About | None) -> P
     error: str | None = None
     vector: Any = None
     try:
-        found = _by_rule(query) if is_remote(model) else frozenset(model.extract_keywords(query))
+        keywords = _by_rule(query) if is_remote(model) else frozenset(model.extract_keywords(query))
     except ModelUnavailable as failed:
-        found, error = _by_rule(query), failed.detail
+        keywords, error = _by_rule(query), failed.detail
     try:
         vector = model.calculate_embedding(query)
     except ModelUnavailable as failed:
         error = failed.detail
-    return PreparedQuestion(RetrievalQuery(query, vector, found, *named(about)), error)
+    return PreparedQuestion(RetrievalQuery(query, vector, keywords, *named(about)), error)
 
 
 def _by_rule(query: str) -> frozenset[str]:
@@ -230,18 +230,18 @@ class MemoryOS:
         """
         tiers, system, policy = self._moves.look()
         put = prepare_question(self.model, query, about)
-        found = replace(retrieve(tiers, system, put.question, policy, **given), error=put.error)
-        if visiting and found.visited:
-            warmed = Visit(found.visited, self._moves.now())
+        retrieved = replace(retrieve(tiers, system, put.question, policy, **given), error=put.error)
+        if visiting and retrieved.visited:
+            warmed = Visit(retrieved.visited, self._moves.now())
             self._moves.move(lambda tiers, policy: touch_segments(tiers, warmed, policy))
-        return found
+        return retrieved
 
     def prompt(self, query: str, **given: Any) -> ModelPrompt:
         """Return *query* with what `retrieve` finds on it as what a language model is asked; nothing is sent."""
-        found = self.retrieve(query, **given)
-        recent = [each.what for each in (*found.leaving, *found.stm)]
-        older, told = [each.what for each in found.pages], [each.what.content for each in found.system]
-        return self.model.generate_final_prompt(query, recent, older, found.known(), told)
+        retrieved = self.retrieve(query, **given)
+        recent = [each.what for each in (*retrieved.leaving, *retrieved.stm)]
+        older, system = [each.what for each in retrieved.pages], [each.what.content for each in retrieved.system]
+        return self.model.generate_final_prompt(query, recent, older, retrieved.known(), system)
 
     def answer(self, query: str, **given: Any) -> str:
         """Return what the model answers to `prompt(query)`; raises ModelUnavailable where it writes none."""
@@ -280,9 +280,9 @@ class MemoryOS:
         and what `add` does for a text.
         """
         tasks = [Task("embed")] if lack_vectors(learnt, self.model.embedder) else []
-        told = {"profile": json.dumps(to_json_value(learnt.profile, "profile"), ensure_ascii=False)}
-        told |= {f"knowledge[{number}]": fact.text for number, fact in enumerate(learnt.knowledge)}
-        self._refuse(told | {f"traits[{number}]": trait.text for number, trait in enumerate(learnt.traits)})
+        texts = {"profile": json.dumps(to_json_value(learnt.profile, "profile"), ensure_ascii=False)}
+        texts |= {f"knowledge[{number}]": fact.text for number, fact in enumerate(learnt.knowledge)}
+        self._refuse(texts | {f"traits[{number}]": trait.text for number, trait in enumerate(learnt.traits)})
         self._moves.move(lambda tiers, policy: learn(tiers, learnt, policy), then=lambda tiers, policy: tasks)
         self._go_on()
         return self.tiers
@@ -366,9 +366,9 @@ class MemoryOS:
         Nothing of it is left in this root but what was promoted, which the answer names. Raises NotFound.
         """
         with self._runner.turn():
-            told = self._moves.forget_page(page_id)
+            report = self._moves.forget_page(page_id)
         self._go_on()
-        return told
+        return report
 
     def forget(self) -> bool:
         """Return whether the agent held anything: nothing of its tiers, settings and archive is left in the root.

@@ -112,14 +112,14 @@ def teach(tiers: Tiers, lesson: Lesson, policy: TierPolicy) -> Step[Tiers]:
         )
     pages = tuple(replace(page, analysed=True) if page.id in fresh else page for page in segment.pages)
     after = warmed(replace(segment, pages=pages, visits_taught=segment.visit_count), lesson.at, policy)
-    gone = [after] if policy.config.on_transfer == "delete" and after.analysed else []
+    deleted = [after] if policy.config.on_transfer == "delete" and after.analysed else []
     mtm = tuple(after if each.id == after.id else each for each in tiers.mtm)
     learnt = [_resting(each, lesson.pages) for each in lesson.learnt]
     return stepped(
         tiers,
         policy.config,
-        *archived(gone, policy.config),
-        mtm=tuple(each for each in mtm if each not in gone),
+        *archived(deleted, policy.config),
+        mtm=tuple(each for each in mtm if each not in deleted),
         **_learning(tiers, learnt, policy.config),
     )
 
@@ -147,20 +147,22 @@ def _learning(tiers: Tiers, learnt: Iterable[Learnt], config: MemoryOSConfig) ->
             agent = replace(agent, profile=profile, traits=_queued(agent.traits, each.traits, inferred, config))
             continue
         key = ObjectKey(each.type, cast(str, each.identifier))
-        held = personas.get(key) or ObjectPersona(tiers.agent_id, *key)
+        persona = personas.get(key) or ObjectPersona(tiers.agent_id, *key)
         _refuse_profile(key, each.profile, config)
         personas[key] = replace(
-            held,
-            profile={**held.profile, **each.profile},
-            knowledge=_queued(held.knowledge, each.knowledge, _entry_text, config),
-            traits=_queued(held.traits, each.traits, inferred, config),
+            persona,
+            profile={**persona.profile, **each.profile},
+            knowledge=_queued(persona.knowledge, each.knowledge, _entry_text, config),
+            traits=_queued(persona.traits, each.traits, inferred, config),
         )
     return {"personas": tuple(personas.values()), "agent": agent}
 
 
-def _queued(held: tuple[E, ...], more: Iterable[E], same: Callable[[E], str], config: MemoryOSConfig) -> tuple[E, ...]:
+def _queued(
+    entries: tuple[E, ...], more: Iterable[E], same: Callable[[E], str], config: MemoryOSConfig
+) -> tuple[E, ...]:
     """Return the queue after *more*: what is the same as one in it takes its place, as the newest."""
-    queue = {same(each): each for each in held}
+    queue = {same(each): each for each in entries}
     for each in more:
         known = queue.pop(same(each), None)
         after = each if known is None else _again(known, each)
@@ -204,8 +206,8 @@ def _refuse_profile(key: ObjectKey, profile: Mapping[str, Any], config: MemoryOS
             has = ", ".join(cast(Mapping[str, str], kinds))
             raise InvalidRequest(f"a profile of {key.type!r} has no {name!r:.100}", hint=f"it has {has}")
         if not isinstance(value, KINDS[kind]) or (isinstance(value, bool) and kind != "truth"):
-            said = f"{name} of a profile of {key.type!r} is a {kind}, not a {type_name(value)}"
-            raise InvalidRequest(said, hint=f"give {name} as a {kind}")
+            problem = f"{name} of a profile of {key.type!r} is a {kind}, not a {type_name(value)}"
+            raise InvalidRequest(problem, hint=f"give {name} as a {kind}")
 
 
 F = TypeVar("F", Fact, Trait)
@@ -236,40 +238,40 @@ def lesson(
     those of the object ("agent", its id). What names a page rests on it, all else on every page.
     """
     known = vectors or {}
-    found: dict[ObjectKey | None, tuple[list[KnowledgeEntry], list[TraitEntry]]] = {}
+    by_object: dict[ObjectKey | None, tuple[list[KnowledgeEntry], list[TraitEntry]]] = {}
     for fact in learned.facts:
         key = ObjectKey("agent", segment.agent_id) if fact.subject == AGENT else _object(segment, fact)
         entry = KnowledgeEntry(
             new_id(), fact.text, at, fact.confidence, fact.private, _evidence(segment, fact), _of(known, fact.text)
         )
-        found.setdefault(key, ([], []))[0].append(entry)
+        by_object.setdefault(key, ([], []))[0].append(entry)
     for trait in learned.traits:
         own = None if trait.subject == AGENT else _object(segment, trait)
         inferred = TraitEntry(
             new_id(), trait.name, trait.value, at, trait.confidence, trait.private, _evidence(segment, trait),
             _of(known, _text(trait)),
         )  # fmt: skip
-        found.setdefault(own, ([], []))[1].append(inferred)
+        by_object.setdefault(own, ([], []))[1].append(inferred)
     learnt = [
         Learnt(key and key.type, key and key.identifier, {}, tuple(facts), tuple(traits))
-        for key, (facts, traits) in found.items()
+        for key, (facts, traits) in by_object.items()
     ]
     return Lesson(segment.id, tuple(page.id for page in segment.pages), at, tuple(learnt))
 
 
-def _object(segment: DialogueSegment, found: F) -> ObjectKey:
+def _object(segment: DialogueSegment, finding: F) -> ObjectKey:
     """Return whom the page names that shows what was found, else whom the first page names that names anybody."""
-    named = (page.object for page in (*_shown(segment, found), *segment.pages))
+    named = (page.object for page in (*_shown(segment, finding), *segment.pages))
     return next((each for each in named if each is not None), UNNAMED)
 
 
-def _evidence(segment: DialogueSegment, found: F) -> tuple[str, ...]:
-    return tuple(page.id for page in _shown(segment, found))
+def _evidence(segment: DialogueSegment, finding: F) -> tuple[str, ...]:
+    return tuple(page.id for page in _shown(segment, finding))
 
 
-def _shown(segment: DialogueSegment, found: F) -> tuple[DialoguePage, ...]:
+def _shown(segment: DialogueSegment, finding: F) -> tuple[DialoguePage, ...]:
     """Return the page that shows what was found, none where the model did not say, or named one it was not given."""
-    return segment.pages[found.page : found.page + 1] if found.page is not None and found.page >= 0 else ()
+    return segment.pages[finding.page : finding.page + 1] if finding.page is not None and finding.page >= 0 else ()
 
 
 def _of(vectors: Mapping[str, Sequence[float]], text: str) -> Vector | None:
@@ -334,33 +336,35 @@ def critical(tiers: Tiers, policy: TierPolicy) -> tuple[KnowledgeEntry, ...]:
     return tuple(fact for persona in tiers.personas for fact in persona.knowledge if _matters(fact, policy.config))
 
 
-def diffuse(system: SystemMemory, told: Diffusion, policy: TierPolicy) -> Step[SystemMemory]:
+def diffuse(system: SystemMemory, diffusion: Diffusion, policy: TierPolicy) -> Step[SystemMemory]:
     """Return the step to system memory with the facts that matter enough and are not private, each of them once.
 
     What says the same as an entry, or nearly so by their vectors, is that entry, which matters as much as either. A
     fact that has become private is taken back. What there is no room for goes: that which matters least, of these the
     oldest.
     """
-    config, private = policy.config, {fact.id for fact in told.facts if fact.private}
+    config, private = policy.config, {fact.id for fact in diffusion.facts if fact.private}
     entries = {
-        entry.id: entry for entry in system.entries if entry.id not in private or entry.source_agent_id != told.agent_id
+        entry.id: entry
+        for entry in system.entries
+        if entry.id not in private or entry.source_agent_id != diffusion.agent_id
     }
-    said = {normalised(entry.content): entry.id for entry in reversed(entries.values())}
-    for fact in told.facts:
+    ids_by_words = {normalised(entry.content): entry.id for entry in reversed(entries.values())}
+    for fact in diffusion.facts:
         if not _matters(fact, config):
             continue
         importance, words = fact.importance or 0.0, normalised(fact.text)
-        same = entries.get(fact.id) or entries.get(said.get(words, "")) or _nearest(entries, fact, config)
+        same = entries.get(fact.id) or entries.get(ids_by_words.get(words, "")) or _nearest(entries, fact, config)
         if same is not None and same.importance_score < importance:
             entries[same.id] = replace(same, importance_score=importance)
         elif same is None:
-            said[words] = fact.id
+            ids_by_words[words] = fact.id
             entries[fact.id] = SystemEntry(
-                fact.id, fact.text, told.agent_id, importance, told.at, fact.embedding, fact.evidence
+                fact.id, fact.text, diffusion.agent_id, importance, diffusion.at, fact.embedding, fact.evidence
             )
     ranked = sorted(entries.values(), key=lambda each: (each.importance_score, each.creation_timestamp, each.id))
-    gone = {each.id for each in ranked[: max(0, len(ranked) - config.system_capacity)]}
-    left = tuple(entry for entry in entries.values() if entry.id not in gone)
+    surplus = {each.id for each in ranked[: max(0, len(ranked) - config.system_capacity)]}
+    left = tuple(entry for entry in entries.values() if entry.id not in surplus)
     return Step(system) if left == system.entries else Step(SystemMemory(system.rev + 1, left))
 
 

@@ -82,8 +82,8 @@ class PersonaMatch:
     def known(self, agent_id: str, asking: ObjectKey | None = None) -> Known:
         """Return it as it is put before a language model."""
         of = f"{self.key.type} {self.key.identifier}" if self.key is not None else f"agent {agent_id}"
-        told = tuple(found.what.text for found in self.knowledge), tuple(found.what.text for found in self.traits)
-        return Known(of, self.profile, *told, asks=asking is not None and self.key == asking)
+        texts = tuple(match.what.text for match in self.knowledge), tuple(match.what.text for match in self.traits)
+        return Known(of, self.profile, *texts, asks=asking is not None and self.key == asking)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ class Retrieved:
     @property
     def visited(self) -> frozenset[str]:
         """Return the ids of the segments, which this warms once `visit` is told."""
-        return frozenset(found.what.id for found in self.segments)
+        return frozenset(match.what.id for match in self.segments)
 
     def known(self) -> tuple[Known, ...]:
         """Return what long-term memory holds as it is put before a language model: who asks first, the agent last."""
@@ -141,7 +141,7 @@ def retrieve(
         return policy.relevance(text, entry.embedding, question, config)
 
     segments = _best(tiers.mtm, like, config.retrieved_segments, config.segment_threshold, config)
-    theirs = (page for found in segments for page in found.what.pages)
+    theirs = (page for match in segments for page in match.what.pages)
     return Retrieved(
         question,
         tiers.agent_id,
@@ -158,11 +158,11 @@ def retrieve(
 
 
 def _best(
-    held: Iterable[T], score: Callable[[T], float], most: int, threshold: float | None, config: MemoryOSConfig
+    items: Iterable[T], score: Callable[[T], float], most: int, threshold: float | None, config: MemoryOSConfig
 ) -> tuple[RetrievedItem[T], ...]:
-    """Return the best of *held* that reach the threshold, *most* of them; of equal ones the lowest id."""
-    found = [RetrievedItem(each, score(each)) for each in held]
-    ranked = sorted(found, key=lambda each: (-each.score, each.what.id))
+    """Return the best of *items* that reach the threshold, *most* of them; of equal ones the lowest id."""
+    matches = [RetrievedItem(each, score(each)) for each in items]
+    ranked = sorted(matches, key=lambda each: (-each.score, each.what.id))
     return tuple([each for each in ranked if config.reaches(each.score, threshold)][:most])
 
 
@@ -177,12 +177,12 @@ def _personas(
     What is private to one is not among it where another asks.
     """
     asking = question.object
-    held = [each if asking in (None, each.key) else _without_private(each) for each in personas]
-    facts = (fact for persona in held for fact in persona.knowledge)
+    visible = [each if asking in (None, each.key) else _without_private(each) for each in personas]
+    facts = (fact for persona in visible for fact in persona.knowledge)
     best = _best(facts, telling, config.retrieved_knowledge, config.knowledge_threshold, config)
-    place = {found.what.id: rank for rank, found in enumerate(best)}
+    place = {match.what.id: rank for rank, match in enumerate(best)}
     ranked = []
-    for persona in held:
+    for persona in visible:
         own = tuple(best[rank] for rank in sorted(place[fact.id] for fact in persona.knowledge if fact.id in place))
         if own or persona.key == asking:
             traits = _best(persona.traits, telling, config.retrieved_traits, None, config)
@@ -275,10 +275,10 @@ def maintain(tiers: Tiers, news: Round, policy: TierPolicy) -> Step[Tiers]:
     segments = tuple(warmed(each, news.at, policy) for each in tiers.mtm)
     spared = {each.id for each in _hot(segments, config)} if config.transfer_before_evicting else set()
     ranked = sorted((each for each in segments if each.id not in spared), key=_LEAVING[config.evict])
-    gone = ranked[: max(0, len(segments) - config.mtm_capacity)]
-    evicted = {each.id for each in gone}
+    surplus = ranked[: max(0, len(segments) - config.mtm_capacity)]
+    evicted = {each.id for each in surplus}
     left = tuple(each for each in segments if each.id not in evicted)
-    return stepped(tiers, config, *archived(gone, config), mtm=left)
+    return stepped(tiers, config, *archived(surplus, config), mtm=left)
 
 
 def hot(tiers: Tiers, policy: TierPolicy) -> tuple[DialogueSegment, ...]:

@@ -114,8 +114,8 @@ def heat(segment: DialogueSegment, now: datetime, config: MemoryOSConfig) -> flo
 
 def relevance(text: str, embedding: Vector | None, question: Described, config: MemoryOSConfig) -> float:
     """Return how much a text tells of a question, from -1 to 2: the cosine, and the share of its keywords told."""
-    asked = _words_of(" ".join(question.keywords))
-    share = len(asked & _words_of(text)) / len(asked) if asked else 0.0
+    keywords = _words_of(" ".join(question.keywords))
+    share = len(keywords & _words_of(text)) / len(keywords) if keywords else 0.0
     return cosine(embedding, question.embedding, strict=config.strict_vectors) + share
 
 
@@ -197,12 +197,12 @@ def before(tiers: Tiers, page_id: str) -> DialoguePage | None:
     return max(earlier, key=lambda each: each.when, default=None)
 
 
-def describe(tiers: Tiers, said: Description, policy: TierPolicy) -> Step[Tiers]:
+def describe(tiers: Tiers, description: Description, policy: TierPolicy) -> Step[Tiers]:
     """Return the step to the page with what a model said of it, wherever it is; raises NotFound where it is not."""
-    page = known_page(tiers, said.page_id)
-    if said.continues == page.id:
+    page = known_page(tiers, description.page_id)
+    if description.continues == page.id:
         raise InvalidRequest(f"page {page.id} does not go on with itself", hint="name the page before it, or none")
-    given = {name: getattr(said, name) for name in ("embedding", "keywords", "meta_chain", "continues")}
+    given = {name: getattr(description, name) for name in ("embedding", "keywords", "meta_chain", "continues")}
     after = replace(page, **{name: value for name, value in given.items() if value is not None})
     return stepped(
         tiers,
@@ -275,10 +275,10 @@ def choose_segment(tiers: Tiers, page_id: str, policy: TierPolicy) -> Placement:
     best = max(open_ones, key=lambda each: (scores[each.id], each.last_accessed), default=None)
     if best is not None and policy.config.reaches(scores[best.id], policy.config.mtm_fscore_threshold):
         pages = tuple(sorted((*best.pages, page), key=lambda each: each.when))
-        found = keywords_of(pages, policy.config)
-        return Placement(page_id, best.id, scores[best.id], scores, pages, found)
-    found = keywords_of((page,), policy.config)
-    return Placement(page_id, None, None if best is None else scores[best.id], scores, (page,), found)
+        keywords = keywords_of(pages, policy.config)
+        return Placement(page_id, best.id, scores[best.id], scores, pages, keywords)
+    keywords = keywords_of((page,), policy.config)
+    return Placement(page_id, None, None if best is None else scores[best.id], scores, (page,), keywords)
 
 
 def has_room(segment: DialogueSegment, config: MemoryOSConfig) -> bool:
@@ -313,16 +313,16 @@ def transfer(tiers: Tiers, arrival: Arrival, policy: TierPolicy) -> Step[Tiers]:
             f"page {page.id} goes to {placement.segment_id or 'a new segment'} by now, with other pages",
             hint="ask choose_segment(...) again, and the model for a summary of its pages",
         )
-    held = known or DialogueSegment(
+    segment = known or DialogueSegment(
         arrival.segment_id, tiers.agent_id, arrival.topic_summary, created_at=arrival.at, last_accessed=arrival.at
     )
     merged = replace(
-        held,
+        segment,
         topic_summary=arrival.topic_summary,
         embedding=arrival.embedding,
         keywords=placement.keywords,
-        last_accessed=max(held.last_accessed, arrival.at),
-        pages=tuple(each if each.id != page.id else replace(page, segment_id=held.id) for each in placement.pages),
+        last_accessed=max(segment.last_accessed, arrival.at),
+        pages=tuple(each if each.id != page.id else replace(page, segment_id=segment.id) for each in placement.pages),
     )
     merged = replace(merged, heat_score=policy.heat(merged, arrival.at, policy.config))
     mtm = tuple(merged if each.id == merged.id else each for each in tiers.mtm)
@@ -342,8 +342,8 @@ def keywords_of(pages: Iterable[DialoguePage], config: MemoryOSConfig) -> frozen
     return frozenset(ranked[: config.segment_keywords])
 
 
-def _without(pages: tuple[DialoguePage, ...], gone: DialoguePage) -> tuple[DialoguePage, ...]:
-    return tuple(page for page in pages if page.id != gone.id)
+def _without(pages: tuple[DialoguePage, ...], forgotten: DialoguePage) -> tuple[DialoguePage, ...]:
+    return tuple(page for page in pages if page.id != forgotten.id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -376,20 +376,22 @@ class Splitting(ValidatedModel):
         self._hold(segment_id=config.text, new_ids=config.texts, at=config.moment)
 
 
-def retell(tiers: Tiers, told: Retelling, policy: TierPolicy) -> Step[Tiers]:
+def retell(tiers: Tiers, retelling: Retelling, policy: TierPolicy) -> Step[Tiers]:
     """Return the step to a segment with another summary and vector, and the keywords of the pages it has.
 
     Raises NotFound where the agent has no such segment, RevisionConflict where it has other pages by now.
     """
-    segment = tiers.segment(told.segment_id)
+    segment = tiers.segment(retelling.segment_id)
     if segment is None:
-        raise NotFound(f"{tiers.agent_id} holds no segment {told.segment_id}", hint="it may be evicted: retrieve again")
-    if told.pages != tuple(page.id for page in segment.pages):
+        raise NotFound(
+            f"{tiers.agent_id} holds no segment {retelling.segment_id}", hint="it may be evicted: retrieve again"
+        )
+    if retelling.pages != tuple(page.id for page in segment.pages):
         raise RevisionConflict(f"segment {segment.id} has other pages by now", hint="sum up the pages it has")
     after = replace(
         segment,
-        topic_summary=told.topic_summary,
-        embedding=told.embedding,
+        topic_summary=retelling.topic_summary,
+        embedding=retelling.embedding,
         keywords=keywords_of(segment.pages, policy.config),
     )
     return stepped(tiers, policy.config, mtm=tuple(after if each.id == after.id else each for each in tiers.mtm))

@@ -64,7 +64,7 @@ class PartRow(NamedTuple):
     id: str
     place: str
     position: int
-    held: str
+    text: str
     vector: bytes | None
 
 
@@ -104,17 +104,17 @@ def positions_of(parts: Iterable[StoredPart], known: Mapping[Key, int]) -> dict[
     """Return a position for each part, rising in each order: the one it has where that will do, else one after all."""
     last: dict[tuple[str, str], int] = {}
     newest = max(known.values(), default=0)
-    found = {}
+    positions = {}
     for part in parts:
         order = part.kind, "" if part.kind == "page" else part.place  # pages leave a queue for another in their order
         place = known.get(part.key, 0)
         if place <= last.get(order, 0) and not _in_segment(part):
             newest += 1
             place = newest
-        found[part.key] = place
+        positions[part.key] = place
         if not _in_segment(part):
             last[order] = place
-    return found
+    return positions
 
 
 def _in_segment(part: StoredPart) -> bool:
@@ -124,16 +124,16 @@ def _in_segment(part: StoredPart) -> bool:
 def row_of(part: StoredPart, position: int) -> PartRow:
     """Return the row that keeps *part*: itself as JSON without what other rows keep, and its vector as bytes."""
     left: dict[str, Any] = {name: () for name in ("pages", "knowledge", "traits") if hasattr(part.value, name)}
-    held = (replace(part.value, **left) if left else part.value).to_dict()
+    values = (replace(part.value, **left) if left else part.value).to_dict()
     vector = getattr(part.value, "embedding", None)
-    text = json.dumps({name: value for name, value in held.items() if name not in _ELSEWHERE}, ensure_ascii=False)
+    text = json.dumps({name: value for name, value in values.items() if name not in _ELSEWHERE}, ensure_ascii=False)
     return PartRow(part.kind, part.id, part.place, position, text, None if vector is None else _packed(vector))
 
 
 def part_of(row: PartRow) -> StoredPart:
     """Return what a row keeps, without what other rows do; raises InvalidRequest and ValueError where it is none."""
     vector = {} if row.vector is None else {"embedding": _unpacked(row.vector)}
-    value: ValidatedModel = _KINDS[row.kind].from_dict({**json.loads(row.held), **vector})
+    value: ValidatedModel = _KINDS[row.kind].from_dict({**json.loads(row.text), **vector})
     return StoredPart(row.kind, row.id, row.place, value)
 
 
@@ -143,36 +143,38 @@ def _packed(vector: Vector) -> bytes:
     return b"f" + short.tobytes() if tuple(short) == vector else b"d" + array("d", vector).tobytes()
 
 
-def _unpacked(kept: bytes) -> Vector:
+def _unpacked(data: bytes) -> Vector:
     """Return the vector that `_packed` put into bytes; raises ValueError where they are none."""
-    kind = chr(kept[0]) if len(kept) % 4 == 1 else ""
-    if kind not in ("f", "d") or len(kept) == 1:
-        raise ValueError(f"{len(kept)} bytes are no vector")
-    found = Vector(array(kind, kept[1:]))
-    if not math.isfinite(sum(found)):  # as it is where any of them is none: faster than to ask each
+    kind = chr(data[0]) if len(data) % 4 == 1 else ""
+    if kind not in ("f", "d") or len(data) == 1:
+        raise ValueError(f"{len(data)} bytes are no vector")
+    vector = Vector(array(kind, data[1:]))
+    if not math.isfinite(sum(vector)):  # as it is where any of them is none: faster than to ask each
         raise ValueError("a vector has what is no finite number")
-    return found
+    return vector
 
 
 def tiers_of(agent_id: str, rev: int, parts: Iterable[StoredPart]) -> Tiers:
     """Return the tiers that *parts* make up, given in their order."""
-    held: dict[tuple[str, str], list[Any]] = {}
+    parts_at: dict[tuple[str, str], list[Any]] = {}
     for part in parts:
-        held.setdefault((part.kind, part.place), []).append(part.value)
-    segments = [_filled(each, pages=held.get(("page", each.id), ())) for each in held.get(("segment", OWN), ())]
+        parts_at.setdefault((part.kind, part.place), []).append(part.value)
+    segments = [_filled(each, pages=parts_at.get(("page", each.id), ())) for each in parts_at.get(("segment", OWN), ())]
     personas = []
-    for each in held.get(("persona", OWN), ()):
+    for each in parts_at.get(("persona", OWN), ()):
         own = json.dumps(each.key, ensure_ascii=False)
-        personas.append(_filled(each, knowledge=held.get(("fact", own), ()), traits=held.get(("trait", own), ())))
-    agent = held.get(("agent", OWN), [AgentPersona(agent_id)])[0]
+        personas.append(
+            _filled(each, knowledge=parts_at.get(("fact", own), ()), traits=parts_at.get(("trait", own), ()))
+        )
+    agent = parts_at.get(("agent", OWN), [AgentPersona(agent_id)])[0]
     return Tiers(
         agent_id,
         rev,
-        tuple(held.get(("page", STM), ())),
-        tuple(held.get(("page", LEAVING), ())),
+        tuple(parts_at.get(("page", STM), ())),
+        tuple(parts_at.get(("page", LEAVING), ())),
         tuple(segments),
         tuple(personas),
-        _filled(agent, traits=held.get(("trait", OWN), ())),
+        _filled(agent, traits=parts_at.get(("trait", OWN), ())),
     )
 
 
@@ -288,7 +290,7 @@ class TierStorage(Generic[M]):
         """Go on from a move, once its transaction is over and on disk."""
         self._seen = moved.seen
 
-    def asked(self) -> tuple[MemoryUpsert, ...]:
+    def pending_directives(self) -> tuple[MemoryUpsert, ...]:
         """Return the directives of moves that nobody performed yet, in the order of their ids."""
         with self._state.reading() as store:
             rows = () if store is None else store.execute(_PENDING_DIRECTIVES, (self.project, self.holder)).fetchall()
@@ -302,7 +304,7 @@ class TierStorage(Generic[M]):
     def forget(self) -> bool:
         """Return whether the holder had anything; it has nothing now, and no byte of it is in the file."""
         with self._state.changing() as store:
-            counts = [store.execute(gone, (self.project, self.holder)).rowcount for gone in _FORGOTTEN]
+            counts = [store.execute(statement, (self.project, self.holder)).rowcount for statement in _FORGOTTEN]
         self._seen = None
         if any(counts):
             self._state.scrub()
@@ -339,16 +341,16 @@ class TierStorage(Generic[M]):
         """Write the parts in which *memory* is another, and return what is there then."""
         old, new = self._parts(before.memory, memory), self._parts(memory, before.memory)
         moved = positions_of(new.values(), before.positions)
-        gone = old.keys() - new.keys()
+        removed = old.keys() - new.keys()
         holder = self.project, self.holder
-        for key in gone:
+        for key in removed:
             store.execute(_DELETE_PART, (*holder, *key))
         for key, part in new.items():
             if old.get(key) != part or before.positions.get(key) != moved[key]:
                 store.execute(_PUT, (*holder, *row_of(part, moved[key]), memory.rev))
         lineage = before.lineage or self._new_id()
         store.execute(_MOVED, (*holder, lineage, memory.rev))
-        positions = {key: place for key, place in before.positions.items() if key not in gone} | moved
+        positions = {key: place for key, place in before.positions.items() if key not in removed} | moved
         return _CachedHolder(lineage, memory, positions)
 
     def _ask(self, store: StateTables, directive: Any) -> None:
@@ -418,28 +420,28 @@ _TYPE, _AGENT = "type", "agent"
 
 def note(store: StateTables | None, project: str, kind: str, name: str) -> Any:
     """Return what is kept under a name, in a transaction of the state; None where nothing is."""
-    asked = "SELECT held FROM memoryos_notes WHERE project = ? AND kind = ? AND name = ?"
-    found = store.execute(asked, (project, kind, name)).fetchone() if store is not None else None
-    return None if found is None else json.loads(found[0])
+    sql = "SELECT held FROM memoryos_notes WHERE project = ? AND kind = ? AND name = ?"
+    row = store.execute(sql, (project, kind, name)).fetchone() if store is not None else None
+    return None if row is None else json.loads(row[0])
 
 
-def keep(store: StateTables, project: str, kind: str, name: str, held: Any) -> None:
+def keep(store: StateTables, project: str, kind: str, name: str, value: Any) -> None:
     """Keep a JSON value under a name, in the place of what is there; None is nothing."""
-    if held is None:
+    if value is None:
         store.execute("DELETE FROM memoryos_notes WHERE project = ? AND kind = ? AND name = ?", (project, kind, name))
     else:
-        row = (project, kind, name, json.dumps(held, ensure_ascii=False))
+        row = (project, kind, name, json.dumps(value, ensure_ascii=False))
         store.execute(_KEEP, row)
 
 
 def configurations(store: StateTables | None, project: str, application: MemoryOSConfig) -> Configurations:
     """Return what is set for the agents of a project and for their types, over the settings of the application."""
-    asked = "SELECT kind, name, held FROM memoryos_notes WHERE project = ? AND kind IN ('type', 'agent')"
-    rows = store.execute(asked, (project,)).fetchall() if store is not None else []
+    sql = "SELECT kind, name, held FROM memoryos_notes WHERE project = ? AND kind IN ('type', 'agent')"
+    rows = store.execute(sql, (project,)).fetchall() if store is not None else []
     return Configurations(
         application,
-        {name: json.loads(held) for kind, name, held in rows if kind == _TYPE},
-        tuple(AgentRecord.from_dict(json.loads(held)) for kind, _, held in rows if kind == _AGENT),
+        {name: json.loads(text) for kind, name, text in rows if kind == _TYPE},
+        tuple(AgentRecord.from_dict(json.loads(text)) for kind, _, text in rows if kind == _AGENT),
     )
 
 

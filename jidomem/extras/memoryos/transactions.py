@@ -121,12 +121,12 @@ class Archive:
             if (segment := _segment(value)) is not None:
                 yield from segment.pages
 
-    def take_out(self, gone: Forgetting, policy: TierPolicy) -> bool:
+    def take_out(self, forgetting: Forgetting, policy: TierPolicy) -> bool:
         """Return whether a page was in one of them; it is in none now, nor is a chain that goes on from it."""
-        found = False
+        is_archived = False
         for namespace, key, value in self._rows():
-            left, had = _without(value, gone, policy)
-            found |= had
+            left, had = _without(value, forgetting, policy)
+            is_archived |= had
             if left is None:
                 self.store.execute(_DELETE_VALUE, (namespace, key))
             elif left is not value:
@@ -134,8 +134,8 @@ class Archive:
         for request, directive in self._waiting():
             items = []
             for item in directive["items"]:
-                left, had = _without(item["value"], gone, policy)
-                found |= had
+                left, had = _without(item["value"], forgetting, policy)
+                is_archived |= had
                 if left is not None:
                     items.append(item if left is item["value"] else {**item, "value": left, "embedding": None})
             row = self.project, self.agent, request
@@ -143,7 +143,7 @@ class Archive:
                 self.store.execute(_DONE, row)
             elif items != directive["items"]:
                 self.store.execute(_LEFT, (_json({**directive, "items": items}), *row))
-        return found
+        return is_archived
 
     def _rows(self) -> list[tuple[str, str, Any]]:
         of, own = f"{self.project}/", f"memoryos:{self.agent}:"
@@ -153,8 +153,8 @@ class Archive:
         ]
 
     def _waiting(self) -> list[tuple[str, Any]]:
-        found = self.store.execute(_WAITING, (self.project, self.agent))
-        return [(request, json.loads(text)) for request, text in found]
+        rows = self.store.execute(_WAITING, (self.project, self.agent))
+        return [(request, json.loads(text)) for request, text in rows]
 
 
 def _segment(value: Any) -> DialogueSegment | None:
@@ -164,13 +164,13 @@ def _segment(value: Any) -> DialogueSegment | None:
     return None
 
 
-def _without(value: Any, gone: Forgetting, policy: TierPolicy) -> tuple[Any, bool]:
+def _without(value: Any, forgetting: Forgetting, policy: TierPolicy) -> tuple[Any, bool]:
     """Return what is left of an archived value without a page, the very same where it has none, and whether it had."""
     segment = _segment(value)
     if segment is None:
         return value, False
-    left = archived_without(segment, gone, policy)
-    had = any(page.id == gone.page_id for page in segment.pages)
+    left = archived_without(segment, forgetting, policy)
+    had = any(page.id == forgetting.page_id for page in segment.pages)
     return (value if left is segment else left and left.to_dict()), had
 
 
@@ -200,20 +200,20 @@ Embedded = DialoguePage | DialogueSegment | KnowledgeEntry | TraitEntry | System
 Vectors = Mapping[str, Vector]
 
 
-def text_of(held: Embedded) -> str:
+def text_of(item: Embedded) -> str:
     """Return the text that the vector of a value is of, empty where it has none to have."""
-    if isinstance(held, DialogueSegment):
-        return segment_text(held.topic_summary, held.keywords)
-    return held.content if isinstance(held, SystemEntry) else held.text
+    if isinstance(item, DialogueSegment):
+        return segment_text(item.topic_summary, item.keywords)
+    return item.content if isinstance(item, SystemEntry) else item.text
 
 
 def lacking(tiers: Tiers, system: SystemMemory) -> list[str]:
     """Return the texts of what has no vector, each once; pages that nobody described yet are not among them."""
-    held: list[Embedded] = [*system.entries, *tiers.mtm, *tiers.agent.traits]
+    items: list[Embedded] = [*system.entries, *tiers.mtm, *tiers.agent.traits]
     for persona in tiers.personas:
-        held += [*persona.knowledge, *persona.traits]
-    held += [page for page in tiers.pages() if page.segment_id or page.meta_chain is not None]
-    return [*dict.fromkeys(text_of(each) for each in held if each.embedding is None and text_of(each).strip())]
+        items += [*persona.knowledge, *persona.traits]
+    items += [page for page in tiers.pages() if page.segment_id or page.meta_chain is not None]
+    return [*dict.fromkeys(text_of(each) for each in items if each.embedding is None and text_of(each).strip())]
 
 
 def filled(tiers: Tiers, vectors: Vectors, config: MemoryOSConfig) -> Step[Tiers]:
@@ -256,14 +256,14 @@ def _each_entry(system: SystemMemory, vector: Callable[[Embedded], Vector | None
     return Step(system) if entries == system.entries else Step(SystemMemory(system.rev + 1, entries))
 
 
-def _with(held: Iterable[V], vector: Callable[[Embedded], Vector | None]) -> tuple[V, ...]:
-    return tuple(_changed_copy(each, embedding=vector(each)) for each in held)
+def _with(items: Iterable[V], vector: Callable[[Embedded], Vector | None]) -> tuple[V, ...]:
+    return tuple(_changed_copy(each, embedding=vector(each)) for each in items)
 
 
-def _changed_copy(held: W, **changes: Any) -> W:
+def _changed_copy(item: W, **changes: Any) -> W:
     """Return a value with *changes*: itself, and no copy, where they change nothing."""
-    is_other = any(getattr(held, name) != value for name, value in changes.items())
-    return replace(held, **changes) if is_other else held
+    is_other = any(getattr(item, name) != value for name, value in changes.items())
+    return replace(item, **changes) if is_other else item
 
 
 #: A move as it is made on what is kept when its turn comes: quick, and without asking anybody.
@@ -296,8 +296,8 @@ class AgentMoves:
         new_id: Callable[[], str],
     ) -> None:
         self._state, self._policy, self._embedder = state, policy, embedder
-        self.kept, self.system = agent_tiers(state, project, agent, new_id), system_memory(state, project, new_id)
-        self.project, self.agent, self.jobs, self.now, self.new_id = project, self.kept.holder, jobs, now, new_id
+        self.storage, self.system = agent_tiers(state, project, agent, new_id), system_memory(state, project, new_id)
+        self.project, self.agent, self.jobs, self.now, self.new_id = project, self.storage.holder, jobs, now, new_id
 
     def look(self) -> tuple[Tiers, SystemMemory, TierPolicy]:
         """Return the tiers of the agent, system memory, and what its moves go by, all of one moment.
@@ -306,7 +306,7 @@ class AgentMoves:
         """
         with self._state.reading() as store:
             if not self._others(store):
-                return self.kept.read_in(store), self.system.read_in(store), self._policy_now(store)
+                return self.storage.read_in(store), self.system.read_in(store), self._policy_now(store)
         self._let_go_of_vectors()
         return self.look()
 
@@ -340,29 +340,29 @@ class AgentMoves:
             if maintained is not None:
                 storage.keep(store, self.project, _MAINTAINED, self.agent, format_timestamp(maintained))
 
-        return self._moved(self.kept, lambda store, tiers, policy: how(tiers, policy), done, noted)
+        return self._moved(self.storage, lambda store, tiers, policy: how(tiers, policy), done, noted)
 
     def move_system(self, how: SystemMove, *, done: Job | None = None) -> SystemMemory:
         """Return system memory after a move, as `move` does the tiers; it is made on what the agent holds then."""
         return self._moved(
-            self.system, lambda store, system, policy: how(system, self.kept.read_in(store), policy), done
+            self.system, lambda store, system, policy: how(system, self.storage.read_in(store), policy), done
         )
 
     def _moved(
         self,
-        kept: TierStorage[M],
+        holder: TierStorage[M],
         how: Callable[[StateTables, M, TierPolicy], Step[M]],
         done: Job | None,
         noted: Callable[[StateTables, TierMove[M], TierPolicy], None] = lambda store, moved, policy: None,
     ) -> M:
-        """Return what *kept* is after a move, with what is *noted* of it, and with its job let go of."""
+        """Return what *holder* is after a move, with what is *noted* of it, and with its job let go of."""
         with self._changing() as store:
             policy = self._policy_now(store)
-            moved = kept.move_in(store, lambda before: how(store, before, policy))
+            moved = holder.move_in(store, lambda before: how(store, before, policy))
             noted(store, moved, policy)
             if done is not None:
                 self.jobs.done(store, done)
-        kept.saw(moved)
+        holder.saw(moved)
         return moved.step.memory
 
     def finish(self, job: Job) -> None:
@@ -390,15 +390,15 @@ class AgentMoves:
     def promoted(self) -> Mapping[str, str]:
         """Return the facts that were proposed to the project, by their ids, and the memory that each became."""
         with self._state.reading() as store:
-            found: Mapping[str, str] = storage.note(store, self.project, _PROMOTED, self.agent) or {}
-            return found
+            by_fact: Mapping[str, str] = storage.note(store, self.project, _PROMOTED, self.agent) or {}
+            return by_fact
 
     def note_promoted(self, fact_id: str, iri: str) -> None:
         """Keep that a fact was proposed, and the memory that it became, as long as the agent knows it."""
         with self._state.changing() as store:
-            held = {fact.id for persona in self.kept.read_in(store).personas for fact in persona.knowledge}
+            facts = {fact.id for persona in self.storage.read_in(store).personas for fact in persona.knowledge}
             before: Mapping[str, str] = storage.note(store, self.project, _PROMOTED, self.agent) or {}
-            left = {**{known: its for known, its in before.items() if known in held}, fact_id: iri}
+            left = {**{known: its for known, its in before.items() if known in facts}, fact_id: iri}
             storage.keep(store, self.project, _PROMOTED, self.agent, left)
 
     def forget_page(self, page_id: str) -> Forgotten:
@@ -408,28 +408,28 @@ class AgentMoves:
         """
         with self._changing() as store:
             policy, archive = self._policy_now(store), Archive(store, self.project, self.agent)
-            pages = [*self.kept.read_in(store).pages(), *archive.pages()]
-            gone = Forgetting(page_id, self.now(), chained(pages, page_id))
-            own = self.kept.move_in(store, lambda tiers: forget_page(tiers, gone, policy))
+            pages = [*self.storage.read_in(store).pages(), *archive.pages()]
+            forgetting = Forgetting(page_id, self.now(), chained(pages, page_id))
+            own = self.storage.move_in(store, lambda tiers: forget_page(tiers, forgetting, policy))
             shared = self.system.move_in(store, lambda system: unsay(system, page_id))
-            archived = archive.take_out(gone, policy)
+            archived = archive.take_out(forgetting, policy)
             if own.step.memory is own.before and shared.step.memory is shared.before and not archived:
                 raise NotFound(f"{self.agent} has no page {page_id}", hint="see the ids of those it has: retrieve(...)")
             promoted: Mapping[str, str] = storage.note(store, self.project, _PROMOTED, self.agent) or {}
-            told = forgotten(
+            report = forgotten(
                 page_id,
                 (own.before, own.step.memory),
                 (shared.before, shared.step.memory),
                 archived,
                 promoted,
             )
-            left = {fact: iri for fact, iri in promoted.items() if fact not in told.facts}
+            left = {fact: iri for fact, iri in promoted.items() if fact not in report.facts}
             storage.keep(store, self.project, _PROMOTED, self.agent, left or None)
             self.jobs.ask(store, self.project, self.agent, *following(own.before, own.step.memory), Task("diffuse"))
-        self.kept.saw(own)
+        self.storage.saw(own)
         self.system.saw(shared)
         self._state.scrub()
-        return told
+        return report
 
     def forget(self) -> bool:
         """Return whether the agent held anything; nothing of it is in the file now, what was archived there neither."""
@@ -439,7 +439,7 @@ class AgentMoves:
             store.execute(_DELETE_ARCHIVED, (f"{self.project}/", f"{self.project}/", own, own))
             for kind in (EMBEDDER, _MAINTAINED, _PROMOTED, "agent"):
                 storage.keep(store, self.project, kind, self.agent, None)
-        return self.kept.forget()
+        return self.storage.forget()
 
     def _policy_now(self, store: StateTables | None) -> TierPolicy:
         settings = storage.configurations(store, self.project, self._policy.config)
@@ -462,19 +462,19 @@ class AgentMoves:
 
     def _others(self, store: StateTables | None) -> list[str]:
         """Return the embedders that vectors are of, and that are not the one of this process."""
-        held = [storage.note(store, self.project, EMBEDDER, holder) for holder in (self.agent, _ALL)]
-        return [each for each in held if each not in (None, self._embedder)]
+        embedders = [storage.note(store, self.project, EMBEDDER, holder) for holder in (self.agent, _ALL)]
+        return [each for each in embedders if each not in (None, self._embedder)]
 
     def _let_go_of_vectors(self) -> None:
         """Let go of vectors of another embedder, and ask for those of this one."""
         with self._state.changing() as store:
             policy = self._policy_now(store)
-            own = self.kept.move_in(store, lambda tiers: bare(tiers, policy.config))
+            own = self.storage.move_in(store, lambda tiers: bare(tiers, policy.config))
             shared = self.system.move_in(store, bare_system)
             for holder in (self.agent, _ALL):
                 storage.keep(store, self.project, EMBEDDER, holder, self._embedder)
             self.jobs.ask(store, self.project, self.agent, Task("embed"))
-        self.kept.saw(own)
+        self.storage.saw(own)
         self.system.saw(shared)
 
 

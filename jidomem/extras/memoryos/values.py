@@ -304,11 +304,11 @@ class Tiers(ValidatedModel):
             own = AgentPersona(self.agent_id) if self.agent is None else AgentPersona.from_dict(self.agent)
             object.__setattr__(self, "agent", own)
         everything: list[Any] = [*self.stm, *self.leaving, *self.mtm, *self.personas, self.agent]
-        for held in everything:
-            if held.agent_id != self.agent_id:
+        for item in everything:
+            if item.agent_id != self.agent_id:
                 raise InvalidRequest(
-                    f"what {held.agent_id} holds is not what {self.agent_id} holds: {held!r:.100}",
-                    hint=f"give it to Tiers({held.agent_id!r})",
+                    f"what {item.agent_id} holds is not what {self.agent_id} holds: {item!r:.100}",
+                    hint=f"give it to Tiers({item.agent_id!r})",
                 )
         if linked := next((page for page in (*self.stm, *self.leaving) if page.segment_id is not None), None):
             raise InvalidRequest(

@@ -92,10 +92,10 @@ def claim(home: Path, address: str, environment: Mapping[str, str]) -> None:
             _put(mark, place)
         if not mark.exists():  # looked for again: others may have begun with it at the same time
             what = "is a folder with something else in it"
-        elif (found := mark.read_text("utf-8")) == place:
+        elif (owner := mark.read_text("utf-8")) == place:
             return
         else:
-            what = f"has the copy of {found}"
+            what = f"has the copy of {owner}"
     except OSError as error:
         what = f"cannot be used: {error.strerror}"
     raise Failed(
@@ -124,8 +124,8 @@ def _place(address: str, environment: Mapping[str, str]) -> str:
         endpoint = urlsplit(next(filter(None, map(environment.get, _ENDPOINTS)), ""))
         there = endpoint._replace(netloc=endpoint.netloc.rpartition("@")[2]).geturl()
         return f"s3://{host}{split.path.rstrip('/')} at {there}"
-    kept = sorted([*(pair for pair in parse_qsl(split.query) if pair[0] in _NAMING), *_implied(split, environment)])
-    return f"postgresql://{host}{quote(unquote(split.path)).rstrip('/')}?{urlencode(kept)}"
+    options = sorted([*(pair for pair in parse_qsl(split.query) if pair[0] in _NAMING), *_implied(split, environment)])
+    return f"postgresql://{host}{quote(unquote(split.path)).rstrip('/')}?{urlencode(options)}"
 
 
 def _implied(split: SplitResult, environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
@@ -135,15 +135,15 @@ def _implied(split: SplitResult, environment: Mapping[str, str]) -> Iterator[tup
     if "service" in pairs:
         return
     user = login.partition(":")[0] or pairs.get("user") or environment.get("PGUSER", "")
-    for name, is_said, instead in (
+    for name, is_given, instead in (
         ("host", host or "hostaddr" in pairs, ""),
         ("port", ":" in host, ""),
         ("dbname", split.path.strip("/"), user),
         ("service", "", ""),
     ):
-        found = environment.get("PGDATABASE" if name == "dbname" else f"PG{name.upper()}") or instead
-        if found and not is_said and name not in pairs:
-            yield name, found
+        value = environment.get("PGDATABASE" if name == "dbname" else f"PG{name.upper()}") or instead
+        if value and not is_given and name not in pairs:
+            yield name, value
 
 
 def open_log(address: str, environment: Mapping[str, str], *, wait: float = 10.0) -> SharedLog:
@@ -219,16 +219,16 @@ def bring(log: SharedLog, home: Path) -> str:
 
 def of_folder(folder: Path) -> dict[str, str]:
     """Return the files in *folder* that a shared root has; raises InvalidRequest for one that is no text."""
-    found = {}
+    texts = {}
     for path in sorted(_there(folder)):
         try:
             if (size := (folder / path).stat().st_size) > LARGEST:
                 raise ValueError(f"it has {size:,} bytes, more than {LARGEST:,}")
-            found[path] = (folder / path).read_text("utf-8")
+            texts[path] = (folder / path).read_text("utf-8")
         except (OSError, ValueError) as error:
             raise InvalidRequest(f"{folder / path}: {error}", hint="a root has texts: take it out") from error
         check(path)
-    return found
+    return texts
 
 
 def overlay_files(folder: Path) -> Iterator[Path]:
@@ -254,11 +254,11 @@ def check(path: str) -> None:
 
 
 def _read(log: SharedLog) -> tuple[dict[str, str], str | None]:
-    found = log.get(NAME)
-    if found is None:
+    file = log.get(NAME)
+    if file is None:
         return {}, None
     try:
-        files = decode_json(found.data)["files"]
+        files = decode_json(file.data)["files"]
         for path, text in files.items():
             check(path)
             if not isinstance(text, str):
@@ -269,7 +269,7 @@ def _read(log: SharedLog) -> tuple[dict[str, str], str | None]:
             hint="put the files there again, from a folder that has them: jidomem root push FOLDER",
             code="invalid_config",
         ) from error
-    return files, found.tag
+    return files, file.tag
 
 
 def _there(folder: Path) -> Iterator[str]:

@@ -89,21 +89,21 @@ def path_of(home: str, stream: Stream) -> str:
 def load(path: str) -> CheckpointPosition | None:
     """Return how far a copy reaches; None where that is not known, so that the copy is believed by nobody."""
     try:
-        said = decode_json(disk.read(path))
-        heads = Version.of(CommitRef(*head) for head in said["heads"])
-        reach = Reach(said["length"], said["rewrites"])
-        return CheckpointPosition(reach, said["last"], heads, tuple(said["orders"]), said["life"])
+        values = decode_json(disk.read(path))
+        heads = Version.of(CommitRef(*head) for head in values["heads"])
+        reach = Reach(values["length"], values["rewrites"])
+        return CheckpointPosition(reach, values["last"], heads, tuple(values["orders"]), values["life"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
-def save(path: str, kept: CheckpointPosition) -> None:
+def save(path: str, position: CheckpointPosition) -> None:
     """Keep how far a copy reaches, in one step; raise OSError. A power failure may lose it, and with it the copy."""
-    heads = [(head.recorded_at, head.id, head.position) for head in kept.version.heads]
-    reach = {"length": kept.reach.length, "rewrites": kept.reach.rewrites}
-    said = {**reach, "last": kept.last, "heads": heads, "orders": kept.orders, "life": kept.life}
+    heads = [(head.recorded_at, head.id, head.position) for head in position.version.heads]
+    reach = {"length": position.reach.length, "rewrites": position.reach.rewrites}
+    values = {**reach, "last": position.last, "heads": heads, "orders": position.orders, "life": position.life}
     make_folders(dirname(path))
-    _write(f"{path}.new", json.dumps(said).encode())
+    _write(f"{path}.new", json.dumps(values).encode())
     disk.rename(f"{path}.new", path)
 
 
@@ -125,9 +125,15 @@ def empty(folder: Folder, descriptor: int, path: str) -> None:
 
 
 def fill(
-    folder: Folder, descriptor: int, path: str, kept: CheckpointPosition, entries: Iterable[LogEntry], *, doubted: bool
+    folder: Folder,
+    descriptor: int,
+    path: str,
+    position: CheckpointPosition,
+    entries: Iterable[LogEntry],
+    *,
+    doubted: bool,
 ) -> CheckpointPosition:
-    """Put *entries* on top of what is *kept*, the lock of the folder in hand, and return how far the copy reaches then.
+    """Put *entries* on top of *position*, the lock of the folder in hand, and return the position then.
 
     What is put in place is kept chunk by chunk. Raise Foreign where an entry goes on from a commit that is not here,
     unless it was *doubted* before: then it is the log that lacks it.
@@ -135,60 +141,62 @@ def fill(
     coming = iter(entries)
     while chunk := list(islice(coming, CHUNK)):
         outlines = [_outline(entry) for entry in chunk]
-        known = {found.head.id for found in outlines if found is not None} | set(kept.version.ids)
-        for found in outlines:
-            if found is not None and not doubted and not _follows(folder, found, known):
+        known = {known_outline.head.id for known_outline in outlines if known_outline is not None} | set(
+            position.version.ids
+        )
+        for known_outline in outlines:
+            if known_outline is not None and not doubted and not _follows(folder, known_outline, known):
                 raise LogMismatch
         with _sharing(folder, descriptor):
             _put(folder, chunk, outlines)
-        version = advance(kept.version, [found for found in outlines if found is not None])
-        orders = (*kept.orders, *(entry.commit for entry in chunk if is_redaction_record(entry.document)))
-        reach = replace(kept.reach, length=chunk[-1].number)
-        kept = CheckpointPosition(reach, chunk[-1].commit, version, orders, kept.life)
-        save(path, kept)
-    return kept
+        version = advance(position.version, [known_outline for known_outline in outlines if known_outline is not None])
+        orders = (*position.orders, *(entry.commit for entry in chunk if is_redaction_record(entry.document)))
+        reach = replace(position.reach, length=chunk[-1].number)
+        position = CheckpointPosition(reach, chunk[-1].commit, version, orders, position.life)
+        save(path, position)
+    return position
 
 
 def outlined(entry: LogEntry) -> CommitRef | None:
     """Return what an entry is called, None where its document does not say it is that commit."""
-    found = _outline(entry)
-    return found.head if found is not None else None
+    outline_ = _outline(entry)
+    return outline_.head if outline_ is not None else None
 
 
 def _outline(entry: LogEntry) -> Outline | None:
     try:
-        found = outline(entry.document)
+        outline_ = outline(entry.document)
     except FormatError:
         return None
-    return found if found.head.id == entry.commit else None
+    return outline_ if outline_.head.id == entry.commit else None
 
 
-def _follows(folder: Folder, found: Outline, known: set[str]) -> bool:
+def _follows(folder: Folder, outline_: Outline, known: set[str]) -> bool:
     """Return whether the parents of a commit are among those *known*, or in the folder."""
-    return all(parent in known or folder.contents.head(parent) is not None for parent in found.parents)
+    return all(parent in known or folder.contents.head(parent) is not None for parent in outline_.parents)
 
 
 def _put(folder: Folder, chunk: Sequence[LogEntry], outlines: Sequence[Outline | None]) -> None:
     """Put the files of a chunk in place: a pack of what is sound in a whole one, else one for each commit."""
     documents = [
-        (found, is_redacted(entry.document), entry.document) for found, entry in zip(outlines, chunk, strict=True)
+        (outline_, is_redacted(entry.document), entry.document) for outline_, entry in zip(outlines, chunk, strict=True)
     ]
-    told = sorted(
-        ((found, redacted, data) for found, redacted, data in documents if found), key=lambda one: one[0].head
+    ordered = sorted(
+        ((outline_, redacted, data) for outline_, redacted, data in documents if outline_), key=lambda one: one[0].head
     )
-    for entry, found in zip(chunk, outlines, strict=True):
-        if found is None:
+    for entry, outline_ in zip(chunk, outlines, strict=True):
+        if outline_ is None:
             put_copy(folder.path, f"{_NO_MOMENT}-{entry.commit[:SHORT]}.ttl", entry.document)
     is_whole = len(chunk) == CHUNK
-    sound = {one[0].head.id: one for one in told if is_whole and one[0] == verified(one[2], folder.graph)}
+    sound = {one[0].head.id: one for one in ordered if is_whole and one[0] == verified(one[2], folder.graph)}
     if sound:
         name, data = write_pack(list(sound.values()))
         _write(f"{folder.path}/{INCOMING}", data)
         prove(f"{folder.path}/{INCOMING}", name, data)
         disk.rename(f"{folder.path}/{INCOMING}", f"{folder.path}/{name}")
-    for found, redacted, data in told:
-        if found.head.id not in sound:
-            put_copy(folder.path, file_name(found.head, redacted=redacted), data)
+    for outline_, redacted, data in ordered:
+        if outline_.head.id not in sound:
+            put_copy(folder.path, file_name(outline_.head, redacted=redacted), data)
 
 
 @contextmanager
@@ -241,12 +249,12 @@ def _gather(home: Path, clones: Clones, folder: Path) -> Mapping[Stream, Checkpo
     snapshot = snapshots[0]
     for name in ("snapshot.json", *(f"store/{file}" for file in snapshot.files)):
         _link(snapshot.path / name, folder / "index" / "snapshots" / snapshot.path.name / name)
-    found = {}
+    positions = {}
     for path in sorted((home / "reach").glob("*.json")):
         stream = Stream(*path.stem.split("."))
-        if (kept := _stream(home, stream, folder)) is not None:
-            found[stream] = kept
-    return found if _is_of(snapshot, folder, {stream.graph: stream for stream in found}) else {}
+        if (position := _stream(home, stream, folder)) is not None:
+            positions[stream] = position
+    return positions if _is_of(snapshot, folder, {stream.graph: stream for stream in positions}) else {}
 
 
 def _is_of(snapshot: Snapshot, folder: Path, streams: Mapping[str, Stream]) -> bool:
@@ -272,14 +280,14 @@ def _stream(home: Path, stream: Stream, folder: Path) -> CheckpointPosition | No
         folder / "projects" / stream.project / stream.name,
     )
     with _locked(source):
-        kept = load(path_of(str(home), stream))
+        position = load(path_of(str(home), stream))
         names = sorted(each_file(str(source)))
         for name in filter(is_pack, names):
             _link(source / name, target / name)
         loose = [(name, (source / name).read_bytes()) for name in names if not is_pack(name)]
-    if kept is None or kept.orders or not _packed(target, stream.graph, loose):
+    if position is None or position.orders or not _packed(target, stream.graph, loose):
         return None
-    return kept
+    return position
 
 
 def _packed(target: Path, graph: str, loose: Sequence[tuple[str, bytes]]) -> bool:
@@ -339,9 +347,9 @@ def make(log: SharedLog, home: Path) -> bool:
         if lease is None:
             return False
         newest = _newest(log)
-        said = newest[0] if newest else {"files": {}, "going": {}}
+        manifest = newest[0] if newest else {"files": {}, "going": {}}
         pieces = {name.removeprefix(PIECES) for name in log.names(PIECES)}
-        there = _named(said) & pieces
+        there = _named(manifest) & pieces
         if not lease.goes_on():
             return False
         log.remove([PIECES + digest for digest in pieces - there])  # of the dead
@@ -350,10 +358,12 @@ def make(log: SharedLog, home: Path) -> bool:
                 return False
             came = list[str]()
             files = {name: _uploaded(log, path, there, came, lease) for name, path in _files(folder)}
-        streams_said = {f"{stream.project}/{stream.name}": _position_json(kept) for stream, kept in streams.items()}
-        going = {digest: since for digest, since in said["going"].items() if time() - since < GRACE}
-        going |= {digest: time() for digest in _in(said["files"]) - _in(files) - going.keys()}
-        made = {"form": _FORM, "size": _size(home), "streams": streams_said, "files": files, "going": going}
+        positions = {
+            f"{stream.project}/{stream.name}": _position_json(position) for stream, position in streams.items()
+        }
+        going = {digest: since for digest, since in manifest["going"].items() if time() - since < GRACE}
+        going |= {digest: time() for digest in _in(manifest["files"]) - _in(files) - going.keys()}
+        made = {"form": _FORM, "size": _size(home), "streams": positions, "files": files, "going": going}
         data = (json.dumps(made, indent=1, sort_keys=True) + "\n").encode()
         if lease.goes_on() and _fits(log, made) and log.put(NEWEST, data, newest[1] if newest else None) is not None:
             if not _fits(log, made):  # rewritten as it was put: its files may show what was taken out
@@ -383,16 +393,16 @@ def fetch(log: SharedLog, home: Path) -> bool:
         return _brought(log, home, newest[0])
 
 
-def _brought(log: SharedLog, home: Path, said: Mapping[str, Any]) -> bool:
-    """Return whether *home* has now the checkpoint that is *said*."""
+def _brought(log: SharedLog, home: Path, manifest: Mapping[str, Any]) -> bool:
+    """Return whether *home* has now the checkpoint that is *manifest*."""
     draft = home / f"checkpoint-{token_hex(4)}"
     try:
         with ThreadPoolExecutor(_AT_ONCE) as pool:
-            jobs = [pool.submit(_fetched, log, draft / _inside(n), of) for n, of in said["files"].items()]
+            jobs = [pool.submit(_fetched, log, draft / _inside(n), of) for n, of in manifest["files"].items()]
             is_whole = all(job.result() for job in jobs)
-        if not is_whole or not _fits(log, said):
+        if not is_whole or not _fits(log, manifest):
             return False
-        return _moved(draft, home, _streams(said))
+        return _moved(draft, home, _streams(manifest))
     except (OSError, ValueError, KeyError):  # no room, or no checkpoint: every commit is read then
         return False
     finally:
@@ -448,46 +458,46 @@ def _newest(log: SharedLog) -> tuple[dict[str, Any], str] | None:
     if file is None:
         return None
     try:
-        said = decode_json(file.data)
-        if said["form"] == _FORM:
-            _streams(said)
-            return said, file.tag
+        manifest = decode_json(file.data)
+        if manifest["form"] == _FORM:
+            _streams(manifest)
+            return manifest, file.tag
     except (ValueError, KeyError, TypeError):
         pass
     return {"form": "", "streams": {}, "files": {}, "going": {}}, file.tag
 
 
-def _fits(log: SharedLog, said: Mapping[str, Any]) -> bool:
+def _fits(log: SharedLog, manifest: Mapping[str, Any]) -> bool:
     """Return whether the log goes on from what a checkpoint says, and nothing was redacted since."""
-    streams = _streams(said)
+    streams = _streams(manifest)
     now = log.reach(list(streams))
     return bool(streams) and all(
-        now[stream].rewrites == kept.reach.rewrites and now[stream].length >= kept.reach.length
-        for stream, kept in streams.items()
+        now[stream].rewrites == position.reach.rewrites and now[stream].length >= position.reach.length
+        for stream, position in streams.items()
     )
 
 
-def _streams(said: Mapping[str, Any]) -> dict[Stream, CheckpointPosition]:
-    found = {}
-    for name, of in said["streams"].items():
+def _streams(manifest: Mapping[str, Any]) -> dict[Stream, CheckpointPosition]:
+    positions = {}
+    for name, of in manifest["streams"].items():
         heads = Version.of(CommitRef(*head) for head in of["heads"])
         reach = Reach(of["length"], of["rewrites"])
-        found[Stream(*name.split("/"))] = CheckpointPosition(reach, of["last"], heads, life=of["life"])
-    return found
+        positions[Stream(*name.split("/"))] = CheckpointPosition(reach, of["last"], heads, life=of["life"])
+    return positions
 
 
-def _position_json(kept: CheckpointPosition) -> dict[str, Any]:
-    heads = [(head.recorded_at, head.id, head.position) for head in kept.version.heads]
-    reach = {"length": kept.reach.length, "rewrites": kept.reach.rewrites, "life": kept.life}
-    return {**reach, "last": kept.last, "heads": heads}
+def _position_json(position: CheckpointPosition) -> dict[str, Any]:
+    heads = [(head.recorded_at, head.id, head.position) for head in position.version.heads]
+    reach = {"length": position.reach.length, "rewrites": position.reach.rewrites, "life": position.life}
+    return {**reach, "last": position.last, "heads": heads}
 
 
 def _in(files: Mapping[str, list[str]]) -> set[str]:
     return {digest for pieces in files.values() for digest in pieces}
 
 
-def _named(said: Mapping[str, Any]) -> set[str]:
-    return _in(said["files"]) | set(said["going"])
+def _named(manifest: Mapping[str, Any]) -> set[str]:
+    return _in(manifest["files"]) | set(manifest["going"])
 
 
 def _size(home: Path) -> int:
@@ -531,10 +541,10 @@ def _inflated(data: bytes) -> bytes | None:
     """Return what a piece holds; None where it is damaged, or more than a piece."""
     inflating = zlib.decompressobj()
     try:
-        found = inflating.decompress(data, PIECE + 1)
+        document = inflating.decompress(data, PIECE + 1)
     except zlib.error:
         return None
-    return found if inflating.eof else None
+    return document if inflating.eof else None
 
 
 def _inside(name: str) -> str:
@@ -551,14 +561,14 @@ def _moved(draft: Path, home: Path, streams: Mapping[Stream, CheckpointPosition]
     snapshots.mkdir(parents=True, exist_ok=True)
     for snapshot in sorted((draft / "index" / "snapshots").iterdir()):
         described = snapshot / "snapshot.json"
-        said = decode_json(described.read_bytes())
-        described.write_text(json.dumps({**said, "here": create_local_marker(home / "index")}, indent=1), "utf-8")
+        values = decode_json(described.read_bytes())
+        described.write_text(json.dumps({**values, "here": create_local_marker(home / "index")}, indent=1), "utf-8")
         snapshot.rename(snapshots / snapshot.name)
-    for stream, kept in streams.items():
+    for stream, position in streams.items():
         target = home / "projects" / stream.project / stream.name
         target.parent.mkdir(parents=True, exist_ok=True)
         if target.exists():
             return False
         (draft / "projects" / stream.project / stream.name).rename(target)
-        save(path_of(str(home), stream), kept)
+        save(path_of(str(home), stream), position)
     return True

@@ -87,7 +87,7 @@ class MirroredJournal(FileJournal):
         self._proved: set[Stream] = set()  # whose copy was seen to be of this log, by this process
         self._given_up: dict[Stream, Reach] = {}  # where the log itself is damaged, and a copy as well
         self._looks = SingleFlight(self._looked)
-        self._asked = threading.local()
+        self._local = threading.local()
         self._life = ""
         #: The tag that the file of the root had when the log was asked last: its configuration, terms and rules.
         self.rules: str | None = None
@@ -95,12 +95,12 @@ class MirroredJournal(FileJournal):
     @contextmanager
     def asking(self, streams: Sequence[Stream]) -> Iterator[None]:
         """Ask how far *streams* reach in one question, and no more of them within, in this thread."""
-        before = getattr(self._asked, "reaches", {})
-        self._asked.reaches = {**before, **self._reaches(list(streams))}
+        before = getattr(self._local, "reaches", {})
+        self._local.reaches = {**before, **self._reaches(list(streams))}
         try:
             yield
         finally:
-            self._asked.reaches = before
+            self._local.reaches = before
 
     @property
     def is_tracked(self) -> bool:
@@ -121,8 +121,8 @@ class MirroredJournal(FileJournal):
 
     def moved(self, stream: Stream, version: Version, seconds: float) -> bool:
         """Return whether a stream has another version by now, or within so many *seconds*; the log wakes who waits."""
-        kept = self._level(stream)
-        if kept.version == version and self.log.wait(stream, kept.reach, seconds) == kept.reach:
+        position = self._level(stream)
+        if position.version == version and self.log.wait(stream, position.reach, seconds) == position.reach:
             return False
         return self.head(stream) != version
 
@@ -145,10 +145,10 @@ class MirroredJournal(FileJournal):
             ids.add(entry.commit)
             head = checkpoints.outlined(entry)
             if head is not None and folder.data(head) != entry.document:
-                self._bring_level(stream, anew=True)
+                self._bring_level(stream, from_scratch=True)
         folder.look()
         if any(head.id not in ids for head in folder.named("")):
-            self._bring_level(stream, anew=True)
+            self._bring_level(stream, from_scratch=True)
         return super().verify(stream, seen)
 
     def holds(self, stream: Stream, version: Version) -> bool:
@@ -160,10 +160,10 @@ class MirroredJournal(FileJournal):
 
     def document(self, stream: Stream, head: CommitRef) -> tuple[str, int, bytes] | None:
         """Return in which file of the copy a commit stands, after how many lines, and its document."""
-        if (found := super().document(stream, head)) is None:
+        if (document_ := super().document(stream, head)) is None:
             self._level(stream)
-            found = super().document(stream, head)
-        return found
+            document_ = super().document(stream, head)
+        return document_
 
     def read(self, stream: Stream, after: Version | None = None, *, missed: set[str] | None = None) -> Iterator[Commit]:
         """Return the commits neither in *after* nor before it, as `FileJournal.read` does."""
@@ -189,8 +189,8 @@ class MirroredJournal(FileJournal):
         folder, turn, seconds = self._known(stream)[0], self._turn_of(stream), self.wait if wait is None else wait
         with turn.taken(folder.path, f"{folder.path}/{_WRITERS}", seconds):
             version = self._level(stream).version
-            for found in self.damage(stream):
-                raise found
+            for damage in self.damage(stream):
+                raise damage
             yield version
 
     def append(self, stream: Stream, expected: Version, commit: Commit) -> Version | VersionMismatch:
@@ -239,66 +239,66 @@ class MirroredJournal(FileJournal):
 
     def _looked(self, streams: list[Stream]) -> Mapping[Stream, Reach]:
         """Ask the log, which one thread at a time does."""
-        found = self.log.look(streams, addresses.NAME)
-        self._life, self.rules = found.life, found.tag
-        return found.reaches
+        log_state = self.log.look(streams, addresses.NAME)
+        self._life, self.rules = log_state.life, log_state.tag
+        return log_state.reaches
 
     def _reach(self, stream: Stream) -> Reach:
-        asked: Mapping[Stream, Reach] = getattr(self._asked, "reaches", {})
-        return asked[stream] if stream in asked else self._reaches([stream])[stream]
+        reaches: Mapping[Stream, Reach] = getattr(self._local, "reaches", {})
+        return reaches[stream] if stream in reaches else self._reaches([stream])[stream]
 
-    def _kept(self, stream: Stream) -> CheckpointPosition | None:
+    def _position(self, stream: Stream) -> CheckpointPosition | None:
         return checkpoints.load(checkpoints.path_of(str(self.folder), stream))
 
     def _level(self, stream: Stream) -> CheckpointPosition:
         """Return how far the copy of a stream reaches, which is as far as the log did when this was asked."""
-        reach, kept = self._reach(stream), self._kept(stream)
-        if kept is None and not reach.length and not self._known(stream)[0].look().heads:
+        reach, position = self._reach(stream), self._position(stream)
+        if position is None and not reach.length and not self._known(stream)[0].look().heads:
             return CheckpointPosition(reach)
-        is_level = kept is not None and kept.is_level(reach, self._life) and not kept.orders
-        if kept is not None and is_level and stream in self._proved and self._is_sound(stream, kept):
-            return kept
+        is_level = position is not None and position.is_level(reach, self._life) and not position.orders
+        if position is not None and is_level and stream in self._proved and self._is_sound(stream, position):
+            return position
         return self._bring_level(stream)
 
-    def _is_sound(self, stream: Stream, kept: CheckpointPosition) -> bool:
+    def _is_sound(self, stream: Stream, position: CheckpointPosition) -> bool:
         """Return whether the files are what is kept of them, or cannot be as the log is damaged."""
         folder = self._known(stream)[0]
-        is_whole = folder.look() == kept.version and not folder.is_damaged
-        return is_whole or self._given_up.get(stream) == kept.reach
+        is_whole = folder.look() == position.version and not folder.is_damaged
+        return is_whole or self._given_up.get(stream) == position.reach
 
-    def _bring_level(self, stream: Stream, *, anew: bool = False) -> CheckpointPosition:
-        """Return how far the copy reaches once it is level; what is not the log's, or *anew* all, is fetched again."""
+    def _bring_level(self, stream: Stream, *, from_scratch: bool = False) -> CheckpointPosition:
+        """Bring the copy level and return its position; what the log lacks, or *from_scratch* all, is fetched again."""
         home = str(self.folder)
         with checkpoints.copying(home, self.log.name), self._held(stream, self.wait) as (folder, turn):
-            kept = self._leveled(stream, folder, turn, None if anew else self._kept(stream))
-            while kept.orders:
-                if not self._carried_out(stream, folder, kept):
-                    kept = replace(kept, orders=())
-                    checkpoints.save(checkpoints.path_of(home, stream), kept)
+            position = self._leveled(stream, folder, turn, None if from_scratch else self._position(stream))
+            while position.orders:
+                if not self._carried_out(stream, folder, position):
+                    position = replace(position, orders=())
+                    checkpoints.save(checkpoints.path_of(home, stream), position)
                 else:
-                    kept = self._leveled(stream, folder, turn, kept)
-            return kept
+                    position = self._leveled(stream, folder, turn, position)
+            return position
 
     def _leveled(
-        self, stream: Stream, folder: Folder, turn: StreamLock, kept: CheckpointPosition | None
+        self, stream: Stream, folder: Folder, turn: StreamLock, position: CheckpointPosition | None
     ) -> CheckpointPosition:
-        """Return how far the copy reaches once what is *kept* of it, or else all of it, is what the log has now."""
+        """Return how far the copy reaches once what is *position* of it, or else all of it, is what the log has now."""
         reach = self._reaches([stream])[stream]
-        if stream in (asked := getattr(self._asked, "reaches", {})):
-            asked[stream] = reach
-        if kept and (kept.is_level(reach, self._life) or kept.is_behind(reach, self._life)):
+        if stream in (reaches := getattr(self._local, "reaches", {})):
+            reaches[stream] = reach
+        if position and (position.is_level(reach, self._life) or position.is_behind(reach, self._life)):
             with suppress(LogMismatch):
-                kept = self._filled(stream, folder, turn, kept)
-                if self._is_sound(stream, kept):
-                    return kept
+                position = self._filled(stream, folder, turn, position)
+                if self._is_sound(stream, position):
+                    return position
         return self._fetched(stream, folder, turn, reach)
 
-    def _carried_out(self, stream: Stream, folder: Folder, kept: CheckpointPosition) -> bool:
+    def _carried_out(self, stream: Stream, folder: Folder, position: CheckpointPosition) -> bool:
         """Return whether something was taken out of the log just now, as orders that came say it is to be.
 
         What was made of the texts goes as well; of who was killed while it did all that, too.
         """
-        documents = ordered(folder, kept.orders)
+        documents = ordered(folder, position.orders)
         mark = f"{_REDACTING}{stream.project}.{stream.name}"
         if documents or self.log.get(mark) is not None:
             self.log.put(mark, b"", force=True)
@@ -318,25 +318,25 @@ class MirroredJournal(FileJournal):
         )
         checkpoints.empty(folder, turn.descriptor, path)
         try:
-            kept = self._filled(stream, folder, turn, nothing)
+            position = self._filled(stream, folder, turn, nothing)
         except LogMismatch:
             checkpoints.empty(folder, turn.descriptor, path)
-            kept = self._filled(stream, folder, turn, nothing, doubted=True)
-        if not self._is_sound(stream, kept):
-            self._given_up[stream] = kept.reach
-        return kept
+            position = self._filled(stream, folder, turn, nothing, doubted=True)
+        if not self._is_sound(stream, position):
+            self._given_up[stream] = position.reach
+        return position
 
     def _filled(
-        self, stream: Stream, folder: Folder, turn: StreamLock, kept: CheckpointPosition, *, doubted: bool = False
+        self, stream: Stream, folder: Folder, turn: StreamLock, position: CheckpointPosition, *, doubted: bool = False
     ) -> CheckpointPosition:
         """Return how far the copy reaches with all that the log has more; raise Foreign where that is another one."""
-        coming = self.log.read(stream, max(kept.reach.length - 1, 0))
-        if kept.reach.length:
+        coming = self.log.read(stream, max(position.reach.length - 1, 0))
+        if position.reach.length:
             last = next(coming, None)
-            if last is None or last.commit != kept.last:
+            if last is None or last.commit != position.last:
                 raise LogMismatch
         path = checkpoints.path_of(str(self.folder), stream)
-        filled = checkpoints.fill(folder, turn.descriptor, path, kept, coming, doubted=doubted)
+        filled = checkpoints.fill(folder, turn.descriptor, path, position, coming, doubted=doubted)
         self._proved.add(stream)
         return filled
 
@@ -347,29 +347,29 @@ class MirroredJournal(FileJournal):
             return self._writers.setdefault(stream, StreamLock())
 
     def _append_in_turn(self, stream: Stream, expected: Version, commit: Commit) -> Version | VersionMismatch:
-        kept, folder = self._kept(stream) or self._level(stream), self._known(stream)[0]
+        position, folder = self._position(stream) or self._level(stream), self._known(stream)[0]
         if folder.holds(Version.of([commit.head])):
-            return kept.version
-        if kept.version != expected:
-            return VersionMismatch(kept.version)
+            return position.version
+        if position.version != expected:
+            return VersionMismatch(position.version)
         check_follows(stream.graph, expected, commit)
         began = monotonic()
         try:
-            if self.log.append(stream, kept.reach.length + 1, commit.id, commit.data, after=kept.last):
+            if self.log.append(stream, position.reach.length + 1, commit.id, commit.data, after=position.last):
                 self.on_kept(monotonic() - began)
-                return self._copied(stream, kept, commit)
+                return self._copied(stream, position, commit)
         except ValueError:  # the log does not reach as far as the copy: it is another one by now
             self._proved.discard(stream)
         now = self._bring_level(stream).version
         return now if folder.holds(Version.of([commit.head])) else VersionMismatch(now)
 
-    def _copied(self, stream: Stream, kept: CheckpointPosition, commit: Commit) -> Version:
+    def _copied(self, stream: Stream, position: CheckpointPosition, commit: Commit) -> Version:
         """Return the version with *commit*, which is durable, once it is in the copy; else the next look fetches it."""
-        reach = Reach(kept.reach.length + 1, kept.reach.rewrites)
-        orders = (*kept.orders, commit.id) if is_redaction_record(commit.data) else kept.orders
-        after = CheckpointPosition(reach, commit.id, advance(kept.version, [commit]), orders, kept.life)
+        reach = Reach(position.reach.length + 1, position.reach.rewrites)
+        orders = (*position.orders, commit.id) if is_redaction_record(commit.data) else position.orders
+        after = CheckpointPosition(reach, commit.id, advance(position.version, [commit]), orders, position.life)
         with suppress(JidomemError, OSError), self._held(stream, self.wait) as (folder, turn):
-            if self._kept(stream) == kept and folder.look() == kept.version:
+            if self._position(stream) == position and folder.look() == position.version:
                 self._place(stream, commit, folder, turn, checkpoints.put_copy)
                 checkpoints.save(checkpoints.path_of(str(self.folder), stream), after)
         return after.version

@@ -218,10 +218,10 @@ def digest(forms: Forms) -> str:
     >>> digest({b"a": b"1", b"b": b"2"}) == digest({b"b": b"2", b"a": b"1"})
     True
     """
-    found = blake2b(digest_size=32)
+    hashed = blake2b(digest_size=32)
     for identity in sorted(forms):
-        found.update(identity + forms[identity])
-    return found.hexdigest()
+        hashed.update(identity + forms[identity])
+    return hashed.hexdigest()
 
 
 K = TypeVar("K")

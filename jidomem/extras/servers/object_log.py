@@ -174,8 +174,8 @@ class Bucket:
         Raises JournalDamaged where it had that tag and is gone.
         """
         try:
-            found = obstore.get(self._patient, key, options={"if_none_match": unless} if unless else None)
-            return File(bytes(found.bytes()), found.meta["e_tag"] or "")
+            response = obstore.get(self._patient, key, options={"if_none_match": unless} if unless else None)
+            return File(bytes(response.bytes()), response.meta["e_tag"] or "")
         except NotModifiedError:
             return None
         except FileNotFoundError as error:
@@ -272,10 +272,10 @@ class Bucket:
     def below(self, prefix: str) -> list[str]:
         """Return the keys of all objects in a folder and in those in it, sorted; raises Failed `store_unreachable`."""
         try:
-            found = obstore.list(self._patient, prefix, chunk_size=1000).collect()
+            objects = obstore.list(self._patient, prefix, chunk_size=1000).collect()
         except _ERRORS as error:
             raise self._unreachable(error) from error
-        return sorted(each["path"] for each in found)
+        return sorted(each["path"] for each in objects)
 
     def delete(self, keys: list[str]) -> None:
         """Remove these objects; one that is not there is removed already. Raises Failed `store_unreachable`."""
@@ -315,19 +315,19 @@ def _inside(folder: str, paths: Sequence[str]) -> list[str]:
 
 def _cause(error: Exception) -> _Cause:
     """Return the first of the causes an error speaks of."""
-    said = str(error)
-    return next(cause for cause in _CAUSES if cause.mark in said)
+    message = str(error)
+    return next(cause for cause in _CAUSES if cause.mark in message)
 
 
 def _short_message(error: Exception) -> str:
     """Return what an error says in one short line; what obstore adds for its makers, and the address, left out."""
-    said = str(error).partition("\n\nDebug source")[0]
-    code, message = (said.partition(f"<{tag}>")[2].partition(f"</{tag}>")[0] for tag in ("Code", "Message"))
+    text = str(error).partition("\n\nDebug source")[0]
+    code, message = (text.partition(f"<{tag}>")[2].partition(f"</{tag}>")[0] for tag in ("Code", "Message"))
     if code:
         return f"{code}: {message}"
     mark = _cause(error).mark
     return (
-        mark.removeprefix("kind: ") if mark and "/" not in mark else " ".join(said.rpartition(" - ")[2].split())[:200]
+        mark.removeprefix("kind: ") if mark and "/" not in mark else " ".join(text.rpartition(" - ")[2].split())[:200]
     )
 
 
@@ -358,9 +358,9 @@ class Rewrites:
         >>> Rewrites.from_bytes(Rewrites({"p.memory": 2}, "q.memory", {"a": b"b"}).to_bytes()).pending
         {'a': b'b'}
         """
-        kept = orjson.loads(data)
-        pending = {key: b64decode(text) for key, text in kept["pending"].items()}
-        return Rewrites(kept["counts"], kept["stream"], pending, kept.get("life", ""))
+        values = orjson.loads(data)
+        pending = {key: b64decode(text) for key, text in values["pending"].items()}
+        return Rewrites(values["counts"], values["stream"], pending, values.get("life", ""))
 
 
 class Rewriter:
@@ -389,9 +389,9 @@ class Rewriter:
                 return
 
     def _look(self) -> tuple[Rewrites, str | None]:
-        found = self._bucket.get(_REWRITES_KEY, unless=self._seen[1])
-        if found is not None:
-            self._seen = (Rewrites.from_bytes(found.data), found.tag)
+        file = self._bucket.get(_REWRITES_KEY, unless=self._seen[1])
+        if file is not None:
+            self._seen = (Rewrites.from_bytes(file.data), file.tag)
         return self._seen
 
     def _settled(self) -> tuple[Rewrites, str | None]:
@@ -448,7 +448,7 @@ class ObjectLog:
         self._pool = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="jidomem-objects")
         self._guard = Lock()
         self._lengths: dict[Stream, int] = {}  # the largest number seen there
-        self._asked: dict[Stream, float] = {}  # when what stands under it was asked for
+        self._checked_at: dict[Stream, float] = {}  # when what stands under it was asked for
         self._closed = Event()
 
     @property
@@ -474,9 +474,9 @@ class ObjectLog:
         ends = {stream: self._pool.submit(self._end, stream) for stream in streams}
         now = self._rewriter.state()
         counts = {stream: now.counts.get(_name(stream), 0) for stream in streams}
-        found = {stream: Reach(end.result()[0], counts[stream], end.result()[1]) for stream, end in ends.items()}
+        reaches = {stream: Reach(end.result()[0], counts[stream], end.result()[1]) for stream, end in ends.items()}
         if now.life == self._life:
-            return found
+            return reaches
         with self._guard:  # it was made anew in its place, and what was known is of the one before
             self._lengths.clear()
             self._life = now.life
@@ -488,12 +488,12 @@ class ObjectLog:
         while True:
             known = self._lengths.get(stream, 0) - number + 1
             many = min(max(known + 1, many), _AT_ONCE)
-            found = list(self._pool.map(lambda each: self._entry(stream, each), range(number, number + many)))
-            entries = found[: found.index(None)] if None in found else found
+            fetched = list(self._pool.map(lambda each: self._entry(stream, each), range(number, number + many)))
+            entries = fetched[: fetched.index(None)] if None in fetched else fetched
             yield from (entry for entry in entries if entry is not None)
             self._saw(stream, number + len(entries) - 1)
             number, many = number + len(entries), many * 2
-            if len(entries) < len(found) and not self._has(stream, number, any(found[len(entries) :])):
+            if len(entries) < len(fetched) and not self._has(stream, number, any(fetched[len(entries) :])):
                 return
 
     def _has(self, stream: Stream, number: int, later: bool) -> bool:
@@ -541,20 +541,20 @@ class ObjectLog:
         merged, somewhat less.
         """
         last, starts = self._length(stream), {commit: _position(data) for commit, data in documents.items()}
-        numbers = self._found(stream, (start for start in starts.values() if start <= last))
+        numbers = self._numbers_of(stream, (start for start in starts.values() if start <= last))
         for commit in sorted(starts, key=lambda each: starts[each]):
             after, many = starts[commit], _AT_ONCE
             while commit not in numbers:
                 if after > last:
                     raise NotFound(f"{stream} has no commit {commit}", hint="name one that it has")
-                numbers |= self._found(stream, range(after, min(after + many, last + 1)))
+                numbers |= self._numbers_of(stream, range(after, min(after + many, last + 1)))
                 after, many = after + many, min(2 * many, _MANY)
         return numbers
 
-    def _found(self, stream: Stream, numbers: Iterable[int]) -> dict[str, int]:
+    def _numbers_of(self, stream: Stream, numbers: Iterable[int]) -> dict[str, int]:
         """Return the numbers of the commits that stand under *numbers*."""
-        found = self._pool.map(lambda each: self._entry(stream, each), numbers)
-        return {entry.commit: entry.number for entry in found if entry is not None}
+        entries = self._pool.map(lambda each: self._entry(stream, each), numbers)
+        return {entry.commit: entry.number for entry in entries if entry is not None}
 
     def wait(self, stream: Stream, known: Reach, seconds: float) -> Reach:
         """Return how far *stream* reaches, asked for until that is not *known*, or *seconds* are over."""
@@ -594,10 +594,10 @@ class ObjectLog:
 
     def _entry(self, stream: Stream, number: int) -> LogEntry | None:
         """Return an entry, None where there is none."""
-        found = self._bucket.get(_key(stream, number))
-        if found is None:
+        file = self._bucket.get(_key(stream, number))
+        if file is None:
             return None
-        top, _, document = found.data.partition(b"\n")
+        top, _, document = file.data.partition(b"\n")
         if not top.startswith(b"# commit "):
             raise JournalDamaged("this object was not put by jidomem", path=f"{self.name}: {_key(stream, number)}")
         return LogEntry(number, top.removeprefix(b"# commit ").decode(), document)
@@ -610,9 +610,9 @@ class ObjectLog:
     def _end(self, stream: Stream) -> tuple[int, str]:
         """Return the number of the last entry, and its commit where that was asked for because it was long ago."""
         known, now = self._lengths.get(stream), time.monotonic()
-        if not known or now - self._asked.setdefault(stream, now) < BELIEVED:
+        if not known or now - self._checked_at.setdefault(stream, now) < BELIEVED:
             return self._length(stream), ""
-        entry, self._asked[stream] = self._entry(stream, known), now
+        entry, self._checked_at[stream] = self._entry(stream, known), now
         if entry is None:
             with self._guard:
                 self._lengths.pop(stream, None)
@@ -638,8 +638,8 @@ class ObjectLog:
         if not levels:
             names = self._bucket.files(folder)
             return int("".join([*folder.split("/")[2:], names[-1]])) if names else 0
-        found = (self._last(f"{folder}/{name}", levels - 1) for name in reversed(self._bucket.folders(folder)))
-        return next(filter(None, found), 0)
+        numbers = (self._last(f"{folder}/{name}", levels - 1) for name in reversed(self._bucket.folders(folder)))
+        return next(filter(None, numbers), 0)
 
 
 def _name(stream: Stream) -> str:

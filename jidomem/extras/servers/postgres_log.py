@@ -42,7 +42,7 @@ class NotificationListener:
     def __init__(self, link: PostgresPool, channel: str) -> None:
         self._link, self._channel = link, channel
         self._news = Condition()
-        self._told: Counter[str] = Counter()
+        self._counts: Counter[str] = Counter()
         self._thread: Thread | None = None
         self._connection: PostgresConnection | None = None
         self._hears, self._closed = False, False
@@ -54,16 +54,16 @@ class NotificationListener:
                 self._thread = Thread(target=self._work, name="jidomem-ear", daemon=True)
                 self._thread.start()
 
-    def told(self, stream: str) -> int:
+    def count(self, stream: str) -> int:
         """Return how often something was told of *stream*."""
         with self._news:
-            return self._told[stream]
+            return self._counts[stream]
 
-    def wait(self, stream: str, told: int, seconds: float) -> bool:
-        """Return True as soon as more was told than *told*, False when it is time for a look, or after *seconds*."""
+    def wait(self, stream: str, count: int, seconds: float) -> bool:
+        """Return True as soon as more was told than *count*, False when it is time for a look, or after *seconds*."""
         with self._news:
             pause = min(seconds, HEARD if self._hears else DEAF)
-            return self._news.wait_for(lambda: self._closed or self._told[stream] != told, pause)
+            return self._news.wait_for(lambda: self._closed or self._counts[stream] != count, pause)
 
     @property
     def closed(self) -> bool:
@@ -93,7 +93,7 @@ class NotificationListener:
                 self._hear()
             with self._news:
                 self._hears = False
-                self._told.update(list(self._told))  # what was told meanwhile is not known: everybody looks
+                self._counts.update(list(self._counts))  # what was told meanwhile is not known: everybody looks
                 self._news.notify_all()
                 self._news.wait_for(lambda: self._closed, _AGAIN if self._connection is None else DEAF)
                 self._connection = None
@@ -104,13 +104,13 @@ class NotificationListener:
             connection.execute(SQL("LISTEN {}").format(Identifier(self._channel)))
             with self._news:
                 self._connection, self._hears = connection, True
-                self._told.update(list(self._told))
+                self._counts.update(list(self._counts))
                 self._news.notify_all()
             while not self._closed:
                 for note in connection.notifies(timeout=60.0):
                     with self._news:
                         self._hears = True
-                        self._told[note.payload] += 1
+                        self._counts[note.payload] += 1
                         self._news.notify_all()
 
 
@@ -183,8 +183,8 @@ class PostgresLog:
 
     def streams(self) -> list[Stream]:
         """Return the streams that hold an entry, sorted."""
-        found = self._rows("SELECT stream FROM {s}.commits WHERE number = 1")
-        return sorted(Stream(*row[0].split("/", 1)) for row in found)
+        rows = self._rows("SELECT stream FROM {s}.commits WHERE number = 1")
+        return sorted(Stream(*row[0].split("/", 1)) for row in rows)
 
     def reach(self, streams: list[Stream]) -> Mapping[Stream, Reach]:
         """Return how far each of *streams* reaches now."""
@@ -193,8 +193,8 @@ class PostgresLog:
     def look(self, streams: list[Stream], name: str) -> LogState:
         """Return how far each of *streams* reaches now, and the tag of the file *name*, None where there is none."""
         rows = self._rows(_REACH, name, [_key(stream) for stream in streams])
-        found = {key: Reach(int(length), int(times), last) for key, length, last, times, _, _ in rows}
-        return LogState({stream: found[_key(stream)] for stream in streams}, rows[0][4], rows[0][5])
+        reaches = {key: Reach(int(length), int(times), last) for key, length, last, times, _, _ in rows}
+        return LogState({stream: reaches[_key(stream)] for stream in streams}, rows[0][4], rows[0][5])
 
     def read(self, stream: Stream, after: int = 0) -> Iterator[LogEntry]:
         """Return the entries with a number above *after*, in order; it need not be used up."""
@@ -222,13 +222,13 @@ class PostgresLog:
             nonlocal doubt
             doubtful, doubt = doubt, True
             try:
-                kept = self._appended(connection, row)
+                appended = self._appended(connection, row)
             except Error as error:
                 doubt = doubtful or (may_pass(error) and (error.sqlstate is None or error.sqlstate[:2] in ("57", "08")))
                 raise
-            if kept:
+            if appended:
                 self._tell(connection, row["stream"])
-            return kept
+            return appended
 
         try:
             return self._link.run(work)
@@ -284,14 +284,14 @@ class PostgresLog:
             self._ear.listen()
         woken = True
         while True:
-            told = self._ear.told(key)
-            found = self.reach([stream])[stream]
+            count = self._ear.count(key)
+            reach = self.reach([stream])[stream]
             left = deadline - monotonic()
-            if found != known and not woken and told == self._ear.told(key):
+            if reach != known and not woken and count == self._ear.count(key):
                 self._ear.missed()
-            if found != known or left <= 0 or self._ear.closed:
-                return found
-            woken = self._ear.wait(key, told, left)
+            if reach != known or left <= 0 or self._ear.closed:
+                return reach
+            woken = self._ear.wait(key, count, left)
 
     def get(self, name: str) -> File | None:
         """Return the file *name*, None where there is none."""

@@ -70,15 +70,15 @@ class PostgresState:
         Raises Busy where others write for `WAIT` seconds, and Failed `store_unreachable` where nothing was changed.
         """
         token = token_hex(12)
-        with self._once(), ExitStack() as held:
-            connection, row = self._begun(held, _CHANGING, _MINE, (token, self._name))
+        with self._once(), ExitStack() as stack:
+            connection, row = self._begun(stack, _CHANGING, _MINE, (token, self._name))
             with self._worded():
                 with _undone(connection):
                     yield Tables(connection)
                 try:
                     ended = connection.execute("COMMIT").statusmessage
                 except Error as error:
-                    if not may_pass(error) or not self._was_kept(row[0], token, error):
+                    if not may_pass(error) or not self._was_committed(row[0], token, error):
                         raise
                     return
             if ended != "COMMIT":
@@ -87,8 +87,8 @@ class PostgresState:
     @contextmanager
     def reading(self) -> Iterator[Tables]:
         """Give the tables in a transaction that sees them as they are now."""
-        with self._once(), ExitStack() as held:
-            connection, _ = self._begun(held, _READING)
+        with self._once(), ExitStack() as stack:
+            connection, _ = self._begun(stack, _READING)
             with self._worded():
                 with _undone(connection):
                     yield Tables(connection)
@@ -103,8 +103,8 @@ class PostgresState:
         """
         name = "\0".join((self.address.schema, *of)).encode("utf-8", "surrogateescape")
         key, pause = int.from_bytes(blake2b(name, digest_size=8).digest(), "big", signed=True), 0.02
-        with ExitStack() as held, self._worded():
-            connection, _ = self._begun(held, _TURN, on=self._turns)
+        with ExitStack() as stack, self._worded():
+            connection, _ = self._begun(stack, _TURN, on=self._turns)
             while not (mine := _try(connection, key)) and wait:
                 sleep(pause)
                 pause = min(2 * pause, 0.5)
@@ -148,14 +148,14 @@ class PostgresState:
 
     def _begun(
         self,
-        held: ExitStack,
+        stack: ExitStack,
         begin: LiteralString,
         mine: LiteralString | None = None,
         values: Sequence[Any] = (),
         *,
         on: PostgresPool | None = None,
     ) -> tuple[PostgresConnection, Any]:
-        """Return a connection in a transaction, and what *mine* gave: it is held until *held* ends."""
+        """Return a connection in a transaction, and what *mine* gave: it is held until *stack* ends."""
         self._prepared()
         link = on or self._link
         deadline, pause = monotonic() + link.wait, 0.01
@@ -166,15 +166,15 @@ class PostgresState:
                     connection = tried.enter_context(link.lent())
                     connection.execute(self._sql(begin))
                     row = connection.execute(self._sql(mine), values).fetchone() if mine is not None else None
-                    held.push(tried.pop_all())
+                    stack.push(tried.pop_all())
                     return connection, row
             except Error as error:
                 if not may_pass(error) or monotonic() > deadline:
-                    raise self._said(error) from None
+                    raise self._worded_error(error) from None
             sleep(pause)
             pause = min(2 * pause, 0.5)
 
-    def _was_kept(self, number: int, token: str, error: Error) -> bool:
+    def _was_committed(self, number: int, token: str, error: Error) -> bool:
         """Return whether a transaction ended well whose answer was lost; raises Failed `outcome_unknown`."""
         try:
             now, last = self._link.run(lambda connection: self._last(connection))
@@ -205,9 +205,9 @@ class PostgresState:
         except Error as error:
             if isinstance(error, ProgrammingError) and error.sqlstate != "42501":
                 raise  # what was asked makes no sense, and that is nothing about the server
-            raise self._said(error) from error
+            raise self._worded_error(error) from error
 
-    def _said(self, error: Error) -> JidomemError:
+    def _worded_error(self, error: Error) -> JidomemError:
         if isinstance(error, LockNotAvailable):
             return Busy(f"another process has written to {self.address.name} for {WAIT:g} s", hint="ask again")
         if isinstance(error, (DataError, ProgramLimitExceeded)):
@@ -274,15 +274,15 @@ _ROWS = 500
 
 def export_state(state: PostgresState, path: Path, tables: str) -> bool:
     """Return whether anything is kept; it lies in a new file then, all of one moment, with the *tables* of that."""
-    with state.reading() as held:
-        if not any(held.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone() for table in STATE):
+    with state.reading() as source:
+        if not any(source.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone() for table in STATE):
             return False
         store = connect(path)
         try:
             store.executescript(tables)
             for table, number in STATE.items():
-                names = _columns(held, table, number)
-                rows = held.execute(f"SELECT {names} FROM {table}{f' ORDER BY {number}' if number else ''}")
+                names = _columns(source, table, number)
+                rows = source.execute(f"SELECT {names} FROM {table}{f' ORDER BY {number}' if number else ''}")
                 marks = ", ".join("?" * len(names.split(", ")))
                 while some := rows.fetchmany(_ROWS):
                     store.executemany(f"INSERT INTO {table} ({names}) VALUES ({marks})", some)
@@ -300,35 +300,35 @@ def import_state(state: PostgresState, path: Path) -> None:
     store = connect(f"file:{path}?mode=ro", uri=True)
     try:
         there = {name for (name,) in store.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-        with state.changing() as held:
-            if not _is_as_it_came(held):
+        with state.changing() as tables:
+            if not _is_as_it_came(tables):
                 hint = "restore into a root in which nothing was kept: another ?schema="
                 raise InvalidRequest(f"{state.address.name} has a working state that was used", hint=hint)
             for table in STATE:
-                held.execute(f"DELETE FROM {table}")
-            held.execute("DELETE FROM writers WHERE name = ?", (_CAME,))
-            held.execute("INSERT INTO writers SELECT ?, sum(number), '' FROM writers", (_CAME,))
+                tables.execute(f"DELETE FROM {table}")
+            tables.execute("DELETE FROM writers WHERE name = ?", (_CAME,))
+            tables.execute("INSERT INTO writers SELECT ?, sum(number), '' FROM writers", (_CAME,))
             for table, number in STATE.items():
                 if table in there:
-                    names = _columns(held, table, number)
+                    names = _columns(tables, table, number)
                     rows = store.execute(f"SELECT {names} FROM {table}{f' ORDER BY {number}' if number else ''}")
                     marks = ", ".join("?" * len(names.split(", ")))
                     while some := rows.fetchmany(_ROWS):
-                        held.executemany(f"INSERT INTO {table} ({names}) VALUES ({marks})", some)
+                        tables.executemany(f"INSERT INTO {table} ({names}) VALUES ({marks})", some)
     finally:
         store.close()
 
 
-def _is_as_it_came(held: Tables) -> bool:
+def _is_as_it_came(tables: Tables) -> bool:
     """Return whether nothing is kept, or what was put there as a whole, and nobody wrote since but who asks."""
-    if not any(held.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone() for table in STATE):
+    if not any(tables.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone() for table in STATE):
         return True
-    rows = dict(held.execute("SELECT name, number FROM writers").fetchall())
+    rows = dict(tables.execute("SELECT name, number FROM writers").fetchall())
     came = rows.pop(_CAME, None)
     return came is not None and sum(rows.values()) == came + 1
 
 
-def _columns(held: Tables, table: str, number: str | None) -> str:
+def _columns(tables: Tables, table: str, number: str | None) -> str:
     """Return the columns that both have, but what numbers the rows: that is given anew, in the same order."""
-    names = [column.name for column in held.execute(f"SELECT * FROM {table} LIMIT 0").description or ()]
+    names = [column.name for column in tables.execute(f"SELECT * FROM {table} LIMIT 0").description or ()]
     return ", ".join(f'"{name}"' for name in names if name != number)

@@ -96,11 +96,11 @@ def rewrite_for_virtuoso(text: str, below: Callable[[Term], Iterable[Term]]) -> 
     """
     text = "\n".join(row for row in text.split("\n") if not row.startswith("#"))
     count = 0
-    while found := _BELOW.search(text):
-        count += found[1] is None
-        variable, place = found[1] or f"?below{count}", "" if found[1] else f"a ?below{count}"
-        classes, end = ", ".join(sorted(below(jido(found[2])))), _end(text, found.end())
-        text = f"{text[: found.start()]}{place}{text[found.end() : end]} FILTER({variable} IN ({classes})) {text[end:]}"
+    while match := _BELOW.search(text):
+        count += match[1] is None
+        variable, place = match[1] or f"?below{count}", "" if match[1] else f"a ?below{count}"
+        classes, end = ", ".join(sorted(below(jido(match[2])))), _end(text, match.end())
+        text = f"{text[: match.start()]}{place}{text[match.end() : end]} FILTER({variable} IN ({classes})) {text[end:]}"
     return text
 
 
@@ -210,20 +210,20 @@ def probe_endpoint(query: SparqlEndpoint, update: SparqlEndpoint) -> Fit:
 
 def _wrong(query: SparqlEndpoint) -> dict[str, str]:
     """Return what a store answers otherwise than the engine here: what that shows -> what it said."""
-    here = ox.Store()
-    here.load(_DATA.encode(), ox.RdfFormat.TURTLE, to_graph=ox.NamedNode(PROBE))
-    found: dict[str, str] = {}
+    local = ox.Store()
+    local.load(_DATA.encode(), ox.RdfFormat.TURTLE, to_graph=ox.NamedNode(PROBE))
+    differences: dict[str, str] = {}
     for name, text in PROBES.items():
         graphs: list[Any] = [ox.NamedNode(PROBE)]
-        wanted = plain(here.query(text, default_graph=graphs, named_graphs=graphs))
+        wanted = plain(local.query(text, default_graph=graphs, named_graphs=graphs))
         try:
             data = query.ask(rewrite_query(text, {}), ROWS, [PROBE], [PROBE])
-            said: Answer | str = plain(ox.parse_query_results(data, format=ox.QueryResultsFormat.JSON))
+            answer: Answer | str = plain(ox.parse_query_results(data, format=ox.QueryResultsFormat.JSON))
         except (EndpointError, SyntaxError, ValueError) as error:
-            said = str(error)
-        if said != wanted:
-            found[name] = f"{said!s:.200}"
-    return found
+            answer = str(error)
+        if answer != wanted:
+            differences[name] = f"{answer!s:.200}"
+    return differences
 
 
 def _put(update: SparqlEndpoint) -> None:
@@ -283,9 +283,9 @@ class RemoteIndex:
         """Return once the store holds all that the journal has of *streams*; raises what `Feed.level` raises."""
         self._fed().level(streams)
 
-    def told(self, stream: Stream) -> None:
+    def notify(self, stream: Stream) -> None:
         """Take note that there is more in *stream*, and return at once: the store is brought level beside this."""
-        self._following.told(stream)
+        self._following.notify(stream)
 
     def rebuild(self) -> dict[Stream, Watermark]:
         """Return how far each stream reaches in the store, after all of it was put in anew."""
@@ -304,10 +304,10 @@ class RemoteIndex:
         bindings: Mapping[str, Term] | None = None,
     ) -> Answer:
         """Return what `OxigraphIndex.query` does; raises Failed `store_unreachable` besides."""
-        found = self._asked(sparql, graphs, named, bindings)
-        if isinstance(found, list):
-            return tuple((str(each.subject), str(each.predicate), str(each.object)) for each in found)
-        return plain(found)
+        answer = self._execute(sparql, graphs, named, bindings)
+        if isinstance(answer, list):
+            return tuple((str(each.subject), str(each.predicate), str(each.object)) for each in answer)
+        return plain(answer)
 
     def serialized(
         self,
@@ -322,8 +322,8 @@ class RemoteIndex:
         seconds: float = TIMEOUT,
     ) -> Serialized:
         """Return what `OxigraphIndex.serialized` does; raises Failed, and QueryTimeout after *seconds*, besides."""
-        found: Any = self._asked(sparql, graphs, named, bindings, seconds, _ROOM * within.size)
-        return results.write_result(found, rows_as, graph_as, within)
+        answer: Any = self._execute(sparql, graphs, named, bindings, seconds, _ROOM * within.size)
+        return results.write_result(answer, rows_as, graph_as, within)
 
     def close(self) -> None:
         """Close the connections that were kept, once what is being fed is in; that is not waited for long."""
@@ -333,19 +333,19 @@ class RemoteIndex:
 
     def _below(self, name: Term, graphs: Sequence[str]) -> list[Term]:
         """Return the classes at or below *name*, as the index of this process has them."""
-        found = self._own.query(f"SELECT DISTINCT ?k {{ ?k {_UNDER}* {name} }}", graphs=graphs)
-        assert isinstance(found, Solutions)
-        return [row[0] or "" for row in found.rows]
+        answer = self._own.query(f"SELECT DISTINCT ?k {{ ?k {_UNDER}* {name} }}", graphs=graphs)
+        assert isinstance(answer, Solutions)
+        return [row[0] or "" for row in answer.rows]
 
     def _fed(self) -> Feed:
         fit = self.fit()
         with self._lock:
             if self._feed is None:
-                shelf = RemoteGraphs(self._query, self._update, lines=fit.lines, conditional=fit.conditional)
-                self._feed = Feed(self._journal, shelf, self._ontology)
+                remote_graphs = RemoteGraphs(self._query, self._update, lines=fit.lines, conditional=fit.conditional)
+                self._feed = Feed(self._journal, remote_graphs, self._ontology)
             return self._feed
 
-    def _asked(
+    def _execute(
         self,
         text: str,
         graphs: Sequence[str],
@@ -362,9 +362,9 @@ class RemoteIndex:
         words = sparql.first_word(tuple(sparql.tokens(text)))
         accept = _TRIPLES if words in ("CONSTRUCT", "DESCRIBE") else _ROWS
         try:
-            asked = self.fit().spelled(rewrite_query(text, bindings or {}), lambda name: self._below(name, graphs))
+            query = self.fit().spelled(rewrite_query(text, bindings or {}), lambda name: self._below(name, graphs))
             data = self._query.ask(
-                asked, accept, graphs, graphs if named is None else named, seconds=seconds, most=most
+                query, accept, graphs, graphs if named is None else named, seconds=seconds, most=most
             )
         except EndpointError as refusal:
             raise self._refused(refusal, text) from refusal

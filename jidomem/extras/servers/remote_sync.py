@@ -57,7 +57,7 @@ class RemoteWatermark:
     """
 
     life: str
-    said: Term
+    applied: Term
     newest: str | None = None
     origin: CommitRef | None = None
     lacks: frozenset[str] = frozenset()
@@ -67,7 +67,7 @@ class RemoteWatermark:
     @property
     def mark(self) -> Watermark:
         """Return how far the graph reaches."""
-        return Watermark.of(self.said)
+        return Watermark.of(self.applied)
 
     def lacking(self, paths: Iterable[str]) -> RemoteWatermark:
         """Return the same without what is in the files *paths*, too."""
@@ -75,11 +75,15 @@ class RemoteWatermark:
 
     def triples(self, graph: str) -> str:
         """Return what the graph of the marks says of it."""
-        said = [(_LIFE, literal(self.life)), (HOLDS, self.said), *((_LACKS, literal(path)) for path in self.lacks)]
-        said += [(_FORM, literal(self.form))] if self.form else []
-        said += [(_NEWEST, f"<{self.newest}>")] if self.newest else []
-        said += [(_ORIGIN, literal(_written(self.origin)))] if self.origin else []
-        return " ".join(f"<{graph}> <{name}> {value} ." for name, value in said)
+        properties = [
+            (_LIFE, literal(self.life)),
+            (HOLDS, self.applied),
+            *((_LACKS, literal(path)) for path in self.lacks),
+        ]
+        properties += [(_FORM, literal(self.form))] if self.form else []
+        properties += [(_NEWEST, f"<{self.newest}>")] if self.newest else []
+        properties += [(_ORIGIN, literal(_written(self.origin)))] if self.origin else []
+        return " ".join(f"<{graph}> <{name}> {value} ." for name, value in properties)
 
 
 class RemoteGraphs:
@@ -94,53 +98,55 @@ class RemoteGraphs:
         self._update = update
         self._lines = lines
 
-    def held(self, graphs: Sequence[str]) -> dict[str, RemoteWatermark]:
+    def watermarks(self, graphs: Sequence[str]) -> dict[str, RemoteWatermark]:
         """Return what is held of each of *graphs* that has a mark, in one life."""
         text = _STATE % ", ".join(f"<{graph}>" for graph in graphs)
         try:
             rows = solutions(self._query.ask(text, ROWS)).rows
         except (EndpointError, SyntaxError, ValueError) as refusal:
             raise self._query.unavailable(f"does not tell what it holds: {refusal}") from refusal
-        said: dict[str, dict[str, list[Term]]] = {}
+        properties: dict[str, dict[str, list[Term]]] = {}
         there = {row[2] for row in rows if row[3] is not None}
         for graph, name, value, _ in rows:
-            said.setdefault(plain_value(graph or ""), {}).setdefault(plain_value(name or ""), []).append(value or "")
-        found = ((graph, _read_watermark(known, there)) for graph, known in said.items())
-        return {graph: held for graph, held in found if held is not None}
+            properties.setdefault(plain_value(graph or ""), {}).setdefault(plain_value(name or ""), []).append(
+                value or ""
+            )
+        watermarks = ((graph, _read_watermark(known, there)) for graph, known in properties.items())
+        return {graph: watermark for graph, watermark in watermarks if watermark is not None}
 
-    def empty(self, graph: str, held: RemoteWatermark) -> None:
-        """Empty *graph*, which then is what *held* says."""
+    def empty(self, graph: str, watermark: RemoteWatermark) -> None:
+        """Empty *graph*, which then is what *watermark* says."""
         self._change(
             f"DROP SILENT GRAPH <{graph}> ; {_forget(graph)} ; "
-            f"INSERT DATA {{ GRAPH <{MARKS}> {{ {held.triples(graph)} }} }}"
+            f"INSERT DATA {{ GRAPH <{MARKS}> {{ {watermark.triples(graph)} }} }}"
         )
 
-    def fill(self, graph: str, lines: Sequence[str], said: Term) -> None:
-        """Make *lines* the whole content of *graph*, whose mark then is *said*."""
-        held = RemoteWatermark("", said)
+    def fill(self, graph: str, lines: Sequence[str], applied: Term) -> None:
+        """Make *lines* the whole content of *graph*, whose mark then is *applied*."""
+        watermark = RemoteWatermark("", applied)
         self._change(f"DROP SILENT GRAPH <{graph}> ; {_forget(graph)}")
         for batch in self._batches(lines):
             self._add(f"INSERT DATA {{ GRAPH <{graph}> {{\n%s\n}} }}", batch)
-        self._change(f"INSERT DATA {{ GRAPH <{MARKS}> {{ {held.triples(graph)} }} }}")
+        self._change(f"INSERT DATA {{ GRAPH <{MARKS}> {{ {watermark.triples(graph)} }} }}")
 
-    def put(self, graph: str, held: RemoteWatermark, commits: Sequence[Commit]) -> RemoteWatermark:
-        """Return what is held once *commits*, which follow from *held*, are in; the mark moves with the last of them.
+    def put(self, graph: str, watermark: RemoteWatermark, commits: Sequence[Commit]) -> RemoteWatermark:
+        """Apply *commits*, which follow *watermark*, and return the watermark then; it moves with the last of them.
 
         Where another has moved it meanwhile, it stays as it is.
         """
         after = replace(
-            held,
-            said=held.mark.after(commits).term,
+            watermark,
+            applied=watermark.mark.after(commits).term,
             newest=commits[-1].iri,
-            origin=held.origin or commits[0].head,
+            origin=watermark.origin or commits[0].head,
         )
-        live = f"GRAPH <{MARKS}> {{ <{graph}> <{_LIFE}> {literal(held.life)} }}"
+        live = f"GRAPH <{MARKS}> {{ <{graph}> <{_LIFE}> {literal(watermark.life)} }}"
         data = f"INSERT DATA {{ GRAPH <{graph}> {{\n%s\n}} }}"
         form = f"INSERT {{ GRAPH <{graph}> {{\n%s\n}} }} WHERE {{ {live} }}" if self.conditional else data
         *most, last = self._batches(_lines(graph, commits))
         for batch in most:
             self._add(form, batch)
-        self._add(f"{form} ;\n{_moved(graph, held, after)}", last)
+        self._add(f"{form} ;\n{_moved(graph, watermark, after)}", last)
         return after
 
     def unfit(self, what: str, hint: str) -> Failed:
@@ -194,29 +200,29 @@ def _forget(graph: str) -> str:
     return f"DELETE {{ GRAPH <{MARKS}> {{ <{graph}> ?p ?o }} }} WHERE {{ GRAPH <{MARKS}> {{ <{graph}> ?p ?o }} }}"
 
 
-def _moved(graph: str, held: RemoteWatermark, after: RemoteWatermark) -> str:
+def _moved(graph: str, before: RemoteWatermark, after: RemoteWatermark) -> str:
     """Return the update that moves the mark of *graph*, unless it is not where it was."""
     return (
-        f"DELETE {{ GRAPH <{MARKS}> {{ {held.triples(graph)} }} }} "
+        f"DELETE {{ GRAPH <{MARKS}> {{ {before.triples(graph)} }} }} "
         f"INSERT {{ GRAPH <{MARKS}> {{ {after.triples(graph)} }} }} "
-        f"WHERE {{ GRAPH <{MARKS}> {{ <{graph}> <{_LIFE}> {literal(held.life)} ; <{HOLDS}> {held.said} }} }}"
+        f"WHERE {{ GRAPH <{MARKS}> {{ <{graph}> <{_LIFE}> {literal(before.life)} ; <{HOLDS}> {before.applied} }} }}"
     )
 
 
-def _read_watermark(said: dict[str, list[Term]], there: set[Term | None]) -> RemoteWatermark | None:
+def _read_watermark(properties: dict[str, list[Term]], there: set[Term | None]) -> RemoteWatermark | None:
     """Return what is held, of which this is said; None where it is in no life, or in two."""
-    lives, marks = said.get(_LIFE, []), said.get(HOLDS, [])
+    lives, marks = properties.get(_LIFE, []), properties.get(HOLDS, [])
     if len(lives) != 1 or not marks:
         return None
-    newest, origins = said.get(_NEWEST, []), said.get(_ORIGIN, [])
+    newest, origins = properties.get(_NEWEST, []), properties.get(_ORIGIN, [])
     return RemoteWatermark(
         parse_literal(lives[0]).text,
         marks[0] if len(marks) == 1 else max(marks, key=lambda mark: Watermark.of(mark).commits),
         plain_value(newest[0]) if newest else None,
         _head(origins[0]) if origins else None,
-        frozenset(parse_literal(path).text for path in said.get(_LACKS, ())),
+        frozenset(parse_literal(path).text for path in properties.get(_LACKS, ())),
         not newest or any(each in there for each in newest),
-        parse_literal(min(said.get(_FORM, ['""']))).text,
+        parse_literal(min(properties.get(_FORM, ['""']))).text,
     )
 
 
@@ -224,8 +230,8 @@ def _written(head: CommitRef) -> str:
     return json.dumps([head.recorded_at, head.id, head.position])
 
 
-def _head(said: Term) -> CommitRef:
-    return CommitRef(*json.loads(parse_literal(said).text))
+def _head(literal_: Term) -> CommitRef:
+    return CommitRef(*json.loads(parse_literal(literal_).text))
 
 
 def _lines(graph: str, commits: Sequence[Commit]) -> list[str]:
@@ -249,7 +255,7 @@ class _Rules:
     """The ontology as it is put into a store, and the mark that says it is there."""
 
     lines: tuple[str, ...]
-    said: Term
+    applied: Term
 
     @classmethod
     def of(cls, triples: Iterable[Triple]) -> _Rules:
@@ -261,10 +267,10 @@ class _Rules:
 class Feed:
     """The feeding of one store from one journal; any thread may have it brought level."""
 
-    def __init__(self, journal: FileJournal, shelf: RemoteGraphs, ontology: Iterable[Triple] = ()) -> None:
-        """Put what *journal* has into *shelf*, beside *ontology*."""
+    def __init__(self, journal: FileJournal, remote: RemoteGraphs, ontology: Iterable[Triple] = ()) -> None:
+        """Put what *journal* has into *remote*, beside *ontology*."""
         self._journal = journal
-        self._shelf = shelf
+        self._remote = remote
         self._rules = _Rules.of(ontology)
         self._ruled = False  # whether the store had our ontology once
         self._lock = RLock()
@@ -275,85 +281,90 @@ class Feed:
         Raises Failed `store_unreachable`, and `store_unfit` for a store that somebody else keeps another memory in.
         """
         with self._lock:
-            held = self._shelf.held([ONTOLOGY_GRAPH, *(stream.graph for stream in streams)])
-            self._level_rules(held.get(ONTOLOGY_GRAPH))
+            watermarks = self._remote.watermarks([ONTOLOGY_GRAPH, *(stream.graph for stream in streams)])
+            self._level_rules(watermarks.get(ONTOLOGY_GRAPH))
             for stream in streams:
-                self._level(stream, held.get(stream.graph))
+                self._level(stream, watermarks.get(stream.graph))
 
     def rebuild(self, streams: Iterable[Stream]) -> dict[Stream, Watermark]:
         """Return how far each of *streams* reaches, after its graph, whosever it was, was emptied and fed anew."""
         with self._lock:
-            self._shelf.fill(ONTOLOGY_GRAPH, self._rules.lines, self._rules.said)
+            self._remote.fill(ONTOLOGY_GRAPH, self._rules.lines, self._rules.applied)
             self._ruled = True
-            return {stream: self._level(stream, self._anew(stream)).mark for stream in streams}
+            return {stream: self._level(stream, self._empty_graph(stream)).mark for stream in streams}
 
-    def _level_rules(self, held: RemoteWatermark | None) -> None:
+    def _level_rules(self, watermark: RemoteWatermark | None) -> None:
         """Put the ontology in unless it is there; raises Failed where somebody put another one in its place."""
-        if held is None or held.said != self._rules.said:
-            if self._ruled and held is not None:
-                raise self._shelf.unfit(
+        if watermark is None or watermark.applied != self._rules.applied:
+            if self._ruled and watermark is not None:
+                raise self._remote.unfit(
                     "was given another ontology by who else feeds it",
                     "let all that feed it have one version of jidomem and one ontology/, or give each its own store",
                 )
-            self._shelf.fill(ONTOLOGY_GRAPH, self._rules.lines, self._rules.said)
+            self._remote.fill(ONTOLOGY_GRAPH, self._rules.lines, self._rules.applied)
         self._ruled = True
 
-    def _level(self, stream: Stream, held: RemoteWatermark | None) -> RemoteWatermark:
+    def _level(self, stream: Stream, watermark: RemoteWatermark | None) -> RemoteWatermark:
         """Return what the store holds once that is all of *stream*."""
         reached, tries = -1, 0
         while tries < TRIES:
             head = self._journal.head(stream)
-            if held is None or not held.whole or held.form != FORM or not self._continues(stream, held):
-                held = self._anew(stream)
-            if held.mark.version == head:
-                return held
-            put = self._add(stream, held)
-            held = self._shelf.held([stream.graph]).get(stream.graph)
-            if not self._shelf.conditional and (held is None or held.life != put.life):
-                held = None  # what was put in may have come after somebody emptied the graph: it is emptied again
-            now = held.mark.commits if held else -1
+            if (
+                watermark is None
+                or not watermark.whole
+                or watermark.form != FORM
+                or not self._continues(stream, watermark)
+            ):
+                watermark = self._empty_graph(stream)
+            if watermark.mark.version == head:
+                return watermark
+            put = self._add(stream, watermark)
+            watermark = self._remote.watermarks([stream.graph]).get(stream.graph)
+            if not self._remote.conditional and (watermark is None or watermark.life != put.life):
+                watermark = None  # what was put in may have come after somebody emptied the graph: it is emptied again
+            now = watermark.mark.commits if watermark else -1
             tries, reached = (0, now) if now > reached else (tries + 1, reached)
-        raise self._shelf.unfit(f"changes <{stream.graph}> as often as it is fed", "see who else writes to that graph")
+        raise self._remote.unfit(f"changes <{stream.graph}> as often as it is fed", "see who else writes to that graph")
 
-    def _continues(self, stream: Stream, held: RemoteWatermark) -> bool:
+    def _continues(self, stream: Stream, watermark: RemoteWatermark) -> bool:
         """Return whether the journal goes on from what is held; raises Failed for what is of another memory."""
-        if held.mark.version.heads and not self._journal.holds(stream, held.mark.version):
-            if held.origin is None or not self._journal.holds(stream, Version.of([held.origin])):
-                raise self._shelf.unfit(
+        if watermark.mark.version.heads and not self._journal.holds(stream, watermark.mark.version):
+            if watermark.origin is None or not self._journal.holds(stream, Version.of([watermark.origin])):
+                raise self._remote.unfit(
                     f"holds another memory in <{stream.graph}>",
                     "give each root a store of its own; to have this one take its place there: jidomem reindex",
                 )
             return False  # another branch was checked out, or what was here was taken back
-        damage = {found.path for found in self._journal.damage(stream)}
-        return held.lacks <= damage  # else what was left out is there again
+        damage = {each.path for each in self._journal.damage(stream)}
+        return watermark.lacks <= damage  # else what was left out is there again
 
-    def _anew(self, stream: Stream) -> RemoteWatermark:
+    def _empty_graph(self, stream: Stream) -> RemoteWatermark:
         """Return what the store holds of *stream* now: nothing."""
-        held = RemoteWatermark(token_hex(16), Watermark().term)
-        self._shelf.empty(stream.graph, held)
-        return held
+        watermark = RemoteWatermark(token_hex(16), Watermark().term)
+        self._remote.empty(stream.graph, watermark)
+        return watermark
 
-    def _add(self, stream: Stream, held: RemoteWatermark) -> RemoteWatermark:
+    def _add(self, stream: Stream, watermark: RemoteWatermark) -> RemoteWatermark:
         """Return what is held once what the journal has more is in.
 
         That is nothing where the graph may have held what was taken out of the journal.
         """
-        began, head, ordered, missed = held.mark.version, self._journal.head(stream), False, set[str]()
+        began, head, ordered, missed = watermark.mark.version, self._journal.head(stream), False, set[str]()
         while True:
-            clearing, after = list[Commit](), held.mark.version
+            clearing, after = list[Commit](), watermark.mark.version
             for step in batches_until_clear(stream, self._journal.read(stream, after=after, missed=missed), clearing):
                 if any(is_redaction_record(commit.data) for commit in step):
                     ordered = True
                     if began.heads:
-                        return self._anew(stream)
-                held = self._shelf.put(stream.graph, held.lacking(missed), step)
+                        return self._empty_graph(stream)
+                watermark = self._remote.put(stream.graph, watermark.lacking(missed), step)
             if not clearing:
                 break
-            cleared = cleared_by(self._journal, stream, clearing[0], held.mark.cleared)
-            held = replace(held.lacking(missed), life=token_hex(16), newest=None)
-            held = replace(held, said=Watermark(held.mark.commits + 1, cleared, cleared).term)
-            self._shelf.empty(stream.graph, held)
-        return self._anew(stream) if ordered and self._orders_since(stream, head) else held
+            cleared = cleared_by(self._journal, stream, clearing[0], watermark.mark.cleared)
+            watermark = replace(watermark.lacking(missed), life=token_hex(16), newest=None)
+            watermark = replace(watermark, applied=Watermark(watermark.mark.commits + 1, cleared, cleared).term)
+            self._remote.empty(stream.graph, watermark)
+        return self._empty_graph(stream) if ordered and self._orders_since(stream, head) else watermark
 
     def _orders_since(self, stream: Stream, version: Version) -> bool:
         """Return whether something was redacted after *version*, as far as that can be told."""
@@ -376,7 +387,7 @@ class SyncThread:
         self._thread: Thread | None = None
         self._lock = Lock()
 
-    def told(self, stream: Stream) -> None:
+    def notify(self, stream: Stream) -> None:
         """Take note that there is more in *stream*, and return at once."""
         with self._lock:
             self._due[stream] = None

@@ -94,11 +94,11 @@ class PeerVectorCache(VectorFile):
         return [str(name) for name in self.said("seen") or []]
 
     def _offered(self, digests: Sequence[bytes]) -> dict[bytes, bytes]:
-        found: dict[bytes, bytes] = {}
+        vectors: dict[bytes, bytes] = {}
         for step in several(digests):
             ask = f"SELECT digest, value FROM offered WHERE digest IN ({', '.join('?' * len(step))})"
-            found.update(self._store.execute(ask, step))
-        return found
+            vectors.update(self._store.execute(ask, step))
+        return vectors
 
 
 class SharedVectors(Vectors):
@@ -199,7 +199,7 @@ class Listed:
     by: str = ""
     until: float = 0.0
     tag: str | None = None
-    amiss: frozenset[str] = field(default=frozenset(), compare=False)
+    damaged: frozenset[str] = field(default=frozenset(), compare=False)
 
     @staticmethod
     def of(file: File | None) -> Listed:
@@ -207,10 +207,10 @@ class Listed:
         if file is None:
             return Listed()
         try:
-            said = decode_json(file.data)
-            if said["form"] == _FORM:
-                segments = tuple((str(name), int(count)) for name, count in said["segments"])
-                return Listed(segments, str(said["by"]), float(said["until"]), file.tag)
+            values = decode_json(file.data)
+            if values["form"] == _FORM:
+                segments = tuple((str(name), int(count)) for name, count in values["segments"])
+                return Listed(segments, str(values["by"]), float(values["until"]), file.tag)
         except (ValueError, KeyError, TypeError):
             pass
         return Listed(tag=file.tag)
@@ -218,10 +218,10 @@ class Listed:
     @property
     def data(self) -> bytes:
         """Return what is kept of it, never the same bytes twice."""
-        said = {"form": _FORM, "segments": self.segments, "by": self.by, "until": self.until, "state": token_hex(8)}
-        return json.dumps(said).encode()
+        values = {"form": _FORM, "segments": self.segments, "by": self.by, "until": self.until, "state": token_hex(8)}
+        return json.dumps(values).encode()
 
-    def is_held(self, who: str) -> bool:
+    def is_leased(self, who: str) -> bool:
         """Return whether it is the turn of another than *who*."""
         return self.by != who and 0.0 < self.until - time() <= 2 * LEASE  # clocks differ
 
@@ -242,16 +242,16 @@ class VectorSegments:
     def rows(self, stream: Stream, model: str, name: str) -> list[Row] | None:
         """Return what a segment has, None where it is gone or not whole: its name is the digest of its bytes."""
         folder = _folder(stream, model)
-        if (found := self._rows(folder, name)) is None:
+        if (segment_rows := self._rows(folder, name)) is None:
             before = self._seen[folder]
-            self._seen[folder] = replace(before, amiss=before.amiss | {name})
-        return found
+            self._seen[folder] = replace(before, damaged=before.damaged | {name})
+        return segment_rows
 
     def turn(self, stream: Stream, model: str, who: str) -> bool:
         """Return whether it is the turn of *who* to make more, and nothing changed since `listed` was asked."""
         folder = _folder(stream, model)
         before = self._seen[folder]
-        if before.is_held(who):
+        if before.is_leased(who):
             return False
         if before.by == who and before.until - time() > LEASE / 2:
             return True
@@ -274,7 +274,7 @@ class VectorSegments:
         name = blake2b(data, digest_size=32).hexdigest()
         self._log.put(folder + name, data, force=True)
         until = time() + LEASE if goes_on else 0.0
-        now = replace(before, segments=(*left, (name, len(merged))), by=who, until=until, amiss=frozenset())
+        now = replace(before, segments=(*left, (name, len(merged))), by=who, until=until, damaged=frozenset())
         if before.by != who or not self._put(folder, now):
             self._log.remove([folder + name])
             return None
@@ -301,7 +301,7 @@ class VectorSegments:
 
     def _merged(self, folder: str, before: Listed, rows: Sequence[Row]) -> tuple[list[tuple[str, int]], list[Row]]:
         """Return the segments that stay, and what the new one has."""
-        left, merged = [each for each in before.segments if each[0] not in before.amiss], [*rows]
+        left, merged = [each for each in before.segments if each[0] not in before.damaged], [*rows]
         most = min(MANY, MUCH // (_DIGEST + len(rows[0][1])))
         while left and left[-1][1] <= len(merged) and left[-1][1] + len(merged) <= most:
             merged = [*(self._rows(folder, left.pop()[0]) or []), *merged]

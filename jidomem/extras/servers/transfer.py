@@ -35,15 +35,15 @@ _LONGEST = 64 << 20
 _CHUNK = 1 << 20
 
 
-def pack(folder: Path, file: Path, said: Mapping[str, Any]) -> str:
-    """Return the digest of the manifest of *file*, made of all that is in *folder*, and of what is *said* of it.
+def pack(folder: Path, file: Path, facts: Mapping[str, Any]) -> str:
+    """Return the digest of the manifest of *file*, made of all that is in *folder*, and of what is *facts* of it.
 
     The same folder gives the same bytes. The file is durable and whole, or not there. Raises Failed where there is one
     of that name already, or nothing can be written.
     """
     try:
         with atomic_file(file, 0o600, durable=True, replace=False) as target:
-            manifest = _packed(folder, target, said)
+            manifest = _packed(folder, target, facts)
     except FileExistsError as error:
         raise Failed(f"{file} is there already", hint="name another file", code="write_failed") from error
     except OSError as error:
@@ -59,8 +59,8 @@ def unpack(file: Path, folder: Path) -> Mapping[str, Any]:
     """
     try:
         with file.open("rb") as source, tarfile.open(fileobj=source, mode="r:") as tar:
-            said = _manifest(tar, file)
-            left = dict(said["files"])
+            manifest = _manifest(tar, file)
+            left = dict(manifest["files"])
             for member in tar:
                 if member.name != MANIFEST:
                     _extract(tar, member, folder, left, file)
@@ -71,15 +71,15 @@ def unpack(file: Path, folder: Path) -> Mapping[str, Any]:
         raise Failed(f"{error.filename or file}: {error.strerror}", hint=hint) from error
     if left:
         raise _changed(file, f"{min(left)} is not in it")
-    return said
+    return manifest
 
 
-def _packed(folder: Path, target: BinaryIO, said: Mapping[str, Any]) -> bytes:
+def _packed(folder: Path, target: BinaryIO, facts: Mapping[str, Any]) -> bytes:
     """Write the manifest, then each file in the order of their names, to *target*; return the manifest."""
     paths = sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.endswith(".lock"))
     names = {path.relative_to(folder).as_posix(): path for path in paths}
     files = {name: (path.stat().st_size, archive_digest(path)) for name, path in names.items()}
-    manifest = (json.dumps({"form": FORM, **said, "files": files}, indent=1, sort_keys=True) + "\n").encode()
+    manifest = (json.dumps({"form": FORM, **facts, "files": files}, indent=1, sort_keys=True) + "\n").encode()
     with tarfile.open(fileobj=target, mode="w:", format=tarfile.PAX_FORMAT) as tar:
         tar.addfile(_member(MANIFEST, len(manifest)), BytesIO(manifest))
         for name, path in names.items():
@@ -90,11 +90,11 @@ def _packed(folder: Path, target: BinaryIO, said: Mapping[str, Any]) -> bytes:
 
 def archive_digest(path: Path) -> str:
     """Return the BLAKE2b digest of a file."""
-    found = blake2b(digest_size=32)
+    hashed = blake2b(digest_size=32)
     with path.open("rb") as source:
         for chunk in _chunks(source):
-            found.update(chunk)
-    return found.hexdigest()
+            hashed.update(chunk)
+    return hashed.hexdigest()
 
 
 def _member(name: str, size: int) -> tarfile.TarInfo:
@@ -106,12 +106,12 @@ def _member(name: str, size: int) -> tarfile.TarInfo:
 
 def _manifest(tar: tarfile.TarFile, file: Path) -> Mapping[str, Any]:
     first = tar.next()
-    found = tar.extractfile(first) if first is not None and first.isreg() and first.name == MANIFEST else None
+    file_ = tar.extractfile(first) if first is not None and first.isreg() and first.name == MANIFEST else None
     try:
-        said = decode_json(found.read(_LONGEST)) if found is not None else {}
-        files = {_inside(name): (int(size), str(digest)) for name, (size, digest) in said["files"].items()}
-        if said["form"] == FORM:
-            return {**said, "files": files}
+        manifest = decode_json(file_.read(_LONGEST)) if file_ is not None else {}
+        files = {_inside(name): (int(size), str(digest)) for name, (size, digest) in manifest["files"].items()}
+        if manifest["form"] == FORM:
+            return {**manifest, "files": files}
     except (ValueError, KeyError, TypeError, AttributeError):
         pass
     raise InvalidRequest(f"{file} is no {FORM!r}", hint="name a file that jidomem backup wrote")
@@ -133,13 +133,13 @@ def _extract(
     if source is None:
         raise _changed(file, f"{member.name} does not belong in it")
     size, expected = left.pop(member.name)
-    found, target = blake2b(digest_size=32), folder / member.name
+    hashed, target = blake2b(digest_size=32), folder / member.name
     target.parent.mkdir(parents=True, exist_ok=True)
     with source, target.open("xb") as written:
         for chunk in _chunks(source):
-            found.update(chunk)
+            hashed.update(chunk)
             written.write(chunk)
-        if (written.tell(), found.hexdigest()) != (size, expected):
+        if (written.tell(), hashed.hexdigest()) != (size, expected):
             raise _changed(file, f"{member.name} is not what it was")
 
 
@@ -186,7 +186,7 @@ class TransferEndpoint(Protocol):
     def commits(self, stream: Stream) -> Iterator[Commit]:
         """Yield the commits of a stream as they are now, verified, parents first."""
 
-    def held(self, stream: Stream) -> Chain:
+    def verified_chain(self, stream: Stream) -> Chain:
         """Return the commits of a stream, every byte of them read again and the chain verified."""
 
     def set_aside(self, stream: Stream) -> frozenset[str]:
@@ -243,7 +243,7 @@ class FolderEnd:
         if missed:
             raise JournalDamaged("it could not be read", path=min(missed))
 
-    def held(self, stream: Stream) -> Chain:
+    def verified_chain(self, stream: Stream) -> Chain:
         """Return the commits of a stream, after its files were verified as `jidomem verify` does."""
         self._journal = FileJournal(self.root)  # nothing is believed that was read before
         damage = self._journal.verify(stream)
@@ -334,7 +334,7 @@ class LogEnd:
                 raise JournalDamaged(problem, path=where, commit=entry.commit)
             yield commit
 
-    def held(self, stream: Stream) -> Chain:
+    def verified_chain(self, stream: Stream) -> Chain:
         """Return the commits of a stream, after every entry was read and verified."""
         chain = Chain(f"{self.name} {stream.project}/{stream.name}", self.set_aside(stream))
         for commit in self.commits(stream):
@@ -388,12 +388,12 @@ class LogEnd:
                 f"{name} is no text, and a shared root has nothing else", hint="take it out"
             ) from error
 
-        def kept(files: addresses.Files) -> addresses.Files:
+        def with_file(files: addresses.Files) -> addresses.Files:
             if files.get(name, text) != text:
                 raise other(self.name, name)
             return {**files, name: text}
 
-        addresses.change(self._log, kept)
+        addresses.change(self._log, with_file)
 
 
 def other(where: str, what: str) -> InvalidRequest:
@@ -436,7 +436,7 @@ def bring(source: TransferEndpoint, target: TransferEndpoint, progress: Progress
 
 def _there(source: TransferEndpoint, target: TransferEndpoint, stream: Stream) -> Chain:
     """Return what the target holds of a stream; raises InvalidRequest unless the source holds all of it."""
-    chain = target.held(stream)
+    chain = target.verified_chain(stream)
     foreign = chain.forms.keys() - {bytes.fromhex(commit.id) for commit in source.commits(stream)}
     if foreign:
         raise other(target.name, f"commit {min(foreign).hex()} of {stream.project}/{stream.name}")
@@ -448,40 +448,45 @@ def _brought(
 ) -> Brought:
     """Bring one stream, again where something was taken out of it meanwhile, and verify what is there then."""
     came = 0
-    held = there or Chain(target.name)
+    target_chain = there or Chain(target.name)
     for _ in range(TRIES):
         mark = source.mark(stream)
         read = Chain(source.name, source.set_aside(stream))
-        came += _copy(source, target, stream, held, read, progress)
-        held = target.held(stream)
+        came += _copy(source, target, stream, target_chain, read, progress)
+        target_chain = target.verified_chain(stream)
         if not source.is_rewritten(stream, mark):
-            _compare(read, held, target, stream)
-            return Brought(stream, held.extent(), came, source.mark(stream) != mark)
+            _compare(read, target_chain, target, stream)
+            return Brought(stream, target_chain.extent(), came, source.mark(stream) != mark)
     raise Busy(f"{source.name} is redacted again and again", hint="do it again once that is over")
 
 
 def _copy(
-    source: TransferEndpoint, target: TransferEndpoint, stream: Stream, held: Chain, read: Chain, progress: Progress
+    source: TransferEndpoint,
+    target: TransferEndpoint,
+    stream: Stream,
+    target_chain: Chain,
+    read: Chain,
+    progress: Progress,
 ) -> int:
-    """Bring what is not *held* and let *read* take in all; return how many came."""
-    commits, came = _missing(source.commits(stream), held, read), 0
+    """Bring what is not *target_chain* and let *read* take in all; return how many came."""
+    commits, came = _missing(source.commits(stream), target_chain, read), 0
     while step := list(islice(commits, STEP)):
-        anew = [commit for commit in step if bytes.fromhex(commit.id) in held.forms]
-        if whole := next((commit for commit in anew if not commit.redacted), None):
+        redacted = [commit for commit in step if bytes.fromhex(commit.id) in target_chain.forms]
+        if whole := next((commit for commit in redacted if not commit.redacted), None):
             raise other(target.name, f"commit {whole.id} of {stream.project}/{stream.name}, redacted")
-        if fresh := [commit for commit in step if bytes.fromhex(commit.id) not in held.forms]:
+        if fresh := [commit for commit in step if bytes.fromhex(commit.id) not in target_chain.forms]:
             target.add(stream, _with_progress(fresh, progress))
-        if anew:  # last: it is what came that orders it
-            target.redact(stream, anew)
+        if redacted:  # last: it is what came that orders it
+            target.redact(stream, redacted)
         came += len(step)
     return came
 
 
-def _missing(commits: Iterator[Commit], held: Chain, read: Chain) -> Iterator[Commit]:
+def _missing(commits: Iterator[Commit], target_chain: Chain, read: Chain) -> Iterator[Commit]:
     """Yield of *commits* those that are not held in the same form, after *read* took each in."""
     for commit in commits:
         read.add(commit)
-        if held.forms.get(bytes.fromhex(commit.id)) != blake2b(commit.data, digest_size=16).digest():
+        if target_chain.forms.get(bytes.fromhex(commit.id)) != blake2b(commit.data, digest_size=16).digest():
             yield commit
 
 
@@ -491,10 +496,10 @@ def _with_progress(commits: Collection[Commit], progress: Progress) -> Iterator[
         progress(len(commit.data))
 
 
-def _compare(read: Chain, held: Chain, target: TransferEndpoint, stream: Stream) -> None:
+def _compare(read: Chain, target_chain: Chain, target: TransferEndpoint, stream: Stream) -> None:
     """Raise JournalDamaged unless both ends hold the same commits, each in the same form."""
-    if digest(read.forms) == digest(held.forms):
+    if digest(read.forms) == digest(target_chain.forms):
         return
-    differing = {each for each, _ in read.forms.items() ^ held.forms.items()}
+    differing = {each for each, _ in read.forms.items() ^ target_chain.forms.items()}
     problem = f"{len(differing)} commits of {stream.project}/{stream.name} are not what the source holds"
     raise JournalDamaged(problem, path=target.name, commit=min(differing).hex())

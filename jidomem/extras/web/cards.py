@@ -64,12 +64,12 @@ def named(schema: Schema, name: str) -> NamedTerm:
 @lru_cache(maxsize=4)
 def _names(schema: Schema) -> Mapping[str, NamedTerm]:
     """Return the terms by IRI and by local name; ours before those of a root, which are called after them."""
-    labels, found = terms.labels(schema), dict[str, NamedTerm]()
+    labels, names = terms.labels(schema), dict[str, NamedTerm]()
     for term in sorted(schema.declared, key=lambda term: (term not in schema.properties, term)):
         name = NamedTerm(labels.get(term) or local_name(term), plain_value(term))
-        found[plain_value(term)] = name
-        found.setdefault(local_name(term), name)
-    return found
+        names[plain_value(term)] = name
+        names.setdefault(local_name(term), name)
+    return names
 
 
 #: The argument every page takes, and hands on to every page it links to.
@@ -112,9 +112,9 @@ class PageRequest:
     def link(self, *parts: str, **arguments: Any) -> str:
         """Return the address of another page of this project, at the same moment; what is None or empty is left out."""
         path = "/".join(quote(part, safe="") for part in ("ui", self.project, *parts))
-        told = {AS_OF: self.as_of, **arguments}
-        kept = [(name, value) for name, value in told.items() if value not in (None, "", (), [])]
-        return f"/{path}?{urlencode(kept, doseq=True)}" if kept else f"/{path}"
+        arguments_given = {AS_OF: self.as_of, **arguments}
+        pairs = [(name, value) for name, value in arguments_given.items() if value not in (None, "", (), [])]
+        return f"/{path}?{urlencode(pairs, doseq=True)}" if pairs else f"/{path}"
 
 
 _READER = (
@@ -122,34 +122,34 @@ _READER = (
 )
 
 
-def why_not_write(asked: PageRequest) -> str | None:
+def why_not_write(page: PageRequest) -> str | None:
     """Return why who asks changes nothing here at all; None where it may."""
-    caller = asked.site.caller
+    caller = page.site.caller
     return _READER.format(caller.agent) if caller is not None and caller.role == "reader" else None
 
 
-def why_not_curate(asked: PageRequest) -> str | None:
+def why_not_curate(page: PageRequest) -> str | None:
     """Return why who asks may not judge what terms there are; None where it may."""
-    return _refusal(asked, lambda writer: writer.check_keeper(asked.project, writer.agent, "judge proposed terms"))
+    return _refusal(page, lambda writer: writer.check_keeper(page.project, writer.agent, "judge proposed terms"))
 
 
-def why_not_correct(asked: PageRequest, *items: str, asserted: bool = False) -> str | None:
+def why_not_correct(page: PageRequest, *items: str, asserted: bool = False) -> str | None:
     """Return why who asks may not correct *items*, or not so that it is *asserted*; None where it may."""
 
     def check(writer: MemoryWriter) -> None:
         for item in items:
-            writer.check_corrects(asked.project, item, asserted=asserted)
+            writer.check_corrects(page.project, item, asserted=asserted)
 
-    return _refusal(asked, check)
+    return _refusal(page, check)
 
 
-def _refusal(asked: PageRequest, check: Callable[[MemoryWriter], None]) -> str | None:
-    if asked.as_of is not None:  # nothing is done in the past, whoever asks
+def _refusal(page: PageRequest, check: Callable[[MemoryWriter], None]) -> str | None:
+    if page.as_of is not None:  # nothing is done in the past, whoever asks
         return None
-    if (why := why_not_write(asked)) is not None:
+    if (why := why_not_write(page)) is not None:
         return why
     try:
-        check(asked.site.writer)
+        check(page.site.writer)
     except PolicyDenied as error:
         return f"{error.detail}; {error.hint}"
     return None
@@ -170,10 +170,10 @@ def shown(text: object) -> str:
     >>> shown("a\x07b\u202ec")
     'a\u2407b⟨U+202E⟩c'
     """
-    told = str(text)
-    if _is_plain(told):
-        return told
-    return "".join(each if _is_harmless(each) else _named(each) for each in told)
+    text_shown = str(text)
+    if _is_plain(text_shown):
+        return text_shown
+    return "".join(each if _is_harmless(each) else _named(each) for each in text_shown)
 
 
 def _is_plain(text: str) -> bool:
@@ -212,10 +212,10 @@ def display_name(value: object) -> str:
     """
     if isinstance(value, datetime):
         return f"{when(value)}:{value:%S} UTC"
-    told = str(value)
-    if told.startswith(f"{BASE}memory/"):
-        return short_id(told)
-    return local_name(told) if told.startswith(BASE) and local_name(told) else told
+    name = str(value)
+    if name.startswith(f"{BASE}memory/"):
+        return short_id(name)
+    return local_name(name) if name.startswith(BASE) and local_name(name) else name
 
 
 def words(name: object) -> str:
@@ -225,8 +225,8 @@ def words(name: object) -> str:
     ('Architectural decision', 'DSL', 'Actionable only')
     """
     parts = _WORDS.sub(" ", str(name)).replace("_", " ").split()
-    told = " ".join(part if part.isupper() else part.lower() for part in parts)
-    return told[:1].upper() + told[1:]
+    sentence = " ".join(part if part.isupper() else part.lower() for part in parts)
+    return sentence[:1].upper() + sentence[1:]
 
 
 def day(moment: object) -> str:
@@ -284,8 +284,8 @@ def compared(left: Mapping[str, Sequence[Any]], right: Mapping[str, Sequence[Any
         yield {"name": name, "differs": one != other, "left": ours, "right": theirs}
 
 
-def _cut(said: str) -> str:
-    return said if len(said) <= _LONGEST else f"{said[:_LONGEST]} … ({len(said):,} characters: see the memory itself)"
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]} … ({len(text):,} characters: see the memory itself)"
 
 
 def parts(left: str, right: str) -> tuple[list[TextPart], list[TextPart]]:
@@ -312,45 +312,45 @@ _EXCERPT = 300
 _AGENTS, _SESSIONS = f"{BASE}agents/", f"{BASE}sessions/"
 
 
-def row(asked: PageRequest, item: str) -> dict[str, Any]:
+def row(page: PageRequest, item: str) -> dict[str, Any]:
     """Return one memory in short, as it was known at the moment asked for."""
-    found = asked.memory.reader.get_memory(asked.project, item, **asked.moment)
-    return memory_row(asked, found)
+    memory = page.memory.reader.get_memory(page.project, item, **page.moment)
+    return memory_row(page, memory)
 
 
-def memory_row(asked: PageRequest, found: Mapping[str, Any]) -> dict[str, Any]:
+def memory_row(page: PageRequest, memory: Mapping[str, Any]) -> dict[str, Any]:
     """Return in short a memory that was read."""
-    said = found["properties"]
+    properties = memory["properties"]
     return {
-        "iri": found["iri"],
-        "id": short_id(found["iri"]),
-        "link": asked.link("memories", found["iri"]),
-        "class": found["class"],
-        "status": found["status"],
-        "summary": first(said, "summary") or REDACTED,
-        "excerpt": excerpt(said, _EXCERPT),
-        "topic": first(said, "topic"),
-        "confidence": str(first(said, "hasConfidence") or "").rpartition("#")[2],
-        "agent": agent(first(said, "assertedBy") or ""),
-        "session": str(first(said, "assertedIn") or "").removeprefix(_SESSIONS),
-        "time": _stamped(first(said, "hasTimestamp")),
-        "recorded_at": _stamped(found["recorded_at"]),
-        "badges": badges(asked, found),
+        "iri": memory["iri"],
+        "id": short_id(memory["iri"]),
+        "link": page.link("memories", memory["iri"]),
+        "class": memory["class"],
+        "status": memory["status"],
+        "summary": first(properties, "summary") or REDACTED,
+        "excerpt": excerpt(properties, _EXCERPT),
+        "topic": first(properties, "topic"),
+        "confidence": str(first(properties, "hasConfidence") or "").rpartition("#")[2],
+        "agent": agent(first(properties, "assertedBy") or ""),
+        "session": str(first(properties, "assertedIn") or "").removeprefix(_SESSIONS),
+        "time": _stamped(first(properties, "hasTimestamp")),
+        "recorded_at": _stamped(memory["recorded_at"]),
+        "badges": badges(page, memory),
     }
 
 
-def badges(asked: PageRequest, found: Mapping[str, Any]) -> list[dict[str, str]]:
+def badges(page: PageRequest, memory: Mapping[str, Any]) -> list[dict[str, str]]:
     """Return what is to be looked at: that it disagrees with others in force, and that its time is over, or soon."""
-    if found["status"] in ENDED:
+    if memory["status"] in ENDED:
         return []
-    now = parse_moment(asked.as_of) if asked.as_of else asked.memory.sources.now()
+    now = parse_moment(page.as_of) if page.as_of else page.memory.sources.now()
     assert now is not None
     marks = []
-    rivals = asked.memory.reader.ask("disagreements", project=asked.project, item=found["iri"], as_of=asked.as_of)
+    rivals = page.memory.reader.ask("disagreements", project=page.project, item=memory["iri"], as_of=page.as_of)
     if rivals:
         marks.append({"kind": "conflict", "text": f"conflicts with {len({one['other'] for one in rivals})}"})
     for name, (over, soon) in _DATES.items():
-        due = parse_moment(first(found["properties"], name))
+        due = parse_moment(first(memory["properties"], name))
         if due is not None and due <= now:
             marks.append({"kind": "expired", "text": f"{over} {due:%Y-%m-%d}"})
         elif due is not None and due - now < SOON:
@@ -363,9 +363,9 @@ def agent(name: str) -> str:
     return name.removeprefix(_AGENTS)
 
 
-def first(said: Mapping[str, Any], name: str) -> Any:
+def first(properties: Mapping[str, Any], name: str) -> Any:
     """Return the first value of a property, None where it has none."""
-    return next(iter(said.get(name, ())), None)
+    return next(iter(properties.get(name, ())), None)
 
 
 def _stamped(moment: object) -> str:
@@ -394,11 +394,11 @@ class ToFillIn(JidomemError):
         self.model = model
 
 
-def explained(asked: PageRequest, error: JidomemError, *items: str | None) -> JidomemError:
+def explained(page: PageRequest, error: JidomemError, *items: str | None) -> JidomemError:
     """Return *error*; where one of *items* was ended by somebody meanwhile, what became of each."""
     if error.http_status not in _MEANWHILE:
         return error
-    rows = [row for item in items if item and (row := _ended(asked, item))]
+    rows = [row for item in items if item and (row := _ended(page, item))]
     if not rows:
         return error
     return RefusalNotice(
@@ -406,37 +406,37 @@ def explained(asked: PageRequest, error: JidomemError, *items: str | None) -> Ji
     )
 
 
-def _ended(asked: PageRequest, item: str) -> dict[str, Any] | None:
+def _ended(page: PageRequest, item: str) -> dict[str, Any] | None:
     """Return what became of a memory; None where it is in force, waits, or is none."""
-    reader = asked.memory.reader
+    reader = page.memory.reader
     try:
-        found = reader.get_memory(asked.project, item)
-        ends = [*found["superseded_by"], *found["invalidated_by"]]
+        memory = reader.get_memory(page.project, item)
+        ends = [*memory["superseded_by"], *memory["invalidated_by"]]
         if not ends:
             return None
-        end = memory_row(asked, reader.get_memory(asked.project, ends[0]))
+        end = memory_row(page, reader.get_memory(page.project, ends[0]))
     except NotFound:
         return None
-    word = "replaced" if found["superseded_by"] else "withdrawn"
+    word = "replaced" if memory["superseded_by"] else "withdrawn"
     return {
-        "text": first(found["properties"], "summary") or REDACTED,
-        "link": asked.link("memories", item),
+        "text": first(memory["properties"], "summary") or REDACTED,
+        "link": page.link("memories", item),
         "detail": f"{word} by {end['agent']}, {when(end['recorded_at'])} UTC: {end['summary']}",
         "hint": "",
         "further": end["link"],
     }
 
 
-def refused_row(asked: PageRequest, item: str, error: JidomemError) -> dict[str, Any]:
+def refused_row(page: PageRequest, item: str, error: JidomemError) -> dict[str, Any]:
     """Return the refusal of one of several, with what it says."""
-    why = explained(asked, error, item)
+    why = explained(page, error, item)
     if isinstance(why, RefusalNotice):
         return dict(why.rows[0])
     try:
-        text = row(asked, item)["summary"]
+        text = row(page, item)["summary"]
     except JidomemError:
         return {"text": item, "link": None, "detail": error.detail, "hint": error.hint, "further": None}
-    link = asked.link("memories", item)
+    link = page.link("memories", item)
     return {"text": text, "link": link, "detail": error.detail, "hint": error.hint, "further": None}
 
 

@@ -58,44 +58,44 @@ _SHOWN_PROPERTIES = frozenset((
 ))  # fmt: skip
 
 
-def show_memory(asked: PageRequest, id: str) -> Mapping[str, Any]:  # noqa: A002 - the name of the part of the path
+def show_memory(page: PageRequest, id: str) -> Mapping[str, Any]:  # noqa: A002 - the name of the part of the path
     """Return all that is known of one memory, by its IRI or a unique part of its id."""
-    reader = asked.memory.reader
-    item = reader.resolve(asked.project, id, as_of=asked.as_of)
-    found = reader.get_memory(asked.project, item, **asked.moment)
-    why = reader.why(asked.project, item, **asked.moment)
-    why_not = cards.why_not_correct(asked, item)
+    reader = page.memory.reader
+    item = reader.resolve(page.project, id, as_of=page.as_of)
+    memory = reader.get_memory(page.project, item, **page.moment)
+    why = reader.why(page.project, item, **page.moment)
+    why_not = cards.why_not_correct(page, item)
     return {
-        **cards.memory_row(asked, found),
-        "says": "summary" in found["properties"],
+        **cards.memory_row(page, memory),
+        "says": "summary" in memory["properties"],
         "committer": why["committer"],
         "commit": why["commit"],
         "judged_by": why["judged_by"],
         "linked": [
-            {"title": title, "rows": [_linked(asked, one) for one in why[name]]}
+            {"title": title, "rows": [_linked(page, one) for one in why[name]]}
             for name, title in _LINKED.items()
             if why[name]
         ],
-        "properties": _properties(found["properties"]),
-        "acts": {} if asked.as_of or why_not else {name: ACTS[name] for name in _possible(found["status"])},
+        "properties": _properties(memory["properties"]),
+        "acts": {} if page.as_of or why_not else {name: ACTS[name] for name in _possible(memory["status"])},
         "why_not": why_not,
-        "done": asked.given.get("done"),
-        "whole": wire.flag(asked.given, "whole"),
+        "done": page.given.get("done"),
+        "whole": wire.flag(page.given, "whole"),
     }
 
 
-def _properties(said: Mapping[str, Any]) -> dict[str, Any]:
+def _properties(properties: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the page lists of a memory, the texts that answer first."""
-    names = [name for name in said if name not in (*_SHOWN_PROPERTIES, *ANSWERS)]
-    return {name: said[name] for name in (*ANSWERS, *names) if name in said}
+    names = [name for name in properties if name not in (*_SHOWN_PROPERTIES, *ANSWERS)]
+    return {name: properties[name] for name in (*ANSWERS, *names) if name in properties}
 
 
-def _linked(asked: PageRequest, one: Mapping[str, Any]) -> dict[str, Any]:
+def _linked(page: PageRequest, one: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a memory is linked with: another memory, or a text or an address it rests on."""
     if "text" in one:
         return {"link": None, "text": one["text"] or one["iri"], "is_text": one["text"] is not None}
     return {
-        "link": asked.link("memories", one["iri"]),
+        "link": page.link("memories", one["iri"]),
         "how": str(one.get("how") or one.get("kind") or "").replace("_", " "),
         "text": one["summary"] or (REDACTED if one.get("status") else one["iri"]),
         "status": one.get("status"),
@@ -107,7 +107,7 @@ def _possible(status: str) -> tuple[str, ...]:
     return ("undo",) if status in ENDED else ("supersede", "invalidate", "confirm")
 
 
-def act(asked: PageRequest, form: Mapping[str, str], id: str) -> str:  # noqa: A002 - the name of the part of the path
+def act(page: PageRequest, form: Mapping[str, str], id: str) -> str:  # noqa: A002 - the name of the part of the path
     """Correct the memory as *form* says, and return the page of what took its place."""
     way, reason = form["act"], form.get("reason", "").strip()
     if not reason:
@@ -115,13 +115,13 @@ def act(asked: PageRequest, form: Mapping[str, str], id: str) -> str:  # noqa: A
     text = form.get("summary", "").strip()
     if way == "supersede" and not text:
         raise InvalidRequest("there is no text to supersede it by", hint="write what holds instead")
-    item = asked.memory.reader.resolve(asked.project, id)
+    item = page.memory.reader.resolve(page.project, id)
     ways: dict[str, Any] = {"supersede": text} if way == "supersede" else {way: True}
     try:
-        receipt = asked.site.writer.correct(asked.project, item, reason=reason, **ways)
+        receipt = page.site.writer.correct(page.project, item, reason=reason, **ways)
     except JidomemError as error:
-        raise (error if way == "undo" else cards.explained(asked, error, item)) from error
-    return asked.link("memories", item if way == "invalidate" else receipt.iri, done=way)
+        raise (error if way == "undo" else cards.explained(page, error, item)) from error
+    return page.link("memories", item if way == "invalidate" else receipt.iri, done=way)
 
 
 def turtle_of(site: RequestContext, project: str, id: str) -> Response:  # noqa: A002 - the name of the part of the path
@@ -135,9 +135,9 @@ def linked_of(site: RequestContext, project: str, id: str) -> Response:  # noqa:
 
 
 def _triples(site: RequestContext, project: str, name: str) -> list[Triple]:
-    asked = PageRequest.of(site, project, wire.arguments(AS_OF))
-    item = asked.memory.reader.resolve(project, name, as_of=asked.as_of)
-    return asked.memory.reader.describe(project, item, **asked.moment)
+    page = PageRequest.of(site, project, wire.arguments(AS_OF))
+    item = page.memory.reader.resolve(project, name, as_of=page.as_of)
+    return page.memory.reader.describe(project, item, **page.moment)
 
 
 MEMORY = Screen(
@@ -170,30 +170,32 @@ _SHEET = ".__________cytoscape_container { position: relative; }"
 _WORDS = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
-def show_graph(asked: PageRequest) -> Mapping[str, Any]:
+def show_graph(page: PageRequest) -> Mapping[str, Any]:
     """Return the nodes around a memory, or all on a topic, or the newest, with the links between them."""
-    memory, topic = asked.memory, asked.given.get("topic", "").strip()
-    name, depth = asked.given.get("item", "").strip(), wire.whole(asked.given, "depth")
+    memory, topic = page.memory, page.given.get("topic", "").strip()
+    name, depth = page.given.get("item", "").strip(), wire.whole(page.given, "depth")
     if name and topic:
         raise InvalidRequest("a graph is around an item or a topic", hint="leave out one of item and topic")
     depth = DEPTH if depth is None else depth
     if depth not in _DEPTHS:
         raise InvalidRequest(f"depth={depth} is none", hint=f"give 0 to {_DEPTHS[-1]}: how many links away is shown")
-    memory.catch_up(asked.project)
-    starts = _starts(asked, name, topic)
-    found = around(memory.index, memory.schema, asked.project, starts, as_of=asked.as_of, depth=depth, most=MOST)
+    memory.catch_up(page.project)
+    starts = _starts(page, name, topic)
+    neighbourhood = around(memory.index, memory.schema, page.project, starts, as_of=page.as_of, depth=depth, most=MOST)
     begun, links = {*starts}, defaultdict[str, list[NodeLink]](list)
-    for link in sorted(found.links, key=_rank)[:LINKS]:
+    for link in sorted(neighbourhood.links, key=_rank)[:LINKS]:
         links[link.source].append(link)
     return {
         "item": starts[0] if name else None,
         "topic": topic or None,
         "depth": depth,
         "most": MOST,
-        "links_left_out": max(0, len(found.links) - LINKS),
-        "is_full": bool(topic) and len(found.nodes) == MOST and not begun <= found.nodes.keys(),
-        "more": sum(1 for count in found.more.values() if count),
-        "nodes": [_node(asked, found, node, is_start=node in begun, links=links[node]) for node in found.nodes],
+        "links_left_out": max(0, len(neighbourhood.links) - LINKS),
+        "is_full": bool(topic) and len(neighbourhood.nodes) == MOST and not begun <= neighbourhood.nodes.keys(),
+        "more": sum(1 for count in neighbourhood.more.values() if count),
+        "nodes": [
+            _node(page, neighbourhood, node, is_start=node in begun, links=links[node]) for node in neighbourhood.nodes
+        ],
     }
 
 
@@ -203,59 +205,61 @@ def _rank(link: NodeLink) -> int:
     return len(FAMILIES) if family is None or family == "disagrees" else [*FAMILIES].index(family)
 
 
-def _starts(asked: PageRequest, name: str, topic: str) -> list[str]:
+def _starts(page: PageRequest, name: str, topic: str) -> list[str]:
     """Return what the graph is around."""
     if name:
-        return [_named(asked, name)]
+        return [_named(page, name)]
     if topic:
-        return on_topic(asked.memory.index, asked.project, topic)
-    found = asked.memory.texts.read_soon(
-        Stream(asked.project),
-        lambda file: overview(file, {}, moment=asked.as_of, valid_at=asked.valid_at, after=None, count=NEWEST),
+        return on_topic(page.memory.index, page.project, topic)
+    newest = page.memory.texts.read_soon(
+        Stream(page.project),
+        lambda file: overview(file, {}, moment=page.as_of, valid_at=page.valid_at, after=None, count=NEWEST),
     )
-    return [one.item for one in found.told]
+    return [one.item for one in newest.told]
 
 
-def _named(asked: PageRequest, name: str) -> str:
+def _named(page: PageRequest, name: str) -> str:
     """Return the memory that *name* is short for, or the evidence it is; raises NotFound."""
     try:
-        return asked.memory.reader.resolve(asked.project, name, as_of=asked.as_of)
+        return page.memory.reader.resolve(page.project, name, as_of=page.as_of)
     except NotFound:
-        if ":" not in name or not is_mentioned(asked.memory.index, asked.project, name):
+        if ":" not in name or not is_mentioned(page.memory.index, page.project, name):
             raise
         return name
 
 
-def _node(asked: PageRequest, found: Around, node: str, *, is_start: bool, links: Iterable[NodeLink]) -> dict[str, Any]:
+def _node(
+    page: PageRequest, neighbourhood: Around, node: str, *, is_start: bool, links: Iterable[NodeLink]
+) -> dict[str, Any]:
     """Return one node with its texts as they are shown: drawn on a canvas, no page makes them harmless any more."""
-    said = found.nodes[node]
-    is_memory = "properties" in said
-    whole = cards.first(said["properties"], "summary") or REDACTED if is_memory else said["text"]
+    values = neighbourhood.nodes[node]
+    is_memory = "properties" in values
+    whole = cards.first(values["properties"], "summary") or REDACTED if is_memory else values["text"]
     words = cards.shown(cards.short(whole or node, 400))
     return {
         "id": node,
         "label": cards.short(words, 60),
         "text": words,
-        "class": said["class"],
-        "group": _group(asked, said["class"]),
-        "status": said["status"] if is_memory else None,
+        "class": values["class"],
+        "group": _group(page, values["class"]),
+        "status": values["status"] if is_memory else None,
         "short": short_id(node) if is_memory else None,
-        "link": asked.link("memories", node) if is_memory else None,
-        "graph": asked.link("graph", item=node),
-        "more": found.more[node],
+        "link": page.link("memories", node) if is_memory else None,
+        "graph": page.link("graph", item=node),
+        "more": neighbourhood.more[node],
         "start": is_start,
-        "links": [_link(asked, link) for link in links],
+        "links": [_link(page, link) for link in links],
     }
 
 
-def _group(asked: PageRequest, kind: str) -> str:
+def _group(page: PageRequest, kind: str) -> str:
     """Return what a node is drawn as: its type, or that of the kind of memory it is of, or evidence."""
-    family = asked.memory.schema.family(jido(kind))
+    family = page.memory.schema.family(jido(kind))
     return TYPE_OF_CLASS.get(kind if family is None else local_name(family), "evidence")
 
 
-def _link(asked: PageRequest, link: NodeLink) -> dict[str, str]:
-    known = asked.term(link.kind)
+def _link(page: PageRequest, link: NodeLink) -> dict[str, str]:
+    known = page.term(link.kind)
     words = known.text if known.iri else _WORDS.sub(" ", link.kind).lower()
     return {"to": link.target, "kind": link.kind, "text": words, "family": _FAMILY.get(link.kind, "other")}
 
@@ -275,60 +279,58 @@ GRAPH = Screen(
 #: Memories on one page, and values of a facet that are listed.
 COUNT, LISTED = 50, 12
 #: So many are found by words, of which those are told that fit; more where few may be in the state that is asked for.
-FOUND, FOUND_OF_STATE = COUNT, 4 * COUNT
+MOST_HITS, MOST_HITS_OF_STATE = COUNT, 4 * COUNT
 _PREFIX = {"agent": f"{BASE}agents/", "session": f"{BASE}sessions/"}
 _AFTER = "after"
 
 
-def show_timeline(asked: PageRequest) -> Mapping[str, Any]:
+def show_timeline(page: PageRequest) -> Mapping[str, Any]:
     """Return the memories of one page by day, and how many there are of each value of each facet."""
-    chosen = {name: asked.given[name] for name in FACETS if asked.given.get(name)}
+    chosen = {name: page.given[name] for name in FACETS if page.given.get(name)}
     if chosen.get("state", STATES[0]) not in STATES:
         raise InvalidRequest(f"state={chosen['state']!r} is none", hint=f"give one of: {', '.join(STATES)}")
-    asked.memory.catch_up(asked.project)
+    page.memory.catch_up(page.project)
     within = {name: _whole(name, value) for name, value in chosen.items()}
-    words = asked.given.get("q", "").strip()
+    words = page.given.get("q", "").strip()
     if words:
-        return _by_words(asked, words, chosen, within)
-    stream, after = Stream(asked.project), _after(asked.given.get(_AFTER))
-    found = asked.memory.texts.read_soon(
+        return _by_words(page, words, chosen, within)
+    stream, after = Stream(page.project), _after(page.given.get(_AFTER))
+    timeline = page.memory.texts.read_soon(
         stream,
-        lambda file: overview(file, within, moment=asked.as_of, valid_at=asked.valid_at, after=after, count=COUNT),
+        lambda file: overview(file, within, moment=page.as_of, valid_at=page.valid_at, after=after, count=COUNT),
     )
     return {
         "q": "",
         "chosen": chosen,
         "found": None,
-        "days": _by_day([cards.row(asked, one.item) for one in found.told], found.days),
-        "facets": {name: _facet(asked, name, found.facets, chosen) for name in FACETS},
-        "next": _further(asked, found.told[-1]) if found.more else None,
+        "days": _by_day([cards.row(page, one.item) for one in timeline.told], timeline.days),
+        "facets": {name: _facet(page, name, timeline.facets, chosen) for name in FACETS},
+        "next": _further(page, timeline.told[-1]) if timeline.more else None,
     }
 
 
-def _by_words(
-    asked: PageRequest, words: str, chosen: Mapping[str, str], within: Mapping[str, str]
-) -> Mapping[str, Any]:
+def _by_words(page: PageRequest, words: str, chosen: Mapping[str, str], within: Mapping[str, str]) -> Mapping[str, Any]:
     """Return the best of what recall finds that fits, and how many of what it found have each value of each facet."""
     state = chosen.get("state")
-    limit = FOUND if state in (None, "active") else FOUND_OF_STATE
-    request = RecallRequest(agent_id=asked.memory.settings.agent, query=words, limit=limit)
+    limit = MOST_HITS if state in (None, "active") else MOST_HITS_OF_STATE
+    request = RecallRequest(agent_id=page.memory.settings.agent, query=words, limit=limit)
     narrowed: dict[str, Any] = {name: chosen[name] for name in ("agent", "session") if name in chosen}
     if "kind" in chosen:
         narrowed["kinds"] = [chosen["kind"]]
-    found = asked.memory.recall(
-        request, asked.project, as_of=asked.as_of, include_inactive=state != "active", **narrowed
+    recalled = page.memory.recall(
+        request, page.project, as_of=page.as_of, include_inactive=state != "active", **narrowed
     )
-    items = [hit.id for hit in found.entries]
-    fitting, facets = asked.memory.texts.read_soon(
-        Stream(asked.project), lambda file: among(file, items, within, moment=asked.as_of, valid_at=asked.valid_at)
+    items = [hit.id for hit in recalled.entries]
+    fitting, facets = page.memory.texts.read_soon(
+        Stream(page.project), lambda file: among(file, items, within, moment=page.as_of, valid_at=page.valid_at)
     )
-    listed = [cards.row(asked, item) for item in fitting[:COUNT]]
+    listed = [cards.row(page, item) for item in fitting[:COUNT]]
     return {
         "q": words,
         "chosen": chosen,
-        "found": {"count": len(items), "fitting": len(fitting), "more": bool(found.metadata["more"])},
+        "found": {"count": len(items), "fitting": len(fitting), "more": bool(recalled.metadata["more"])},
         "days": [{"day": None, "count": len(fitting), "memories": listed}],
-        "facets": {name: _facet(asked, name, facets, chosen) for name in FACETS},
+        "facets": {name: _facet(page, name, facets, chosen) for name in FACETS},
         "next": None,
     }
 
@@ -338,7 +340,7 @@ def _by_day(listed: Iterable[dict[str, Any]], days: Mapping[str, int]) -> list[d
     return [{"day": day, "count": days.get(day, 0), "memories": [*rows]} for day, rows in by_day]
 
 
-def _facet(asked: PageRequest, name: str, facets: Facets, chosen: Mapping[str, str]) -> dict[str, Any]:
+def _facet(page: PageRequest, name: str, facets: Facets, chosen: Mapping[str, str]) -> dict[str, Any]:
     """Return the values of one facet, the most frequent first, each with the page it leads to."""
     counted, now = facets[name], chosen.get(name)
     values: list[dict[str, Any]] = [
@@ -349,17 +351,17 @@ def _facet(asked: PageRequest, name: str, facets: Facets, chosen: Mapping[str, s
         listed.append({"value": now, "count": 0})
     for each in listed:
         each["chosen"] = each["value"] == now
-        each["link"] = _narrowed(asked, {name: None if each["chosen"] else each["value"]})
+        each["link"] = _narrowed(page, {name: None if each["chosen"] else each["value"]})
     return {"values": listed, "more": max(0, len(values) - len(listed))}
 
 
-def _narrowed(asked: PageRequest, changed: Mapping[str, str | None]) -> str:
-    kept: dict[str, str | None] = {name: asked.given.get(name) for name in (*FACETS, "q")}
-    return asked.link("timeline", **{**kept, **changed})
+def _narrowed(page: PageRequest, changed: Mapping[str, str | None]) -> str:
+    filters: dict[str, str | None] = {name: page.given.get(name) for name in (*FACETS, "q")}
+    return page.link("timeline", **{**filters, **changed})
 
 
-def _further(asked: PageRequest, last: TimelineEntry) -> str:
-    return _narrowed(asked, {_AFTER: f"{last.recorded} {last.item}"})
+def _further(page: PageRequest, last: TimelineEntry) -> str:
+    return _narrowed(page, {_AFTER: f"{last.recorded} {last.item}"})
 
 
 def _after(text: str | None) -> TimelineEntry | None:

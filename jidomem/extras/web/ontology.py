@@ -34,122 +34,127 @@ _NAMED: Mapping[str, str] = {
 }  # fmt: skip
 
 
-def show_ontology(asked: PageRequest) -> Mapping[str, Any]:
+def show_ontology(page: PageRequest) -> Mapping[str, Any]:
     """Return the classes as a tree with the memories of each, the properties, and the terms that wait for an answer."""
-    asked.memory.catch_up(asked.project)
-    schema = asked.memory.schema
-    counts, said = _counts(asked), terms.definitions(schema)
+    page.memory.catch_up(page.project)
+    schema = page.memory.schema
+    counts, definitions = _counts(page), terms.definitions(schema)
     return {
         "version": schema.version,
         "is_counted": counts is not None,
         "classes": [
             {
-                **_brief(asked, term, said),
-                **_class_counts(asked, counts, term),
+                **_brief(page, term, definitions),
+                **_class_counts(page, counts, term),
                 "is_memory": schema.is_a(term, jido("MemoryItem")),
                 "depth": depth,
             }
             for depth, term in terms.tree(schema)
         ],
-        "properties": [_brief(asked, term, said) for term in sorted(schema.properties)],
-        **_waiting(asked),
-        "done": asked.given.get("done"),
+        "properties": [_brief(page, term, definitions) for term in sorted(schema.properties)],
+        **_waiting(page),
+        "done": page.given.get("done"),
     }
 
 
-def _counts(asked: PageRequest) -> Mapping[str, int] | None:
+def _counts(page: PageRequest) -> Mapping[str, int] | None:
     """Return how many memories are of each class; None as long as they are being taken in."""
     try:
-        found = asked.memory.texts.read_soon(
-            Stream(asked.project),
-            lambda file: overview(file, {}, moment=asked.as_of, valid_at=asked.valid_at, after=None, count=1),
+        timeline = page.memory.texts.read_soon(
+            Stream(page.project),
+            lambda file: overview(file, {}, moment=page.as_of, valid_at=page.valid_at, after=None, count=1),
         )
     except Busy:
         return None
-    return found.facets["kind"]
+    return timeline.facets["kind"]
 
 
-def _class_counts(asked: PageRequest, counts: Mapping[str, int] | None, term: Term) -> dict[str, Any]:
+def _class_counts(page: PageRequest, counts: Mapping[str, int] | None, term: Term) -> dict[str, Any]:
     """Return how many memories are of a class, and where they are listed."""
     name = local_name(term)
     count = None if counts is None else counts.get(name, 0)
-    return {"count": count, "memories": asked.link("timeline", kind=name) if count else None}
+    return {"count": count, "memories": page.link("timeline", kind=name) if count else None}
 
 
-def _brief(asked: PageRequest, term: Term, said: Mapping[Term, str]) -> dict[str, Any]:
-    label = asked.term(plain_value(term)).text
-    return {"name": terms.short(term), "label": label, "definition": said.get(term, ""), "link": _link(asked, term)}
-
-
-def _link(asked: PageRequest, term: Term) -> str:
-    return asked.link("ontology", plain_value(term))
-
-
-def _linked(asked: PageRequest, name: str, said: Mapping[Term, str]) -> dict[str, Any]:
-    """Return a term that another one names, which may be none of ours."""
-    if iri(name) in asked.memory.schema.declared:
-        return _brief(asked, iri(name), said)
-    return {"name": terms.short(iri(name)), "definition": "", "link": None}
-
-
-def _proposals(asked: PageRequest) -> TermProposals:
-    memory = asked.memory
-    root, change = memory.settings.root, memory.place.change_file
-    return TermProposals(root, change, asked.project, memory.schema, asked.site.writer, memory.tail)
-
-
-def _waiting(asked: PageRequest) -> dict[str, Any]:
-    """Return the terms that wait, each with what who asks may do with it; whoever proposed one may take it back."""
-    found, why_not = _proposals(asked).waiting(), cards.why_not_curate(asked)
-    may = () if asked.as_of or why_not else ACTS
-    writes = asked.as_of is None and cards.why_not_write(asked) is None
+def _brief(page: PageRequest, term: Term, definitions: Mapping[Term, str]) -> dict[str, Any]:
+    label = page.term(plain_value(term)).text
     return {
-        "proposals": [
-            {**_proposed(asked, each), "acts": may or (("refuse",) if writes and _is_own(asked, each) else ())}
-            for each in found
-        ],
-        "why_not": why_not if found else None,
+        "name": terms.short(term),
+        "label": label,
+        "definition": definitions.get(term, ""),
+        "link": _link(page, term),
     }
 
 
-def _is_own(asked: PageRequest, proposal: Proposal) -> bool:
-    return asked.site.caller is not None and iri(proposal.by) == asked.site.writer.agent_iri()
+def _link(page: PageRequest, term: Term) -> str:
+    return page.link("ontology", plain_value(term))
 
 
-def _proposed(asked: PageRequest, proposal: Proposal) -> dict[str, Any]:
-    nearest = asked.memory.schema.nearest(iri(proposal.term))
-    told = proposal.to_dict()
-    return {**told, "nearest": None if nearest is None else terms.short(nearest)}
+def _linked(page: PageRequest, name: str, definitions: Mapping[Term, str]) -> dict[str, Any]:
+    """Return a term that another one names, which may be none of ours."""
+    if iri(name) in page.memory.schema.declared:
+        return _brief(page, iri(name), definitions)
+    return {"name": terms.short(iri(name)), "definition": "", "link": None}
 
 
-def show_term(asked: PageRequest, name: str) -> Mapping[str, Any]:
+def _proposals(page: PageRequest) -> TermProposals:
+    memory = page.memory
+    root, change = memory.settings.root, memory.place.change_file
+    return TermProposals(root, change, page.project, memory.schema, page.site.writer, memory.tail)
+
+
+def _waiting(page: PageRequest) -> dict[str, Any]:
+    """Return the terms that wait, each with what who asks may do with it; whoever proposed one may take it back."""
+    proposals, why_not = _proposals(page).waiting(), cards.why_not_curate(page)
+    may = () if page.as_of or why_not else ACTS
+    writes = page.as_of is None and cards.why_not_write(page) is None
+    return {
+        "proposals": [
+            {**_proposed(page, each), "acts": may or (("refuse",) if writes and _is_own(page, each) else ())}
+            for each in proposals
+        ],
+        "why_not": why_not if proposals else None,
+    }
+
+
+def _is_own(page: PageRequest, proposal: Proposal) -> bool:
+    return page.site.caller is not None and iri(proposal.by) == page.site.writer.agent_iri()
+
+
+def _proposed(page: PageRequest, proposal: Proposal) -> dict[str, Any]:
+    nearest = page.memory.schema.nearest(iri(proposal.term))
+    values = proposal.to_dict()
+    return {**values, "nearest": None if nearest is None else terms.short(nearest)}
+
+
+def show_term(page: PageRequest, name: str) -> Mapping[str, Any]:
     """Return all that is said of one term, with the rules about it in words."""
-    schema, root = asked.memory.schema, asked.memory.settings.root
+    schema, root = page.memory.schema, page.memory.settings.root
     entry = terms.entry(schema, terms.find(schema, name), [root])
-    told, said = entry.to_dict(), terms.definitions(schema)
+    values, definitions = entry.to_dict(), terms.definitions(schema)
     named = [
-        {"title": title, "terms": [_linked(asked, each, said) for each in told[key]]}
+        {"title": title, "terms": [_linked(page, each, definitions) for each in values[key]]}
         for key, title in _NAMED.items()
-        if told[key]
+        if values[key]
     ]
-    is_kind = told["kind"] == "class"
-    memories = asked.link("timeline", kind=local_name(iri(entry.iri))) if is_kind else None
-    return {**told, "named": named, "memories": memories}
+    is_kind = values["kind"] == "class"
+    memories = page.link("timeline", kind=local_name(iri(entry.iri))) if is_kind else None
+    return {**values, "named": named, "memories": memories}
 
 
-def act(asked: PageRequest, form: Mapping[str, str]) -> str:
+def act(page: PageRequest, form: Mapping[str, str]) -> str:
     """Accept a term that is proposed, say which one there is to use instead, or refuse it."""
     way, term, reason = form["act"], form.get("term", ""), form.get("reason", "").strip()
-    proposals = _proposals(asked)
+    proposals = _proposals(page)
     if way == "accept":
         proposals.accept(term, reason=reason)
     elif way == "map":
-        schema = asked.memory.schema
+        schema = page.memory.schema
         instead = terms.short(terms.find(schema, form.get("instead", "").strip()))
         proposals.reject(term, reason=f"use {instead}{': ' + reason if reason else ''}")
     else:
         proposals.reject(term, reason=reason)
-    return asked.link("ontology", done=way)
+    return page.link("ontology", done=way)
 
 
 ONTOLOGY = Screen(
@@ -173,15 +178,15 @@ SELECT ?item ?summary ?recorded WHERE {
 } ORDER BY DESC(?recorded) LIMIT 20"""
 
 
-def show_console(asked: PageRequest) -> Mapping[str, Any]:
+def show_console(page: PageRequest) -> Mapping[str, Any]:
     """Return where queries go, what they begin with, the terms there are, and the limits."""
-    limits = asked.memory.settings.limits
-    terms = sorted(term for term in map(plain_value, asked.memory.schema.declared) if term.startswith(JIDO))
+    limits = page.memory.settings.limits
+    terms = sorted(term for term in map(plain_value, page.memory.schema.declared) if term.startswith(JIDO))
     return {
-        "endpoint": f"/ui/{asked.project}/sparql",
-        "as_of": asked.as_of,
+        "endpoint": f"/ui/{page.project}/sparql",
+        "as_of": page.as_of,
         "memories": f"{BASE}memory/",
-        "page": f"/ui/{asked.project}/memories/",
+        "page": f"/ui/{page.project}/memories/",
         "ours": BASE,
         "shown": SHOWN,
         "query": _BEGINNING,
@@ -208,39 +213,39 @@ _PAGE = ("limit", "cursor", "include_inactive", "valid_at")
 _INPUTS = {"integer": "number", "boolean": "checkbox", "dateTime": "datetime-local"}
 
 
-def show_playbook(asked: PageRequest) -> Mapping[str, Any]:
+def show_playbook(page: PageRequest) -> Mapping[str, Any]:
     """Return the questions by role."""
-    by_role = groupby(sorted(asked.memory.playbook, key=lambda one: (one.role, one.name)), lambda one: one.role)
-    return {"roles": [{"role": role, "queries": [_listed(asked, one) for one in queries]} for role, queries in by_role]}
+    by_role = groupby(sorted(page.memory.playbook, key=lambda one: (one.role, one.name)), lambda one: one.role)
+    return {"roles": [{"role": role, "queries": [_listed(page, one) for one in queries]} for role, queries in by_role]}
 
 
-def _listed(asked: PageRequest, query: NamedQuery) -> dict[str, str]:
-    return {"name": query.name, "summary": query.summary, "link": asked.link("playbook", query.name)}
+def _listed(page: PageRequest, query: NamedQuery) -> dict[str, str]:
+    return {"name": query.name, "summary": query.summary, "link": page.link("playbook", query.name)}
 
 
-def show_query(asked: PageRequest, name: str) -> Mapping[str, Any]:
+def show_query(page: PageRequest, name: str) -> Mapping[str, Any]:
     """Return one question with its parameters; with its answer where none that it needs is missing.
 
     Raises ToFillIn where one is not of its type, or names no memory.
     """
-    query = asked.memory.playbook.get(name)
-    own = {key: value for key, value in asked.given.items() if key not in (AS_OF, *_PAGE) and value != ""}
-    faults = _faults(asked, query, own)
+    query = page.memory.playbook.get(name)
+    own = {key: value for key, value in page.given.items() if key not in (AS_OF, *_PAGE) and value != ""}
+    faults = _faults(page, query, own)
     params = [_param(param, own, faults) for param in query.params if param.name not in _GIVEN]
     missing = [each["name"] for each in params if each["required"] and each["name"] not in own]
-    page = None
+    answer = None
     if not missing and not faults:
-        page = asked.memory.reader.ask_page(
+        answer = page.memory.reader.ask_page(
             name,
-            project=asked.project,
-            as_of=asked.as_of,
-            valid_at=asked.given.get("valid_at") or None,
-            include_inactive=wire.flag(asked.given, "include_inactive"),
-            limit=wire.whole(asked.given, "limit") or COUNT,
-            cursor=asked.given.get("cursor"),
+            project=page.project,
+            as_of=page.as_of,
+            valid_at=page.given.get("valid_at") or None,
+            include_inactive=wire.flag(page.given, "include_inactive"),
+            limit=wire.whole(page.given, "limit") or COUNT,
+            cursor=page.given.get("cursor"),
             **own,
         )
-    further = {**asked.given, "cursor": page.cursor} if page and page.cursor else None
+    further = {**page.given, "cursor": answer.cursor} if answer and answer.cursor else None
     model = {
         "name": query.name,
         "role": query.role,
@@ -248,12 +253,12 @@ def show_query(asked: PageRequest, name: str) -> Mapping[str, Any]:
         "params": params,
         "missing": missing,
         "takes_inactive": query.takes("includeInactive"),
-        "inactive": wire.flag(asked.given, "include_inactive"),
+        "inactive": wire.flag(page.given, "include_inactive"),
         "columns": [*query.columns],
-        "rows": None if page is None else page.rows,
-        "next": asked.link("playbook", name, **further) if further else None,
-        "csv": asked.link("playbook", f"{name}.csv", **own, include_inactive=asked.given.get("include_inactive")),
-        "json": asked.link("playbook", f"{name}.json", **asked.given),
+        "rows": None if answer is None else answer.rows,
+        "next": page.link("playbook", name, **further) if further else None,
+        "csv": page.link("playbook", f"{name}.csv", **own, include_inactive=page.given.get("include_inactive")),
+        "json": page.link("playbook", f"{name}.json", **page.given),
         "sparql": query.text,
     }
     if faults:
@@ -261,32 +266,32 @@ def show_query(asked: PageRequest, name: str) -> Mapping[str, Any]:
     return model
 
 
-def _faults(asked: PageRequest, query: NamedQuery, own: Mapping[str, str]) -> dict[str, JidomemError]:
+def _faults(page: PageRequest, query: NamedQuery, own: Mapping[str, str]) -> dict[str, JidomemError]:
     """Return why what is given for a parameter is none, by its name."""
-    found: dict[str, JidomemError] = {}
+    faults: dict[str, JidomemError] = {}
     for param in query.params:
         name = snake(param.name)
         if param.name in _GIVEN or name not in own:
             continue
         try:
-            given = asked.memory.reader.with_iris(query, asked.project, {param.name: own[name]}, asked.as_of)
+            given = page.memory.reader.with_iris(query, page.project, {param.name: own[name]}, page.as_of)
             to_term(given[param.name], param.type, name)
         except (InvalidRequest, NotFound) as error:
-            found[name] = error
-    return found
+            faults[name] = error
+    return faults
 
 
 def _param(param: QueryParameter, own: Mapping[str, str], faults: Mapping[str, JidomemError]) -> dict[str, Any]:
     """Return one parameter as a field of the form."""
     name, default = snake(param.name), param.default
-    told = parse_literal(default).text if default else ""
+    text = parse_literal(default).text if default else ""
     return {
         "name": name,
         "type": param.type,
         "input": _INPUTS.get(param.type, "text"),
         "choices": STATUSES if param.type == "status" else (),
         "required": default is None,
-        "default": told,
+        "default": text,
         "value": own.get(name, ""),
         "fault": faults[name].to_dict() if name in faults else None,
     }

@@ -36,28 +36,28 @@ from jidomem.serve import wire
 from jidomem.serve.server_state import HTTP, OTHERS, standing
 
 
-def of(asked: PageRequest) -> tuple[list[RefusedAt], list[ClientActivity]]:
+def of(page: PageRequest) -> tuple[list[RefusedAt], list[ClientActivity]]:
     """Return the refusals in this project and in none, and who asked this project, the latest first."""
-    ledger = asked.site.operation.ledger
+    ledger = page.site.operation.ledger
     if ledger is not None and ledger.keep():
         try:
-            return ledger.log.read(asked.project)
+            return ledger.log.read(page.project)
         except JidomemError:  # of a file that cannot be read: what this server knows is there
             pass
-    return _own_counts(asked)
+    return _own_counts(page)
 
 
-def counting_period(asked: PageRequest) -> dict[str, Any]:
+def counting_period(page: PageRequest) -> dict[str, Any]:
     """Return since when is counted: the moment this server began, where it counts for itself alone."""
-    operation = asked.site.operation
+    operation = page.site.operation
     return {"since": format_timestamp(operation.measures.since), "of_all": operation.ledger is not None}
 
 
-def _own_counts(asked: PageRequest) -> tuple[list[RefusedAt], list[ClientActivity]]:
-    measures = asked.site.operation.measures
+def _own_counts(page: PageRequest) -> tuple[list[RefusedAt], list[ClientActivity]]:
+    measures = page.site.operation.measures
     with measures.lock:
         counts, others = dict(measures.told_apart.counts), dict(measures.told_apart.others)
-        asked_here = [
+        activities = [
             ClientActivity(
                 *client, HTTP, format_timestamp(visits.first), format_timestamp(visits.last), visits.requests
             )
@@ -65,63 +65,63 @@ def _own_counts(asked: PageRequest) -> tuple[list[RefusedAt], list[ClientActivit
         ]
     refused = [RefusedAt(*each, HTTP, count) for each, count in counts.items()]
     refused += [RefusedAt("", "", OTHERS, code, HTTP, count) for code, count in others.items()]
-    return refused, asked_here[::-1]
+    return refused, activities[::-1]
 
 
-def sees_all(asked: PageRequest) -> bool:
+def sees_all(page: PageRequest) -> bool:
     """Return whether what others did is there for who asks: a curator, or anybody where there are no tokens."""
-    caller = asked.site.caller
+    caller = page.site.caller
     return caller is None or role_named(caller.role) in CURATORS
 
 
-def sees(asked: PageRequest, agent: str) -> bool:
+def sees(page: PageRequest, agent: str) -> bool:
     """Return whether what *agent* did is there for who asks; the empty text is one that is not known."""
-    return sees_all(asked) or (bool(agent) and asked.site.is_theirs(agent))
+    return sees_all(page) or (bool(agent) and page.site.is_theirs(agent))
 
 
-def can_view(asked: PageRequest, project: str) -> bool:
+def can_view(page: PageRequest, project: str) -> bool:
     """Return whether what was asked of *project* is told here; what was of none is for who reaches every project."""
-    return project == asked.project or (not project and not asked.site.is_hidden())
+    return project == page.project or (not project and not page.site.is_hidden())
 
 
 #: Agents and refusals that are listed, and days on which something was written.
 MOST_AGENTS, REFUSED, DAYS = 100, 200, 14
 
 
-def show_agents(asked: PageRequest) -> Mapping[str, Any]:
+def show_agents(page: PageRequest) -> Mapping[str, Any]:
     """Return what each agent wrote in all and by day, as of the moment asked for, and the refusals of this server."""
-    asked.memory.catch_up(asked.project)
-    found = asked.memory.texts.read_soon(
-        Stream(asked.project), lambda file: written(file, moment=asked.as_of, days=DAYS)
+    page.memory.catch_up(page.project)
+    activity = page.memory.texts.read_soon(
+        Stream(page.project), lambda file: written(file, moment=page.as_of, days=DAYS)
     )
-    days = found.days[::-1]
-    listed = [*found.agents.items()][:MOST_AGENTS]
+    days = activity.days[::-1]
+    listed = [*activity.agents.items()][:MOST_AGENTS]
     return {
         "days": [*days],
-        "agents": [_agent(asked, agent, count, found.by_day.get(agent, {}), days) for agent, count in listed],
-        "more": len(found.agents) - len(listed),
-        **_refusals(asked),
-        "sees_all": sees_all(asked),
+        "agents": [_agent(page, agent, count, activity.by_day.get(agent, {}), days) for agent, count in listed],
+        "more": len(activity.agents) - len(listed),
+        **_refusals(page),
+        "sees_all": sees_all(page),
     }
 
 
 def _agent(
-    asked: PageRequest, agent: str, count: int, by_day: Mapping[str, int], days: tuple[str, ...]
+    page: PageRequest, agent: str, count: int, by_day: Mapping[str, int], days: tuple[str, ...]
 ) -> dict[str, Any]:
     name = cards.agent(agent)
-    link = asked.link("timeline", agent=name) if name else None
+    link = page.link("timeline", agent=name) if name else None
     return {"agent": name, "count": count, "link": link, "by_day": [by_day.get(day, 0) for day in days]}
 
 
-def _refusals(asked: PageRequest) -> dict[str, Any]:
+def _refusals(page: PageRequest) -> dict[str, Any]:
     """Return the refusals that are there for who asks, the newest day first and of it those that are most."""
     counts: Counter[tuple[str, str, str, str]] = Counter()
-    for each in of(asked)[0]:
-        if can_view(asked, each.project) and sees(asked, each.agent if each.agent != OTHERS else ""):
+    for each in of(page)[0]:
+        if can_view(page, each.project) and sees(page, each.agent if each.agent != OTHERS else ""):
             counts[each.day, cards.agent(each.agent), each.code, each.door] += each.times
     rows = sorted(counts.items(), key=lambda one: (one[0][0], one[1], one[0][1:]), reverse=True)
     refusals = [dict(zip(("day", "agent", "code", "door"), key, strict=True), count=count) for key, count in rows]
-    return {**counting_period(asked), "refusals": refusals[:REFUSED], "more_refusals": len(refusals[REFUSED:])}
+    return {**counting_period(page), "refusals": refusals[:REFUSED], "more_refusals": len(refusals[REFUSED:])}
 
 
 AGENTS = Screen("agents", "agents.html", show_agents, menu="Agents")
@@ -131,35 +131,35 @@ AGENTS = Screen("agents", "agents.html", show_agents, menu="Agents")
 MOST_FINDINGS = 50
 
 
-def show_check(asked: PageRequest) -> Mapping[str, Any]:
+def show_check(page: PageRequest) -> Mapping[str, Any]:
     """Return what the latest check found; `at` is None where none was made since the server began."""
-    asked.memory.catch_up(asked.project)
-    latest = asked.memory.checks.latest.get(asked.project)
-    told: dict[str, Any] = {
+    page.memory.catch_up(page.project)
+    latest = page.memory.checks.latest.get(page.project)
+    values: dict[str, Any] = {
         "at": None,
-        "done": asked.given.get("done"),
-        "may_check": asked.as_of is None,
-        "overlay": _overlay(asked),
-        "preview": _preview(asked),
+        "done": page.given.get("done"),
+        "may_check": page.as_of is None,
+        "overlay": _overlay(page),
+        "preview": _preview(page),
     }
     if latest is None:
-        return told
+        return values
     report = json.loads(latest[1])
     problems = report["problems"]
     return {
-        **told,
+        **values,
         **{name: report[name] for name in ("conforms", "judged", "counts", "unchecked", "notes", "untargeted")},
         "at": latest[0],
-        "rules": _by_rule(asked, problems),
-        "items": _by_item(asked, problems),
-        "waivers": [_waiver(asked, each) for each in sorted(report["waivers"], key=lambda one: str(one["until"]))],
+        "rules": _by_rule(page, problems),
+        "items": _by_item(page, problems),
+        "waivers": [_waiver(page, each) for each in sorted(report["waivers"], key=lambda one: str(one["until"]))],
     }
 
 
-def _overlay(asked: PageRequest) -> dict[str, Any]:
+def _overlay(page: PageRequest) -> dict[str, Any]:
     """Return the files of terms and rules of the root's own, and what the one that is asked for says."""
-    root = asked.memory.settings.root
-    files, chosen = own_files(root), asked.given.get("file", "")
+    root = page.memory.settings.root
+    files, chosen = own_files(root), page.given.get("file", "")
     known = chosen in files
     if chosen and not known and chosen not in FOLDERS:
         raise wire.unknown(f"there is no file {chosen[:100]!r} of terms or rules", chosen, (*FOLDERS, *files))
@@ -170,73 +170,73 @@ def _overlay(asked: PageRequest) -> dict[str, Any]:
     return {"folders": FOLDERS, "files": files, "chosen": chosen, "text": text}
 
 
-def _preview(asked: PageRequest) -> Mapping[str, Any] | None:
+def _preview(page: PageRequest) -> Mapping[str, Any] | None:
     """Return what a look at a change found, where it is asked for; raises NotFound where it is not kept any more."""
-    name = asked.given.get("preview")
+    name = page.given.get("preview")
     if not name:
         return None
-    project, found = asked.memory.checks.previews.get(name, ("", b""))
-    if project != asked.project:
+    project, preview = page.memory.checks.previews.get(name, ("", b""))
+    if project != page.project:
         raise NotFound("what was found about this change is not kept any more", hint="look at the change again")
-    told: dict[str, Any] = json.loads(found)
-    return {**told, **{key: [_placed(asked, one) for one in told[key]] for key in ("problems", "failing")}}
+    values: dict[str, Any] = json.loads(preview)
+    return {**values, **{key: [_placed(page, one) for one in values[key]] for key in ("problems", "failing")}}
 
 
-def _by_rule(asked: PageRequest, problems: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+def _by_rule(page: PageRequest, problems: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the findings of each rule, the grave rules first, then those that are broken most."""
-    found = []
+    rules = []
     for rule, group in groupby(sorted(problems, key=lambda one: str(one["rule"])), key=lambda one: str(one["rule"])):
         each = [*group]
         gravest = min((one["severity"] for one in each), key=SEVERITIES.index)
-        found.append({
+        rules.append({
             "rule": rule,
             "name": local_name(rule),
             "asks": RULES.get(rule) or each[0]["message"],
             "severity": gravest,
             "count": len(each),
-            "problems": [_placed(asked, one) for one in each[:MOST_FINDINGS]],
+            "problems": [_placed(page, one) for one in each[:MOST_FINDINGS]],
         })  # fmt: skip
-    return sorted(found, key=lambda one: (SEVERITIES.index(one["severity"]), -one["count"], one["rule"]))
+    return sorted(rules, key=lambda one: (SEVERITIES.index(one["severity"]), -one["count"], one["rule"]))
 
 
-def _by_item(asked: PageRequest, problems: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+def _by_item(page: PageRequest, problems: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the items with the most findings."""
     counts: dict[str, list[str]] = {}
     for one in problems:
         counts.setdefault(one["item"], []).append(local_name(one["rule"]))
     most = sorted(counts.items(), key=lambda one: (-len(one[1]), one[0]))
-    return [{"item": item, **_of_item(asked, item), "rules": sorted(rules)} for item, rules in most[:MOST_FINDINGS]]
+    return [{"item": item, **_of_item(page, item), "rules": sorted(rules)} for item, rules in most[:MOST_FINDINGS]]
 
 
-def _placed(asked: PageRequest, problem: dict[str, Any]) -> dict[str, Any]:
+def _placed(page: PageRequest, problem: dict[str, Any]) -> dict[str, Any]:
     place = None if problem["path"] is None else f"{problem['path']}:{problem['line'] or 1}"
-    return {**problem, **_of_item(asked, problem["item"]), "name": local_name(problem["rule"]), "place": place}
+    return {**problem, **_of_item(page, problem["item"]), "name": local_name(problem["rule"]), "place": place}
 
 
-def _waiver(asked: PageRequest, waiver: dict[str, Any]) -> dict[str, Any]:
-    return {**waiver, **_of_item(asked, waiver["item"]), "name": local_name(waiver["rule"])}
+def _waiver(page: PageRequest, waiver: dict[str, Any]) -> dict[str, Any]:
+    return {**waiver, **_of_item(page, waiver["item"]), "name": local_name(waiver["rule"])}
 
 
-def _of_item(asked: PageRequest, item: str) -> dict[str, str | None]:
+def _of_item(page: PageRequest, item: str) -> dict[str, str | None]:
     """Return where a memory is shown, and what it says in short; nothing of what is none."""
     if not item.startswith(f"{BASE}memory/"):
         return {"link": None, "summary": None}
-    said = asked.memory.index.triples(graph_iri(asked.project), iri(item), jido("summary"))
-    text = next((parse_literal(row[2]).text for row in said), None)
-    return {"link": asked.link("memories", item), "summary": text and short(text)}
+    summaries = page.memory.index.triples(graph_iri(page.project), iri(item), jido("summary"))
+    text = next((parse_literal(row[2]).text for row in summaries), None)
+    return {"link": page.link("memories", item), "summary": text and short(text)}
 
 
-def act(asked: PageRequest, form: Mapping[str, str]) -> str:
+def act(page: PageRequest, form: Mapping[str, str]) -> str:
     """Check the memory now, or look at what a change would fail, and return the page of what was found."""
-    checks = asked.memory.checks
+    checks = page.memory.checks
     if form["act"] == "check":
-        checks.answer(asked.project, "json", wire.asker())
-        return asked.link("check", done="check")
+        checks.answer(page.project, "json", wire.asker())
+        return page.link("check", done="check")
     if "term" in form:
-        name, text = asked.memory.term_proposals(asked.project).accepted(form["term"])
+        name, text = page.memory.term_proposals(page.project).accepted(form["term"])
     else:
         name, text = form.get("file", ""), form.get("turtle", "").replace("\r\n", "\n")
-    return asked.link("check", preview=checks.preview(asked.project, name, text, wire.asker()))
+    return page.link("check", preview=checks.preview(page.project, name, text, wire.asker()))
 
 
 CHECK = Screen(
@@ -256,32 +256,32 @@ CHECK = Screen(
 CLIENTS = 50
 
 
-def show_health(asked: PageRequest) -> Mapping[str, Any]:
+def show_health(page: PageRequest) -> Mapping[str, Any]:
     """Return how the project stands now, whatever the moment asked for."""
-    memory, project = asked.memory, asked.project
-    found = standing(memory, project)
+    memory, project = page.memory, page.project
+    health = standing(memory, project)
     memory.catch_up(project)
     return {
         "jidomem": jidomem.__version__,
         "ontology": memory.schema.version,
-        "standing": found.to_dict(),
-        "last_commit": found.journal.recorded_at or None,
+        "standing": health.to_dict(),
+        "last_commit": health.journal.recorded_at or None,
         "journal_bytes": sum(_bytes(memory.journal.path(Stream(project, name))) for name in NAMES),
-        "snapshots": _snapshots(asked),
+        "snapshots": _snapshots(page),
         "on_disk": memory.tail.on_disk,
         "texts": memory.texts.told(Stream(project)),
         "vectors": memory.embedding and memory.embedding.told(project),
         "damage": [error.to_dict() for error in memory.damage(project)],
-        "clients": _clients(asked),
-        **counting_period(asked),
-        "sees_all": sees_all(asked),
+        "clients": _clients(page),
+        **counting_period(page),
+        "sees_all": sees_all(page),
     }
 
 
-def _snapshots(asked: PageRequest) -> list[dict[str, Any]]:
+def _snapshots(page: PageRequest) -> list[dict[str, Any]]:
     """Return the snapshots of the index, which has all projects: none to who does not reach all of them."""
-    kept = [] if asked.site.is_hidden() else asked.memory.tail.snapshots()
-    return [{"name": each.path.name, "bytes": each.size} for each in kept]
+    snapshots = [] if page.site.is_hidden() else page.memory.tail.snapshots()
+    return [{"name": each.path.name, "bytes": each.size} for each in snapshots]
 
 
 def _bytes(folder: Path) -> int:
@@ -293,10 +293,10 @@ def _bytes(folder: Path) -> int:
     return total
 
 
-def _clients(asked: PageRequest) -> list[dict[str, Any]]:
+def _clients(page: PageRequest) -> list[dict[str, Any]]:
     """Return who asked this project last and is there for who asks, the latest first."""
-    clients = of(asked)[1]
-    shown = [one._asdict() for one in clients if one.project == asked.project and sees(asked, one.agent)]
+    clients = of(page)[1]
+    shown = [one._asdict() for one in clients if one.project == page.project and sees(page, one.agent)]
     return [{**one, "agent": cards.agent(one["agent"])} for one in shown[:CLIENTS]]
 
 

@@ -62,13 +62,13 @@ class Asset(NamedTuple):
 
 @cache
 def _assets() -> dict[str, Asset]:
-    found = {}
+    assets = {}
     for folder in _FOLDERS:
         for path in sorted(folder.iterdir()):
             if path.suffix in _SERVED:
                 data = path.read_bytes()
-                found[path.name] = Asset(data, sha256(data).hexdigest()[:16])
-    return found
+                assets[path.name] = Asset(data, sha256(data).hexdigest()[:16])
+    return assets
 
 
 def address(name: str) -> str:
@@ -98,14 +98,14 @@ class Span(NamedTuple):
     at: int
 
 
-def span(asked: PageRequest) -> Span:
+def span(page: PageRequest) -> Span:
     """Return from when to when something was recorded, as the first commits and the newest one say."""
-    newest = asked.memory.catch_up(asked.project).recorded_at
-    rows = asked.memory.reader.select(asked.project, _FIRST % graph_iri(asked.project))
+    newest = page.memory.catch_up(page.project).recorded_at
+    rows = page.memory.reader.select(page.project, _FIRST % graph_iri(page.project))
     first = min((format_timestamp(row["at"]) for row in rows), default=newest)
     if not (first and newest):
         return Span(0, 0, 0)
-    at = _seconds(newest) if asked.as_of is None else _seconds(asked.as_of)
+    at = _seconds(newest) if page.as_of is None else _seconds(page.as_of)
     return Span(_seconds(first), _seconds(newest), min(max(at, _seconds(first)), _seconds(newest)))
 
 
@@ -177,15 +177,15 @@ def posted(site: RequestContext, project: str) -> Response:
     return _for_sheets(sparql.post(site, project))
 
 
-def _for_sheets(found: Response) -> Response:
+def _for_sheets(response: Response) -> Response:
     """Return an answer that is CSV with its cells made inert, any other as it is."""
-    if found.mimetype != memories.CSV:
-        return found
+    if response.mimetype != memories.CSV:
+        return response
     file = io.StringIO(newline="")
-    rows = csv.reader(io.StringIO(found.get_data(as_text=True), newline=""))
+    rows = csv.reader(io.StringIO(response.get_data(as_text=True), newline=""))
     csv.writer(file, lineterminator="\r\n").writerows([inert(cell) for cell in row] for row in rows)
-    found.set_data(file.getvalue())
-    return found
+    response.set_data(file.getvalue())
+    return response
 
 
 #: How the cookie that has the token begins, and the pages it is sent to.
@@ -235,17 +235,17 @@ def lead_to(page: str) -> Response:
 
 def signed_in(root: Path, token: str, page: str, *, public_url: str | None) -> Response:
     """Return what leads to *page* with the *token* kept in a cookie."""
-    found = lead_to(page)
+    response = lead_to(page)
     safe = request.is_secure or (public_url or "").startswith("https:")
-    found.set_cookie(cookie_name(root), token, path=PATH, httponly=True, samesite=_SITES, secure=safe)
-    return found
+    response.set_cookie(cookie_name(root), token, path=PATH, httponly=True, samesite=_SITES, secure=safe)
+    return response
 
 
 def signed_out(root: Path) -> Response:
     """Return what leads to signing in again, with no token kept."""
-    found = lead_to(SIGN_IN)
-    found.delete_cookie(cookie_name(root), path=PATH, httponly=True, samesite=_SITES)
-    return found
+    response = lead_to(SIGN_IN)
+    response.delete_cookie(cookie_name(root), path=PATH, httponly=True, samesite=_SITES)
+    return response
 
 
 HTML = "text/html"
@@ -304,7 +304,7 @@ def html(template: str, status: int = 200, screen: Screen | None = None, **value
 
 def _shown(
     screen: Screen,
-    asked: PageRequest,
+    page: PageRequest,
     parts: Mapping[str, str],
     *,
     status: int = 200,
@@ -312,22 +312,22 @@ def _shown(
 ) -> Response:
     """Return a screen in the frame; a form that was refused is there again as it was filled in."""
     try:
-        model = screen.show(asked, **parts)
+        model = screen.show(page, **parts)
     except ToFillIn as error:
         g.seen.refusal, status, model = error.code, error.http_status, error.model
-    now = {name: value for name, value in asked.given.items() if name not in (AS_OF, *_ONCE)}
+    now = {name: value for name, value in page.given.items() if name not in (AS_OF, *_ONCE)}
     return html(
         screen.template,
         status,
         screen,
         it=model,
-        asked=asked,
-        projects=asked.site.projects(),
-        caller=asked.site.caller,
+        page=page,
+        projects=page.site.projects(),
+        caller=page.site.caller,
         refusal=refusal,
         form=defaultdict(str, request.form if refusal else {}),
         ticked=request.form.getlist("chosen") if refusal else [],
-        span=span(asked),
+        span=span(page),
         now_link=f"{_page_address()}?{urlencode(now)}" if now else _page_address(),
     )
 
@@ -353,55 +353,55 @@ def _page_address() -> str:
 
 def _page(screen: Screen, site: RequestContext, project: str, **parts: str) -> Response:
     """Return a screen as a page."""
-    asked = PageRequest.of(site, project, _arguments(screen, site))
-    return _shown(screen, asked, parts)
+    page = PageRequest.of(site, project, _arguments(screen, site))
+    return _shown(screen, page, parts)
 
 
 def _twin(screen: Screen, site: RequestContext, project: str, **parts: str) -> Response:
     """Return what a screen shows as JSON."""
-    asked = PageRequest.of(site, project, _arguments(screen, site))
-    return wire.answer({"project": project, "as_of": asked.as_of, **screen.show(asked, **parts)})
+    page = PageRequest.of(site, project, _arguments(screen, site))
+    return wire.answer({"project": project, "as_of": page.as_of, **screen.show(page, **parts)})
 
 
 def _acted(screen: Screen, site: RequestContext, project: str, **parts: str) -> Response:
     """Return the page to go on with after what the form asked; the same page, with why, where it was refused."""
     form = _form(site, several=screen.several)
-    asked = PageRequest.of(site, project, _arguments(screen, site))
+    page = PageRequest.of(site, project, _arguments(screen, site))
     try:
-        _check_act(screen, asked, form)
-        return lead_to(_done(screen, asked, form, parts))
+        _check_act(screen, page, form)
+        return lead_to(_done(screen, page, form, parts))
     except JidomemError as error:
         if error.http_status >= 500:
             raise
         g.seen.refusal = error.code
-        return _shown(screen, asked, parts, status=error.http_status, refusal=error)
+        return _shown(screen, page, parts, status=error.http_status, refusal=error)
 
 
-def _done(screen: Screen, asked: PageRequest, form: Mapping[str, str], parts: Mapping[str, str]) -> str:
+def _done(screen: Screen, page: PageRequest, form: Mapping[str, str], parts: Mapping[str, str]) -> str:
     """Return the page to go on with after the act of *screen*; what was done before by the same form is not refused."""
-    act = partial(_redirect_after, screen, asked, form, parts)
+    act = partial(_redirect_after, screen, page, form, parts)
     if not screen.writes:
         return act()
-    caller = asked.site.caller
+    caller = page.site.caller
     who = caller.digest if caller else None
-    key = (who, screen.path, asked.project, *sorted(parts.items()), *sorted(form.items()))
-    return asked.site.operation.repeats.once(key, act)
+    key = (who, screen.path, page.project, *sorted(parts.items()), *sorted(form.items()))
+    return page.site.operation.repeats.once(key, act)
 
 
-def _redirect_after(screen: Screen, asked: PageRequest, form: Mapping[str, str], parts: Mapping[str, str]) -> str:
+def _redirect_after(screen: Screen, page: PageRequest, form: Mapping[str, str], parts: Mapping[str, str]) -> str:
     """Return the page that the act of *screen* leads to, which finds what was done under a name."""
     assert screen.act is not None
-    path, _, query = screen.act(asked, form, **parts).partition("?")
+    path, _, query = screen.act(page, form, **parts).partition("?")
     given = dict(parse_qsl(query))
-    said = {name: given.pop(name) for name in _FLASH_FIELDS if name in given}
-    if said:
-        given["done"] = asked.site.operation.deeds.keep(unquote(path), said)
+    flash = {name: given.pop(name) for name in _FLASH_FIELDS if name in given}
+    if flash:
+        given["done"] = page.site.operation.deeds.keep(unquote(path), flash)
     return f"{path}?{urlencode(given)}" if given else path
 
 
-def _check_act(screen: Screen, asked: PageRequest, form: Mapping[str, str]) -> None:
+def _check_act(screen: Screen, page: PageRequest, form: Mapping[str, str]) -> None:
     """Raise InvalidRequest for what is to be done in the past, with a field there is not, or by no act of *screen*."""
-    if asked.as_of is not None:
+    if page.as_of is not None:
         raise InvalidRequest("the past is shown, and cannot be changed", hint="go back to now")
     _check_fields(form, ("act", *screen.fields))
     way = form.get("act", "")
@@ -421,16 +421,16 @@ def refused(error: JidomemError) -> Response:
     if error.code == "unauthenticated":
         return _asking_for_a_token(error)
     hidden = error.code == "unknown_project"
-    found = _error_page(error, error.http_status, None if hidden else (request.view_args or {}).get("project"))
-    found.headers.extend(wire.retry(error))
+    response = _error_page(error, error.http_status, None if hidden else (request.view_args or {}).get("project"))
+    response.headers.extend(wire.retry(error))
     if error.code == "index_behind":
-        found.headers["Refresh"] = _AGAIN
-    return found
+        response.headers["Refresh"] = _AGAIN
+    return response
 
 
-def broken(told: Mapping[str, Any]) -> Response:
+def broken(problem: Mapping[str, Any]) -> Response:
     """Return as a page that something went wrong inside, as a problem document would say it."""
-    return _error_page(told, 500, None)
+    return _error_page(problem, 500, None)
 
 
 def _error_page(error: JidomemError | Mapping[str, Any], status: int, project: str | None) -> Response:
@@ -470,8 +470,8 @@ def _asset(site: RequestContext, digest: str, name: str) -> Response:
 def _sign_in_page(site: RequestContext) -> Response:
     """Return the page on which a token is given."""
     page = further(wire.arguments(NEXT))
-    held = session_token(site.memory.settings.root)
-    is_over = bool(held) and site.keyring is not None and site.keyring.whose(held) is None
+    token = session_token(site.memory.settings.root)
+    is_over = bool(token) and site.keyring is not None and site.keyring.whose(token) is None
     return html("sign-in.html", page=page, refusal=None, is_over=is_over)
 
 
@@ -521,9 +521,9 @@ def _routes() -> Iterator[Route]:
     yield Route("GET", f"{one}.ttl", memory.turtle_of, "Give a memory as Turtle", _OK, {"text/turtle": "Text"})
     yield Route("GET", f"{one}.jsonld", memory.linked_of, "Give a memory as JSON-LD", _OK, {})
     yield Route("GET", "/ui/{project}/playbook/{name}.csv", question, "Give all rows", _OK, {memories.CSV: "Text"})
-    path, asked = "/ui/{project}/sparql", {sparql.QUERY: "Text", sparql.FORM: "Query"}
+    path, console = "/ui/{project}/sparql", {sparql.QUERY: "Text", sparql.FORM: "Query"}
     yield Route("GET", path, answer_query, "Ask in SPARQL from the console", _OK, {}, is_open=True)
-    yield Route("POST", path, posted, "Ask in SPARQL from the console", _OK, {}, reads=asked, is_open=True)
+    yield Route("POST", path, posted, "Ask in SPARQL from the console", _OK, {}, reads=console, is_open=True)
     for screen in SCREENS:
         yield from _of(screen)
 

@@ -37,10 +37,10 @@ _LEVELS = ("low", "medium", "high")
 PropertyRow = Mapping[str, Any]
 
 
-def where(said: PropertyRow) -> dict[str, Any]:
+def where(properties: PropertyRow) -> dict[str, Any]:
     """Return where a memory applies, as the form has it; `scope` is None where its kind has none."""
-    scope = said.get("convention_scope")
-    return {"about": "\n".join(said.get("about", ())), "scope": scope and f"{JIDO}{scope}"}
+    scope = properties.get("convention_scope")
+    return {"about": "\n".join(properties.get("about", ())), "scope": scope and f"{JIDO}{scope}"}
 
 
 def apart(left: PropertyRow, right: PropertyRow, form: PropertyRow) -> tuple[bool, dict[str, Any]]:
@@ -58,17 +58,17 @@ def apart(left: PropertyRow, right: PropertyRow, form: PropertyRow) -> tuple[boo
     return is_left, ours or theirs
 
 
-def _otherwise(said: PropertyRow, form: PropertyRow, names: tuple[str, str]) -> dict[str, Any]:
+def _otherwise(properties: PropertyRow, form: PropertyRow, names: tuple[str, str]) -> dict[str, Any]:
     about, scope = (form.get(name) for name in names)
-    found: dict[str, Any] = {}
-    if about is not None and (places := _lines(about)) != list(said.get("about", ())):
-        found["about"] = places
-    if scope is not None and scope != where(said)["scope"]:
+    changed: dict[str, Any] = {}
+    if about is not None and (places := _lines(about)) != list(properties.get("about", ())):
+        changed["about"] = places
+    if scope is not None and scope != where(properties)["scope"]:
         name = scope.removeprefix(JIDO)
-        if name not in SCOPE or "convention_scope" not in said:
+        if name not in SCOPE or "convention_scope" not in properties:
             raise InvalidRequest(f"{scope[:100]!r} is no scope of it", hint=f"one of: {', '.join(SCOPE)}")
-        found["convention_scope"] = name
-    return found
+        changed["convention_scope"] = name
+    return changed
 
 
 def merged(left: PropertyRow, right: PropertyRow, start: str | None = None) -> dict[str, Any]:
@@ -141,10 +141,10 @@ _COMPARED = (
 )  # fmt: skip
 
 
-def show(asked: PageRequest) -> Mapping[str, Any]:
+def show(page: PageRequest) -> Mapping[str, Any]:
     """Return what waits, the most pressing first, and the one that is looked at with all that it says."""
-    asked.memory.catch_up(asked.project)
-    if asked.as_of is not None:  # what waits is settled now
+    page.memory.catch_up(page.project)
+    if page.as_of is not None:  # what waits is settled now
         return {
             "total": None,
             "waiting": [],
@@ -155,45 +155,47 @@ def show(asked: PageRequest) -> Mapping[str, Any]:
             "ended": [],
             "why_not": None,
         }
-    cursor = asked.given.get("cursor") or None
-    found = queued(asked.memory.reader, asked.project, asked.memory.sources.now(), limit=COUNT, cursor=cursor)
-    chosen = _chosen(asked, found)
+    cursor = page.given.get("cursor") or None
+    queue = queued(page.memory.reader, page.project, page.memory.sources.now(), limit=COUNT, cursor=cursor)
+    chosen = _chosen(page, queue)
     return {
-        "total": found.total,
+        "total": queue.total,
         "waiting": [
-            {**one.to_dict(), "link": _link(asked, one), "is_looked_at": one is chosen} for one in found.waiting
+            {**one.to_dict(), "link": _link(page, one), "is_looked_at": one is chosen} for one in queue.waiting
         ],
-        "next": asked.link("review", cursor=found.cursor) if found.cursor else None,
-        "looked_at": None if chosen is None else _looked_at(asked, chosen),
-        "done": asked.given.get("done"),
-        "made": cards.row(asked, asked.given["made"]) if asked.given.get("made") else None,
-        "ended": [cards.row(asked, item) for item in asked.given.get("ended", "").split()[:2]],
-        "why_not": cards.why_not_write(asked),
+        "next": page.link("review", cursor=queue.cursor) if queue.cursor else None,
+        "looked_at": None if chosen is None else _looked_at(page, chosen),
+        "done": page.given.get("done"),
+        "made": cards.row(page, page.given["made"]) if page.given.get("made") else None,
+        "ended": [cards.row(page, item) for item in page.given.get("ended", "").split()[:2]],
+        "why_not": cards.why_not_write(page),
     }
 
 
-def _chosen(asked: PageRequest, found: Queue) -> Waiting | None:
+def _chosen(page: PageRequest, queue: Queue) -> Waiting | None:
     """Return the one that is asked for, the first where it waits no more or none is."""
-    named = (asked.given.get("item"), asked.given.get("other") or None)
-    return next((one for one in found.waiting if (one.item, one.other) == named), next(iter(found.waiting), None))
+    named = (page.given.get("item"), page.given.get("other") or None)
+    return next((one for one in queue.waiting if (one.item, one.other) == named), next(iter(queue.waiting), None))
 
 
-def _link(asked: PageRequest, one: Waiting) -> str:
-    return asked.link("review", item=one.item, other=one.other, cursor=asked.given.get("cursor"))
+def _link(page: PageRequest, one: Waiting) -> str:
+    return page.link("review", item=one.item, other=one.other, cursor=page.given.get("cursor"))
 
 
-def _looked_at(asked: PageRequest, one: Waiting) -> dict[str, Any]:
-    reader, writer = asked.memory.reader, asked.memory.writer
-    replaced = _replaced(asked, one) if one.other is None else None
-    sides = [reader.get_memory(asked.project, item) for item in (one.item, one.other or replaced) if item]
-    said = [{name: each["properties"][name] for name in _COMPARED if name in each["properties"]} for each in sides]
-    fields = [writer.restated(asked.project, each["iri"]) for each in sides]
-    why_not = cards.why_not_correct(asked, *filter(None, (one.item, one.other)), asserted=True)
+def _looked_at(page: PageRequest, one: Waiting) -> dict[str, Any]:
+    reader, writer = page.memory.reader, page.memory.writer
+    replaced = _replaced(page, one) if one.other is None else None
+    sides = [reader.get_memory(page.project, item) for item in (one.item, one.other or replaced) if item]
+    compared_fields = [
+        {name: each["properties"][name] for name in _COMPARED if name in each["properties"]} for each in sides
+    ]
+    fields = [writer.restated(page.project, each["iri"]) for each in sides]
+    why_not = cards.why_not_correct(page, *filter(None, (one.item, one.other)), asserted=True)
     offered: Mapping[str, tuple[str, str]] = {} if why_not else OF_TWO if one.other else OF_ONE
     return {
         **one.to_dict(),
-        "sides": [cards.memory_row(asked, each) for each in sides],
-        "rows": [*compared(said[0], said[-1])],
+        "sides": [cards.memory_row(page, each) for each in sides],
+        "rows": [*compared(compared_fields[0], compared_fields[-1])],
         "ways": {
             name: {"key": key, "text": text}
             for name, (key, text) in offered.items()
@@ -202,14 +204,14 @@ def _looked_at(asked: PageRequest, one: Waiting) -> dict[str, Any]:
         "why_not": why_not,
         "beside": [where(each) for each in fields],
         "scopes": [f"{JIDO}{name}" for name in SCOPE],
-        "merged": merged(fields[0], fields[1], asked.given.get("start")) if one.other else None,
-        "starts": {side: f"{_link(asked, one)}&start={side}" for side in ("left", "right") if one.other},
+        "merged": merged(fields[0], fields[1], page.given.get("start")) if one.other else None,
+        "starts": {side: f"{_link(page, one)}&start={side}" for side in ("left", "right") if one.other},
     }
 
 
-def _replaced(asked: PageRequest, one: Waiting) -> str | None:
+def _replaced(page: PageRequest, one: Waiting) -> str | None:
     """Return the memory whose text a proposal changes: the only active one that it takes the place of."""
-    memories = (asked.memory.reader.get_memory(asked.project, item) for item in one.replaces)
+    memories = (page.memory.reader.get_memory(page.project, item) for item in one.replaces)
     active = [each["iri"] for each in memories if each["status"] == ACTIVE]
     return active[0] if len(active) == 1 else None
 
@@ -223,48 +225,48 @@ def _action(way: str, status: str) -> str:
     )
 
 
-def act(asked: PageRequest, form: Mapping[str, str]) -> str:
+def act(page: PageRequest, form: Mapping[str, str]) -> str:
     """Settle one that waits, or all that were chosen, as *form* says, and return the page of what waits then."""
     way, reason = form["act"], form.get("reason", "").strip() or None
     if "chosen" in form:
-        return asked.link("review", done=_together(asked, way, form["chosen"].split("\n"), reason))
+        return page.link("review", done=_together(page, way, form["chosen"].split("\n"), reason))
     item, other = form.get("item", ""), form.get("other") or None
     if not item:
         raise InvalidRequest("nothing is ticked", hint="tick what is to be settled together")
     try:
-        made = _settled(asked, way, item, other, reason, form)
+        made = _settled(page, way, item, other, reason, form)
     except JidomemError as error:
-        raise cards.explained(asked, error, item, other) from error
-    return asked.link("review", done=way, made=made, ended=" ".join(_ended(way, item, other)))
+        raise cards.explained(page, error, item, other) from error
+    return page.link("review", done=way, made=made, ended=" ".join(_ended(way, item, other)))
 
 
-def _together(asked: PageRequest, way: str, chosen: list[str], reason: str | None) -> str:
+def _together(page: PageRequest, way: str, chosen: list[str], reason: str | None) -> str:
     """Return the message of one commit that settles those *chosen*; raises Refused, with a row for each refusal."""
     if way not in OF_ONE:
         raise InvalidRequest(f"several are accepted or rejected together, not {way!r}", hint="settle each by itself")
-    digest = asked.site.caller.digest if asked.site.caller else None
-    lines, by = [*dict.fromkeys(chosen)], (digest, asked.project, way, reason)
+    digest = page.site.caller.digest if page.site.caller else None
+    lines, by = [*dict.fromkeys(chosen)], (digest, page.project, way, reason)
     # A form that is sent again waits for the first one, and then finds each line done.
-    return asked.site.operation.repeats.once((*by, *lines), partial(_settled_together, asked, way, lines, reason, by))
+    return page.site.operation.repeats.once((*by, *lines), partial(_settled_together, page, way, lines, reason, by))
 
 
 def _settled_together(
-    asked: PageRequest, way: str, lines: list[str], reason: str | None, by: tuple[str | None, ...]
+    page: PageRequest, way: str, lines: list[str], reason: str | None, by: tuple[str | None, ...]
 ) -> str:
     settlements, rows = [], []
     for line in lines:
         item, _, other = line.partition(" ")
-        status = asked.memory.reader.get_memory(asked.project, item)["status"]
+        status = page.memory.reader.get_memory(page.project, item)["status"]
         rival = None if status == "proposed" else other or None  # a proposal names all that it disagrees with itself
         settlements.append(Settlement(item, _action(way, status), other=rival, reason=reason))
-    outcomes = asked.site.writer.settle_many(asked.project, settlements)
+    outcomes = page.site.writer.settle_many(page.project, settlements)
     for line, settlement, outcome in zip(lines, settlements, outcomes, strict=True):
         try:
-            asked.site.operation.repeats.once((*by, line), partial(_iri, outcome))
+            page.site.operation.repeats.once((*by, line), partial(_iri, outcome))
         except JidomemError as error:
             if error.http_status in (401, 403) or error.http_status >= 500:
                 raise  # the others met the same
-            rows.append(cards.refused_row(asked, settlement.item, error))
+            rows.append(cards.refused_row(page, settlement.item, error))
     if rows:
         done = len(lines) - len(rows)
         raise cards.RefusalNotice(
@@ -282,11 +284,11 @@ def _iri(outcome: Receipt | JidomemError) -> str:
 
 
 def _settled(
-    asked: PageRequest, way: str, item: str, other: str | None, reason: str | None, form: Mapping[str, str]
+    page: PageRequest, way: str, item: str, other: str | None, reason: str | None, form: Mapping[str, str]
 ) -> str:
     """Settle one that waits, and return the IRI of what settled it."""
-    writer, project = asked.site.writer, asked.project
-    status = asked.memory.reader.get_memory(project, item)["status"]
+    writer, project = page.site.writer, page.project
+    status = page.memory.reader.get_memory(project, item)["status"]
     changes: Mapping[str, Any] | None = None
     if way not in OF_ONE and other is None:
         raise InvalidRequest(f"{way} is done with two, and there is one", hint="accept or reject it")

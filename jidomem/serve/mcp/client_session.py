@@ -83,7 +83,7 @@ class ClientSession:
                     self._is_open = True
         return who
 
-    def kept(self, receipt: Receipt) -> Receipt:
+    def record(self, receipt: Receipt) -> Receipt:
         """Return *receipt*, taking note that the session is open where something was kept in it."""
         if receipt.commit is not None and receipt.status != "deduplicated":
             self._is_open = True
@@ -112,30 +112,32 @@ class ClientSession:
 
 
 class ClientSessions:
-    """The desks of one process, one for each agent."""
+    """The sessions of one process, one for each agent."""
 
     def __init__(self, memory: Jidomem, agent: str | None = None, session: str | None = None) -> None:
         """Serve *memory*; *agent* and *session* are those that were given, and then hold for every client."""
         self.memory = memory
         self._agent, self._session = agent, session
-        self._desks: dict[tuple[str, str | None], ClientSession] = {}
+        self._sessions: dict[tuple[str, str | None], ClientSession] = {}
         self._lock = Lock()
 
     def of(self, client: str | None, caller: ApiToken | None = None) -> ClientSession:
-        """Return the desk of the *caller*, whose token says who it is, else of the agent a client is by its name."""
+        """Return the session of the *caller*, whose token says who it is, else of the agent a client is by its name."""
         if caller is not None:
-            return self._desk(caller.agent, is_named=True, caller=caller)
+            return self._client_session(caller.agent, is_named=True, caller=caller)
         named = slug(slug(client or "")[:64])
-        return self._desk(self._agent or named or self.memory.settings.agent, is_named=self._agent is not None)
+        return self._client_session(
+            self._agent or named or self.memory.settings.agent, is_named=self._agent is not None
+        )
 
-    def _desk(self, agent: str, *, is_named: bool, caller: ApiToken | None = None) -> ClientSession:
+    def _client_session(self, agent: str, *, is_named: bool, caller: ApiToken | None = None) -> ClientSession:
         key = (agent, None if caller is None else caller.digest)
         with self._lock:
-            if key not in self._desks:
-                self._desks[key] = ClientSession(self.memory, agent, self._session, is_named=is_named, caller=caller)
-            return self._desks[key]
+            if key not in self._sessions:
+                self._sessions[key] = ClientSession(self.memory, agent, self._session, is_named=is_named, caller=caller)
+            return self._sessions[key]
 
     def leave(self) -> None:
         """Close every session that was opened."""
-        for desk in self._desks.values():
-            desk.leave()
+        for session in self._sessions.values():
+            session.leave()

@@ -87,15 +87,15 @@ class McpWatch:
 
     async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         """Return what a message is answered, and take note of what it asked and of its refusal."""
-        began, asked = perf_counter(), _method_and_tool(ctx, self._tools)
+        began, method_and_tool = perf_counter(), _method_and_tool(ctx, self._tools)
         seen: SeenCall | None = None if ctx.request is None else ctx.request.scope.get(SEEN)
 
         def note(refusal: str | None) -> None:
             if ctx.request_id is not None:
                 outcome = "answered" if refusal is None else "refused"
-                self._operation.measures.called(*asked, outcome, perf_counter() - began)
+                self._operation.measures.called(*method_and_tool, outcome, perf_counter() - began)
             if seen is not None:
-                seen.call, seen.tool, seen.refusal = asked[0], asked[1] or None, refusal
+                seen.call, seen.tool, seen.refusal = method_and_tool[0], method_and_tool[1] or None, refusal
 
         return await server.noted(ctx, call_next, note)
 
@@ -111,7 +111,7 @@ def _method_and_tool(ctx: ServerRequestContext[Any, Any], tools: Collection[str]
 
 def _log_fields(scope: Scope, seen: SeenCall) -> dict[str, Any]:
     """Return what the log says of a request: neither its query string nor its body, which may hold anything."""
-    said = {
+    fields = {
         "request_id": seen.id,
         "client": (scope.get("client") or ("",))[0],
         "method": scope["method"][:20],
@@ -122,7 +122,7 @@ def _log_fields(scope: Scope, seen: SeenCall) -> dict[str, Any]:
         "agent": seen.agent,
         "code": seen.refusal,
     }
-    return {name: value for name, value in said.items() if value is not None}
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 class LibraryLog(logging.Handler):
@@ -134,10 +134,10 @@ class LibraryLog(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write one line."""
-        said = {"logger": record.name, "where": f"{record.filename}:{record.lineno}"}
+        fields = {"logger": record.name, "where": f"{record.filename}:{record.lineno}"}
         if record.exc_info and record.exc_info[0]:
-            said["error"] = record.exc_info[0].__name__
-        self._operation.tell("error" if record.levelno >= logging.ERROR else "warning", "library", said)
+            fields["error"] = record.exc_info[0].__name__
+        self._operation.tell("error" if record.levelno >= logging.ERROR else "warning", "library", fields)
 
 
 #: Where it is served and where its figures are, and the seconds that requests under way get when the server stops.
@@ -145,7 +145,7 @@ PATH, METRICS, GRACE = "/mcp", "/metrics", 10
 
 
 def serve_http(
-    desks: ClientSessions,
+    sessions: ClientSessions,
     tools: tuple[Tool, ...],
     keyring: Keyring,
     listening: socket.socket,
@@ -156,13 +156,13 @@ def serve_http(
 
     *operation* counts what is done, and logs it.
     """
-    desks.memory.journal.on_kept = operation.measures.committed
-    watch = McpWatch(operation, [tool.name for tool in tools], desks.memory.project)
-    speaking = create_server(desks, tools, operation)
+    sessions.memory.journal.on_kept = operation.measures.committed
+    watch = McpWatch(operation, [tool.name for tool in tools], sessions.memory.project)
+    speaking = create_server(sessions, tools, operation)
     speaking.middleware.append(watch)
-    most = desks.memory.settings.limits.body
+    most = sessions.memory.settings.limits.body
     app = speaking.streamable_http_app(streamable_http_path=PATH, max_request_body_size=most)
-    door = _Door(app, RequestContext(desks.memory, keyring, operation=operation), watch)
+    door = _Door(app, RequestContext(sessions.memory, keyring, operation=operation), watch)
     for name in ("uvicorn", "mcp"):
         logging.getLogger(name).addHandler(LibraryLog(operation))
         logging.getLogger(name).propagate = False
@@ -176,7 +176,7 @@ def serve_http(
         access_log=False,
     )
     uvicorn.Server(config).run(sockets=[listening])
-    leave_all(desks, leave)
+    leave_all(sessions, leave)
 
 
 class _Refusing(H11Protocol):
@@ -184,8 +184,8 @@ class _Refusing(H11Protocol):
 
     def send_400_response(self, msg: str) -> None:
         """Answer what could not be read, and hang up."""
-        told = {"Content-Type": "text/plain; charset=utf-8", "Connection": "close", **HEADERS}
-        begun = h11.Response(status_code=400, headers=list(told.items()), reason=b"Bad Request")
+        headers = {"Content-Type": "text/plain; charset=utf-8", "Connection": "close", **HEADERS}
+        begun = h11.Response(status_code=400, headers=list(headers.items()), reason=b"Bad Request")
         for event in (begun, h11.Data(data=msg.encode("ascii")), h11.EndOfMessage()):
             self.transport.write(self.conn.send(event) or b"")
         self.transport.close()
@@ -219,9 +219,9 @@ class _Door:
 
         async def sent(message: Message) -> None:
             if message["type"] == "http.response.start":
-                told = MutableHeaders(scope=message)
+                mutable = MutableHeaders(scope=message)
                 for name, value in headers(self._site.keyring).items():
-                    told.setdefault(name, value)
+                    mutable.setdefault(name, value)
             await send(message)
 
         return sent
@@ -264,5 +264,5 @@ class _Door:
 
 def _refused(error: JidomemError, seen: SeenCall) -> Response:
     seen.refusal = error.code
-    told: Told = wire.refused({**wire.described(error), "request_id": seen.id}, error)
-    return Response(told.get_data(), told.status_code, dict(told.headers))
+    response: Told = wire.refused({**wire.described(error), "request_id": seen.id}, error)
+    return Response(response.get_data(), response.status_code, dict(response.headers))

@@ -40,8 +40,8 @@ class Resource:
     reads: Callable[[ClientSession], str]
 
 
-def _ontology(desk: ClientSession) -> str:
-    schema, folders = desk.memory.schema, [desk.memory.settings.root]
+def _ontology(session: ClientSession) -> str:
+    schema, folders = session.memory.schema, [session.memory.settings.root]
     lines = [f"# The terms of this memory, version {schema.version}\n"]
     for term in terms.glossary_terms(schema):
         entry = terms.entry(schema, term, folders)
@@ -49,23 +49,23 @@ def _ontology(desk: ClientSession) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _briefing(desk: ClientSession) -> str:
-    desk.is_briefed = True
-    return desk.memory.briefing(agent=desk.agent).for_tools().text
+def _briefing(session: ClientSession) -> str:
+    session.is_briefed = True
+    return session.memory.briefing(agent=session.agent).for_tools().text
 
 
-def _conflicts(desk: ClientSession) -> str:
-    memory = desk.memory
-    memory.catch_up(desk.project)
-    found = queued(memory.reader, desk.project, memory.sources.now(), limit=_PRESSING)
-    rows = [one.to_dict() for one in found.waiting]
-    if found.cursor is not None:
-        rows.append({"left_out": found.total - len(rows), "hint": _THE_REST})
+def _conflicts(session: ClientSession) -> str:
+    memory = session.memory
+    memory.catch_up(session.project)
+    queue = queued(memory.reader, session.project, memory.sources.now(), limit=_PRESSING)
+    rows = [one.to_dict() for one in queue.waiting]
+    if queue.cursor is not None:
+        rows.append({"left_out": queue.total - len(rows), "hint": _THE_REST})
     return visible(json.dumps(plain(rows), ensure_ascii=False))
 
 
-def _working(desk: ClientSession) -> str:
-    return visible(json.dumps(working_memory(desk), ensure_ascii=False))
+def _working(session: ClientSession) -> str:
+    return visible(json.dumps(working_memory(session), ensure_ascii=False))
 
 
 RESOURCES: tuple[Resource, ...] = (
@@ -76,7 +76,7 @@ RESOURCES: tuple[Resource, ...] = (
         "playbook",
         "The questions that can be asked by name.",
         JSON,
-        lambda desk: json.dumps(playbook(desk), ensure_ascii=False),
+        lambda session: json.dumps(playbook(session), ensure_ascii=False),
     ),
     Resource("memory://conflicts", "conflicts", "What waits for a curator, the most pressing first.", JSON, _conflicts),
     Resource("memory://working", "working", "What you hold now: your world, your tasks, your spaces.", JSON, _working),
@@ -89,18 +89,18 @@ TEMPLATES: tuple[tuple[str, str, str], ...] = (
 )
 
 
-def read(desk: ClientSession, uri: str) -> tuple[str, str]:
+def read(session: ClientSession, uri: str) -> tuple[str, str]:
     """Return the media type and the text of a resource; raises NotFound for an address there is not."""
     if uri.startswith(ITEM):
-        memory, short = desk.memory, uri.removeprefix(ITEM)
-        found = memory.reader.get_memory(desk.project, memory.reader.resolve(desk.project, short))
-        return JSON, visible(json.dumps(plain(found), ensure_ascii=False))
+        memory, short = session.memory, uri.removeprefix(ITEM)
+        memory_values = memory.reader.get_memory(session.project, memory.reader.resolve(session.project, short))
+        return JSON, visible(json.dumps(plain(memory_values), ensure_ascii=False))
     if uri.startswith(CONVERSATION):
-        turns = desk.memory.conversation(unquote(uri.removeprefix(CONVERSATION)), desk.project).turns()
+        turns = session.memory.conversation(unquote(uri.removeprefix(CONVERSATION)), session.project).turns()
         return JSON, visible(json.dumps([turn.to_dict() for turn in turns], ensure_ascii=False))
     for resource in RESOURCES:
         if resource.uri == uri:
-            return resource.media, resource.reads(desk)
+            return resource.media, resource.reads(session)
     known = ", ".join([*(resource.uri for resource in RESOURCES), *(uri for uri, _, _ in TEMPLATES)])
     raise NotFound(f"there is no resource {uri!r}", hint=f"there is {known}")
 
@@ -156,23 +156,23 @@ already (`recall` first). `revise` the tasks that are done. Then tell me in a fe
 _DECISION = {"decision": ("What was decided.", True)}
 
 
-def _record(desk: ClientSession, given: Mapping[str, str]) -> str:
+def _record(session: ClientSession, given: Mapping[str, str]) -> str:
     return _RECORD.format(decision=quoted(given["decision"], 2_000)[0])
 
 
-def _review(desk: ClientSession, given: Mapping[str, str]) -> str:
-    return _REVIEW.format(waiting=_conflicts(desk))
+def _review(session: ClientSession, given: Mapping[str, str]) -> str:
+    return _REVIEW.format(waiting=_conflicts(session))
 
 
 PROMPTS: tuple[McpPrompt, ...] = (
-    McpPrompt("memory-protocol", "How to work with this memory.", {}, lambda desk, given: _PROTOCOL),
+    McpPrompt("memory-protocol", "How to work with this memory.", {}, lambda session, given: _PROTOCOL),
     McpPrompt("record-decision", "Record a decision with all it needs.", _DECISION, _record),
     McpPrompt("review-conflicts", "Go through what waits for a curator.", {}, _review),
-    McpPrompt("session-summary", "Keep what this session found out.", {}, lambda desk, given: _SUMMARY),
+    McpPrompt("session-summary", "Keep what this session found out.", {}, lambda session, given: _SUMMARY),
 )
 
 
-def write(desk: ClientSession, name: str, given: Mapping[str, Any]) -> tuple[str, str]:
+def write(session: ClientSession, name: str, given: Mapping[str, Any]) -> tuple[str, str]:
     """Return what a prompt is and its text; raises NotFound, and InvalidRequest for arguments it does not take."""
     prompt = next((prompt for prompt in PROMPTS if prompt.name == name), None)
     if prompt is None:
@@ -184,4 +184,4 @@ def write(desk: ClientSession, name: str, given: Mapping[str, Any]) -> tuple[str
     for argument, (_, needed) in prompt.takes.items():
         if needed and not str(given.get(argument, "")).strip():
             raise InvalidRequest(f"{name} needs {argument}", hint=f"give {argument}")
-    return prompt.description, prompt.writes(desk, given)
+    return prompt.description, prompt.writes(session, given)

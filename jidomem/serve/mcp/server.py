@@ -46,8 +46,8 @@ CALLER, SEEN = "jidomem.caller", "jidomem.seen"
 _LOOPBACK = "127.0.0.1"
 
 
-def create_server(desks: ClientSessions, tools: tuple[Tool, ...], operation: Operation | None = None) -> Server[Any]:
-    """Return the protocol server that offers *tools* at *desks*; *operation* logs what goes wrong inside."""
+def create_server(sessions: ClientSessions, tools: tuple[Tool, ...], operation: Operation | None = None) -> Server[Any]:
+    """Return the protocol server that offers *tools* at *sessions*; *operation* logs what goes wrong inside."""
     by_name, at_work = {tool.name: tool for tool in tools}, operation or Operation()
 
     async def list_tools(ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
@@ -59,7 +59,7 @@ def create_server(desks: ClientSessions, tools: tuple[Tool, ...], operation: Ope
             raise MCPError(types.INVALID_PARAMS, f"there is no tool {params.name!r}; there is {', '.join(by_name)}")
         return _result(
             await _in_client_session(
-                desks, ctx, at_work.measures, lambda desk: _called(tool, desk, params.arguments or {}, at_work)
+                sessions, ctx, at_work.measures, lambda session: _called(tool, session, params.arguments or {}, at_work)
             )
         )
 
@@ -74,16 +74,16 @@ def create_server(desks: ClientSessions, tools: tuple[Tool, ...], operation: Ope
     async def list_templates(
         ctx: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
-        found = [
+        templates = [
             types.ResourceTemplate(uri_template=uri, name=name, description=description, mime_type=resources.JSON)
             for uri, name, description in resources.TEMPLATES
         ]
-        return types.ListResourceTemplatesResult(resource_templates=found)
+        return types.ListResourceTemplatesResult(resource_templates=templates)
 
     async def read_resource(ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         uri = str(params.uri)
         media, text = await _in_client_session(
-            desks, ctx, at_work.measures, lambda desk: resources.read(desk, uri), uri=uri
+            sessions, ctx, at_work.measures, lambda session: resources.read(session, uri), uri=uri
         )
         return types.ReadResourceResult(contents=[types.TextResourceContents(uri=uri, mime_type=media, text=text)])
 
@@ -93,7 +93,7 @@ def create_server(desks: ClientSessions, tools: tuple[Tool, ...], operation: Ope
     async def get_prompt(ctx: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
         given = params.arguments or {}
         what, text = await _in_client_session(
-            desks, ctx, at_work.measures, lambda desk: resources.write(desk, params.name, given)
+            sessions, ctx, at_work.measures, lambda session: resources.write(session, params.name, given)
         )
         message = types.PromptMessage(role="user", content=types.TextContent(type="text", text=text))
         return types.GetPromptResult(description=what, messages=[message])
@@ -125,38 +125,38 @@ def _from(ctx: Context) -> tuple[str, str]:
 
 
 async def _in_client_session(
-    desks: ClientSessions, ctx: Context, measures: Measures, work: Callable[[ClientSession], T], **asked: str
+    sessions: ClientSessions, ctx: Context, measures: Measures, work: Callable[[ClientSession], T], **subject: str
 ) -> T:
-    """Return what *work* gives at the desk of who asks, done in a thread; raises MCPError with what was *asked*."""
+    """Run *work* with the session of the client in a thread; raises MCPError that names the *subject*."""
     client = ctx.session.client_params
     caller = None if ctx.request is None else ctx.request.scope.get(CALLER)
-    desk = desks.of(client.client_info.name if client else None, caller)
+    session = sessions.of(client.client_info.name if client else None, caller)
     if ctx.request is not None and (seen := ctx.request.scope.get(SEEN)) is not None:
-        seen.agent = desk.agent
-    measures.asked(desk.project, desk.agent, *_from(ctx))
+        seen.agent = session.agent
+    measures.asked(session.project, session.agent, *_from(ctx))
     try:
-        return await anyio.to_thread.run_sync(partial(work, desk))
+        return await anyio.to_thread.run_sync(partial(work, session))
     except JidomemError as error:
         values = for_tools(error.to_dict())
-        raise MCPError(types.INVALID_PARAMS, f"{error.detail}; {values['hint']}", {**asked, **values}) from error
+        raise MCPError(types.INVALID_PARAMS, f"{error.detail}; {values['hint']}", {**subject, **values}) from error
 
 
-def _called(tool: Tool, desk: ClientSession, given: dict[str, Any], operation: Operation) -> ToolResult:
+def _called(tool: Tool, session: ClientSession, given: dict[str, Any], operation: Operation) -> ToolResult:
     try:
-        return call(tool, desk, given)
+        return call(tool, session, given)
     except Exception as error:
         from jidomem.serve.monitoring import broke  # brings Flask, of which standard input has no need
 
         broke(operation, error, tool=tool.name)
         detail = f"{type(error).__name__} in {tool.name}"
         hint = "this is a bug in jidomem; its traceback is in the server's standard error"
-        told = {"code": "internal_error", "detail": detail, "hint": hint}
-        return ToolResult(told, f"{detail}; {hint}", is_error=True)
+        values = {"code": "internal_error", "detail": detail, "hint": hint}
+        return ToolResult(values, f"{detail}; {hint}", is_error=True)
 
 
-def _result(told: ToolResult) -> types.CallToolResult:
-    text = types.TextContent(type="text", text=told.words())
-    return types.CallToolResult(content=[text], structured_content=dict(told.values), is_error=told.is_error)
+def _result(result: ToolResult) -> types.CallToolResult:
+    text = types.TextContent(type="text", text=result.words())
+    return types.CallToolResult(content=[text], structured_content=dict(result.values), is_error=result.is_error)
 
 
 def _tool(tool: Tool) -> types.Tool:
@@ -178,7 +178,7 @@ def _prompt(prompt: resources.McpPrompt) -> types.Prompt:
     return types.Prompt(name=prompt.name, description=prompt.description, arguments=takes)
 
 
-def leave_on_signals(desks: ClientSessions, leave: Callable[[], None]) -> None:
+def leave_on_signals(sessions: ClientSessions, leave: Callable[[], None]) -> None:
     """Let SIGTERM, SIGHUP and SIGINT end this process: close what sessions are open, call *leave*, and exit with 0.
 
     That happens at once, for who waits for a line of standard input cannot be waited for; the HTTP server ends the
@@ -186,16 +186,16 @@ def leave_on_signals(desks: ClientSessions, leave: Callable[[], None]) -> None:
     """
 
     def on_signal(number: int, frame: Any) -> None:
-        leave_all(desks, leave)
+        leave_all(sessions, leave)
         os._exit(0)
 
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         signal.signal(number, on_signal)
 
 
-def leave_all(desks: ClientSessions, leave: Callable[[], None]) -> None:
+def leave_all(sessions: ClientSessions, leave: Callable[[], None]) -> None:
     """Close what sessions are open, and call *leave*."""
-    desks.leave()
+    sessions.leave()
     leave()
 
 
@@ -240,34 +240,34 @@ _PIECE = 64 * 1024
 
 
 def serve_stdio(
-    desks: ClientSessions, tools: tuple[Tool, ...], leave: Callable[[], None], operation: Operation
+    sessions: ClientSessions, tools: tuple[Tool, ...], leave: Callable[[], None], operation: Operation
 ) -> None:
     """Serve on standard input and output until the client leaves; then close the open sessions and call *leave*.
 
     *operation* counts who asks and is refused.
     """
-    speaking = create_server(desks, tools, operation)
-    speaking.middleware.append(_Counting(desks, operation))
-    lines = _Lines(_input(), desks.memory.settings.limits.body)
+    speaking = create_server(sessions, tools, operation)
+    speaking.middleware.append(_Counting(sessions, operation))
+    lines = _Lines(_input(), sessions.memory.settings.limits.body)
     try:
         anyio.run(_serve, speaking, lines)
     except* BrokenPipeError:
         pass  # it left in the middle of an answer
     finally:
-        leave_all(desks, leave)
+        leave_all(sessions, leave)
 
 
-async def _serve(found: Server[Any], lines: _Lines) -> None:
+async def _serve(server: Server[Any], lines: _Lines) -> None:
     async with stdio_server(stdin=lines) as (reads, writes):  # type: ignore[arg-type]  # it is iterated over
         answering = _Answering(reads, writes, lines.too_long)
-        await found.run(answering, writes, found.create_initialization_options())
+        await server.run(answering, writes, server.create_initialization_options())
 
 
 class _Counting:
     """Sees every request, and counts those that are refused."""
 
-    def __init__(self, desks: ClientSessions, operation: Operation) -> None:
-        self._desks, self._measures = desks, operation.measures
+    def __init__(self, sessions: ClientSessions, operation: Operation) -> None:
+        self._sessions, self._measures = sessions, operation.measures
 
     async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         """Return what a message is answered."""
@@ -275,8 +275,8 @@ class _Counting:
         def note(refusal: str | None) -> None:
             if refusal is not None:
                 client = ctx.session.client_params
-                desk = self._desks.of(client.client_info.name if client else None)
-                self._measures.refused(refusal, desk.agent, desk.project)
+                session = self._sessions.of(client.client_info.name if client else None)
+                self._measures.refused(refusal, session.agent, session.project)
 
         return await noted(ctx, call_next, note)
 
@@ -358,9 +358,9 @@ class _Answering:
 
 def _why(error: Exception, too_long: str) -> types.ErrorData:
     """Return what is said of a line that is no message: that it is too long, no JSON, or JSON of another form."""
-    found = error.errors()[0] if isinstance(error, ValidationError) else {"type": "json_invalid", "input": None}
-    if found["input"] == too_long:
+    first_error = error.errors()[0] if isinstance(error, ValidationError) else {"type": "json_invalid", "input": None}
+    if first_error["input"] == too_long:
         return types.ErrorData(code=types.INVALID_REQUEST, message=too_long)
-    if found["type"] == "json_invalid":
+    if first_error["type"] == "json_invalid":
         return types.ErrorData(code=types.PARSE_ERROR, message="a line is no JSON: send one message a line")
     return types.ErrorData(code=types.INVALID_REQUEST, message="a line is no message of JSON-RPC 2.0")

@@ -52,12 +52,12 @@ def _tool_result(values: dict[str, Any], shown: Any = None) -> ToolResult:
     return ToolResult(values, json.dumps(values if shown is None else shown, indent=2, ensure_ascii=False))
 
 
-def _graph(desk: ClientSession, names: Iterable[str] | None = None) -> EntityGraph:
+def _graph(session: ClientSession, names: Iterable[str] | None = None) -> EntityGraph:
     """Return what is in force: all of it, or what one of *names* has a part in."""
     bound = "" if names is None else f"VALUES ?node {{ {' '.join(map(literal, set(names)))} }} ?item <{NODE}> ?node ."
     graph = EntityGraph()
     try:
-        rows = desk.memory.reader.select(desk.project, _STATEMENTS % bound)
+        rows = session.memory.reader.select(session.project, _STATEMENTS % bound)
     except NotFound:  # nothing was ever written
         rows = []
     for row in rows:
@@ -65,21 +65,26 @@ def _graph(desk: ClientSession, names: Iterable[str] | None = None) -> EntityGra
     return graph
 
 
-def _keep(desk: ClientSession, facts: Sequence[dict[str, Any]]) -> None:
+def _keep(session: ClientSession, facts: Sequence[dict[str, Any]]) -> None:
     """Keep all of *facts* in one commit, or none."""
     if not facts:
         return
-    given = {"applies_to_project": desk.project, "confidence": "medium", "source_type": "AgentSource", **desk.begin()}
-    for receipt in desk.writer.keep_together(desk.project, (), [{**given, **fact} for fact in facts]):
-        desk.kept(receipt)
+    given = {
+        "applies_to_project": session.project,
+        "confidence": "medium",
+        "source_type": "AgentSource",
+        **session.begin(),
+    }
+    for receipt in session.writer.keep_together(session.project, (), [{**given, **fact} for fact in facts]):
+        session.record(receipt)
 
 
-def _withdraw(desk: ClientSession, items: Sequence[str], what: str) -> dict[str, Any]:
+def _withdraw(session: ClientSession, items: Sequence[str], what: str) -> dict[str, Any]:
     """Return the intent that withdraws *items*; no fact where there are none."""
     return {
         "type": "deleted_marker",
         "summary": f"Withdrawn: {what}",
-        "rationale": _REASON.format(agent=desk.agent),
+        "rationale": _REASON.format(agent=session.agent),
         "confidence": "high",
         "invalidates": sorted(set(items)),
     }
@@ -91,10 +96,10 @@ def _named(*names: str) -> None:
             raise InvalidRequest("a name has no letters", hint="give each entity a name, and each relation its ends")
 
 
-def _create_entities(desk: ClientSession, given: dict[str, Any]) -> ToolResult:
+def _create_entities(session: ClientSession, given: dict[str, Any]) -> ToolResult:
     wanted = {entity["name"]: entity for entity in reversed(given["entities"])}  # the first of each name
     _named(*wanted)
-    known = _graph(desk, wanted).entities
+    known = _graph(session, wanted).entities
     new = [wanted[name] for name in dict.fromkeys(one["name"] for one in given["entities"]) if name not in known]
     new = [{**entity, "observations": _new(entity["observations"], ())} for entity in new]
     facts = []
@@ -104,21 +109,21 @@ def _create_entities(desk: ClientSession, given: dict[str, Any]) -> ToolResult:
             entity_fact(name, kind),
             *(observation_fact(name, kind, text) for text in entity["observations"]),
         ]
-    _keep(desk, facts)
+    _keep(session, facts)
     return _tool_result({"entities": new}, new)
 
 
-def _create_relations(desk: ClientSession, given: dict[str, Any]) -> ToolResult:
+def _create_relations(session: ClientSession, given: dict[str, Any]) -> ToolResult:
     wanted = [(one["from"], one["to"], one["relationType"]) for one in given["relations"]]
     _named(*(name for one in wanted for name in one))
-    new = _new(wanted, _graph(desk, [one[0] for one in wanted]).relations)
-    _keep(desk, [relation_fact(*one) for one in new])
+    new = _new(wanted, _graph(session, [one[0] for one in wanted]).relations)
+    _keep(session, [relation_fact(*one) for one in new])
     shown = [*map(plain_relation, new)]
     return _tool_result({"relations": shown}, shown)
 
 
-def _add_observations(desk: ClientSession, given: dict[str, Any]) -> ToolResult:
-    known = _graph(desk, [one["entityName"] for one in given["observations"]]).entities
+def _add_observations(session: ClientSession, given: dict[str, Any]) -> ToolResult:
+    known = _graph(session, [one["entityName"] for one in given["observations"]]).entities
     results, facts = [], []
     for one in given["observations"]:
         name = one["entityName"]
@@ -129,24 +134,24 @@ def _add_observations(desk: ClientSession, given: dict[str, Any]) -> ToolResult:
         entity.observations |= {text: [] for text in new}
         facts += [observation_fact(name, entity.kind, text) for text in new]
         results.append({"entityName": name, "addedObservations": new})
-    _keep(desk, facts)
+    _keep(session, facts)
     return _tool_result({"results": results}, results)
 
 
-def _delete_entities(desk: ClientSession, given: dict[str, Any]) -> ToolResult:
-    graph, gone = _graph(desk, given["entityNames"]), set(given["entityNames"])
-    items = [item for name, entity in graph.entities.items() if name in gone for item in _items(entity)]
-    items += [item for one, said_by in graph.relations.items() if gone.intersection(one[:2]) for item in said_by]
-    _keep(desk, [_withdraw(desk, items, f"the entities {', '.join(sorted(gone))}")] if items else [])
+def _delete_entities(session: ClientSession, given: dict[str, Any]) -> ToolResult:
+    graph, deleted = _graph(session, given["entityNames"]), set(given["entityNames"])
+    items = [item for name, entity in graph.entities.items() if name in deleted for item in _items(entity)]
+    items += [item for one, items_ in graph.relations.items() if deleted.intersection(one[:2]) for item in items_]
+    _keep(session, [_withdraw(session, items, f"the entities {', '.join(sorted(deleted))}")] if items else [])
     return _done("Entities deleted successfully")
 
 
 def _items(entity: Entity) -> list[str]:
-    return [*entity.asserted_by, *(item for said_by in entity.observations.values() for item in said_by)]
+    return [*entity.asserted_by, *(item for items in entity.observations.values() for item in items)]
 
 
-def _delete_observations(desk: ClientSession, given: dict[str, Any]) -> ToolResult:
-    known = _graph(desk, [one["entityName"] for one in given["deletions"]]).entities
+def _delete_observations(session: ClientSession, given: dict[str, Any]) -> ToolResult:
+    known = _graph(session, [one["entityName"] for one in given["deletions"]]).entities
     facts, items = [], []
     for one in given["deletions"]:
         entity = known.get(one["entityName"])
@@ -156,15 +161,15 @@ def _delete_observations(desk: ClientSession, given: dict[str, Any]) -> ToolResu
         if not entity.asserted_by and not entity.observations:  # it was known by what was observed of it alone
             facts.append(entity_fact(one["entityName"], entity.kind))
             entity.asserted_by.append("")
-    _keep(desk, [*facts, *([_withdraw(desk, items, "observations")] if items else [])])
+    _keep(session, [*facts, *([_withdraw(session, items, "observations")] if items else [])])
     return _done("Observations deleted successfully")
 
 
-def _delete_relations(desk: ClientSession, given: dict[str, Any]) -> ToolResult:
-    gone = {(one["from"], one["to"], one["relationType"]) for one in given["relations"]}
-    known = _graph(desk, [one[0] for one in gone]).relations
-    items = [item for one in gone for item in known.get(one, ())]
-    _keep(desk, [_withdraw(desk, items, "relations")] if items else [])
+def _delete_relations(session: ClientSession, given: dict[str, Any]) -> ToolResult:
+    deleted = {(one["from"], one["to"], one["relationType"]) for one in given["relations"]}
+    known = _graph(session, [one[0] for one in deleted]).relations
+    items = [item for one in deleted for item in known.get(one, ())]
+    _keep(session, [_withdraw(session, items, "relations")] if items else [])
     return _done("Relations deleted successfully")
 
 
@@ -172,8 +177,8 @@ def _done(message: str) -> ToolResult:
     return ToolResult({"success": True, "message": message}, message)
 
 
-def _search(desk: ClientSession, given: dict[str, Any]) -> ToolResult:
-    graph, words = _graph(desk), given["query"].lower()
+def _search(session: ClientSession, given: dict[str, Any]) -> ToolResult:
+    graph, words = _graph(session), given["query"].lower()
     return _shown(
         graph,
         [
@@ -267,7 +272,7 @@ KNOWLEDGE: tuple[Tool, ...] = (
         _delete_relations,
         reads=False,
     ),
-    _tool("read_graph", "Read the entire knowledge graph", {}, _GRAPH, lambda desk, given: _shown(_graph(desk))),
+    _tool("read_graph", "Read the entire knowledge graph", {}, _GRAPH, lambda session, given: _shown(_graph(session))),
     _tool(
         "search_nodes", "Search for nodes in the knowledge graph based on a query", {"query": _TEXT}, _GRAPH, _search
     ),
@@ -276,6 +281,6 @@ KNOWLEDGE: tuple[Tool, ...] = (
         "Open specific nodes in the knowledge graph by their names",
         {"names": _TEXTS},
         _GRAPH,
-        lambda desk, given: _shown(_graph(desk, given["names"]), given["names"]),
+        lambda session, given: _shown(_graph(session, given["names"]), given["names"]),
     ),
 )

@@ -84,25 +84,25 @@ class Tool:
 
 
 def _object(properties: Schema, required: tuple[str, ...]) -> dict[str, Any]:
-    found = {"type": "object", "properties": dict(properties)}
-    return {**found, "required": list(required)} if required else found
+    schema = {"type": "object", "properties": dict(properties)}
+    return {**schema, "required": list(required)} if required else schema
 
 
 def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def call(tool: Tool, desk: ClientSession, given: Arguments) -> ToolResult:
+def call(tool: Tool, session: ClientSession, given: Arguments) -> ToolResult:
     """Return what *tool* answers; a refusal is an answer, too, with what to call instead where that is known."""
     try:
         if not tool.reads:
-            desk.check_writes()
+            session.check_writes()
         if faults := [*_faults(tool, given)]:
             mended = _in_form(tool, given)
-            if mended is not None and not _more_faults(tool, desk, mended, ()):
+            if mended is not None and not _more_faults(tool, session, mended, ()):
                 return _refused(tool, _invalid(faults), mended)
-            raise _invalid([*faults, *_more_faults(tool, desk, given, faults)])
-        return tool.does(desk, given)
+            raise _invalid([*faults, *_more_faults(tool, session, given, faults)])
+        return tool.does(session, given)
     except JidomemError as error:
         return _refused(tool, error, tool.mend(given, error))
 
@@ -168,7 +168,7 @@ def _faults_of_type(name: str, field: str, value: Any, schema: Schema) -> Iterat
 
 
 def _more_faults(
-    tool: Tool, desk: ClientSession, given: Arguments, faults: Sequence[Violation]
+    tool: Tool, session: ClientSession, given: Arguments, faults: Sequence[Violation]
 ) -> tuple[Violation, ...]:
     """Return what else would be refused of a call with *faults*, were its sound arguments tried."""
     at_fault = {fault.field for fault in faults}
@@ -176,7 +176,7 @@ def _more_faults(
     if "dry_run" not in tool.takes or not sound.keys() >= {*tool.required}:
         return ()
     try:
-        tool.does(desk, {**sound, "dry_run": True})
+        tool.does(session, {**sound, "dry_run": True})
     except JidomemError as error:
         return error.violations
     return ()
@@ -207,8 +207,8 @@ def _refused(tool: Tool, error: JidomemError, retry: Arguments | None) -> ToolRe
 
 def _contradiction(tool: Tool, error: Conflict, hint: str) -> Iterator[str]:
     """Yield the memories that disagree, in full, and the choices of the agent as arguments of *tool*."""
-    for found in error.conflicts:
-        yield f"- {found.kind} with {found.iri}: {_json(error.items.get(found.iri, found.summary))}"
+    for conflict in error.conflicts:
+        yield f"- {conflict.kind} with {conflict.iri}: {_json(error.items.get(conflict.iri, conflict.summary))}"
     if "supersedes" not in tool.takes:
         yield f"hint: {hint}"
         return
@@ -298,12 +298,14 @@ def _put_right(given: Arguments, astray: list[str]) -> Arguments | None:
     return None if text is None else {**rest, "text": text, **({"fields": {**more, **moved}} if moved else {})}
 
 
-def _remember(desk: ClientSession, given: Arguments) -> ToolResult:
+def _remember(session: ClientSession, given: Arguments) -> ToolResult:
     dry_run, fields = given.get("dry_run", False), _fields(given)
-    who = desk.who() if dry_run else desk.begin()
-    values = desk.kept(desk.writer.remember(desk.project, given["text"], dry_run=dry_run, **who, **fields)).to_dict()
+    who = session.who() if dry_run else session.begin()
+    values = session.record(
+        session.writer.remember(session.project, given["text"], dry_run=dry_run, **who, **fields)
+    ).to_dict()
     if values["status"] != "deduplicated":
-        values["filled"] = {"applies_to_project": desk.project, **who, **values["filled"]}
+        values["filled"] = {"applies_to_project": session.project, **who, **values["filled"]}
     return ToolResult(values)
 
 
@@ -341,69 +343,69 @@ REMEMBER = Tool(
 
 
 def _mended_revision(given: Arguments, error: JidomemError) -> Arguments | None:
-    asked = given.get("set", {})
+    changes = given.get("set", {})
     if isinstance(error, IntentRefused) and error.fixed_intent:
-        fixed = {name: error.fixed_intent.get(name) for name in asked}
-        return {**given, "set": fixed} if None not in fixed.values() and fixed != asked else None
+        fixed = {name: error.fixed_intent.get(name) for name in changes}
+        return {**given, "set": fixed} if None not in fixed.values() and fixed != changes else None
     return None
 
 
-def _revise(desk: ClientSession, given: Arguments) -> ToolResult:
-    memory = desk.memory
+def _revise(session: ClientSession, given: Arguments) -> ToolResult:
+    memory = session.memory
     ways = {name: given[name] for name in ("supersede", "invalidate", "confirm", "undo", "reason") if name in given}
     changes = given.get("set", {})
     for name in (*SET_BY_SERVER, "reason"):
         if name in changes:
             hint = "give it beside set" if name == "reason" else f"leave out {name}"
             raise InvalidRequest(f"{name} is not set here", hint=hint)
-    item, dry_run = memory.reader.resolve(desk.project, given["id"]), given.get("dry_run", False)
-    receipt = desk.writer.correct(desk.project, item, changes=changes, dry_run=dry_run, who=desk.who(), **ways)
-    return ToolResult(desk.kept(receipt).to_dict())
+    item, dry_run = memory.reader.resolve(session.project, given["id"]), given.get("dry_run", False)
+    receipt = session.writer.correct(session.project, item, changes=changes, dry_run=dry_run, who=session.who(), **ways)
+    return ToolResult(session.record(receipt).to_dict())
 
 
-def _why(desk: ClientSession, given: Arguments) -> ToolResult:
-    return ToolResult(plain(desk.memory.reader.why(desk.project, given["id"], as_of=given.get("as_of"))))
+def _why(session: ClientSession, given: Arguments) -> ToolResult:
+    return ToolResult(plain(session.memory.reader.why(session.project, given["id"], as_of=given.get("as_of"))))
 
 
-def _recall(desk: ClientSession, given: Arguments) -> ToolResult:
-    asked = dict(given)
-    result = desk.memory.recall(asked.pop("query"), agent_id=desk.agent, **asked)
+def _recall(session: ClientSession, given: Arguments) -> ToolResult:
+    arguments = dict(given)
+    result = session.memory.recall(arguments.pop("query"), agent_id=session.agent, **arguments)
     values, text = plain(result.to_dict()), markdown(result, show="why {}")
-    if not desk.is_briefed:
-        text = f"{_briefing(desk, {'budget_tokens': OPENING}).text}\n{text}"
+    if not session.is_briefed:
+        text = f"{_briefing(session, {'budget_tokens': OPENING}).text}\n{text}"
     return ToolResult(values, text)
 
 
-def _briefing(desk: ClientSession, given: Arguments) -> ToolResult:
-    desk.is_briefed = True
-    told = desk.memory.briefing(agent=desk.agent, **given).for_tools()
-    return ToolResult(plain(told.to_dict()), told.text)
+def _briefing(session: ClientSession, given: Arguments) -> ToolResult:
+    session.is_briefed = True
+    briefing = session.memory.briefing(agent=session.agent, **given).for_tools()
+    return ToolResult(plain(briefing.to_dict()), briefing.text)
 
 
-def _ask(desk: ClientSession, given: Arguments) -> ToolResult:
-    memory, asked = desk.memory, dict(given)
-    name, params = asked.pop("name", None), asked.pop("params", {})
+def _ask(session: ClientSession, given: Arguments) -> ToolResult:
+    memory, arguments = session.memory, dict(given)
+    name, params = arguments.pop("name", None), arguments.pop("params", {})
     if name is None:
-        if asked or params:
+        if arguments or params:
             raise InvalidRequest("the list of questions is given whole", hint="name a question, such as open-tasks")
-        return ToolResult({"questions": playbook(desk)})
+        return ToolResult({"questions": playbook(session)})
     for taken in ("name", "self", "project", *(each for each in ASK.takes if each != "params")):
         if taken in params:
             raise InvalidRequest(f"{taken} is no parameter of a question", hint=f"give {taken} beside params")
     limit = MOST_SHOWN if name == "governing" else ROWS
-    page = memory.reader.ask_page(name, project=desk.project, **{"limit": limit, **asked}, **params)
+    page = memory.reader.ask_page(name, project=session.project, **{"limit": limit, **arguments}, **params)
     values = {"rows": plain(page.rows), "cursor": page.cursor}
     if name == "governing":
-        moment = {key: asked[key] for key in ("as_of", "include_inactive") if key in asked}
-        values |= memory.governing_answer(params["file"], project=desk.project, **moment).to_dict()
+        moment = {key: arguments[key] for key in ("as_of", "include_inactive") if key in arguments}
+        values |= memory.governing_answer(params["file"], project=session.project, **moment).to_dict()
     return ToolResult(values)
 
 
-def playbook(desk: ClientSession) -> list[dict[str, str]]:
+def playbook(session: ClientSession) -> list[dict[str, str]]:
     """Return the questions that can be asked by name, each with its parameters."""
     return [
         {"name": query.name, "answers": query.summary, "params": " ".join(map(str, query.params))}
-        for query in desk.memory.playbook
+        for query in session.memory.playbook
     ]
 
 
@@ -424,17 +426,17 @@ def _mended_question(given: Arguments, error: JidomemError) -> Arguments | None:
     return {**rest, "params": {**params, **{name: given[name] for name in astray}}}
 
 
-def _status(desk: ClientSession, given: Arguments) -> ToolResult:
-    memory, project = desk.memory, desk.project
+def _status(session: ClientSession, given: Arguments) -> ToolResult:
+    memory, project = session.memory, session.project
     version = memory.catch_up(project)
-    held = counts(memory.reader, project)
+    memory_counts = counts(memory.reader, project)
     return ToolResult({
         "project": project,
         "root": memory.settings.place,
-        "agent": desk.agent,
+        "agent": session.agent,
         "version": str(version),
         "last_commit": version.recorded_at or None,
-        "counts": held,
+        "counts": memory_counts,
         "history": count_entries(memory.reader, project),
         "waiting": pending(memory.reader, project),
         "damage": [error.to_dict() for error in memory.damage(project)],
@@ -547,31 +549,33 @@ _SHOWN = ("id", "query", "response", "timestamp", "topic_summary", "content", "t
 
 
 def _about(given: Arguments) -> tuple[str, str] | None:
-    said = given.get("about")
-    if said is None:
+    about = given.get("about")
+    if about is None:
         return None
-    kind, _, name = said.partition(":")
+    kind, _, name = about.partition(":")
     if not kind or not name:
-        raise InvalidRequest(f"about={said!r:.100} names nobody", hint='give a type and a name: about="user:ana"')
+        raise InvalidRequest(f"about={about!r:.100} names nobody", hint='give a type and a name: about="user:ana"')
     return kind, name
 
 
-def _keep(desk: ClientSession, given: Arguments) -> ToolResult:
-    kept = desk.dialogue()
-    page = kept.add(given["query"], given["response"], about=_about(given))
+def _keep(session: ClientSession, given: Arguments) -> ToolResult:
+    memory_os = session.dialogue()
+    page = memory_os.add(given["query"], given["response"], about=_about(given))
     return ToolResult({"id": page.id})
 
 
-def _find(desk: ClientSession, given: Arguments) -> ToolResult:
-    kept = desk.dialogue()
-    found = kept.retrieve(given["query"], about=_about(given)).to_dict()
-    told: dict[str, Any] = {tier: [_short(each) for each in found[tier]] for tier in _TIERS}
-    personas = [{**each, **_entries(each)} for each in (*found["personas"], {**found["agent"], "type": "agent"})]
-    return ToolResult({**told, "personas": personas, **({"error": found["error"]} if found["error"] else {})})
+def _find(session: ClientSession, given: Arguments) -> ToolResult:
+    memory_os = session.dialogue()
+    retrieved = memory_os.retrieve(given["query"], about=_about(given)).to_dict()
+    values: dict[str, Any] = {tier: [_short(each) for each in retrieved[tier]] for tier in _TIERS}
+    personas = [
+        {**each, **_entries(each)} for each in (*retrieved["personas"], {**retrieved["agent"], "type": "agent"})
+    ]
+    return ToolResult({**values, "personas": personas, **({"error": retrieved["error"]} if retrieved["error"] else {})})
 
 
-def _short(held: dict[str, Any]) -> dict[str, Any]:
-    return {name: held[name] for name in _SHOWN if name in held}
+def _short(entry: dict[str, Any]) -> dict[str, Any]:
+    return {name: entry[name] for name in _SHOWN if name in entry}
 
 
 def _entries(persona: dict[str, Any]) -> dict[str, Any]:
@@ -605,22 +609,22 @@ FIND_PAGES = Tool(
 )
 
 
-def working_memory(desk: ClientSession) -> dict[str, Any]:
-    """Return what the agent at *desk* holds; an empty memory where it never held anything."""
-    return _memory_json(desk.working().get())
+def working_memory(session: ClientSession) -> dict[str, Any]:
+    """Return what the agent at *session* holds; an empty memory where it never held anything."""
+    return _memory_json(session.working().get())
 
 
 def _memory_json(memory: Memory | None) -> dict[str, Any]:
     if memory is None:
         return {"rev": 0, "world": {}, "tasks": [], "spaces": {}}
-    spaces = {name: told["data"] for name, told in memory.to_dict()["spaces"].items()}
+    spaces = {name: space["data"] for name, space in memory.to_dict()["spaces"].items()}
     return {"rev": memory.rev, "world": spaces.pop("world"), "tasks": spaces.pop("tasks"), "spaces": spaces}
 
 
-def _work(desk: ClientSession, given: Arguments) -> ToolResult:
+def _work(session: ClientSession, given: Arguments) -> ToolResult:
     if "changes" not in given:
-        return ToolResult(working_memory(desk))
-    return ToolResult(_memory_json(desk.working().apply(given["changes"], expected_rev=given.get("expected_rev"))))
+        return ToolResult(working_memory(session))
+    return ToolResult(_memory_json(session.working().apply(given["changes"], expected_rev=given.get("expected_rev"))))
 
 
 _ANY_OBJECT, _ANY_LIST, _ANY_INTEGER = {"type": "object"}, {"type": "array"}, {"type": "integer"}
@@ -652,13 +656,15 @@ WORKING = Tool(
 )
 
 
-def _record_turn(desk: ClientSession, given: Arguments) -> ToolResult:
-    asked = dict(given)
-    tools = uses(asked.pop("tools", ()))
-    who = desk.begin()
-    said = desk.memory.conversation(who["asserted_in"], desk.project, writer=desk.writer, agent=who["asserted_by"])
-    turn = said.record(**asked, tools=tools)
-    desk.opened()
+def _record_turn(session: ClientSession, given: Arguments) -> ToolResult:
+    arguments = dict(given)
+    tools = uses(arguments.pop("tools", ()))
+    who = session.begin()
+    conversation = session.memory.conversation(
+        who["asserted_in"], session.project, writer=session.writer, agent=who["asserted_by"]
+    )
+    turn = conversation.record(**arguments, tools=tools)
+    session.opened()
     return ToolResult(turn.to_dict())
 
 
