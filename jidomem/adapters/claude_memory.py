@@ -1,12 +1,11 @@
-"""Claude's memory tool (`memory_20250818`), with its files kept as entries of an agent.
+"""The memory tool of Claude (`memory_20250818`), with its files stored as entries of an agent.
 
-from jidomem.adapters.claude_memory import ClaudeMemory
-client.beta.messages.tool_runner(..., tools=[ClaudeMemory(memory)])
+    from jidomem.adapters.claude_memory import ClaudeMemory
+    client.beta.messages.tool_runner(..., tools=[ClaudeMemory(memory)])
 
-The files of Claude's memory tool as a value, and its six commands on them: what is answered, and what is then there.
-
-The answers are those of the reference in Anthropic's SDK, word for word. Each command raises `Refused` where it cannot
-be followed, such as for a path there is not, or for one that is there already.
+`Files` are the files as a value, and the six commands are functions on it. Their answers are those
+of the reference in Anthropic's SDK, word for word. A command raises `CommandError` where it cannot
+be followed: for a path that does not exist, or for one that exists already.
 """
 
 from __future__ import annotations

@@ -1,16 +1,12 @@
-"""LangGraph's long-term memory, a `BaseStore`, with its items kept as entries of an agent.
+"""The long-term memory of LangGraph, a `BaseStore`, with its items stored as entries of an agent.
 
-from jidomem.adapters.langgraph import JidomemStore
-graph = builder.compile(store=JidomemStore(memory))
+    from jidomem.adapters.langgraph import JidomemStore
+    graph = builder.compile(store=JidomemStore(memory))
 
-How long items last: until so many minutes after they were written, or were read last where reading counts.
-
-The filters of a search for LangGraph's items, with the meaning that its SqliteStore gives them.  Pure over values.
-
-A filter compares what SQLite makes of a part of the value: nothing, a number (truths are 1 and 0) or a text, as lists
-and objects are by their JSON. Numbers come before texts, and nothing is equal to nothing.
-
-Whose entries an adapter keeps, and in which memory.
+An item expires some minutes after it was written, or read where reading counts. Filters mean what
+they mean in LangGraph's SqliteStore: a filter compares what SQLite makes of a part of the value:
+null, a number (booleans are 1 and 0) or a text, which lists and objects are by their JSON. Numbers
+sort before texts, and null equals nothing.
 """
 
 from __future__ import annotations

@@ -1,12 +1,10 @@
-"""Hold a memory, or any Turtle, to ontology, shapes and gates: what is wrong, where, and by which rule.
+"""The check of a project: its memory, or any Turtle file, judged by ontology, shapes and gates.
 
-What replaced what: circles of supersession that nobody settled, and chains with two ends in force.
-
-Which findings a range of git brought: what its own statements say, and what was right before it.  Pure.
-
-What points at nothing, and what nothing points at though it has no meaning by itself.
-
-Open tasks held against an issue tracker: none is open here that is closed there.
+`check_project` judges a project and its journal, `check_files` judges Turtle files. Beside the
+rules of `jidomem.check.rules` and `jidomem.check.terms` the module finds supersession chains with a
+cycle or two ends (`chains`), references to missing nodes and orphaned nodes (`dangling`, `orphans`)
+and tasks that an issue tracker has closed (`tasks_closed`). `brought` limits findings to those that
+a range of git introduced.
 """
 
 from __future__ import annotations

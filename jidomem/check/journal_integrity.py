@@ -1,12 +1,9 @@
-"""Commits that record what the keeper of a journal was told to do, and by whom.
+"""The integrity of a journal: redactions, quarantined files, git, replay and secrets.
 
-What a journal says of its past that its files do not bear out: secrets that came back, and what was set aside.
-
-The journal compared with git: commits that HEAD has and the folder lacks, and commits of another branch.
-
-Replay a journal into an index of its own, and hold what is served and kept against that.
-
-The screening of a journal: texts in it that look like secrets, each named by its place and never shown.
+`findings` reports redacted content that reappeared and files that were set aside without a record;
+`missing_files` and `edited_lines` compare the journal with git; `replay` rebuilds the index from
+the journal and compares it with the index and the exports in use; `Screening` finds texts that look
+like secrets and reports their place without showing them.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
-"""A project's own terms, shapes and questions, judged before anybody works by them, each finding in its line.
+"""The lint of an overlay: the terms, shapes and queries that a project adds, judged before use.
 
-The queries of an overlay, judged: header, name, SPARQL, and that each asks this memory only.
-
-Two versions of the ontology, held against each other: what changed, and which memories in force would now fail.
-
-What a change of a root's own terms or rules would newly fail, told before anybody makes it.
+`check_overlay` judges the files of a root, each finding with its line; `check_queries` judges the
+queries. `changes` compares two versions of the ontology, and `preview` returns which active
+memories a changed file would newly fail.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""OWL 2 RL: owlrl closes and judges the ontology and, of a memory, one representative of each signature.
+"""The OWL 2 RL reasoning of a check: owlrl closes the ontology and one representative of each
+signature.
 
-A signature is what reasoning can tell two nodes apart by: their classes, and those of their triples from which
-something follows that their classes do not say already. What holds of one node holds of all that share its signature.
+The signature of a node is everything by which reasoning can distinguish it: its classes, and those
+of its triples that imply something its classes do not. A result for one node holds for every node
+with the same signature.
 """
 
 from __future__ import annotations

@@ -1,12 +1,9 @@
-"""What a check answers: findings with their places, what went unchecked, and what nobody spoke about.
+"""The report of a check: findings with their places, waivers, and the formats of CI systems.
 
-A report as SARIF 2.1.0: what code scanning takes in.
-
-A report as JUnit XML: what every CI shows.
-
-A baseline: findings that somebody accepts until a day, each with the reason.
-
-A report as workflow commands of GitHub Actions, which puts each finding beside its line in a pull request.
+`CheckReport` collects problems, rules that could not be judged and rules without matches. `sarif`,
+`junit` and `commands` write it as SARIF 2.1.0, JUnit XML and workflow commands of GitHub Actions.
+`read_baseline` and `waive` apply a baseline: findings that are accepted until a date, each with a
+reason.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Gates: queries whose every row is a failure, shipped ones and a root's own, asked of the index.
+"""The rules of a check: gate queries and SHACL shapes.
 
-SHACL over everything, the ontology in view: the compiled judge, pyshacl on all it flags, and who was not judged.
-
-Any Turtle held to any SHACL shapes, by the standard alone: no ontology is added, nothing is fetched.
+A gate is a query whose every row is a violation; `run` runs the shipped gates and those of the root
+against the index. `shacl` judges every node with the compiled validator and confirms violations
+with pyshacl. `check_data` judges any Turtle by any shapes, without the ontology and without network
+access.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is checked: the triples of a file or of a journal, and where in it each stands."""
+"""The sources of a check: the triples of a file or a journal, with the line of each triple."""
 
 from __future__ import annotations
 

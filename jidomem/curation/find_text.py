@@ -1,8 +1,9 @@
-"""Spellings of a text: the forms in which a name, an IRI, a file or an encoded value may hold it.  Pure.
+"""The search for a text to redact: in commits, in all its spellings, in files of the root and in
+sources.
 
-Leftovers: files of a root, and sources of memories, in which a redacted text still stands: none is rewritten.
-
-What of a journal shows a text, or would let a guess at it be confirmed.  Pure: commits in, triples out.
+A `Spelling` is a form in which a name, an IRI, a file or an encoded value may contain the text.
+`Occurrences` yields the triples that show the text, or that would confirm a guess at it.
+`leftovers` and `source_leftovers` name the files that still contain the text; no file is rewritten.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the keeper of a journal does that nobody else may: take a secret out of it, and set damage aside."""
+"""The maintenance of a journal by a curator: redaction of texts and quarantine of damaged files."""
 
 from __future__ import annotations
 

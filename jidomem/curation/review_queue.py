@@ -1,8 +1,8 @@
-"""What is to be looked at again, found by its dates alone: `stale` of the playbook tells all of it.
+"""The review queue of a curator: proposals, disagreements and due memories, the most pressing
+first.
 
-What the queue of a curator is made from, looked up of all that waits once, and then of what is new alone.
-
-What waits for a curator, the most pressing first, and the rules by which some of it is settled without one.
+`ReviewCache` keeps the facts behind the queue and updates them incrementally. `settle_by_rule`
+applies the confirmations of the policy.
 """
 
 from __future__ import annotations

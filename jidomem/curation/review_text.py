@@ -1,4 +1,4 @@
-"""What waits for a curator as the text of a review, a line each, and what such lines say to do."""
+"""The review queue as editable text, one line a memory, and the parser of the edited lines."""
 
 from __future__ import annotations
 

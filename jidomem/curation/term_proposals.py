@@ -1,4 +1,6 @@
-"""Terms that agents ask for: proposed, and accepted into the project's own ontology or rejected, all on record."""
+"""The ontology terms that agents propose: accepted into the project's ontology or rejected, all on
+record.
+"""
 
 from __future__ import annotations
 

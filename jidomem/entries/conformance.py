@@ -1,4 +1,4 @@
-"""What every store of entries has to do, as checks that anybody can put to their own.
+"""The contract of a store of entries, as checks for any store.
 
     from jidomem.entries.conformance import CHECKS
 
@@ -6,7 +6,8 @@
     def test_my_store_keeps_the_contract(check):
         check(MyStore)
 
-Each check is given what makes a fresh, empty store, and raises ContractBroken unless the store does as it should.
+Each check takes a function that makes a fresh, empty store, and raises ContractBroken where the
+store breaks the contract.
 """
 
 from __future__ import annotations

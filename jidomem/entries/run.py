@@ -1,4 +1,6 @@
-"""A run of an agent: what it remembers is recalled before the prompt is put together, and kept after the turn."""
+"""The run of an agent: entries are recalled before the prompt is built, and captured after the
+turn.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What a store of entries is, and the three verbs over whatever stands for one.
+"""The store of entries: its contract, the verbs recall, write and list_entries, and a store in
+memory.
 
-A store that keeps its entries in this process, and shows what the contract asks of every other.
-
-What an agent's definition says of its memory: whether, how much, how far, and what of a turn is kept.
+`MemoryPolicy` is the memory section of an agent's definition: whether, how many, in which scope,
+and which part of a turn is captured.
 """
 
 from __future__ import annotations

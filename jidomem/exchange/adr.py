@@ -1,8 +1,9 @@
-"""Markdown architecture decision records as entries to import: all of them, in an order the writer can keep.
+"""The import of Markdown decision records: all records of a folder as entries, in the order to
+submit them.
 
-`adr_page` takes one file apart, `adr_record` reads what it says, `adr_links` finds who supersedes whom.
-
-Who supersedes and amends whom in a set of decision records: one successor each, no cycles, nothing lost silently.
+`jidomem.exchange.adr_markdown` parses a file, `jidomem.exchange.adr_parser` reads one record. `tie`
+resolves which record supersedes or amends which: one successor each, no cycles; a relation that
+cannot be resolved becomes a note.
 """
 
 from __future__ import annotations

@@ -1,11 +1,9 @@
-"""The dates that decision records write, in the forms people write them in.
+"""The Markdown of decision records: dates, front matter, headings and the vocabulary of statuses
+and relations.
 
-One Markdown file as lines, headings and front matter; every position is a line of the file, so nothing is lost.
-
-Markdown is read by its parser, so a heading or a status inside a code fence is never taken for one. YAML is composed,
-not constructed: a number keeps its leading zeros (YAML would read 0012 as ten) and aliases are never expanded.
-
-How decision records word things: their headings, statuses, dates, numbers, and how they name each other.
+A page is a list of lines, and every position is a line of the file. Markdown is parsed, so a
+heading or a status inside a code fence is text. YAML is composed, not constructed: a number keeps
+its leading zeros (YAML reads 0012 as ten) and aliases are never expanded.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What one Markdown decision record says, Nygard or MADR, with or without front matter.  Text in, values out."""
+"""The parser of one Markdown decision record, Nygard or MADR, with or without front matter."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""A document of RDF in one of three forms as triples by graph; nothing it says is dropped in silence.  Pure.
+"""The RDF documents of a project: Turtle, JSON-LD and N-Quads as triples by graph, and back. Pure.
 
-A project's memory as the one document others read, in the forms of RDF.  Pure: commits in, bytes out.
-
-What a document of RDF says, hand-written or exported, as intents and declarations.  Pure: triples in, values out.
+`parse` reads the triples of a document, `read` turns them into intents and declarations, and
+`turtle`, `jsonld` and `nquads` serialise a project. Content that is not imported is reported.
 """
 
 from __future__ import annotations

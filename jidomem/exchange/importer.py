@@ -1,8 +1,8 @@
-"""What another memory's file holds, entry by entry, as intents that wait to be judged.  Values only.
+"""The import of foreign entries and of triples: each memory goes through the writer like any other
+intent.
 
-Bring in what others have written: each memory through the writer, judged like every other intent.
-
-Take in triples as they are said in Python: memories through the writer, judged like those of a Turtle file.
+`ForeignEntry` and `Reading` are the entries of a file of another tool. `import_document` imports an
+RDF document, `insert` the triples that a Python caller gives.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""A lineage: the memories that were imported, one after the other, from the same entry of a source.  Pure."""
+"""The lineage of an entry: the memories that were imported, one after the other, from one entry of
+a source. Pure.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""The notes agents are given as Markdown (MEMORY.md, CLAUDE.md, AGENTS.md) as memories.  Pure: text in, values out.
+"""The notes that agents are given as Markdown (MEMORY.md, CLAUDE.md, AGENTS.md), read as memories.
+Pure.
 
-Which files of a repository a page names, and which its front matter says it is for.  Text in, paths out.
+`mentions` returns the files of the repository that a page names, `scopes` those that its front
+matter is for.
 """
 
 from __future__ import annotations

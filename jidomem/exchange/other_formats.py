@@ -1,11 +1,9 @@
-"""The issues of beads (`.beads/issues.jsonl`) as tasks and bugs.  Pure: bytes in, values out.
+"""The formats of other tools: beads issues, the graph of the reference MCP memory server, and
+Markdown. Pure.
 
-The graph of the reference MCP memory server (`memory.jsonl`) as facts.  Pure: bytes in, values out.
-
-What is in force of a project in the forms of those who have no journal.  Pure: memories in, bytes out.
-
-Memories are the mappings that `MemoryReader.get_memory` gives. What was superseded, withdrawn or only proposed is no
-part of either form: Turtle, JSON-LD and N-Quads hold all of it.
+Issues (`.beads/issues.jsonl`) become tasks and bugs, the graph (`memory.jsonl`) becomes facts. The
+exports `markdown` and `export_mcp_memory` take memories as `MemoryReader.get_memory` returns them
+and contain the active ones alone: Turtle, JSON-LD and N-Quads contain the rest.
 """
 
 from __future__ import annotations

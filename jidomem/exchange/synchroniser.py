@@ -1,8 +1,8 @@
-"""The synchroniser makes memory say what the sources say that it was imported from, in one commit.
+"""The synchroniser: makes memory follow the sources that it was imported from, in one commit.
 
-The imported memories of a project, as its graph has them: each with its source and what became of it.
-
-The sources of imported memories: files of other tools, read into entries.  Values only.
+It reads the imported memories of a project from its graph, each with its source and its state,
+compares them with the entries of the source files (`jidomem.exchange.sync_plan`) and submits the
+difference.
 """
 
 from __future__ import annotations

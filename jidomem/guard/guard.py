@@ -1,10 +1,8 @@
-"""What an agent is told before it edits files, and whether the edit is stopped.
+"""The guard: shows an agent the rules of the files it is about to edit, or stops the edit.
 
-What an edit makes of a file: its text before and after, as far as they are known.
-
-The checks a machine makes of an edit: a pattern within a stated time, and a command its user has let run.
-
-What the guard says, in so many tokens: quoted data, with who said it and when.  Pure.
+An `Edit` is the text of a file before and after. The checks of a rule are a pattern, judged within
+a time limit, and a command that the user allowed. `render_rules` quotes the rules within a budget
+of tokens.
 """
 
 from __future__ import annotations

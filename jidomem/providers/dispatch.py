@@ -1,6 +1,5 @@
-"""Providers by name, each with its present state.
-
-Perform a directive with the provider it names, and tell how it went.
+"""The dispatch of directives: providers by name, each with its state, and the execution of one
+directive.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""The project's memory as a provider: an upsert is an intent, a delete an invalidation, a query a recall or a question.
+"""The memory of a project as a provider: upsert submits an intent, delete invalidates, query
+recalls or asks.
 
-Keys are `jido:key`: what was kept under one is superseded by the next, and never rewritten. A memory that has no key
-goes by its IRI.
+Keys are `jido:key`: a new value under a key supersedes the last one, which is never rewritten. A
+memory without a key is addressed by its IRI.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Values in a plain mapping inside the state: pure, and gone with it.
+"""The providers that store values: inline in the state, key-value in memory or in a file, and
+vectors.
 
-Values under keys: in memory for as long as the process lives, or kept in a file beside the journal.
-
-Values found by a vector, the most alike by cosine first, or by a text, by the engine of all recall.
+The vector provider finds values by a vector, ranked by cosine, or by a text, ranked as recall
+ranks.
 """
 
 from __future__ import annotations

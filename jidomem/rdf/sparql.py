@@ -1,9 +1,10 @@
-"""What may be asked in raw SPARQL: a small lexer, and the judgement of a text before the engine sees it.
+"""The policy of raw SPARQL: a small lexer that judges a query before the engine sees it, and its
+dataset.
 
-The engine cannot be told to leave SERVICE alone, and its parser reads keywords without a word boundary (`1SERVICE<x>`,
-`SERVICEex:a`). So the lexer takes as little as it can for names, and `service` in anything that is left counts.
-
-What a query is asked of: the graphs that make up the default graph, and those that GRAPH may name.
+The engine cannot be told to ignore SERVICE, and its parser reads keywords without a word boundary
+(`1SERVICE<x>`, `SERVICEex:a`). So the lexer reads as few characters as possible as names, and
+`service` in the rest counts. A dataset is the graphs of the default graph, and those that GRAPH may
+name.
 """
 
 from __future__ import annotations

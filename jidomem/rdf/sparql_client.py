@@ -1,6 +1,5 @@
-"""HTTP Digest (RFC 7616), as who asks answers it: a login that no request carries in clear.
-
-The address of a SPARQL 1.1 endpoint: what is sent to it, over connections that are kept, and what comes back.
+"""The HTTP client of a SPARQL 1.1 endpoint, with pooled connections and Digest authentication (RFC
+7616).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Statements as callers write them, (subject, predicate, object), and the one rule that makes triples of them.
+"""The statements of callers, (subject, predicate, object), and their conversion to triples and back.
 
 A text is an IRI where it is, in whole, an absolute http, https or urn IRI, any absolute IRI in angle brackets, or a
 prefixed name (`jido: rdf: rdfs: xsd: prov:`); every other text is a string, kept to the letter. bool, int, float,
@@ -6,7 +6,7 @@ Decimal, datetime and date become the literals of XSD (a moment without an
 offset is UTC). `(text, datatype)`, or a `Literal` with a language, says a
 literal outright, also one whose text is an IRI.
 
-RDF terms as plain Python values: the one rule by which every reading door shows them.
+`to_value` shows RDF terms as plain Python values, the same in every interface.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Triples as Turtle for people to read: one block a subject, in one order.
+"""Turtle for people: a serialisation with one block a subject, and the line of each triple of a
+document. Pure.
 
-In which line of a Turtle document each triple stands.  Pure; another parser says whether it is Turtle at all.
+`statements` reads the lines; another parser decides whether the document is valid Turtle.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""How memories that hold some of the words asked for are ranked.  Pure: rows in, scores with their parts out.
+"""The lexical ranking: BM25 scores of memories that contain words of a query, and the best of them.
 
-The best of all memories that hold some of the words, of which no more are looked at than may be among them.
+`search` returns the best memories; it stops as soon as no other memory can reach their scores.
 """
 
 from __future__ import annotations

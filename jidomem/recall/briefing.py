@@ -1,6 +1,7 @@
-"""What an agent should know first, fitted into a budget of tokens: always the same for the same memory and moment.
+"""The layout of a briefing and of recalled memories within a budget of tokens. Pure.
 
-What was recalled as quoted data, each memory with its source and status, within a budget of tokens.  Pure.
+The same memory at the same moment gives the same text. Recalled memories are quoted data, each with
+its source and its status.
 """
 
 from __future__ import annotations

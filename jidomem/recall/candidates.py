@@ -1,6 +1,8 @@
-"""What may answer a question, gathered by words and by likeness, with what stands around it and what ranks it.
+"""The candidates of a recall: passages gathered by words and by vectors, with their context and
+features.
 
-The excerpt that answers a question: the decision first, then the sentences that match the question best.  Pure.
+`matching_excerpt` chooses the excerpt that answers a query: the decision first, then the sentences
+that match the query best.
 """
 
 from __future__ import annotations

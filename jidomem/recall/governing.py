@@ -1,8 +1,9 @@
-"""The rules, decisions, errors and lessons that govern files, the nearest to each file first.
+"""The memories that govern files: rules, decisions, errors and lessons, the nearest to each file
+first.
 
-Which memories are about files that were changed, renamed or removed since they were written.
-
-The memories about files that do not govern them: proposals, facts, and records of a package or of a path's words.
+`changed_files` returns the memories whose files were changed, renamed or removed since;
+`related_memories` those about a file that do not govern it: proposals, facts, and records about its
+package or its words.
 """
 
 from __future__ import annotations

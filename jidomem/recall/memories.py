@@ -1,6 +1,5 @@
-"""Entries as they are read back: all that are kept, and those of an agent that fit what is asked.
-
-Recall: what is in force and says something of what is asked, by its words or by likeness, the best first.
+"""The recall of memories, entries and conversation turns: active ones that match by words or by
+vectors.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How near a memory is to a file, by the place that it is about.  Pure."""
+"""The nearness of a memory to a file, by the path that the memory is about. Pure."""
 
 from __future__ import annotations
 

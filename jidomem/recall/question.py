@@ -1,6 +1,7 @@
-"""What a question asks for, and what a text gives away of itself: English words that tell it.  Pure.
+"""The analysis of an English question: the kind of answer it needs, and the dates that a text
+names. Pure.
 
-The days a text speaks of: dates as they are written, and words such as "yesterday", from the day they were said.
+Dates are read as written, and words such as "yesterday" count from the day of the text.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""What each sign of an answer is worth, by what is looked through: talk of people, talk with a machine, or memories.
+"""The ranking of candidates: the weighted sum of the features of each candidate.
 
-How well candidates answer a question, as the sum of what each sign of it is worth.  Pure: values in, scores out.
-
-The engine of recall: what answers a question best, of all that is looked through, whoever asks.
+The weights depend on the kind of text: talk of people, talk with a machine, or memories. `ranked`
+is pure; `rank_sources` gathers the candidates of several sources and ranks them together.
 """
 
 from __future__ import annotations

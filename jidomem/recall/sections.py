@@ -1,4 +1,4 @@
-"""What there is to tell an agent first, read from the lists that are kept for it."""
+"""The sections of a briefing, read from the lists of a project."""
 
 from __future__ import annotations
 

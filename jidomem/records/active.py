@@ -1,13 +1,13 @@
-"""Which memories are active: the one definition, as a state of a memory and as the SPARQL that lists are filtered by.
+"""The definition of an active memory, as a state of a memory and as the SPARQL filters of lists.
 
-A memory is active when it is asserted, its decision status is accepted or absent, nothing asserted superseded or
-invalidated it, and it holds in the world: from its valid_from until before its valid_until. Every named query has the
-lines of `filters`, which a test holds them to; what is asked elsewhere is built from the functions here.
+A memory is active when it is asserted, its decision status is accepted or absent, no asserted
+memory supersedes or invalidates it, and it is valid: from its valid_from until before its
+valid_until. Every named query contains the lines of `filters`, which a test compares; other queries
+are built from the functions here.
 
-The keys by which a disagreement on a topic is found, and those that commits of earlier versions lack.  Pure.
-
-A key that two memories share is a disagreement of the two; of two conventions it is one where `Convention.clashes` says
-so, too.
+The module also makes conflict keys: two memories that share a key disagree; two conventions do
+where `Convention.clashes` says so too. `lacking` returns the keys that commits of earlier versions
+lack.
 """
 
 from __future__ import annotations

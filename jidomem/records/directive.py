@@ -1,14 +1,11 @@
-"""Effects on memory as data: what an agent asks of a provider, and the signal that answers it.
+"""The directives: effects on memory as data, the signals that answer them, and the contract of a
+provider.
 
-Making a directive does nothing; `jidomem.providers.execute_directive` performs it and answers with a `Signal`.
-
-The contract of a provider: who performs directives, and what each call gives back.
-
-A provider is asked with the state it gave last and gives the next one; only `jidomem.providers` holds that state.
-A call that fails raises, and the state it was asked with stays the present one. A `JidomemError` says why and what to
-do about it; any other exception is told as `provider_failed`.
-
-A step: what a move of working memory comes to, the memory after it and the effects it asks for.
+Making a directive has no effect; `jidomem.providers.execute_directive` performs it and returns a
+`Signal`. A provider is called with its last state and returns the next one; `jidomem.providers`
+alone holds that state. A call that fails raises, and the state stays as it was: a `JidomemError`
+says why and what to do, any other exception is reported as `provider_failed`. A `Step` is the
+result of a move of working memory: the memory after it and the directives it asks for.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
-"""What an agent remembers in its own words, and the asking to keep it: the values of the store contract.
-
-One turn of a conversation, and the calls of tools in it, as plain values.
+"""The entry of an agent in its own words, the requests to write entries, and the turn of a
+conversation.
 """
 
 from __future__ import annotations

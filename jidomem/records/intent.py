@@ -1,10 +1,8 @@
-"""What an agent proposes to remember, what it gets back, and the plain value of a memory. Values only.
+"""The intent of an agent to remember, its receipt, and the plain value of a memory. Values only.
 
-A version of a stream: the commits at its tip.
-
-What a file held when a memory about it was written: its path, and the id git gives its content.  Pure.
-
-A memory as the plain value the memory guide speaks of: type, content, when, how sure, from where.
+`Version` is the set of head commits of a stream. An `Anchor` is the path of a file that a memory is
+about and the id that git gives its content. `MemoryItem` is a memory as a plain value: type,
+content, time, confidence and source.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
-"""The contract of an embedder: what makes vectors of texts, so that texts that mean alike can be found by likeness.
+"""The contracts of an embedder, of the tables of working state and of a language model.
 
-What keeps working state: tables, and transactions on them, wherever they lie.
-
-The contract of a language model: all that memory asks of one, in what values, and no more.
-
-A model is asked before a move of memory, never inside one and never under a lock: it may take seconds, and may fail.
+An embedder returns vectors of texts. Working state is tables with transactions, wherever they are
+stored. A language model is asked before a move of memory, never inside one and never under a lock:
+it may take seconds, and may fail.
 """
 
 from __future__ import annotations

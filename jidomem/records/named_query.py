@@ -1,4 +1,6 @@
-"""A named query: one question in one file, with a typed header; reading the header and binding its parameters."""
+"""The named query: one question in one file with a typed header; reads the header and binds
+parameters.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""What a project has decided about its own memory: data that the stages are given, never code.
+"""The write policy and the access policy of a project: rules as data, given to the stages of the
+pipeline.
 
-Who may assert, propose or do nothing at all, by role, kind and place: rules as data, and what follows from them.
+The access policy says who may assert, propose or do nothing, by role, kind and place.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""What is asked of recall, and what it answers: plain values, which say of themselves whether they are sound.
-
-What a search for words is made of: the fields of a memory, how often words stand in it, and in how many others.
-
-What may answer a question, with all that tells how well: plain values, of which a ranking makes scores.
-"""
+"""The values of recall: requests, hits, corpus statistics, passages and candidates, validated."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What a project's overlay may bring to ontology and shapes, and the mark that tells one overlay from another.
+"""The ontology and shapes of a root: classes, properties, hierarchy and the terms of an overlay.
 
-What may be said and how: the ontology's classes and properties, and the shapes that judge what was said.
-
-What is in force in an open root: the schema and the policy, changed while it is open where the root was.
+`load` reads the shipped ontology, `extended_by` adds the overlay of a root and refuses what an
+overlay may not contain. `digest` identifies an overlay. `EffectiveRules` is the schema and policy
+of an open root, reloaded when its files change.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""`sh:pattern` as pyshacl judges it, but run by RE2: shapes are handed to it with a parameter of ours in its place.
+"""The reference validator: pyshacl with prepared shapes, on terms whose lexical forms are kept.
 
-The reference judge: pyshacl, its shapes held ready, on terms whose lexical forms are left alone.
+RE2 runs the patterns of `sh:pattern`: shapes are given to pyshacl with a parameter of our own in
+its place.
 """
 
 from __future__ import annotations

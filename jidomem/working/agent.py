@@ -1,10 +1,8 @@
-"""An agent and the memory in its state: any object with a mapping `state` will do; a change gives a new agent.
+"""The working memory of an agent: functions on any object with a mapping `state`; a change returns
+a new agent.
 
-What an agent does with the spaces of its memory; each change gives a new agent, and its first one a memory.
-
-What an agent does with its tasks: what it means to do, the first being the most urgent.
-
-What an agent does with its world: keys and values of what it knows now.
+They cover the named spaces of the memory, the tasks of the agent, most urgent first, and its world:
+keys and values that it knows now.
 """
 
 from __future__ import annotations

@@ -1,12 +1,8 @@
-"""The container of a memory: its fields, how it is made and kept as JSON, and the one way a change of it is made.
+"""The container of a memory: its fields, its JSON form, its limits, and its one way to change.
 
-The names working memory goes by: its key in an agent's state, its built-in spaces, the usual keys of the world.
-
-Limits a memory may be given: how many spaces, how large one, how long a key is kept. None by itself.
-
-Where a memory has its moments and ids from: what the caller gives, else the clock.
-
-A space: one named part of a memory, whose kind is the kind of its data, with a revision of its own.
+A `Space` is one named part of a memory, whose kind is the kind of its data, with its own revision.
+`Limits` bound the number of spaces, their size and how long a key is kept; there are none by
+default. Times and ids come from the caller, else from the clock.
 """
 
 from __future__ import annotations

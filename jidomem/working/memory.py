@@ -1,8 +1,8 @@
-"""A memory: the named spaces an agent holds, as a value; every change makes a new one, a revision further on.
+"""The memory of an agent: its named spaces as a value; every change returns a new memory with the
+next revision.
 
-Items in order: finding, placing and reordering those of a list space, and the tasks among them.
-
-Changes of a memory as data: what those outside send is checked by name, and done all together or not at all.
+It also finds, places and reorders the items of a list space, and applies changes given as data:
+each name is checked, and all changes are applied or none.
 """
 
 from __future__ import annotations

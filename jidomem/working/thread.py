@@ -1,10 +1,8 @@
-"""The thread: what happened to an agent, in order, append only. Memory never changes it.
+"""The thread of an agent, its plugins and its projectors.
 
-Plugins: what brings an agent spaces of its own and answers to signals; the memory itself is one.
-
-Projectors: what makes knowledge out of what happened, from the thread into the memory, and when they run.
-
-A plugin by which an agent recalls from, and remembers in, a store beside its memory.
+A thread is the append-only list of what happened to an agent; memory never changes it. A plugin
+gives an agent spaces and answers signals. A projector derives knowledge in memory from the thread.
+`RagPlugin` lets an agent recall from a store beside its memory, and remember there.
 """
 
 from __future__ import annotations

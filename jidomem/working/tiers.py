@@ -1,12 +1,9 @@
-"""The conversation of a session: its newest messages, as many as fit into a number of tokens.  A value.
+"""The short-term tier of a session, and the promotion of its items to long-term memory.
 
-A value of short-term memory as what long-term memory keeps of it, and the way back.  Pure.
-
-Promotion: which items of short-term memory are important enough to be kept for long, and under which class.
-
-What is to change in a memory that is known already, so that it says what was promoted.  Pure over intents.
-
-Short-term memory: what one session holds now, by key, in a limited number of entries that no restart survives.
+`ShortTerm` holds a limited number of entries by key, until the process ends. `ConversationBuffer`
+holds the newest messages within a number of tokens. `Promotion` decides which items are important
+enough to keep, and under which class; `changes` compares a promoted item with the memory it
+updates.
 """
 
 from __future__ import annotations

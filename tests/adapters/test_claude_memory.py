@@ -85,7 +85,7 @@ def test_a_tool_takes_an_open_memory_and_nothing_else(tool):
 
 
 def texts(tool):
-    return {f"/memories/{name}": text for name, text in tool._kept.read(_files).texts.items()}
+    return {f"/memories/{name}": text for name, text in tool._cached.read(_files).texts.items()}
 
 
 NAMES = st.sampled_from(["a", "b.md", "ä ö", ".hidden"])
@@ -147,7 +147,7 @@ def test_it_answers_as_the_reference_does_and_holds_the_same_files(memory, tmp_p
             assert of_files(answer) == of_files(expected), command
         assert texts(ours) == reference.texts()
     again = ClaudeMemory(memory, agent=ours.agent)
-    assert again._kept.read(_files) == ours._kept.read(_files)
+    assert again._cached.read(_files) == ours._cached.read(_files)
     shutil.rmtree(folder)
 
 

@@ -128,7 +128,7 @@ def test_agents_and_projects_are_apart_and_system_memory_is_of_all_agents_of_a_p
 
 
 def test_reading_makes_no_file(tmp_path):
-    assert (ada(opened(tmp_path)).get(), ada(opened(tmp_path)).asked()) == (ADA, ())
+    assert (ada(opened(tmp_path)).get(), ada(opened(tmp_path)).pending_directives()) == (ADA, ())
     assert agents_with_tiers(opened(tmp_path), "p") == []
     assert list(tmp_path.iterdir()) == []
 
@@ -143,13 +143,13 @@ def test_what_is_to_be_archived_waits_on_disk_until_somebody_has_done_it(state, 
         kept.update(move)
     kept.update(lambda tiers: maintain(tiers, Round(at()), two))
 
-    (waiting,) = ada(opened_state(ALL)).asked()
+    (waiting,) = ada(opened_state(ALL)).pending_directives()
 
     archived = DialogueSegment.from_dict(waiting.items[0].value)
     assert sorted([*ids(archived.pages), *ids(kept.get().pages())]) == ["p1", "p2", "p3"]
     for _ in range(2):
         kept.performed(waiting.request_id)
-    assert kept.asked() == ()
+    assert kept.pending_directives() == ()
 
 
 def test_an_agent_that_is_forgotten_leaves_nothing_and_begins_another_life(state, opened_state, tmp_path):
@@ -200,7 +200,7 @@ def test_a_text_that_is_redacted_goes_from_the_tiers_with_the_vectors_made_of_it
     (ana,) = left.personas
     assert (ana.identifier, ana.profile) == ("ana", {})
     assert [(each.text, each.embedding) for each in ana.knowledge] == [("[redacted]", None), ("fact 3", None)]
-    archived = DialogueSegment.from_dict(kept.asked()[0].items[0].value)
+    archived = DialogueSegment.from_dict(kept.pending_directives()[0].items[0].value)
     assert [(each.query, each.embedding) for each in archived.pages] == [("[redacted]", None)]
     told = [archive.get(archive.init(cellar), f"memoryos:ada:s{number}", {}).value for number in (8, 9)]
     assert [(each["topic_summary"], each["embedding"]) for each in told] == [("[redacted]", None), ("topic 9", [1.0])]
@@ -222,7 +222,7 @@ def mover(root, name, number):
 def accounted_for(root):
     """The pages of an agent, wherever they are by now: each is there once."""
     kept = ada(opened(root))
-    archived = [DialogueSegment.from_dict(each.items[0].value) for each in kept.asked()]
+    archived = [DialogueSegment.from_dict(each.items[0].value) for each in kept.pending_directives()]
     return sorted([*ids(kept.get().pages()), *(one.id for each in archived for one in each.pages)])
 
 

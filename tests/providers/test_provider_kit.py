@@ -101,7 +101,7 @@ def test_a_sound_provider_passes_all_of_it():
         (DeletesAll(), "what_is_deleted_is_missing_and_the_rest_is_there"),
         (DeletesQuietly(), "deleting_what_is_not_there_says_so"),
         (Trimming(), "a_key_with_blanks_around_it_is_refused_or_is_another_key"),
-        (Sharing(), "what_is_kept_is_its_own"),
+        (Sharing(), "a_stored_value_is_a_copy"),
         (Deaf(), "an_option_nobody_knows_is_refused_and_changes_nothing"),
         (Bare(), "directives_reach_it_and_signals_answer"),
         (Unasked(), "a_query_gives_at_most_the_limit_the_best_first"),

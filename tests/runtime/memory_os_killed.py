@@ -71,7 +71,7 @@ def places(memory, ada):
     held = ada.tiers
     found = [(page.query, "stm") for page in held.stm] + [(page.query, "leaving") for page in held.leaving]
     found += [(page.query, "mtm") for segment in held.mtm for page in segment.pages]
-    waiting = [directive.items[0].value for directive in ada._moves.kept.asked()]
+    waiting = [directive.items[0].value for directive in ada._moves.storage.pending_directives()]
     with memory._agents.state.reading() as store:
         done = [json.loads(text) for (text,) in store.execute("SELECT value FROM key_values").fetchall()]
     evicted = {each["id"]: each for each in [*waiting, *done]}  # it waits until it is told to be kept

@@ -1,8 +1,8 @@
-"""What an Elixir file defines: modules, protocols and implementations, their functions and macros, what they name.
+"""The reader of Elixir files: modules, protocols, implementations, functions, macros and their
+dependencies.
 
-How Elixir names modules: aliases that hold from where they stand on, and what a definition is called.
-
-Commands, events and projections, where a project writes them down as the library Commanded has it.
+Names are resolved with the aliases in scope. Commands, events and projections are read from
+projects that use the library Commanded.
 """
 
 from __future__ import annotations

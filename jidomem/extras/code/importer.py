@@ -1,9 +1,9 @@
-"""What is kept of code, as triples: names that last, and beside each what one version of a file said of it.  Pure.
+"""The importer of a code graph: reads the changed files of a folder and submits the difference as
+triples.
 
-A module or function is named once, for good. That a file defines it, where, and what it depends on is said of a
-version of the file, which ends when the file changes: nothing is overwritten, and every moment can be asked about.
-
-Take in the code of a folder: read what changed, keep what is different, say what could not be read.
+A module or function has one lasting IRI. Its definition, its lines and its dependencies belong to a
+version of the file, which ends when the file changes: nothing is overwritten, and every moment can
+be queried.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
-"""What a Python file defines: one module, its functions and methods, and what it imports.
+"""The reader of Python files: one module, its functions and methods, and its imports, as plain
+values.
 
-What a source file defines, as plain values: modules, their functions, and what each depends on.  Pure.
-
-The parsers of source code, loaded when a file is read: tree-sitter, and a grammar for each language.
-
-What a Python file is called as a module: from its path, the packages around it, and where the project puts them.
+The values and the parsers (tree-sitter with a grammar for each language, loaded on first use) serve
+the other languages too. `Naming` derives the name of a module from its path, its packages and the
+project's settings.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""The settings of MemoryOS: every capacity, weight, threshold and choice by name, with presets of published ones.
+"""The configuration of MemoryOS: capacities, weights, thresholds and choices by name, with
+published presets.
 
-The form of the values of the tiers: how their fields are held to it, and how they are kept as JSON.
-
-Which settings hold for which agent: its own, else those of its type, else those of the application.
+`ValidatedModel` is the base of the values of the tiers: it validates fields and reads and writes
+JSON. `Configurations` chooses the settings of an agent: its own, else those of its type, else those
+of the application.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""How a page is forgotten: out of its place, and with it what was made of it alone or of it among others."""
+"""The forgetting of a page: it is removed with the texts that were derived from it alone or
+together with others.
+"""
 
 from __future__ import annotations
 

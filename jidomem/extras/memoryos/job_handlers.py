@@ -1,8 +1,8 @@
-"""The pages of an agent as recall looks through them: what was asked, what was answered, with whom, and when.
+"""The handlers of the jobs of an agent: each asks the model outside any transaction, and then makes
+the move.
 
-What personas know as memories of the project: intents with the pages they rest on, judged like every other.
-
-What the jobs of an agent do: ask the model what a move needs, outside any transaction, and make the move.
+`Pages` makes the pages of an agent searchable. `FactPromoting` proposes facts of personas as
+memories: intents with the pages they rest on, judged like all others.
 """
 
 from __future__ import annotations

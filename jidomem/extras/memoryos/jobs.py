@@ -1,6 +1,7 @@
-"""A durable queue of jobs in the working state of a root: each is kept until it is done, and tried again.
+"""The durable queue of jobs in the working state of a root, and its worker.
 
-Whoever does the jobs of one agent: one at a time, of all threads of all processes.
+A job is kept until it is done, and retried. A lock makes the worker of an agent the only one of all
+threads and processes.
 """
 
 from __future__ import annotations

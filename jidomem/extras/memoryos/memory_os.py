@@ -1,8 +1,7 @@
-"""MemoryOS: the four tiers of one agent, what moves between them, and what they hold on a question.
+"""The MemoryOS of one agent: its four tiers, the moves between them, and retrieval for a question.
 
-What the tiers are asked and told from outside: a question with its keywords and vector, and who it is about.
-
-Which agents' tiers are open at a root: one MemoryOS for each.
+`prepare_question` adds keywords and a vector to a question. `MemoryOSRegistry` holds the open
+instances of a root.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""How the personas of long-term memory are taught: profiles, facts and traits, in queues that let go of the oldest.
+"""The personas of long-term memory: profiles, facts and traits, in queues that drop the oldest.
+Pure.
 
-What a language model learnt from a segment as the lesson that the personas are taught.
-
-How what one agent learnt becomes known to all: facts that matter enough, none of them private, each of them once.
+A `Lesson` is a segment's learnings, as a language model returned them, for the personas. `diffuse`
+shares the important facts of one agent that are not private with all agents, each once.
 """
 
 from __future__ import annotations

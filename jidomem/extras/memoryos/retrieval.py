@@ -1,6 +1,8 @@
-"""What the tiers hold on a question: tier by tier, each thing with its score; reading it changes nothing.
+"""The retrieval of the tiers for a question, with a score for each result, and the heat of
+segments. Pure.
 
-How segments warm up and cool down: what retrieving and maintenance do to them, and which of them leave.
+`retrieve` changes nothing. `touch_segments` warms the segments of a retrieval, and `maintain` cools
+and evicts segments.
 """
 
 from __future__ import annotations

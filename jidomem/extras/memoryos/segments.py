@@ -1,10 +1,9 @@
-"""The published scores of MemoryOS, how alike two things are and how hot a segment is, and the place of one's own.
+"""The pages of short-term memory and the segments of mid-term memory. Pure.
 
-How pages come into short-term memory, and what a model says of them there.
-
-How a page that leaves short-term memory joins the segment of mid-term memory it is most like, or opens one.
-
-How segments are told anew, for a better summary or another embedder, and cut where they have too many pages.
+A page is inserted and described by a model; when it leaves short-term memory it joins the most
+similar segment or opens a new one. Segments are described again and split where they have too many
+pages. The scores of similarity and heat are those published for MemoryOS; a `TierPolicy` may
+replace them.
 """
 
 from __future__ import annotations

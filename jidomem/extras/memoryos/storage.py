@@ -1,8 +1,8 @@
-"""The tiers of an agent as rows: each page, segment, persona and entry by itself; a move writes what it moved.
+"""The storage of the tiers in the working state of a root: a row for each page, segment, persona
+and entry.
 
-The tiers of agents, kept in the working state of a root: each move is on disk, whole, before it is told of.
-
-What is kept beside the tiers of a project: the settings of its agents, and of each whose vectors it has.
+A move writes the rows that it changes and is durable before it is reported. Beside the tiers of a
+project are the settings of its agents and the name of the embedder of their vectors.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""A page that is forgotten at a root: out of the tiers, system memory, the archive and what waits to be archived.
+"""The transactions of an agent's tiers: a move and the jobs that it causes are written together.
 
-The vectors that what is held lacks: of which text each is, and how it comes to what is held.
-
-Moves of an agent's tiers: each in one transaction with the jobs that it gives rise to, and none of them lost.
+The module also forgets a page everywhere (tiers, system memory, archive and pending archives), and
+fills in the vectors that stored texts lack.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""What the four tiers hold: pages of a dialogue, segments of them, personas, and what the whole system knows.
+"""The values of the four tiers: pages of a dialogue, segments, personas and the facts of the whole
+system.
 
-The tiers of one agent as one value, in which each page is in one place, and what all agents know.
+`Tiers` is the memory of one agent, in which each page is in one place; `SystemMemory` is shared by
+all agents.
 """
 
 from __future__ import annotations

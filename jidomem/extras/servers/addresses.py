@@ -1,8 +1,8 @@
-"""Addresses of shared roots: which there are, how one may be shown, what opens it, and where its copy lies here.
+"""The addresses of shared roots: their parsing, their display without passwords, and the folder of
+the local copy.
 
-What a shared root says of itself: its configuration, terms, rules and questions, in one file of its log.
-
-It is one file so that a change of several is one: whoever opens the root has all of them as they were at one moment.
+The configuration, terms, shapes and queries of a shared root are one file of its log, so that a
+change of several is atomic: a reader has all of them as of one moment.
 """
 
 from __future__ import annotations

@@ -1,15 +1,13 @@
-"""Checkpoints of a copy, with the shared root: packs and an index, so that a new server need not read every commit.
+"""The checkpoints of a shared root, and its local copy: a new server need not read every commit.
 
-    checkpoints/newest.json       what the newest one is made of: each file, in pieces by their digests
-    checkpoints/pieces/<digest>   the pieces, deflated; a file that did not change has those it had
-    checkpoints/making.json       who makes one now, and until when nobody else does
+    checkpoints/newest.json       the manifest of the newest checkpoint: each file, in pieces by digest
+    checkpoints/pieces/<digest>   the pieces, deflated; an unchanged file keeps its pieces
+    checkpoints/making.json       the lease of the server that makes a checkpoint
 
-A checkpoint is believed less than the log: its last commits are held against it, and every commit that is read against
-its id. It counts no more once a stream is rewritten, and goes when something is redacted.
-
-The copy of a stream in a folder of this machine: what it holds of its log, and how more of that is put there.
-
-The files of a copy and of the newest snapshot of its index, linked into a folder where nobody changes them.
+A checkpoint is trusted less than the log: its last commits are compared with the log, and each
+commit with its id. It is void once a stream is rewritten, and deleted at a redaction. `fill`
+appends log entries to the local copy of a stream; `gathered` links the files of a copy and of its
+newest index snapshot into a private folder.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Put many commits into the folder of a stream that nobody writes to, as packs where they are many.
+"""The journal of a shared root: its log is the truth, and reads use a local copy in a folder.
 
-The journal of a shared root: its log is the truth, and what is read is a copy of it in a folder of this machine.
+`fill` writes many commits into the folder of a stream that has no other writer, as packs where they
+are many.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The place a shared root lies in: streams of documents with one next number each, and files beside them.
+"""The shared log: the port of streams of documents, numbered without gaps, and of files beside
+them.
 
-Hold commits against each other as they come: each after its parents, at the position and moment that follow.
-
-One question for all who want to know the same at once: who comes while one is on its way shares the next.
+A `Chain` verifies commits as they arrive: parents first, with the next position and time.
+`SingleFlight` lets concurrent callers share one request.
 """
 
 from __future__ import annotations

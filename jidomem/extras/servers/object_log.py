@@ -1,25 +1,23 @@
-"""A folder of an S3 bucket, asked through obstore: conditional puts whose outcome is settled, and errors by name.
-
-Rewritings of objects that are all or none: written down first, and carried out by whoever comes next.
-
-A shared log in an object store: one object a commit under its number, put only where there is none.
+"""The shared log in an object store (S3): one object for each commit, put only where its number is
+free.
 
 Below the prefix lie
 
     log/<project>.<stream>/000/000/017    `# commit <id>`, a line end, and the document of entry 17
-    rewrites                              how often each stream was rewritten, the rewriting that goes on, a life
+    rewrites                              rewrite counts of the streams, the pending rewrite, the life of the log
     files/<name>                          the files beside the streams; their ETag is the tag
-    probe                                 what is put, on opening, to see that the store keeps its conditions
+    probe                                 an object put on opening to check conditional puts
 
-An append is one put with `If-None-Match: *`. It is only made for the number after one that was seen there, and nothing
-removes an entry, so there is never a gap; a reading that meets one all the same (a restored bucket, a lifecycle rule)
-says so. The end of a stream is found by asking for the next number, and by whoever has just come in three listings:
-numbers are cut in three so that no folder has more than a thousand names.
+An append is one put with `If-None-Match: *`. It is made only for the number after an existing one,
+and entries are never removed, so there are no gaps; a reader that meets one (a restored bucket, a
+lifecycle rule) reports it. The end of a stream is found by reading the next number; a new reader
+finds it in three listings: numbers are cut in three so that a folder has at most a thousand names.
 
-A rewriting changes several objects, and is all or none: it is first written down, documents and all, in `rewrites`, by
-`If-Match`, and done from there on; whoever asks for the reach of a stream and finds one written down carries it out
-before answering. Each document is put with the ETag read before it was seen that the rewriting still goes on, so that
-one who slept meanwhile cannot bring back what a later rewriting took out. Counted and crossed out is one put.
+A rewrite changes several objects and is atomic: it is first written, documents included, to
+`rewrites` with `If-Match`, and counts as done from then on; a reader that finds a pending rewrite
+carries it out before it answers. Each document is put with the ETag read before the rewrite was
+seen to be pending, so that a delayed process cannot restore content that a later rewrite removed.
+Counting and clearing a rewrite is one put.
 """
 
 from __future__ import annotations

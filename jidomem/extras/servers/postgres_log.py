@@ -1,6 +1,6 @@
-"""Who is told that something was kept: one connection that listens for all who wait in a process.
+"""The shared log in PostgreSQL: an append is one conditional insert.
 
-The shared log in PostgreSQL: an append is one conditional insert.
+The `NotificationListener` is the one connection of a process that listens for new commits.
 """
 
 from __future__ import annotations

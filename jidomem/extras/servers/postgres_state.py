@@ -1,6 +1,5 @@
-"""The working state of a root in PostgreSQL: the tables that a file has elsewhere, and whose turn it is.
-
-The working state of a root in PostgreSQL as the file that it is elsewhere: out of the tables, and into them.
+"""The working state of a root in PostgreSQL: the tables, the locks, and the export to and import
+from a file.
 """
 
 from __future__ import annotations

@@ -1,10 +1,7 @@
-"""A store behind a SPARQL 1.1 endpoint as index: fed from the journal before each question, asked as the engine is.
+"""The index in a remote SPARQL 1.1 store: synchronised with the journal before each query.
 
-A query as a store behind an endpoint is asked it: with the terms in it that the engine here is given beside it.
-
-Which questions Virtuoso 7 answers as others do, and how it is asked them; all else it is fed, and not asked.
-
-Whether a store answers as the engine of this process does: a few questions about a small graph, put to both.
+`probe_endpoint` finds out which queries a store answers as the local engine does. `rewrite_query`
+writes bindings into a query, and `rewrite_for_virtuoso` adapts queries to Virtuoso 7.
 """
 
 from __future__ import annotations

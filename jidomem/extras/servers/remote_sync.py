@@ -1,12 +1,10 @@
-"""The graphs of a store behind an endpoint, each with a mark of how far it reaches: what changes them, in requests.
+"""The synchronisation of the named graphs of a remote SPARQL store with the journal.
 
-What keeps the graphs of a store behind an endpoint level with the journal, and sees when they are not.
-
-A graph has there, in the graph of the marks, a *life* and how far it reaches in it. Whoever starts it anew empties it
-and gives it another life; who adds to it says in which life, and a mark moves only from where it was. So two that feed
-one store do each other no harm, and what the store lost, or has again from an old copy, is seen and put right.
-
-A thread that brings a store behind an endpoint level after what this process wrote, for others who ask it.
+The graph of watermarks has, for each graph, a *life* and the commits applied in it. A rebuild
+empties the graph and assigns a new life. Writers name the life and advance the watermark by
+compare-and-swap, so two writers cannot corrupt one store, and content that the store lost or
+restored from an old copy is detected and repaired. The `SyncThread` synchronises after the commits
+of this process.
 """
 
 from __future__ import annotations

@@ -1,12 +1,10 @@
-"""The vectors of a root that several servers share: each takes in what another made, and makes what is missing.
+"""The vectors that the servers of a root share, so that each text is embedded once.
 
-Vectors of texts with the shared root, in segments that never change, so that no server embeds what another did.
+    vectors/<project>/<stream>/<model>/list.json    the segments, and the lease of the server that embeds
+    vectors/<project>/<stream>/<model>/<digest>     a segment: its size, digests of texts, and their vectors
 
-    vectors/<project>/<stream>/<model>/list.json    the segments there are, and whose turn it is to make more
-    vectors/<project>/<stream>/<model>/<digest>     a segment: how many vectors, digests of texts, their vectors
-
-A segment counts once it is listed, and the list is changed by compare-and-set alone: who was overtaken, or began before
-a redaction gave each list another state, lists nothing.
+A segment never changes and counts once it is listed; the list changes by compare-and-swap alone, so
+a server that was overtaken, or that began before a redaction, lists nothing.
 """
 
 from __future__ import annotations

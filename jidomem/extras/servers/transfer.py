@@ -1,8 +1,8 @@
-"""A backup: one tar file with a root as a folder, and a manifest with the digest of every file in it.
+"""The transfer of a root to another place, commit by commit, verified, and its backup as one tar
+file.
 
-An end of a move: the streams and the files of a root, wherever it lies, to be read from or brought to.
-
-Bring all that a root holds to another place, commit by commit and byte for byte, and verify that it is there.
+A `TransferEndpoint` reads or writes the streams and files of a root in a folder or a shared log.
+The manifest of a backup has the digest of every file.
 """
 
 from __future__ import annotations

@@ -1,18 +1,10 @@
-"""What pages call a property, a class or a value of ours: its label in the ontology, with its IRI at hand.
+"""The parts of the curator's pages: requests, labels, permissions, memories in lists, comparisons
+and refusals.
 
-What a page is asked: of which project, as of which moment, with which arguments; and how pages link to another.
-
-What who asks may do on a page: what is not allowed is not offered, and who may is said in its place.
-
-Anything an agent wrote, shown as text: no sign in it does more than be seen.
-
-Two memories side by side: what each says, property by property, with what differs marked.
-
-A memory as a list tells it: what it says in short, who said it and when, and what is amiss with it.
-
-Why something was not done on a page: what others did meanwhile, and each of several by itself.
-
-A screen: one page of a project at an address of its own, what it shows as plain values, and what is done on it.
+`PageRequest` is the project, moment and arguments of a page, and makes links to other pages. A
+`Screen` is one page: its address, its values and its action. `shown` makes text of agents harmless;
+`compared` puts two memories side by side. A page offers only what its user may do, and names who
+may do the rest.
 """
 
 from __future__ import annotations

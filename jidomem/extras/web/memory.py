@@ -1,8 +1,5 @@
-"""One memory: what it says and rests on, who said it, what it replaced and what replaced it, and its correction.
-
-The graph: what a memory, or what is known on a topic, replaced, rests on, needs and disagrees with, as a picture.
-
-The timeline: what was learnt, by day, narrowed by kind, agent, session and state, or found by words.
+"""The pages of memories: one memory with its sources and corrections, the graph around it, and the
+timeline.
 """
 
 from __future__ import annotations

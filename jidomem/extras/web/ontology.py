@@ -1,8 +1,5 @@
-"""The ontology: classes with how many memories there are of each, every term in words, and terms that are proposed.
-
-The console: SPARQL against the project, with our terms completed, and the limits told where they are met.
-
-The playbook: each named question with a form of its parameters, its answer as a table, and the SPARQL it is.
+"""The pages of the ontology: its terms and proposals, the SPARQL console and the playbook of named
+queries.
 """
 
 from __future__ import annotations

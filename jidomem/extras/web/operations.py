@@ -1,12 +1,6 @@
-"""Who was refused and who asked, as pages tell it: of every server of the root on this machine, or of this one.
+"""The pages of operation: agents and clients, the latest check, and the health of a project.
 
-What of the agents and clients of a server is shown to whom: all to curators, to others what is their own.
-
-The agents: who wrote how much, and on which days, and who was refused what since the server began.
-
-The check: the latest report on the memory, by rule and by item, what is waived, and what a change would fail.
-
-The health of a project: how far its index is, how much it holds in how many bytes, what is damaged, and who asks.
+Curators see the counts of every agent, others their own.
 """
 
 from __future__ import annotations

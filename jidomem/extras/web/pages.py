@@ -1,18 +1,9 @@
-"""Pages as HTML: each screen in the one frame around all, its JSON twin, and refusals in words with what helps.
+"""The curator's pages as HTML: screens in one frame, their JSON twins, and refusals with hints.
 
-What pages are made with besides their text: our own styles and scripts, and other people's that `lock.json` names.
-
-Each is served under an address that has a digest of it, so that a browser may keep it for ever.
-
-From when to when there is something to look back at.
-
-Whether a form was sent from one of our own pages: no other page in the same browser does anything here.
-
-The screens there are, in the order of the menu.
-
-CSV for people: what a spreadsheet would take for a formula is written so that it is text.
-
-Signing in with a token, for browsers: it is kept in a cookie that no script reads and no form elsewhere sends.
+Styles and scripts are our own and those that `lock.json` names; each is served under an address
+with its digest, so that a browser may cache it for ever. A form is accepted from our own pages
+only. A browser signs in with a token, in a cookie that scripts cannot read and other sites cannot
+send. CSV is escaped so that a spreadsheet runs no formula.
 """
 
 from __future__ import annotations

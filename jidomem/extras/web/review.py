@@ -1,6 +1,5 @@
-"""What waits for a curator: what disagrees, side by side, proposals and what is due, settled one by one or together.
-
-Two that disagree, kept both or made one: what each form begins with, and which fields of an intent it means.
+"""The review page: disagreements side by side, proposals and due memories, settled one by one or
+together.
 """
 
 from __future__ import annotations

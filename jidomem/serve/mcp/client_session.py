@@ -1,4 +1,4 @@
-"""Who asks over MCP: an agent known by its client's name, and the work session its memories are asserted in."""
+"""The session of an MCP client: its agent, and the work session of the memories it asserts."""
 
 from __future__ import annotations
 

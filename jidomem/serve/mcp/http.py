@@ -1,6 +1,7 @@
-"""Each request of MCP over HTTP, as it comes and goes: what is counted of it, and what the log says.
+"""The MCP transport over streamable HTTP, on this machine, with counters and a log line for each
+request.
 
-The Model Context Protocol over streamable HTTP, on this machine; once there are tokens, to those who have one.
+Once the root has tokens, a request needs one.
 """
 
 from __future__ import annotations

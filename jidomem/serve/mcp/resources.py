@@ -1,4 +1,4 @@
-"""What an agent may read and be told over MCP beside its tools: resources, each at an address, and prompts."""
+"""The MCP resources, each at an address, and the MCP prompts."""
 
 from __future__ import annotations
 

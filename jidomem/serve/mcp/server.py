@@ -1,11 +1,9 @@
-"""The memory over the Model Context Protocol, with the official SDK: tools, resources and prompts of one root.
+"""The MCP server, with the official SDK: tools, resources and prompts of one root, over standard
+streams.
 
-The SDK speaks every protocol revision from 2024-11-05 on: those that begin with a handshake, and those in which each
-request says who asks. Who asks is known by the name of its client either way, so nothing here depends on the revision.
-
-The code of what MCP refused: ours, else one for what the protocol says.
-
-The Model Context Protocol on standard input and output: lines of a bounded length, each of them answered.
+The SDK speaks every protocol revision from 2024-11-05 on. A client is known by its name in all of
+them, so nothing here depends on the revision. Standard input has lines of a bounded length, and
+each of them is answered.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""The nine tools of the reference MCP memory server, over governed memory: what is deleted there is withdrawn here.
+"""The nine tools of the reference MCP memory server over governed memory: a deletion is a
+withdrawal.
 
-An entity, an observation and a relation are a fact each, which says in words what it is and in `jido:graphStatement`,
-exactly as it was given, what these tools give back. So they show what `jidomem import mcp-memory` took in, too, once it
-was accepted. Unlike there, what differs from a known observation or relation in case or white space alone is not kept
-again.
+An entity, an observation and a relation are a fact each, with a text and, in `jido:graphStatement`,
+the exact value that these tools return; so they also show accepted imports of `jidomem import
+mcp-memory`. Unlike the reference, an observation or relation that differs from a known one in case
+or white space alone is not stored again.
 """
 
 from __future__ import annotations

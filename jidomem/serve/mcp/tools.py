@@ -1,10 +1,7 @@
-"""The tools an agent is offered over MCP, each of which does what the verb of that name does.
+"""The MCP tools: memory, dialogue and working memory; a tool does what the command of its name
+does.
 
-A tool of an agent: the schemas of what it takes and gives, and how a call of it is checked, answered and refused.
-
-The tools by which an agent, over MCP, keeps its dialogue, and finds what its tiers hold on a question.
-
-The tools by which an agent, over MCP, reads and changes what it holds now, and records what is said.
+`Tool` has the schemas of its input and output; `call` validates a call, and reports refusals.
 """
 
 from __future__ import annotations
