@@ -11,16 +11,16 @@ Each request, as it comes and goes: its id, how long it took, what is counted of
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 import traceback
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
 from random import Random
 from time import monotonic, perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flask import Request, Response, g, request
 
@@ -29,50 +29,51 @@ from jidomem.serve import wire
 from jidomem.serve.server_state import BOUNDS, Histogram, IndexLag, Measures, Operation, RequestContext, standing
 from jidomem.serve.wire import Seen
 
+if TYPE_CHECKING:
+    from prometheus_client import Metric
+
 TYPE = "text/plain; version=0.0.4; charset=utf-8"
 #: Labels, name -> value, and the figure they have.
 Sample = tuple[Mapping[str, str], float]
 
 
-def family(name: str, kind: str, text: str, samples: Iterable[Sample]) -> str:
-    """Return a family of counters or gauges, nothing where it has no samples."""
-    lines = [f"{name}{_labels(labels)} {_figure(value)}\n" for labels, value in samples]
-    return _head(name, kind, text) + "".join(lines) if lines else ""
+@dataclass(frozen=True, slots=True)
+class Families:
+    """Families of samples, as a registry of prometheus_client collects them."""
+
+    families: Iterable[Metric]
+
+    def collect(self) -> Iterable[Metric]:
+        """Return those that have samples."""
+        return [family for family in self.families if family.samples]
+
+    def text(self) -> str:
+        """Return them in the text format of Prometheus."""
+        from prometheus_client import generate_latest  # slow to load
+
+        return generate_latest(self).decode()
 
 
-def histograms(name: str, text: str, label: str, found: Mapping[str, Histogram]) -> str:
+def family(name: str, kind: str, text: str, samples: Iterable[Sample]) -> Metric:
+    """Return a family of counters or gauges."""
+    from prometheus_client import Metric  # slow to load
+
+    metric = Metric(name.removesuffix("_total") if kind == "counter" else name, text, kind)
+    for labels, value in samples:
+        metric.add_sample(name, {**labels}, value)
+    return metric
+
+
+def histograms(name: str, text: str, label: str, found: Mapping[str, Histogram]) -> Metric:
     """Return a family of histograms by the value of *label*; without a label the family has one."""
-    lines = []
+    from prometheus_client.metrics_core import HistogramMetricFamily  # slow to load
+
+    metric = HistogramMetricFamily(name, text, labels=[label] if label else [])
     for value, each in sorted(found.items()):
-        labels = {label: value} if label else {}
         bounds = [*(f"{bound:g}" for bound in BOUNDS), "+Inf"]
-        for bound, count in zip(bounds, accumulate(each.counts), strict=True):
-            lines.append(f"{name}_bucket{_labels({**labels, 'le': bound})} {count}\n")
-        lines.append(f"{name}_sum{_labels(labels)} {_figure(each.seconds)}\n")
-        lines.append(f"{name}_count{_labels(labels)} {sum(each.counts)}\n")
-    return _head(name, "histogram", text) + "".join(lines) if lines else ""
-
-
-def _head(name: str, kind: str, text: str) -> str:
-    return f"# HELP {name} {text}\n# TYPE {name} {kind}\n"
-
-
-def _labels(labels: Mapping[str, str]) -> str:
-    said = ",".join(f'{name}="{_escaped(value)}"' for name, value in labels.items())
-    return f"{{{said}}}" if said else ""
-
-
-def _escaped(value: str) -> str:
-    r"""Return a label's value as it stands in quotes.
-
-    >>> print(_escaped('a"b\n'))
-    a\"b\n
-    """
-    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-
-
-def _figure(value: float) -> str:
-    return str(value) if isinstance(value, int) else repr(float(value))
+        buckets = [*zip(bounds, accumulate(each.counts), strict=True)]
+        metric.add_metric([value] if label else [], buckets, each.seconds)
+    return metric
 
 
 #: Seconds that an index which is behind gets to be level before it is told to be.
@@ -151,10 +152,10 @@ def figures(site: RequestContext, connections: int | None = None) -> str:
             hint="ask who runs the server for another one, made in a shell:"
             " jidomem token add prometheus --role reader --all-projects",
         )
-    return "".join(_families(site, connections))
+    return Families([*_families(site, connections)]).text()
 
 
-def _families(site: RequestContext, connections: int | None) -> Iterator[str]:
+def _families(site: RequestContext, connections: int | None) -> Iterator[Metric]:
     measures = site.operation.measures
     with measures.lock:
         yield from _counted(measures)
@@ -166,7 +167,7 @@ def _families(site: RequestContext, connections: int | None) -> Iterator[str]:
     yield from _process(measures)
 
 
-def _counted(measures: Measures) -> list[str]:
+def _counted(measures: Measures) -> list[Metric]:
     requests: list[Sample] = [
         ({"route": route, "method": method, "status": str(status)}, count)
         for (route, method, status), count in sorted(measures.requests.items())
@@ -188,7 +189,7 @@ def _counted(measures: Measures) -> list[str]:
     ]
 
 
-def _queues(site: RequestContext) -> Iterator[str]:
+def _queues(site: RequestContext) -> Iterator[Metric]:
     memory, lost = site.memory, site.operation.log.lost if site.operation.log else 0
     for name, text, value in (
         ("jidomem_writers_waiting", "Intents that wait for their turn.", memory.writer.waiting),
@@ -200,7 +201,7 @@ def _queues(site: RequestContext) -> Iterator[str]:
     yield family("jidomem_log_lines_lost_total", "counter", "Lines of the log nobody read in time.", [({}, lost)])
 
 
-def _projects(found: list[IndexLag]) -> Iterator[str]:
+def _projects(found: list[IndexLag]) -> Iterator[Metric]:
     for name, text, values in (
         ("journal", "The position of the journal of a project's memory.", [each.journal.position for each in found]),
         ("index", "The position the index has reached.", [each.index.position for each in found]),
@@ -211,13 +212,10 @@ def _projects(found: list[IndexLag]) -> Iterator[str]:
     yield family("jidomem_index_behind_commits", "gauge", "Commits the index has not taken in.", behind)
 
 
-def _process(measures: Measures) -> Iterator[str]:
-    with open("/proc/self/statm", "rb") as file:
-        resident = int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    yield family("process_resident_memory_bytes", "gauge", "Memory this process has.", [({}, resident)])
-    times = os.times()
-    yield family("process_cpu_seconds_total", "counter", "Processor time used.", [({}, times.user + times.system)])
-    yield family("process_open_fds", "gauge", "Files and connections open.", [({}, len(os.listdir("/proc/self/fd")))])
+def _process(measures: Measures) -> Iterator[Metric]:
+    from prometheus_client import ProcessCollector  # slow to load
+
+    yield from ProcessCollector(registry=None).collect()
     yield family("jidomem_uptime_seconds", "gauge", "Since when it serves.", [({}, monotonic() - measures.began)])
 
 

@@ -2,14 +2,13 @@
 
 import pytest
 from conftest import decision, intent
+from prometheus_client import parser
 
 import jidomem
 from jidomem.runtime.settings import own_config
 from jidomem.runtime.tokens import Keyring
 from jidomem.serve.app import create_app
-from jidomem.serve.monitoring import family
-
-parser = pytest.importorskip("prometheus_client.parser")
+from jidomem.serve.monitoring import Families, family
 
 
 @pytest.fixture
@@ -109,7 +108,8 @@ def test_figures_are_for_who_reaches_every_project(memory):
 def test_a_label_cannot_break_out_of_its_quotes():
     hostile = 'a"} 1\nevil 1\n\\'
 
-    (found,) = parser.text_string_to_metric_families(family("x", "gauge", "A thing.", [({"of": hostile}, 2)]))
+    text = Families([family("x", "gauge", "A thing.", [({"of": hostile}, 2)])]).text()
+    (found,) = parser.text_string_to_metric_families(text)
 
     assert [(sample.labels, sample.value) for sample in found.samples] == [({"of": hostile}, 2)]
 
