@@ -1,8 +1,8 @@
-"""`jidomem policy`: who may assert, propose or do nothing at all, and who has decided so.
+"""`jidomem access policy`: who may assert, propose or do nothing at all, and who has decided so.
 
-`jidomem token`: who may ask a served memory, as whom, in which role and for which projects.
+`jidomem access token`: who may ask a served memory, as whom, in which role and for which projects.
 
-`jidomem trust`: let the configuration of a root say more than data may.
+`jidomem access trust`: let the configuration of a root say more than data may.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from jidomem.base.words import slug
 from jidomem.errors import InvalidRequest, NotFound
 from jidomem.extras.servers.addresses import shown
 from jidomem.rdf import vocab
-from jidomem.read.derived import authority, trust
+from jidomem.read.derived import authority
 from jidomem.records.policy import CONFIRMS, KINDS, PRESETS, UNSET, VERDICTS, AccessPolicy, Change, role_named
 from jidomem.runtime import root_config as trusting
 from jidomem.runtime.root_config import OF_TRUST, check_root, root_folder
@@ -27,7 +27,7 @@ from jidomem.runtime.user_config import EVERY, ROLES, ApiToken, read
 from jidomem.write.canonical import family
 from jidomem_cli.fields import own_words
 from jidomem_cli.options import ROWS, Door, Verb, Verbs, pass_door
-from jidomem_cli.output import short, show_json, show_receipt, show_rows
+from jidomem_cli.output import show_json, show_receipt, show_rows
 
 _WRITES = ("agent", "wait")
 _POLICY_COLUMNS = ("says", "by", "reason", "change")
@@ -46,10 +46,10 @@ def policy() -> None:
     and a role. Once a project has an administrator, nobody else changes its policy.
 
     Examples:
-      jidomem policy show
-      jidomem policy grant ana admin --agent ana
-      jidomem policy set --preset curated --agent ana
-      jidomem policy may bob architectural_decision
+      jidomem access policy show
+      jidomem access policy grant ana admin --agent ana
+      jidomem access policy set --preset curated --agent ana
+      jidomem access policy may bob architectural_decision
     """
 
 
@@ -59,8 +59,8 @@ def show(door: Door) -> None:
     """List the current rules, roles and confirmations; all changes there were: jidomem ask policy-changes.
 
     Examples:
-      jidomem policy show
-      jidomem policy show --as-of 2030-01-01 --json
+      jidomem access policy show
+      jidomem access policy show --as-of 2030-01-01 --json
     """
     rows = [
         {**_policy_rows(change), "by": change.by or "the root's configuration", "reason": change.reason}
@@ -95,14 +95,14 @@ def set_(
     """Say what agents may do: assert, propose or deny; unset takes back the rule for the same.
 
     Examples:
-      jidomem policy set propose --kind decision --about src/billing --reason "it handles money"
-      jidomem policy set assert --kind decision --about src/billing --role curator
-      jidomem policy set unset --kind decision --about src/billing
-      jidomem policy set --preset curated --dry-run
+      jidomem access policy set propose --kind decision --about src/billing --reason "it handles money"
+      jidomem access policy set assert --kind decision --about src/billing --role curator
+      jidomem access policy set unset --kind decision --about src/billing
+      jidomem access policy set --preset curated --dry-run
     """
     given = Change(whom, role_named(role) if role else None, kind, about, scope, allows)
     if (allows is None) == (preset is None) or (preset and given != Change()):
-        hint = "jidomem policy set propose --kind decision, or jidomem policy set --preset curated"
+        hint = "jidomem access policy set propose --kind decision, or jidomem access policy set --preset curated"
         raise InvalidRequest("give a rule, or the name of a preset", hint=hint)
     if preset is None:
         _change(door, [given], reason, dry_run)
@@ -126,8 +126,8 @@ def grant(door: Door, agent_: str, role: str, reason: str | None, dry_run: bool)
     """Give AGENT a ROLE: agent, curator, admin, reader, or one of the ontology such as Architect.
 
     Examples:
-      jidomem policy grant bob Architect --reason "he knows the store"
-      jidomem policy grant rita curator --dry-run
+      jidomem access policy grant bob Architect --reason "he knows the store"
+      jidomem access policy grant rita curator --dry-run
     """
     _change(door, [Change(agent=agent_, grants=role_named(role))], reason, dry_run)
 
@@ -146,9 +146,9 @@ def confirm(
     """Let `jidomem review --by-rule` confirm proposals: restated by a second agent, or unopposed for some days.
 
     Examples:
-      jidomem policy confirm restated --kind fact
-      jidomem policy confirm unopposed --kind lesson_learned --days 14
-      jidomem policy confirm restated --kind fact --off
+      jidomem access policy confirm restated --kind fact
+      jidomem access policy confirm unopposed --kind lesson_learned --days 14
+      jidomem access policy confirm restated --kind fact --off
     """
     change = Change(confirms=way, kind=kind, days=days, allows=UNSET if off else None)
     _change(door, [change], reason, dry_run)
@@ -164,7 +164,7 @@ def may(door: Door, who: str, what: str, about: tuple[str, ...], scope: str | No
     """Say what would become of a KIND that AGENT submits, and by which rule; also as of a past moment.
 
     Examples:
-      jidomem policy may bob architectural_decision --about src/billing/api.py
+      jidomem access policy may bob architectural_decision --about src/billing/api.py
     """
     rules = _authority(door)
     agent = who if ":" in who else f"{vocab.BASE}agents/{slug(who)}"
@@ -175,24 +175,6 @@ def may(door: Door, who: str, what: str, about: tuple[str, ...], scope: str | No
         return
     click.echo(verdict)
     door.say(f"{who} has the role {role}; " + (f"the rule: {rule}" if rule else "no rule speaks of it"))
-
-
-@policy.command("trust")
-@click.argument("item", metavar="IRI")
-@pass_door
-def trust_(door: Door, item: str) -> None:
-    """Say how far a memory is trusted, by its source and all it is derived from, and which of them it is no more by.
-
-    Examples:
-      jidomem policy trust 9c0d1e2f
-    """
-    memory = door.read()
-    level, by = trust(memory.reader, memory.project, item)
-    if door.json:
-        show_json({"trust": level, "by": by})
-        return
-    click.echo(level)
-    door.say(f"by {short(by)}")
 
 
 def _authority(door: Door) -> AccessPolicy:
@@ -216,7 +198,7 @@ def _change(door: Door, changes: list[Change], reason: str | None, dry_run: bool
     for change in changes:
         door.say(str(change))
     if not memory.writer.authority(memory.project).administrators:
-        door.say("nobody is an administrator, so everybody may change this: jidomem policy grant AGENT admin")
+        door.say("nobody is an administrator, so everybody may change this: jidomem access policy grant AGENT admin")
 
 
 _TOKEN_COLUMNS = ("id", "agent", "role", "projects", "root", "added")
@@ -230,8 +212,8 @@ def token() -> None:
     server believes them. A server takes in a change with the next request, of a shared memory seconds later.
 
     Examples:
-      jidomem token add ana --role curator
-      jidomem token list
+      jidomem access token add ana --role curator
+      jidomem access token list
     """
 
 
@@ -247,9 +229,9 @@ def add(door: Door, agent: str, role: str, projects: tuple[str, ...], all_projec
     Without --project it reaches the project of this root.
 
     Examples:
-      jidomem token add ana
-      jidomem token add ci --role reader --all-projects
-      jidomem token add rita --role curator --project p --project q
+      jidomem access token add ana
+      jidomem access token add ci --role reader --all-projects
+      jidomem access token add rita --role curator --project p --project q
     """
     if all_projects and projects:
         raise InvalidRequest("it reaches all projects or the ones named", hint="leave out --project or --all-projects")
@@ -263,7 +245,7 @@ def add(door: Door, agent: str, role: str, projects: tuple[str, ...], all_projec
         return
     click.echo(secret)
     door.say(f"{agent} has it as {role}, for {', '.join(made.projects)}; it is not shown again")
-    door.say(f"take it back with: jidomem token remove {made.id}")
+    door.say(f"take it back with: jidomem access token remove {made.id}")
 
 
 @token.command("list", formats=ROWS)
@@ -272,7 +254,7 @@ def list_tokens(door: Door) -> None:
     """List the tokens given out, for every folder or for the shared root named, without what they are.
 
     Examples:
-      jidomem token list
+      jidomem access token list
     """
     shared = address_of(door.root) is not None
     tokens = door.open().place.keyring().tokens if shared else read(own_config()).tokens
@@ -286,7 +268,7 @@ def remove(door: Door, id_: str) -> None:
     """Take back the token ID: from now on it is none.
 
     Examples:
-      jidomem token remove 1f2e3d4c
+      jidomem access token remove 1f2e3d4c
     """
     shared = address_of(door.root) is not None
     gone = door.open().place.keyring().take_back(id_) if shared else take_back(own_config(), id_)
@@ -319,9 +301,9 @@ def trust_root(door: Door, path: str, command: str | None, off: bool) -> None:
     root's configuration, terms, rules or questions change. It lets no command run: each is let by itself.
 
     Examples:
-      jidomem trust .
-      jidomem trust . --command "ruff check --stdin-filename {} -"
-      jidomem trust . --off
+      jidomem access trust .
+      jidomem access trust . --command "ruff check --stdin-filename {} -"
+      jidomem access trust . --off
     """
     root = _root(path)
     if command is not None:

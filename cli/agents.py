@@ -1,8 +1,8 @@
-"""`jidomem conversation`: what was said in a work session, recorded turn by turn and read back.
+"""`jidomem agent conversation`: what was said in a work session, recorded turn by turn and read back.
 
-`jidomem session`: work sessions, opened, moved and closed.
+`jidomem agent session`: work sessions, opened, moved and closed.
 
-`jidomem working`: what an agent holds now, in its world, its tasks and its spaces.
+`jidomem agent working`: what an agent holds now, in its world, its tasks and its spaces.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ def conversation() -> None:
     """Record what is said in a work session, word for word, and read it back.
 
     Examples:
-      jidomem conversation record evening --prompt "which index?" --answer "Oxigraph"
-      jidomem conversation show evening
+      jidomem agent conversation record evening --prompt "which index?" --answer "Oxigraph"
+      jidomem agent conversation show evening
     """
 
 
@@ -42,8 +42,8 @@ def show_conversation(door: Door, session: str, last: int | None) -> None:
     """List the turns of the conversation of SESSION, in their order.
 
     Examples:
-      jidomem conversation record evening --prompt "which index?" --answer "Oxigraph"
-      jidomem conversation show evening --last 10
+      jidomem agent conversation record evening --prompt "which index?" --answer "Oxigraph"
+      jidomem agent conversation show evening --last 10
     """
     turns = door.read().conversation(session).turns(last, as_of=door.as_of)
     show_rows(door, [turn.to_dict() for turn in turns], _TURN_COLUMNS)
@@ -64,7 +64,7 @@ def record(
     What is remembered of it names the turn as its evidence.
 
     Examples:
-      jidomem conversation record evening --prompt "which index?" --asked-by ana --answer "Oxigraph"
+      jidomem agent conversation record evening --prompt "which index?" --asked-by ana --answer "Oxigraph"
     """
     memory = door.open()
     said = memory.conversation(session).record(prompt, answer, asked_by=asked_by, timestamp=timestamp)
@@ -89,9 +89,9 @@ def session() -> None:
     """Open, move and close work sessions; each keeps the line of what happened to it.
 
     Examples:
-      jidomem session start evening --continues morning
-      jidomem session phase evening review
-      jidomem session close evening
+      jidomem agent session start evening --continues morning
+      jidomem agent session phase evening review
+      jidomem agent session close evening
     """
 
 
@@ -103,7 +103,7 @@ def start(door: Door, name: str, continues: str | None) -> None:
     """Open the session NAME.
 
     Examples:
-      jidomem session start s-7 --agent ana
+      jidomem agent session start s-7 --agent ana
     """
     memory = door.open()
     show_receipt(door, memory, memory.writer.start_session(memory.project, name, continues=continues))
@@ -117,7 +117,7 @@ def phase(door: Door, name: str, phase: str) -> None:
     """Say what the session NAME is at: planning, implementation, debugging or review.
 
     Examples:
-      jidomem session phase morning implementation
+      jidomem agent session phase morning implementation
     """
     memory = door.open()
     show_receipt(door, memory, memory.writer.move_session(memory.project, name, phase=phase))
@@ -130,7 +130,7 @@ def list_sessions(door: Door, ended: bool) -> None:
     """List the sessions that have not ended, oldest first.
 
     Examples:
-      jidomem session list --all
+      jidomem agent session list --all
     """
     memory = door.read()
     show_rows(door, sessions(memory.reader, memory.project, ended=ended), COLUMNS)
@@ -145,7 +145,7 @@ def _move(verb: str) -> click.Command:
         memory = door.open()
         show_receipt(door, memory, memory.writer.move_session(memory.project, name, status=status))
 
-    help_text = f"{text}\n\nExamples:\n  jidomem session {verb} morning\n"
+    help_text = f"{text}\n\nExamples:\n  jidomem agent session {verb} morning\n"
     return click.command(verb, cls=Verb, writes=_SESSION_WRITES, help=help_text)(move)
 
 
@@ -163,9 +163,9 @@ def working() -> None:
     """Show and change what an agent holds now: it may change and forget it, and nobody judges it.
 
     Examples:
-      jidomem working put language en
-      jidomem working add "ask about the index"
-      jidomem working show
+      jidomem agent working put language en
+      jidomem agent working add "ask about the index"
+      jidomem agent working show
     """
 
 
@@ -175,14 +175,14 @@ def show_working(door: Door) -> None:
     """Show what the agent holds; with --json the memory as it is.
 
     Examples:
-      jidomem working put language en
-      jidomem working show
-      jidomem working show --json
+      jidomem agent working put language en
+      jidomem agent working show
+      jidomem agent working show --json
     """
     kept = _agent_memory(door, reads=True)
     memory = kept.get()
     if memory is None:
-        raise NotFound(f"{kept.agent!r} holds nothing", hint="begin with: jidomem working put KEY VALUE")
+        raise NotFound(f"{kept.agent!r} holds nothing", hint="begin with: jidomem agent working put KEY VALUE")
     if form_of(door) == "json":
         show_json(memory.to_dict())
         return
@@ -195,7 +195,7 @@ def list_agents(door: Door) -> None:
     """List the agents that hold something.
 
     Examples:
-      jidomem working list
+      jidomem agent working list
     """
     show_rows(door, door.read().agents(), _AGENTS)
 
@@ -208,8 +208,8 @@ def put(door: Door, key: str, value: str) -> None:
     """Put VALUE, as JSON where it is that, else as text, under KEY of the agent's world.
 
     Examples:
-      jidomem working put language en
-      jidomem working put limits '{"files": 3}'
+      jidomem agent working put language en
+      jidomem agent working put limits '{"files": 3}'
     """
     _change(door, {"do": "world_put", "key": key, "value": json_or_text(value)})
 
@@ -221,7 +221,7 @@ def drop(door: Door, key: str) -> None:
     """Take KEY out of the agent's world.
 
     Examples:
-      jidomem working drop language
+      jidomem agent working drop language
     """
     _change(door, {"do": "world_delete", "key": key})
 
@@ -233,7 +233,7 @@ def tasks(door: Door, done: bool) -> None:
     """List the agent's open tasks, the first to do first.
 
     Examples:
-      jidomem working tasks --all
+      jidomem agent working tasks --all
     """
     memory = _agent_memory(door, reads=True).get()
     rows = [] if memory is None else memory.tasks() if done else memory.tasks_open()
@@ -249,7 +249,7 @@ def add(door: Door, text: str, name: str | None, first: bool) -> None:
     """Give the agent a task.
 
     Examples:
-      jidomem working add "ask about the index" --id t1
+      jidomem agent working add "ask about the index" --id t1
     """
     where = {"do": "tasks_insert", "index": 0} if first else {"do": "tasks_add"}
     _change(door, {**where, "text": text, **({"id": name} if name else {})})
@@ -262,8 +262,8 @@ def done(door: Door, task: str) -> None:
     """Say that the agent's TASK, an id, is done.
 
     Examples:
-      jidomem working add "ask about the index" --id t1
-      jidomem working done t1
+      jidomem agent working add "ask about the index" --id t1
+      jidomem agent working done t1
     """
     _change(door, {"do": "tasks_complete", "id": task})
 
@@ -276,8 +276,8 @@ def change(door: Door, file: BinaryIO, expected_rev: int | None) -> None:
     """Make the changes in FILE, or of standard input, a JSON array: all of them or none.
 
     Examples:
-      jidomem working change changes.json
-      echo '[{"do": "ensure_space", "space": "plans", "data": []}]' | jidomem working change
+      jidomem agent working change changes.json
+      echo '[{"do": "ensure_space", "space": "plans", "data": []}]' | jidomem agent working change
     """
     _change(door, *_listed(parse_json(file.read())), expected_rev=expected_rev)
 
@@ -288,7 +288,7 @@ def forget(door: Door) -> None:
     """Let the agent hold nothing any more.
 
     Examples:
-      jidomem working forget
+      jidomem agent working forget
     """
     kept = _agent_memory(door)
     told = kept.forget()

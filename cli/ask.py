@@ -1,16 +1,10 @@
-"""`jidomem ask`: the named questions of the playbook.
-
-`jidomem memory`: what is active, by kind, as the reader's named functions answer it.
-
-`jidomem sparql`: ask the graphs of one project in SPARQL; nothing is written and nothing outside is asked.
-"""
+"""`jidomem ask` answers the named questions of the playbook, and SPARQL over the graphs of one project."""
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from shlex import quote
-from typing import TextIO
 
 import click
 
@@ -23,7 +17,7 @@ from jidomem.read.raw_sparql import Result
 from jidomem.recall.governing import FRESHNESS_COLUMNS
 from jidomem.records.active import STATUSES
 from jidomem.records.named_query import NamedQuery, QueryParameter, snake
-from jidomem_cli.options import ROWS, Door, Verb, Verbs, pass_door
+from jidomem_cli.options import ROWS, Door, Verb, pass_door
 from jidomem_cli.output import form_of, show_json, show_rows
 
 #: Parameters with an option of their own, here and on every other verb.
@@ -32,6 +26,10 @@ _OPTIONS = {
     "limit": "--limit", "cursor": "--cursor",
 }  # fmt: skip
 _TAKEN = ("name", "self")
+#: Short name -> the question.
+SHORT_NAMES = {"tasks": "open-tasks", "errors": "open-errors", "sessions": "active-sessions"}
+#: What a SPARQL query has and the name of a file has not.
+_SYNTAX = re.compile(r"[\s{<]")
 INCLUDE_INACTIVE = click.option(
     "--include-inactive",
     is_flag=True,
@@ -43,18 +41,34 @@ STATUS = click.option(
 
 
 @click.command(
-    cls=Verb, formats=ROWS, paged=True, as_of=True, valid_at=True, context_settings={"ignore_unknown_options": True}
-)
+    cls=Verb, formats=(*ROWS, "ttl"), paged=True, as_of=True, valid_at=True,
+    context_settings={"ignore_unknown_options": True},
+)  # fmt: skip
 @click.argument("name", required=False)
 @click.argument("params", nargs=-1, metavar="[PARAM=VALUE | --PARAM VALUE]...", type=click.UNPROCESSED)
 @INCLUDE_INACTIVE
 @STATUS
+@click.option("--sparql", metavar="QUERY|FILE|-", help="Answer a SPARQL query instead.")
+@click.option("--infer", is_flag=True, help="With --sparql: let `a` match the superclasses of what is stated, too.")
 @pass_door
-def ask(door: Door, name: str | None, params: tuple[str, ...], include_inactive: bool, status: str | None) -> None:
+def ask(
+    door: Door,
+    name: str | None,
+    params: tuple[str, ...],
+    include_inactive: bool,
+    status: str | None,
+    sparql: str | None,
+    infer: bool,
+) -> None:
     """Answer the question NAME; without one, list the questions by the role that asks them.
 
     PARAM=VALUE or --PARAM VALUE gives a parameter that the list names, such as actionable_only=true; an agent or a
-    session is given by its name or IRI. Moments, the status and what is not active have options.
+    session is given by its name or IRI. Moments, the status and inactive memories have options. Short names: tasks
+    and errors for the open ones, sessions for the active ones. changed-files lists the memories about files that were
+    changed, renamed or removed since.
+
+    --sparql answers a SELECT, ASK, CONSTRUCT or DESCRIBE over the graphs of the project and the ontology, in the order
+    of the query; a graph is printed as Turtle (default). With --as-of it replays up to 32 MB of journal.
 
     Examples:
       jidomem ask
@@ -63,15 +77,32 @@ def ask(door: Door, name: str | None, params: tuple[str, ...], include_inactive:
       jidomem ask tasks-of-agent agent=ana
       jidomem ask changes --since 2026-11-17
       jidomem ask architect/active-decisions --as-of 2026-11-01 --format csv
+      jidomem ask --sparql 'SELECT ?s WHERE { ?s a <https://jido.ai/ontology#Task> } ORDER BY ?s'
+      jidomem ask --sparql query.rq --format csv
     """
+    inactive = (include_inactive, status is not None, door.limit is not None, door.cursor is not None)
+    if sparql is not None:
+        if name is not None or any((*inactive, door.valid_at is not None)):
+            hint = "name moments, limits and status in the query"
+            raise InvalidRequest("--sparql takes no other question, and none of its options", hint=hint)
+        _run_sparql(door, sparql, infer=infer)
+        return
+    if infer:
+        raise InvalidRequest("--infer is for SPARQL", hint="add --sparql QUERY")
+    if door.format == "ttl":
+        raise InvalidRequest("rows cannot be ttl", hint=f"give --format {' or '.join(ROWS)}")
     if name is not None and name.startswith("-"):
         raise InvalidRequest("name the question first", hint=f"jidomem ask QUESTION {name} VALUE")
     if name is None:
-        if include_inactive or any(value is not None for value in (status, door.as_of, door.limit, door.cursor)):
+        if any((*inactive, door.as_of is not None)):
             raise InvalidRequest("the list of questions is shown whole", hint="name a question, such as open-tasks")
         _show_playbook(door, door.open())
         return
     memory = door.read()
+    if name == "changed-files":
+        show_rows(door, memory.changed_files(), FRESHNESS_COLUMNS)
+        return
+    name = name if name in memory.playbook.names() else SHORT_NAMES.get(name, name)
     query = memory.playbook.get(name)
     door.options = {**door.options, **{snake(param.name): _option(param) for param in query.params}}
     given = dict(map(_param, _pairs(query, params))) | ({} if status is None else {"status": status})
@@ -156,87 +187,13 @@ def _param(word: str) -> tuple[str, str]:
     return name, value
 
 
-#: kind -> (the question it asks, what it lists)
-_KINDS = {
-    "decisions": ("decisions", "active decisions of every sort, newest first"),
-    "tasks": ("open-tasks", "open tasks"),
-    "errors": ("open-errors", "open errors"),
-    "conventions": ("conventions", "conventions"),
-    "facts": ("facts", "facts with their confidence"),
-    "lessons": ("recent-lessons", "lessons learned, newest first"),
-    "sessions": ("active-sessions", "active work sessions, newest first"),
-    "risks": ("risks", "known risks"),
-}
-
-
-@click.group(cls=Verbs)
-def memory() -> None:
-    """List the active memories, by kind.
-
-    Examples:
-      jidomem memory decisions
-      jidomem memory tasks --format csv
-      jidomem --json memory errors
-    """
-
-
-def _listing(kind: str) -> click.Command:
-    query, what = _KINDS[kind]
-
-    @INCLUDE_INACTIVE
-    @pass_door
-    def show(door: Door, include_inactive: bool, status: str | None = None) -> None:
-        memory = door.read()
-        params = {} if status is None else {"status": status}
-        answer(door, memory, query, include_inactive=include_inactive, params=params)
-
-    if kind == "decisions":
-        show = STATUS(show)
-
-    text = f"List the {what}.\n\nExamples:\n  jidomem memory {kind} --limit 10\n"
-    return click.command(kind, cls=Verb, formats=ROWS, paged=True, as_of=True, valid_at=True, help=text)(show)
-
-
-for _kind in _KINDS:
-    memory.add_command(_listing(_kind))
-
-
-@memory.command(formats=ROWS)
-@pass_door
-def changed(door: Door) -> None:
-    """List the memories about files that were changed, renamed or removed since.
-
-    Examples:
-      jidomem memory changed
-    """
-    found = door.read()
-    show_rows(door, found.changed_files(), FRESHNESS_COLUMNS)
-
-
 _FORMATS = {"select": ROWS, "ask": ("table", "json", "jsonl"), "graph": ("ttl", "table", "json", "jsonl")}
 
 
-@click.command(cls=Verb, formats=(*ROWS, "ttl"), as_of=True)
-@click.argument("query", required=False)
-@click.option("-f", "--file", type=click.File("r", encoding="utf-8-sig"), help="Read the query from a file, or - .")
-@click.option("--infer", is_flag=True, help="Let `a` match the superclasses of what is stated, too.")
-@pass_door
-def sparql(door: Door, query: str | None, file: TextIO | None, infer: bool) -> None:
-    """Answer a SELECT, ASK, CONSTRUCT or DESCRIBE over the project's graphs and the ontology.
-
-    With --as-of it is asked of a memory replayed to that moment, of up to 32 MB of journal.
-    Rows come in the order the query gives them. A graph is printed as Turtle unless --format or --json says otherwise.
-
-    Examples:
-      jidomem sparql 'SELECT ?s WHERE { ?s a <https://jido.ai/ontology#Task> } ORDER BY ?s'
-      jidomem sparql --json 'ASK { ?s <https://jido.ai/ontology#topic> "store" }'
-      jidomem sparql -f query.rq --format csv
-    """
-    if (query is None) == (file is None):
-        raise InvalidRequest("give one query", hint="jidomem sparql 'SELECT ...', or: jidomem sparql -f query.rq")
-    if query is not None and os.path.isfile(query):
-        raise InvalidRequest(f"{query} is a file, and no query", hint=f"jidomem sparql -f {quote(query)}")
-    memory, text = door.read(), _text(query, file)
+def _run_sparql(door: Door, given: str, *, infer: bool) -> None:
+    """Print the answer to a SPARQL query: *given*, or the text of the file, or of standard input, that it names."""
+    text = _query_text(given)
+    memory = door.read()
     result = memory.reader.run(memory.project, text, infer=infer, as_of=door.as_of)
     for graph in unknown_graphs(check(without_service_prefixes(text)), graphs_of(memory.project)):
         door.warn(f"<{graph}> is not a graph of this project, and is read as empty")
@@ -248,11 +205,20 @@ def sparql(door: Door, query: str | None, file: TextIO | None, infer: bool) -> N
     _show(door, result)
 
 
-def _text(query: str | None, file: TextIO | None) -> str:
+def _query_text(given: str) -> str:
+    is_file = given == "-" or (os.path.exists(given) and not os.path.isdir(given))
+    if not is_file and given and not _SYNTAX.search(given):
+        raise InvalidRequest(f"there is no file {given}", hint="give a query, a file that holds one, or -")
     try:
-        return query if query is not None else file.read(MAX_BYTES + 1) if file is not None else ""
+        if not is_file:
+            return given
+        with click.open_file(given, encoding="utf-8-sig") as file:
+            text: str = file.read(MAX_BYTES + 1)
+            return text
     except UnicodeDecodeError as error:
         raise InvalidRequest(f"the query is not UTF-8 at byte {error.start}", hint="send UTF-8 text") from error
+    except OSError as error:
+        raise InvalidRequest(f"{given}: {error.strerror}", hint="name a file that can be read") from error
 
 
 def _show(door: Door, result: Result) -> None:

@@ -61,7 +61,7 @@ def demo(door: Door, keep: Path | None) -> None:
     _say(f"That took {time.monotonic() - started:.1f} s. Where to go next:")
     click.echo(
         "  jidomem init                        make a memory for the repository you stand in\n"
-        "  jidomem import adr docs/adr/*.md    take in the decisions it has\n"
+        "  jidomem init --from adr             import the decisions it has\n"
         '  jidomem remember "..."              keep one thing, with no ceremony\n'
         "  jidomem ask                         list the questions there are\n"
         "  docs/intents.md, docs/conflicts.md  what may be said, and what disagrees"
@@ -94,7 +94,7 @@ def _tour(folder: Path) -> None:
             _run("ask", name, "--limit", "4")
         _say("CI holds the memory to its shapes, with the ontology in view; verify reads every byte of the journal.")
         _run("check")
-        _run("verify")
+        _run("journal", "verify")
 
 
 def _decisions() -> None:
@@ -146,20 +146,20 @@ def _conflict() -> None:
     _run(*words, "--supersedes", replaced[-8:])
     _say("Nothing was overwritten: now, and as it was a moment ago.")
     for moment in ([], ["--as-of", before]):
-        _run("memory", "decisions", *moment, only="as the index")
+        _run("ask", "decisions", *moment, only="as the index")
 
 
 def _task_and_error() -> None:
     _say("A change of state is a new memory that supersedes the old one: a task planned, started, completed.")
     task = _run("remember", "Measure QLever beside Oxigraph", "--type", "task", "--assigned-to", "ben").strip()
-    task = _run("revise", task[-8:], "--set", "status=InProgress", "--reason", "the machine is free").strip()
-    _run("memory", "tasks")
-    _run("revise", task[-8:], "--set", "status=Completed", "--reason", "measured: slower to load")
+    task = _run("edit", task[-8:], "--set", "status=InProgress", "--reason", "the machine is free").strip()
+    _run("ask", "tasks")
+    _run("edit", task[-8:], "--set", "status=Completed", "--reason", "measured: slower to load")
     _say("An error, resolved, and what was learnt.")
     error = _run("remember", "QLever cannot be fed commit by commit", "--type", "error", "--severity", "high").strip()
-    _run("memory", "errors")
-    _run("revise", error[-8:], "--set", "status=Resolved", "--reason", "feed it in batches")
-    _run("memory", "errors")
+    _run("ask", "errors")
+    _run("edit", error[-8:], "--set", "status=Resolved", "--reason", "feed it in batches")
+    _run("ask", "errors")
     _run("remember", "Ask how an engine is fed before how it answers", "--type", "lesson", "--evidence", error)
 
 

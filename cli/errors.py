@@ -9,13 +9,14 @@ import json
 import re
 import shlex
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import takewhile
 from typing import Any
 
 import click
 
 from jidomem.base.words import cut
-from jidomem.errors import Conflict, InvalidRequest, JidomemError, Violation
+from jidomem.errors import Conflict, InvalidRequest, JidomemError, Violation, nearest_names
 from jidomem.rdf.vocab import BASE, local_name
 from jidomem.records.intent import FIELD_ALIASES, FIELDS
 from jidomem_cli.fields import HELP
@@ -95,7 +96,7 @@ def as_options(fields: Mapping[str, Any]) -> str:
 
 
 def as_changes(fields: Mapping[str, Any]) -> str:
-    """Return fields of an intent as options of `jidomem revise`.
+    """Return fields of an intent as options of `jidomem edit`.
 
     >>> as_changes({"supersedes": ["https://jido.ai/memory/0197a1b2-0000-7000-8000-00000000abcd"]})
     '--set supersedes=0000abcd'
@@ -134,7 +135,7 @@ def _misused(error: click.ClickException) -> InvalidRequest:
         example = next((line.strip() for line in examples.splitlines() if line.strip()), None)
         hint = f"for example: {example}; {hint}" if example else hint
     elif context is not None and isinstance(context.command, click.Group) and detail == "Missing command.":
-        detail = f"{context.command_path} needs a verb: {', '.join(context.command.list_commands(context))}"
+        detail = f"{context.command_path} needs a command: {', '.join(context.command.list_commands(context))}"
     return InvalidRequest(detail, hint=hint)
 
 
@@ -213,36 +214,62 @@ def _resubmit(intent: Mapping[str, Any], door: Door) -> str:
     return f"jidomem submit{place(door)} - <<'EOF'\n{json.dumps(dict(intent), ensure_ascii=False)}\nEOF"
 
 
-_LIST = "to list memories: jidomem ask timeline"
-_SEARCH = 'to search: jidomem recall "a question"'
-_ADD = 'to add a memory: jidomem remember "the build needs Rust 1.80"'
-_EDIT = "to change a memory: jidomem revise --help"
-_REMOVE = "to withdraw a memory, with a reason: jidomem revise --help"
-_UNDO = "to undo one change: jidomem revise --help"
-_CHECK = "to check the memory: jidomem check"
-_PAGES = "to see it in a browser: jidomem serve --help"
-#: Word -> hint.
-EXPECTED: Mapping[str, str] = {
-    **dict.fromkeys(("list", "ls", "all", "dump", "print", "memories", "timeline"), _LIST),
-    **dict.fromkeys(("search", "find", "grep", "query", "lookup", "retrieve"), _SEARCH),
-    **dict.fromkeys(("add", "new", "create", "save", "store", "note", "put", "insert", "write"), _ADD),
-    **dict.fromkeys(("edit", "update", "change", "set", "modify", "correct", "supersede"), _EDIT),
-    **dict.fromkeys(("delete", "rm", "remove", "forget", "drop", "clear", "withdraw", "invalidate"), _REMOVE),
-    **dict.fromkeys(("undo", "revert"), _UNDO),
-    **dict.fromkeys(("validate", "lint", "test"), _CHECK),
-    **dict.fromkeys(("ui", "web", "dashboard", "open", "browse"), _PAGES),
-    **dict.fromkeys(("get", "view", "cat", "read"), "to show one memory: jidomem show --help"),
-    **dict.fromkeys(("accept", "reject", "approve", "pending", "proposals"), "to see what is pending: jidomem review"),
-    **dict.fromkeys(("decisions", "tasks", "errors", "facts"), "to list them: jidomem memory --help"),
-    **dict.fromkeys(("sync", "refresh"), "to import what changed in the repository: jidomem init --from auto"),
-    **dict.fromkeys(("install", "config", "configure"), "to set up a client: jidomem setup --help"),
-    **dict.fromkeys(("stats", "info"), "to see how much there is: jidomem status"),
+def unknown_command(word: str, names: Sequence[str], context: click.Context) -> InvalidRequest:
+    """Return the refusal of *word*, which is none of *names*, with the command for it or the nearest name."""
+    detail, path, word = f"no such command: {word}", context.command_path, word.lower()
+    safe = {name: f"{path} {name}" for name in names if name not in DESTRUCTIVE}
+    grouped = _grouped() if context.parent is None else {}
+    guesses = GUESSES | grouped if context.parent is None else {}
+    likely = {guess: command for guess, command in guesses.items() if guess not in DESTRUCTIVE}
+    for commands, likeness in ((guesses, 1.0), (safe, 0.75), (likely, 0.75), (safe, 0.6)):
+        if near := nearest_names(word, commands, likeness=likeness):
+            command = commands[near[0]]
+            path = " ".join(takewhile({"jidomem", *names, *grouped, *path.split()}.__contains__, command.split()))
+            return InvalidRequest(detail, hint=f"did you mean: {command}; see: {path} --help")
+    listed = "" if context.parent is None else f"; there are {', '.join(names)}"
+    return InvalidRequest(detail + listed, hint=f"see: {path} --help")
+
+
+def _grouped() -> dict[str, str]:
+    """Return the commands of each group by their own names, as somebody may call them without the group."""
+    from jidomem_cli import main
+
+    return {name: f"jidomem {group.name} {name}" for group in main.GROUPS for name in group.table}
+
+
+_CHANGE = "jidomem edit ID --supersede TEXT"
+_WITHDRAW = 'jidomem edit ID --invalidate --reason "..."'
+#: A word that is no command -> the command for it: names of earlier versions and of other programs.
+GUESSES: dict[str, str] = {
+    **dict.fromkeys(("list", "ls", "all", "dump", "print", "memories", "timeline"), "jidomem ask timeline"),
+    **dict.fromkeys(("search", "find", "grep", "query", "lookup", "retrieve"), 'jidomem recall "a question"'),
+    **dict.fromkeys(
+        ("add", "new", "create", "save", "store", "note", "put", "insert", "write"),
+        'jidomem remember "the build needs Rust 1.80"',
+    ),
+    **dict.fromkeys(("revise", "update", "change", "set", "modify", "correct", "supersede"), _CHANGE),
+    **dict.fromkeys(("delete", "rm", "remove", "forget", "drop", "clear", "withdraw", "invalidate"), _WITHDRAW),
+    **dict.fromkeys(("undo", "revert"), 'jidomem edit ID --undo --reason "..."'),
+    **dict.fromkeys(("validate", "lint", "test"), "jidomem check"),
+    **dict.fromkeys(("ui", "web", "dashboard", "open", "browse"), "jidomem serve"),
+    **dict.fromkeys(("get", "view", "cat", "read"), "jidomem show ID"),
+    **dict.fromkeys(("accept", "reject", "approve", "pending", "proposals"), "jidomem review"),
+    **{kind: f"jidomem ask {kind}" for kind in ("decisions", "tasks", "errors", "conventions", "facts", "lessons")},
+    **dict.fromkeys(("sync", "refresh"), "jidomem init --from auto"),
+    **dict.fromkeys(("install", "config", "configure"), "jidomem setup"),
+    **dict.fromkeys(("stats", "info"), "jidomem status"),
+    **dict.fromkeys(("doctor", "diagnose"), "jidomem status --doctor"),
+    "memory": "jidomem ask decisions",
+    "sparql": "jidomem ask --sparql 'SELECT ...'",
+    "history": "jidomem show ID --history",
+    "why": "jidomem show ID --why",
+    "conflicts": "jidomem review --conflicts",
+    "os": "jidomem agent memoryos",
     "help": "jidomem --help",
     "version": "jidomem --version",
-    "diagnose": "to look for faults: jidomem doctor",
 }
-#: Verbs that take something away or replace much at once: no misspelt word is answered with one of them.
+#: Commands that remove or replace much at once: no misspelt word is answered with one of them.
 DESTRUCTIVE = frozenset(
-    ("redact", "rollback", "restore", "migrate", "remove", "revoke", "reject", "refuse", "forget", "clear", "delete",
-     "drop", "reset")
+    ("redact", "rollback", "restore", "migrate", "remove", "remove-files", "revoke", "reject", "refuse", "forget",
+     "clear", "delete", "drop", "reset")
 )  # fmt: skip

@@ -1,6 +1,6 @@
-"""`jidomem export` and `jidomem import`: memory out as Turtle, memory in from what others wrote.
+"""`jidomem root export` and `jidomem root import`: memory out as Turtle, memory in from what others wrote.
 
-`jidomem import code`: what a project's code defines and depends on, taken into its codebase graph.
+`jidomem root import code`: what a project's code defines and depends on, taken into its codebase graph.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ def code(door: Door, path: Path, dry_run: bool) -> int:
     ignores is left out. Ask with: jidomem ask modules, functions, dependencies, dependents, about-dependents.
 
     Examples:
-      jidomem import code .
-      jidomem import code . --dry-run
+      jidomem root import code .
+      jidomem root import code . --dry-run
     """
     memory = door.open()
     _refuse_elsewhere(door, memory, path)
@@ -91,7 +91,7 @@ def _refuse_elsewhere(door: Door, memory: Jidomem, path: Path) -> None:
     name = slug_of(path.resolve().name)
     raise InvalidRequest(
         f"{path} lies outside of {tree.base}, whose code {memory.project} holds: it would take its place",
-        hint=f"name a project for it: jidomem import code {quote(str(path))} --project {name}",
+        hint=f"name a project for it: jidomem root import code {quote(str(path))} --project {name}",
     )
 
 
@@ -142,9 +142,9 @@ def _tell(door: Door, project: str, report: CodeImportReport, dry_run: bool) -> 
 
 #: The largest file of another memory that is taken in.
 LARGEST = 64 * 1024 * 1024
-MOVING = "to bring a whole root elsewhere: jidomem migrate ROOT NEW-ROOT"
+MOVING = "to bring a whole root elsewhere: jidomem root migrate ROOT NEW-ROOT"
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-#: The exit code of `jidomem import --check` where a source changed.
+#: The exit code of `jidomem root import --check` where a source changed.
 DIFFERENT = 1
 #: What a verb that imports may be told of its writing.
 WRITES = ("agent", "session", "wait")
@@ -159,21 +159,21 @@ FORMATS = {"turtle": "ttl", "jsonld": "jsonld", "nquads": "nq", "markdown": "md"
 def export(door: Door, output: Path | None, form: str) -> int:
     """Write the project's memory as one file: what is remembered, without the journal's bookkeeping.
 
-    turtle (when not said) and jsonld hold every memory, nquads the project's other graphs as well, and jidomem import
-    takes them in. markdown, to be read, and mcp-memory, for the reference MCP memory server, hold what is active.
-    In a folder the file is called PROJECT_memory, and ends as its format does.
+    turtle and jsonld hold every memory, nquads also the other graphs of the project; jidomem root import reads all
+    three. markdown, for people, and mcp-memory, for the reference MCP memory server, hold active memories.
+    In a folder the file is named PROJECT_memory, with the suffix of its format.
 
     Examples:
-      jidomem export -o memory.ttl
-      jidomem export -o .
-      jidomem export --format markdown --as-of 2026-11-01
+      jidomem root export -o memory.ttl
+      jidomem root export -o .
+      jidomem root export --format markdown --as-of 2026-11-01
     """
     memory = door.read()
     memory.catch_up(memory.project)
     moment = None if door.as_of is None else _moment(door.as_of)
     data = _in_force(door, memory, form, moment) if form in ("markdown", "mcp-memory") else _rdf(memory, form, moment)
     if len(data) > LARGEST:
-        door.say(f"{len(data):,} bytes are more than jidomem import takes ({LARGEST:,}); {MOVING}")
+        door.say(f"{len(data):,} bytes are more than jidomem root import takes ({LARGEST:,}); {MOVING}")
     if output is not None:
         _save(door, memory.project, data, output, form)
     elif door.json:
@@ -222,7 +222,7 @@ def _save(door: Door, project: str, data: bytes, output: Path, form: str) -> Non
             data
         )  # else a pipe, or a device
     except OSError as error:
-        hint = disk_error_hint(error, f"name a file in a folder that is there: jidomem export -o {name}")
+        hint = disk_error_hint(error, f"name a file in a folder that is there: jidomem root export -o {name}")
         raise Failed(f"{path}: {error.strerror}", hint=hint, code="write_failed") from error
     if door.json:
         show_json({"project": project, "file": str(path), "bytes": len(data)})
@@ -243,14 +243,14 @@ class _ImportVerbs(Verbs):
 def import_() -> None:
     """Import records kept elsewhere, each judged like every other intent; again, to bring memory level with them.
 
-    jidomem import --check [adr|memory-md|mcp-memory|beads|PATH]... writes nothing: it lists what the sources in the
-    repository and the memory do not agree on, and exits with 1 where a source changed (default: all sources, also
-    those that were imported by name).
+    jidomem root import --check [adr|memory-md|mcp-memory|beads|PATH]... writes nothing: it lists the differences
+    between the memory and its sources in the repository, and exits with 1 where a source changed (default: all
+    sources, also those that were imported by name).
 
     Examples:
       jidomem init --from auto
-      jidomem import --check
-      jidomem import --check docs/adr --json
+      jidomem root import --check
+      jidomem root import --check docs/adr --json
     """
 
 
@@ -267,8 +267,8 @@ def check(door: Door, sources: tuple[str, ...]) -> int:
 
     Examples:
       jidomem init --from auto
-      jidomem import --check adr memory-md
-      jidomem import --check --format github
+      jidomem root import --check adr memory-md
+      jidomem root import --check --format github
     """
     from jidomem_cli.check import UNCHECKED, complain_in_format
 
@@ -306,9 +306,9 @@ def _taking(kind: str, form: DocumentFormat, example: str) -> None:
     import_.command(kind, writes=WRITES, help=cleandoc(text))(take)
 
 
-_taking("turtle", DocumentFormat.TURTLE, "jidomem import turtle memory.ttl")
-_taking("jsonld", DocumentFormat.JSON_LD, "jidomem import jsonld memory.jsonld")
-_taking("nquads", DocumentFormat.N_QUADS, "jidomem import nquads memory.nq")
+_taking("turtle", DocumentFormat.TURTLE, "jidomem root import turtle memory.ttl")
+_taking("jsonld", DocumentFormat.JSON_LD, "jidomem root import jsonld memory.jsonld")
+_taking("nquads", DocumentFormat.N_QUADS, "jidomem root import nquads memory.nq")
 
 
 def _importing(kind: str, what: str, more: str, example: str) -> None:
@@ -346,11 +346,15 @@ _importing(
     ADR,
     "Markdown decision records (Nygard and MADR forms)",
     "Give them together: they name each other.",
-    "jidomem import adr docs/adr/0001-record-decisions.md docs/adr/0002-use-a-journal.md",
+    "jidomem root import adr docs/adr/0001-record-decisions.md docs/adr/0002-use-a-journal.md",
 )
-_importing(ISSUES, "the issues of beads as tasks and bugs", _PROPOSED, "jidomem import beads .beads/issues.jsonl")
-_importing(GRAPH, "the graph of the MCP memory server as facts", _PROPOSED, "jidomem import mcp-memory memory.jsonl")
-_importing(NOTES, "the notes of a CLAUDE.md, AGENTS.md or MEMORY.md", _PROPOSED, "jidomem import memory-md CLAUDE.md")
+_importing(ISSUES, "the issues of beads as tasks and bugs", _PROPOSED, "jidomem root import beads .beads/issues.jsonl")
+_importing(
+    GRAPH, "the graph of the MCP memory server as facts", _PROPOSED, "jidomem root import mcp-memory memory.jsonl"
+)
+_importing(
+    NOTES, "the notes of a CLAUDE.md, AGENTS.md or MEMORY.md", _PROPOSED, "jidomem root import memory-md CLAUDE.md"
+)
 
 
 def _base(memory: Jidomem) -> Path | None:

@@ -1,6 +1,6 @@
 """`jidomem guard`: what governs files, before they are edited.
 
-`jidomem briefing`: what an agent should know first.
+`jidomem agent briefing`: what an agent should know first.
 
 `jidomem governing`: what to know before a file is touched.
 """
@@ -213,14 +213,17 @@ def briefing(
     It fills the budget, and says what was left out and how to ask for it. A token is counted for every three bytes.
 
     Examples:
-      jidomem briefing
-      jidomem briefing --agent architect --budget-tokens 800
-      jidomem briefing --about src/a.py --task "retry failed uploads"
-      jidomem briefing --role Debugger --about src/a.py --json
+      jidomem agent briefing
+      jidomem agent briefing --agent architect --budget-tokens 800
+      jidomem agent briefing --about src/a.py --task "retry failed uploads"
+      jidomem agent briefing --role Debugger --about src/a.py --json
     """
     if hook is not None:
         answering(
-            door, hook, "briefing", lambda said: _begun(door, said, who or CLIENTS[hook].agent, role, budget_tokens)
+            door,
+            hook,
+            "agent briefing",
+            lambda said: _begun(door, said, who or CLIENTS[hook].agent, role, budget_tokens),
         )
         return
     memory = door.read()

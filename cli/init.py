@@ -1,6 +1,6 @@
 """`jidomem init`: make a memory root in a folder, and take in what the repository remembers already.
 
-`jidomem init --from` and `jidomem import --check`: memory and the sources in its repository, level or not.
+`jidomem init --from` and `jidomem root import --check`: memory and the sources in its repository, level or not.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ def check(door: Door, names: Sequence[str]) -> int:
     if memory.settings.address is not None or root.name != settings.FOLDER:
         raise InvalidRequest(
             f"{root} lies in no repository, so that there are no sources to compare it with",
-            hint="jidomem import --check, in a repository whose memory is in .jidomem",
+            hint="jidomem root import --check, in a repository whose memory is in .jidomem",
         )
     base = root.resolve().parent
     found = compare(memory, base, looked(base, names).sources, scope_of(base, names))
@@ -407,16 +407,18 @@ def _next(door: Door, memory: Jidomem, adopted: Sequence[Adopted], dry_run: bool
     if file := _governed(memory):
         found.append((f"jidomem governing {shlex.quote(file)}", "what is known of a file, before it is edited"))
     elif any(each.counts()["taken_in"] for each in adopted):
-        found.append(("jidomem memory decisions", "the active decisions"))
+        found.append(("jidomem ask decisions", "the active decisions"))
     proposals = [one for one in _pending(memory) if one.kind == "proposal"]
     if proposals:
         found.append(("jidomem review", f"review {_proposals(len(proposals))}"))
         curators = memory.writer.authority(memory.project).curators
         if not curators:
             agent = shlex.quote(memory.writer.agent)
-            found.append((f"jidomem policy grant {agent} curator", "make yourself the judge of notes"))
+            found.append((f"jidomem access policy grant {agent} curator", "make yourself the judge of notes"))
         if opposed := sum(one.other is not None for one in proposals):
-            found.append(("jidomem conflicts", f"settle the {opposed} that repeat or contradict active memories"))
+            found.append(
+                ("jidomem review --conflicts", f"settle the {opposed} that repeat or contradict active memories")
+            )
         if opposed < len(proposals) and (not curators or memory.writer.is_curator(memory.project)):
             found.append(("jidomem review accept --all", "accept the others" if opposed else "accept them"))
     if not adopted:
@@ -599,8 +601,8 @@ def _print_result(
     own = Path(user_data_dir("jidomem", appauthor=False))
     if fresh and FileJournal(own).head(Stream(made["project"])).heads:
         door.say(f"what was kept of {made['project']} before is in your own memory, and comes here with:")
-        door.say(f"  jidomem --root {quote(str(own))} --project {made['project']} export -o {made['project']}.ttl")
-        door.say(f"  jidomem import turtle {made['project']}.ttl")
+        door.say(f"  jidomem --root {quote(str(own))} --project {made['project']} root export -o {made['project']}.ttl")
+        door.say(f"  jidomem root import turtle {made['project']}.ttl")
     if address is not None or os.environ.get("JIDOMEM_ROOT"):
         door.warn("$JIDOMEM_ROOT names another root, and counts before this one: unset JIDOMEM_ROOT to use it")
 
@@ -635,7 +637,7 @@ def _refuse_sources(sources: tuple[str, ...]) -> None:
     if sources:
         raise InvalidRequest(
             "--from takes what a repository holds into a root that lies in it, and this one is shared",
-            hint="jidomem import adr FILE..., jidomem import memory-md FILE...",
+            hint="jidomem root import adr FILE..., jidomem root import memory-md FILE...",
         )
 
 

@@ -1,14 +1,14 @@
-"""`jidomem pack`: many commit files become a few packs with the same commits.
+"""`jidomem journal pack`: many commit files become a few packs with the same commits.
 
-`jidomem redact`: take a secret out of the journal, and out of all that was made of it, for good.
+`jidomem journal redact`: take a secret out of the journal, and out of all that was made of it, for good.
 
-`jidomem reindex`: what is derived from the journal, thrown away and built anew.
+`jidomem root reindex`: what is derived from the journal, thrown away and built anew.
 
-`jidomem replay --check`: the journal, replayed, is what is served, exported and kept.
+`jidomem journal replay --check`: the journal, replayed, is what is served, exported and kept.
 
-`jidomem rollback`: take the memory back to what was active at a moment; nothing is removed.
+`jidomem journal rollback`: take the memory back to what was active at a moment; nothing is removed.
 
-`jidomem verify`: every byte of the journal, read again and held against its digests.
+`jidomem journal verify`: every byte of the journal, read again and held against its digests.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ def pack(door: Door) -> int:
     removed commit files (the command is printed), best on a branch that others then merge.
 
     Examples:
-      jidomem pack
-      jidomem pack --json
+      jidomem journal pack
+      jidomem journal pack --json
     """
     memory = door.read()
     sealed = [(stream, memory.journal.seal(stream)) for stream in door.streams(memory)]
@@ -136,9 +136,9 @@ def redact(
     --dry-run.
 
     Examples:
-      jidomem redact 9c0d1e2f --dry-run
-      jidomem redact 9c0d1e2f --property summary --reason "it named a customer" --agent curator
-      cat secret.txt | jidomem redact --text - --reason "a key was pasted" --agent curator
+      jidomem journal redact 9c0d1e2f --dry-run
+      jidomem journal redact 9c0d1e2f --property summary --reason "it named a customer" --agent curator
+      cat secret.txt | jidomem journal redact --text - --reason "a key was pasted" --agent curator
     """
     memory = door.read()
     if again:
@@ -228,7 +228,7 @@ def _costs(plan: RedactionPlan) -> Iterator[str]:
     for (predicate, path), items in sorted(files.items()):
         if predicate == ANCHOR:
             told = f"freshness of {_memories(items)} about {path} can no longer be told"
-            yield f"{told}, until: jidomem revise {_id(min(items))} --confirm"
+            yield f"{told}, until: jidomem edit {_id(min(items))} --confirm"
         else:
             yield f"an import of {path} no longer recognises the version that {_memories(items)} came from"
     for path, blobs in sorted(unknown.items()):
@@ -256,7 +256,7 @@ def _say_emptied(door: Door, plan: RedactionPlan, says: str) -> None:
     named = ", ".join(shown if door.verbose else shown[:_NAMED])
     more = f" and {count - _NAMED} more (-v names all)" if count > _NAMED and not door.verbose else ""
     door.say(f"active, and {says} nothing any more: {named}{more}")
-    door.say(f'end each: jidomem revise {shown[0]} --invalidate --reason "its text was redacted"')
+    door.say(f'end each: jidomem edit {shown[0]} --invalidate --reason "its text was redacted"')
 
 
 def _print_occurrences(door: Door, plan: RedactionPlan) -> None:
@@ -332,7 +332,7 @@ def _print_redaction_result(
     door.say(
         "what this cannot reach: other copies of this root, backups, exports, and answers that were given already;"
         " a password or key that was written down should be changed. A copy that comes back by a merge is not"
-        " served, and is reported by: jidomem verify"
+        " served, and is reported by: jidomem journal verify"
     )
 
 
@@ -347,8 +347,8 @@ def reindex(door: Door) -> int:
     damaged: then no snapshot is kept.
 
     Examples:
-      jidomem reindex
-      jidomem reindex --json
+      jidomem root reindex
+      jidomem root reindex --json
     """
     memory = door.read(look=False)
     tail, start = memory.tail, time.perf_counter()
@@ -421,8 +421,8 @@ def replay(door: Door, check: bool) -> int:
     journal is damaged.
 
     Examples:
-      jidomem replay --check
-      jidomem replay --check --json
+      jidomem journal replay --check
+      jidomem journal replay --check --json
     """
     if not check:
         raise InvalidRequest("a replay is for comparing: the journal itself is what is read", hint="add --check")
@@ -446,7 +446,7 @@ def replay(door: Door, check: bool) -> int:
         for error in damage:
             click.echo(clean(error.detail))
     if found.differences:
-        door.say("hint: the index is built anew from the journal with: jidomem reindex")
+        door.say("hint: the index is built anew from the journal with: jidomem root reindex")
     else:
         door.say(f"the same is served, exported and kept in {found.snapshots} snapshots")
     return REPLAY_DAMAGED if damage else DIFFERS if found.differences else 0
@@ -456,7 +456,7 @@ _ROLLBACK_COLUMNS = ("change", "type", "item", "summary", "by")
 
 
 @click.command(cls=Verb, formats=ROWS, writes=("agent", "wait"))
-@click.option("--to", "moment", metavar="MOMENT", required=True, help="A moment, or a version of jidomem log.")
+@click.option("--to", "moment", metavar="MOMENT", required=True, help="A moment, or a version of jidomem journal log.")
 @click.option(
     "--reason", metavar="TEXT", help="Why; kept with the session, and with each correction.", callback=own_words
 )
@@ -470,8 +470,8 @@ def rollback(door: Door, moment: str, reason: str | None, dry_run: bool, yes: bo
     that was recorded stays. For curators, where the project has any. At a terminal it shows what it will do, and asks.
 
     Examples:
-      jidomem rollback --to 2026-11-20T12:00:00Z --reason "the import was wrong" --agent curator --dry-run
-      jidomem rollback --to 0 --reason "a fresh start" --agent curator --dry-run --json
+      jidomem journal rollback --to 2026-11-20T12:00:00Z --reason "the import was wrong" --agent curator --dry-run
+      jidomem journal rollback --to 0 --reason "a fresh start" --agent curator --dry-run --json
     """
     if not reason or not reason.strip():
         raise InvalidRequest("a rollback is recorded with its reason", hint='add --reason "why it goes back"')
@@ -532,9 +532,9 @@ def verify(door: Door, heads: str | None, quarantine: str | None, reason: str | 
     Exits with 7 where there is damage or a commit is missing, with 1 where something redacted is shown.
 
     Examples:
-      jidomem verify
-      jidomem verify --json | tee anchor.json
-      jidomem verify --anchor anchor.json
+      jidomem journal verify
+      jidomem journal verify --json | tee anchor.json
+      jidomem journal verify --anchor anchor.json
     """
     memory = door.read()
     if quarantine is not None:

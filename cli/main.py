@@ -1,4 +1,4 @@
-"""The command `jidomem`: one family of verbs a file, loaded when it is used, each doing what one function does."""
+"""The command `jidomem`: a table of commands, each loaded when it is called, each doing what one function does."""
 
 from __future__ import annotations
 
@@ -14,81 +14,90 @@ import click
 
 from jidomem_cli.options import Door, Verbs, everywhere
 
-#: verb -> (where it is, what it does in a line): `jidomem --help` is printed from here, and loads none of them.
-VERBS: Mapping[str, tuple[str, str]] = {
+Table = Mapping[str, tuple[str, str]]
+
+#: command -> (module and attribute, what it does): `jidomem --help` is printed from here, and loads none of them.
+VERBS: dict[str, tuple[str, str]] = {
     "init": ("init:init", "Make a memory root in a folder."),
-    "demo": ("demo:demo", "Show what memory does, in a temporary root."),
-    "remember": ("submit:remember", "Keep one thing; what is missing is filled in."),
+    "setup": ("hooks:setup", "Connect Claude Code, Cursor, Codex, VS Code or git to the memory."),
+    "remember": ("submit:remember", "Record one memory; omitted fields get defaults."),
     "submit": ("submit:submit", "Submit intents as JSON: one, an array, or one a line."),
+    "edit": ("submit:edit", "Supersede, withdraw, confirm or change one memory."),
     "recall": ("recall:recall", "Find memories by words."),
-    "ask": ("ask:ask", "Ask a named question; without a name, list them."),
-    "sparql": ("ask:sparql", "Ask in SPARQL."),
-    "show": ("show:show", "Show one memory."),
-    "history": ("show:history", "Tell what became of one memory."),
-    "why": ("show:why", "Explain one memory: who, when, on what grounds."),
-    "log": ("show:log", "List the commits, newest first."),
-    "diff": ("show:diff", "Tell what changed between two moments."),
-    "memory": ("ask:memory", "List decisions, tasks, errors and the like."),
-    "briefing": ("guard:briefing", "Tell what an agent should know first."),
-    "guard": ("guard:guard", "Tell what governs files before an edit, and stop one that breaks a strict rule."),
-    "governing": ("guard:governing", "List what governs files."),
-    "revise": ("submit:revise", "Supersede, withdraw or change one memory."),
-    "rollback": ("journal:rollback", "Take the memory back to what was active at a moment."),
-    "policy": ("access:policy", "Say who may assert, propose or do neither."),
-    "session": ("agents:session", "Open, move and close work sessions."),
-    "conversation": ("agents:conversation", "Record what is said in a session, and read it back."),
-    "working": ("agents:working", "Show and change what an agent holds now."),
-    "os": ("memory_os:memory_os", "Keep what an agent talked about, and find what it knows of it."),
-    "conflicts": ("review:conflicts", "List what disagrees, and what settles it."),
-    "review": ("review:review", "Settle what waits for a curator."),
-    "check": ("check:check", "Check the memory as CI does."),
-    "ontology": ("ontology:ontology", "Look up terms, and judge those of your own."),
-    "verify": ("journal:verify", "Read every byte of the journal and verify it."),
-    "root": ("root:root", "Put the files of a shared root there, or fetch them."),
-    "replay": ("journal:replay", "Compare the journal, replayed, with what is served."),
-    "redact": ("journal:redact", "Take a secret out of the journal for good."),
-    "pack": ("journal:pack", "Seal many commit files into a few packs."),
-    "migrate": ("root:migrate", "Bring a whole root to another place."),
-    "backup": ("root:backup", "Keep a whole root in one file."),
-    "restore": ("root:restore", "Make a root of a backup."),
-    "export": ("exchange:export", "Write the memory out."),
-    "import": ("exchange:import_", "Take in records kept elsewhere."),
+    "ask": ("ask:ask", "Ask a named question, or in SPARQL; list the questions."),
+    "show": ("show:show", "Show one memory, its history, or why it holds."),
+    "governing": ("guard:governing", "List the memories that govern files."),
+    "review": ("review:review", "List and settle pending proposals and conflicts."),
+    "check": ("check:check", "Check the memory against its rules, as CI does."),
+    "guard": ("guard:guard", "Show the rules for files before an edit; stop a strict violation."),
+    "ontology": ("ontology:ontology", "Look up terms; validate and propose your own."),
     "serve": ("serve:serve", "Serve the memory over HTTP."),
-    "trust": ("access:trust_root", "Let a root say where it is served."),
-    "token": ("access:token", "Give out and take back tokens for serve."),
-    "setup": ("hooks:setup", "Name the memory to Claude Code, Cursor, Codex, VS Code or git."),
     "mcp": ("serve:mcp", "Serve the memory to agents over MCP."),
-    "status": ("status:status", "Say what is where, and how much of it."),
-    "doctor": ("status:doctor", "Look at all that may be wrong, and say what to do."),
-    "reindex": ("journal:reindex", "Build what is derived from the journal anew."),
+    "status": ("status:status", "Report the root, its projects and, with --doctor, what is wrong."),
+    "journal": ("main:journal", "List, verify, pack, redact and roll back commits."),
+    "root": ("main:root", "Move, back up, import and export a whole memory."),
+    "agent": ("main:agent", "Manage sessions, conversations and working memory of agents."),
+    "access": ("main:access", "Manage write policy, tokens and trusted roots."),
+    "demo": ("demo:demo", "Show the memory at work, in a temporary root."),
     "completion": ("hooks:completion", "Print the completion script of a shell."),
 }
+#: Heading -> commands, as `jidomem --help` shows them; the rest are named below the list.
+SECTIONS: Mapping[str, tuple[str, ...]] = {
+    "Begin": ("init", "setup"),
+    "Write": ("remember", "submit", "edit"),
+    "Ask": ("recall", "ask", "show", "governing"),
+    "Review": ("review",),
+    "Check": ("check", "guard", "ontology"),
+    "Serve": ("serve", "mcp"),
+    "Maintain": ("status", "journal", "root", "agent", "access"),
+}
+_EPILOG = """\
+\b
+Also: jidomem demo shows the memory at work in a temporary root,
+      jidomem completion SHELL prints a completion script.
+Help: jidomem COMMAND --help shows options and examples.
+"""
 INTERRUPTED = 130
-BROKEN_PIPE = 141  # what a shell reports of a command that wrote to a reader who had left
+BROKEN_PIPE = 141  # the exit code of a shell for a command whose reader closed the pipe
 
 
-class VerbGroup(Verbs):
-    """The verbs of the table, each imported when it is called."""
+class LazyGroup(Verbs):
+    """A group of commands from a *table*, each imported when it is called."""
+
+    def __init__(self, *args: Any, table: Table, **attributes: Any) -> None:
+        super().__init__(*args, **attributes)
+        self.table = table
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the verbs in the order of the table."""
-        return list(VERBS)
+        """Return the names in the order of the table."""
+        return list(self.table)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return the verb of that name, None where there is none."""
-        if cmd_name not in VERBS:
+        """Return the command of that name, None where there is none."""
+        if cmd_name not in self.table:
             return None
-        module, _, attribute = VERBS[cmd_name][0].partition(":")
-        command: click.Command = getattr(_loaded(module), attribute)
+        module, _, attribute = self.table[cmd_name][0].partition(":")
+        command: click.Command = getattr(_load(module), attribute)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the table of verbs."""
-        with formatter.section("Verbs"):
-            formatter.write_dl([(name, text) for name, (_, text) in VERBS.items()])
+        """Write the table."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in self.table.items()])
+
+
+class TopGroup(LazyGroup):
+    """The commands of `jidomem` itself, listed by what they are for."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the table, a section for each purpose, with one width of the first column."""
+        width = max(map(len, self.table))
+        for heading, names in SECTIONS.items():
+            with formatter.section(heading):
+                formatter.write_dl([(name.ljust(width), self.table[name][1]) for name in names])
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the verb; a reader of its output who has left ends it without a word."""
+        """Run the command; a closed pipe on standard output ends it without a message."""
         try:
             code = super().invoke(ctx)
             sys.stdout.flush()
@@ -117,14 +126,91 @@ class VerbGroup(Verbs):
         sys.exit(code or 0)
 
 
-@click.group(cls=VerbGroup, params=everywhere(hidden=False), context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=TopGroup,
+    table=VERBS,
+    params=everywhere(hidden=False),
+    epilog=_EPILOG,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.version_option(None, "--version", package_name="jidomem", message="%(prog)s %(version)s")
 def cli() -> None:
     """The governed memory of AI agents.
 
-    Data goes to standard output, words about data to standard error. The options below stand before or after a verb;
-    `jidomem VERB --help` shows its own, with an example.
+    Data goes to standard output, messages to standard error. The options below stand before or after a command.
     """
+
+
+journal = LazyGroup(
+    "journal",
+    help="""List, compare, verify, pack, redact and roll back the commits of the journal.
+
+    Examples:
+      jidomem journal log --limit 10
+      jidomem journal verify
+    """,
+    table={
+        "log": ("show:log", "List commits, newest first."),
+        "diff": ("show:diff", "List the memories that changed between two moments."),
+        "verify": ("journal:verify", "Verify the digest of every commit."),
+        "replay": ("journal:replay", "Replay the journal and compare it with what is served."),
+        "pack": ("journal:pack", "Seal many commit files into a few packs."),
+        "redact": ("journal:redact", "Remove a secret from the journal for good."),
+        "rollback": ("journal:rollback", "Restore the memories that were active at a moment."),
+    },
+)
+root = LazyGroup(
+    "root",
+    help="""Move, back up, import and export a memory root, and manage the files of a shared one.
+
+    Examples:
+      jidomem root backup memory.tar
+      jidomem root export -o memory.ttl
+    """,
+    table={
+        "export": ("exchange:export", "Write the memory of a project to one file."),
+        "import": ("exchange:import_", "Import records from files, other tools or an export."),
+        "backup": ("root:backup", "Write a whole root to one archive."),
+        "restore": ("root:restore", "Make a root from a backup."),
+        "migrate": ("root:migrate", "Copy a whole root to another folder or server."),
+        "reindex": ("journal:reindex", "Rebuild the index from the journal."),
+        "push": ("root:push", "Upload configuration, terms and rules to a shared root."),
+        "pull": ("root:pull", "Download the files of a shared root."),
+        "files": ("root:list_files", "List the files of a shared root."),
+        "remove-files": ("root:remove", "Remove files from a shared root."),
+    },
+)
+agent = LazyGroup(
+    "agent",
+    help="""Manage what belongs to one agent: work sessions, conversations, working memory, MemoryOS and briefings.
+
+    Examples:
+      jidomem agent briefing
+      jidomem agent session list
+    """,
+    table={
+        "session": ("agents:session", "Open, move and close work sessions."),
+        "conversation": ("agents:conversation", "Record the turns of a session, and read them back."),
+        "working": ("agents:working", "Show and change the working memory of an agent."),
+        "memoryos": ("memory_os:memory_os", "Record and retrieve conversations with MemoryOS."),
+        "briefing": ("guard:briefing", "Print the memories an agent needs first."),
+    },
+)
+access = LazyGroup(
+    "access",
+    help="""Manage write policy, tokens of served memories, and trusted roots.
+
+    Examples:
+      jidomem access policy show
+      jidomem access token list
+    """,
+    table={
+        "policy": ("access:policy", "Set which agents may assert, propose or neither."),
+        "token": ("access:token", "Issue and revoke tokens for jidomem serve."),
+        "trust": ("access:trust_root", "Trust the configuration of a root."),
+    },
+)
+GROUPS = (journal, root, agent, access)
 
 
 def main() -> None:
@@ -141,7 +227,7 @@ def main() -> None:
         gc.freeze()  # what ends with the process anyway is not looked through once more, which takes 30 ms
 
 
-def _loaded(module: str) -> ModuleType:
+def _load(module: str) -> ModuleType:
     """Return one of the modules here, loaded without looking for rubbish meanwhile: it makes hardly any."""
     was_on = gc.isenabled()
     gc.disable()

@@ -1,4 +1,4 @@
-"""`jidomem os`: what an agent talked about, in four tiers, and what it learnt of it.
+"""`jidomem agent memoryos`: what an agent talked about, in four tiers, and what it learnt of it.
 
 What the tiers of an agent hold as rows: what was found, pages, and what it knows of others and itself.
 """
@@ -89,9 +89,9 @@ def memory_os() -> None:
     agents know. Nobody judges it, and no other agent sees it but what is known to all.
 
     Examples:
-      jidomem os add "Which index do we use?" "Oxigraph." --about user:ana
-      jidomem os retrieve "the index"
-      jidomem os status
+      jidomem agent memoryos add "Which index do we use?" "Oxigraph." --about user:ana
+      jidomem agent memoryos retrieve "the index"
+      jidomem agent memoryos status
     """
 
 
@@ -105,10 +105,11 @@ def memory_os() -> None:
 def add(door: Door, query: str, response: str, about: str | None, timestamp: str | None, page_id: str | None) -> None:
     """Keep a page: what the agent was asked, and what it answered. Prints the id of the page.
 
-    Where the language model is elsewhere the page is read later: by jidomem os maintain, or a process that has it open.
+    With a remote language model the page is read later: by jidomem agent memoryos maintain, or by a process that keeps
+    the root open.
 
     Examples:
-      jidomem os add "Which index do we use?" "Oxigraph." --about user:ana
+      jidomem agent memoryos add "Which index do we use?" "Oxigraph." --about user:ana
     """
     kept = door.open().os()
     page = kept.add(query, response, about=_pair(about), timestamp=timestamp, page_id=page_id)
@@ -129,8 +130,8 @@ def retrieve(door: Door, query: str, about: str | None, pages: int | None, unvis
     """List what each tier holds on QUERY, with scores; with --json all of it, tier by tier.
 
     Examples:
-      jidomem os add "Which index do we use?" "Oxigraph."
-      jidomem os retrieve "the index" --json
+      jidomem agent memoryos add "Which index do we use?" "Oxigraph."
+      jidomem agent memoryos retrieve "the index" --json
     """
     given = {} if pages is None else {"retrieved_pages": pages}
     found = door.read(look=False).os().retrieve(query, about=_pair(about), visiting=not unvisited, **given)
@@ -150,8 +151,8 @@ def prompt(door: Door, query: str, about: str | None) -> None:
     """Print QUERY with what is known on it, as a language model is asked; nothing is sent.
 
     Examples:
-      jidomem os add "Which index do we use?" "Oxigraph."
-      jidomem os prompt "Where does the index lie?"
+      jidomem agent memoryos add "Which index do we use?" "Oxigraph."
+      jidomem agent memoryos prompt "Where does the index lie?"
     """
     asked = door.read(look=False).os().prompt(query, about=_pair(about))
     if door.json:
@@ -166,7 +167,7 @@ def pages(door: Door) -> None:
     """List the pages the agent holds, and where: stm, leaving, or the id of a segment.
 
     Examples:
-      jidomem os pages
+      jidomem agent memoryos pages
     """
     show_rows(door, [*page_rows(door.read(look=False).os().tiers)], _PAGES)
 
@@ -177,7 +178,7 @@ def personas(door: Door) -> None:
     """List what the agent knows of others and of itself: profiles, facts and traits.
 
     Examples:
-      jidomem os personas
+      jidomem agent memoryos personas
     """
     show_rows(door, [*known_rows(door.read(look=False).os().tiers)], _KNOWN)
 
@@ -188,7 +189,7 @@ def system(door: Door) -> None:
     """List what all agents of the project know.
 
     Examples:
-      jidomem os system
+      jidomem agent memoryos system
     """
     entries = door.read(look=False).os().system_memory.entries
     show_rows(door, [{**each.to_dict(), "embedding": None} for each in entries], _SHARED)
@@ -204,7 +205,7 @@ def maintain(door: Door, retry: bool) -> int:
     failed; it is tried again later.
 
     Examples:
-      jidomem os maintain
+      jidomem agent memoryos maintain
     """
     kept = door.open().os()
     outcomes = [*(kept.retry() if retry else []), *kept.maintain()]
@@ -219,7 +220,7 @@ def promote(door: Door, least: float) -> None:
     """Propose to the project the facts that the agent believes so much, with what was said as evidence.
 
     Examples:
-      jidomem os promote --least 0.9
+      jidomem agent memoryos promote --least 0.9
     """
     rows = [each.to_dict() for each in door.open().os().promote(least)]
     show_rows(door, rows, ("outcome", "iri", "reason"))
@@ -231,7 +232,7 @@ def status(door: Door) -> None:
     """Say how much each tier of the agent holds, what waits, what failed, and which models read it.
 
     Examples:
-      jidomem os status --json
+      jidomem agent memoryos status --json
     """
     told = door.read(look=False).os().status()
     if door.json:
@@ -243,7 +244,7 @@ def status(door: Door) -> None:
     for job in told["failed"]:
         click.echo(f"failed       {job['kind']} {job['subject']}: {job['error']}")
     if told["failed"]:
-        door.say("try them again: jidomem os maintain --retry")
+        door.say("try them again: jidomem agent memoryos maintain --retry")
 
 
 @memory_os.command("list", formats=ROWS)
@@ -252,7 +253,7 @@ def list_agents(door: Door) -> None:
     """List the agents of the project that hold pages or what they learnt of them.
 
     Examples:
-      jidomem os list
+      jidomem agent memoryos list
     """
     memory = door.read(look=False)
     told = [memory.os(agent).status() for agent in memory.os_agents()]
@@ -265,7 +266,7 @@ def config(door: Door) -> None:
     """List the settings that hold for the agent.
 
     Examples:
-      jidomem os config --json
+      jidomem agent memoryos config --json
     """
     settings = door.read(look=False).os().config.to_dict()
     if form_of(door) == "json":
@@ -284,13 +285,13 @@ def set_(door: Door, settings: Sequence[str], agent_type: str | None, for_type: 
     """Set what holds for the agent; a VALUE is JSON where it is that, else text.
 
     Examples:
-      jidomem os set stm_capacity=10 heat_threshold=3
-      jidomem os set stm_capacity=3 --for-type coder
+      jidomem agent memoryos set stm_capacity=10 heat_threshold=3
+      jidomem agent memoryos set stm_capacity=3 --for-type coder
     """
     if (agent_type is not None and for_type is not None) or not (settings or agent_type):
         raise InvalidRequest(
             "nothing is set" if not settings else "--type and --for-type say different things",
-            hint="jidomem os set stm_capacity=10, or with one of --type and --for-type",
+            hint="jidomem agent memoryos set stm_capacity=10, or with one of --type and --for-type",
         )
     kept, values = door.open().os(), dict(map(_setting, settings))
     after = kept.configure(agent_type, **values) if for_type is None else kept.configure_type(for_type, **values)
@@ -311,12 +312,12 @@ def forget(door: Door, page: str | None, everything: bool) -> None:
     What a page was promoted to stays in the journal, and is named.
 
     Examples:
-      jidomem os add "My name is Ana." "Hello, Ana." --id p1
-      jidomem os forget p1
-      jidomem os forget --all
+      jidomem agent memoryos add "My name is Ana." "Hello, Ana." --id p1
+      jidomem agent memoryos forget p1
+      jidomem agent memoryos forget --all
     """
     if everything == (page is not None):
-        raise InvalidRequest("what is forgotten is a page, or all", hint="jidomem os forget PAGE, or --all")
+        raise InvalidRequest("what is forgotten is a page, or all", hint="jidomem agent memoryos forget PAGE, or --all")
     kept = door.open().os()
     if page is None:
         told = kept.forget()
@@ -334,13 +335,15 @@ def forget(door: Door, page: str | None, everything: bool) -> None:
     where = ", ".join(gone.was_in) or "what came of it"
     door.say(f"{page} is forgotten, in {where}{f'; with it {counted}' if counted else ''}")
     for iri in gone.promoted:
-        door.warn(f"{iri} came of it and stays: jidomem revise {iri} --invalidate --reason TEXT, or jidomem redact")
+        door.warn(
+            f"{iri} came of it and stays: jidomem edit {iri} --invalidate --reason TEXT, or jidomem journal redact"
+        )
     _tell_waiting(door, kept)
 
 
 def _tell_waiting(door: Door, kept: MemoryOS) -> None:
     if waiting := len(kept.jobs()):
-        door.say(f"{waiting} {'job waits' if waiting == 1 else 'jobs wait'}: jidomem os maintain")
+        door.say(f"{waiting} {'job waits' if waiting == 1 else 'jobs wait'}: jidomem agent memoryos maintain")
 
 
 def _pair(about: str | None) -> tuple[str, str] | None:

@@ -98,7 +98,7 @@ class Door:
         for damage in damaged[:_WARNINGS]:
             self.warn(f"{damage.code}: {damage.detail}")
         if len(damaged) > _WARNINGS:
-            self.warn(f"{len(damaged) - _WARNINGS:,} more are damaged: jidomem verify lists them")
+            self.warn(f"{len(damaged) - _WARNINGS:,} more are damaged: jidomem journal verify lists them")
         return memory
 
     def streams(self, memory: Jidomem) -> list[Stream]:
@@ -214,39 +214,22 @@ class Verb(click.Command):
 
 
 class Verbs(click.Group):
-    """A family of verbs; an unknown one is answered with the nearest."""
+    """A group of commands; an unknown one is refused with the nearest."""
 
     command_class = Verb
 
     def __init__(self, *args: Any, **attributes: Any) -> None:
         own = attributes.pop("params", None) or everywhere(hidden=True)
         super().__init__(*args, **{**_help(attributes), "params": own, "no_args_is_help": False})
-        self.subcommand_metavar = "VERB [ARGUMENTS]..."
+        self.subcommand_metavar = "COMMAND [ARGUMENTS]..."
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
-        """Return the verb that *args* begin with; raises UsageError naming the nearest one."""
+        """Return the command that *args* begin with; raises InvalidRequest naming the nearest one."""
         if self.get_command(ctx, args[0]) is None and not args[0].startswith("-"):
-            raise _unknown_verb(args[0], self.list_commands(ctx), ctx)
+            from jidomem_cli.errors import unknown_command
+
+            raise unknown_command(args[0], self.list_commands(ctx), ctx)
         return super().resolve_command(ctx, args)
-
-
-def _unknown_verb(word: str, names: Sequence[str], ctx: click.Context) -> Exception:
-    """Return the refusal of *word*, which is none of *names*: with the command that does it, or the nearest name."""
-    from jidomem.errors import InvalidRequest, nearest_names
-    from jidomem_cli.errors import DESTRUCTIVE, EXPECTED
-
-    detail, is_top, word = f"there is no verb {word!r}", ctx.parent is None, word.lower()
-    safe = [name for name in names if name not in DESTRUCTIVE]
-    for known, likeness in ((EXPECTED, 1.0), (safe, 0.75), (EXPECTED, 0.75), (safe, 0.6)):
-        near = nearest_names(word, known, likeness=likeness) if is_top or known is safe else []
-        if near and known is EXPECTED:
-            return InvalidRequest(detail, hint=EXPECTED[near[0]])
-        if near:
-            detail += f"; did you mean {near[0]!r}?"
-            break
-    else:
-        detail += "" if is_top else f"; there are {', '.join(names)}"
-    return InvalidRequest(detail, hint=f"see: {ctx.command_path} --help")
 
 
 pass_door = click.make_pass_decorator(Door, ensure=True)

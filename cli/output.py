@@ -165,7 +165,7 @@ def _why_none(memory: Jidomem, as_of: str | None, none: str | None) -> str:
     if as_of is not None:
         (row,) = memory.reader.select(memory.project, _FIRST)
         is_before = (asked := parse_moment(as_of)) is not None and asked < row["first"]
-        return " by then" + f": the first commit is of {short(row['first'])}, see: jidomem log" * is_before
+        return " by then" + f": the first commit is of {short(row['first'])}, see: jidomem journal log" * is_before
     if none is not None:
         return none
     waiting = len(memory.reader.ask("proposals", project=memory.project))

@@ -1,7 +1,4 @@
-"""`jidomem review`: what waits for a curator, and how it is settled: one by one, in an editor, or by rule.
-
-`jidomem conflicts`: active memories and proposals that disagree, each with what settles it.
-"""
+"""`jidomem review` lists pending proposals and conflicts, and settles them: one by one, in an editor, or by rule."""
 
 from __future__ import annotations
 
@@ -40,7 +37,7 @@ _FIRST = 3
 _REWORDED = 300
 
 
-@click.command(cls=Verb, formats=ROWS, paged=True, writes=("agent", "session", "wait"))
+@click.command(cls=Verb, formats=ROWS, paged=True, as_of=True, valid_at=True, writes=("agent", "session", "wait"))
 @click.argument("action", type=click.Choice(ACTIONS), required=False)
 @click.argument("items", metavar="[IRI]...", nargs=-1)
 @click.option("--against", metavar="IRI", help="With one IRI: the active memory that it disagrees with.")
@@ -50,10 +47,13 @@ _REWORDED = 300
     is_flag=True,
     help="With accept: every proposal that disagrees with nothing active, of several versions the newest.",
 )
+@click.option("--conflicts", is_flag=True, help="List conflicts only, each with the commands that settle it.")
 @click.option("--edit", is_flag=True, help="Settle many at once: a line each, in $VISUAL or $EDITOR.")
 @click.option("--todo", "as_todo", is_flag=True, help="Print those lines.")
 @click.option("--from", "source", type=click.File("rb"), metavar="FILE|-", help="Do what such lines say.")
-@click.option("--by-rule", is_flag=True, help="Confirm what the policy lets be confirmed: see jidomem policy confirm.")
+@click.option(
+    "--by-rule", is_flag=True, help="Confirm what the policy lets be confirmed: see jidomem access policy confirm."
+)
 @click.option("--reason", metavar="TEXT", help="Why; kept with what settles it.", callback=own_words)
 @click.option("--dry-run", is_flag=True, help="Judge it and keep nothing.")
 @pass_door
@@ -63,6 +63,7 @@ def review(
     items: tuple[str, ...],
     against: str | None,
     all_: bool,
+    conflicts: bool,
     edit: bool,
     as_todo: bool,
     source: Any,
@@ -79,19 +80,28 @@ def review(
     Several IRIs are settled each by itself, in one commit. Two active memories that disagree are settled by
     accept A --against B (A holds, B is withdrawn), reject A --against B (B holds) or supersede A --against B (A is said
     again in the place of both).
+    --conflicts lists active pairs that disagree, as after merging two branches, and proposals that disagree with active
+    memories, now or --as-of a moment, each pair with the commands that settle it: one of them is enough, with your
+    reason in it. Conflicts of a past moment have no commands.
 
     Examples:
       jidomem review
+      jidomem review --conflicts
       jidomem review --limit 20
       jidomem review --todo
       jidomem review accept --all --dry-run
       jidomem review --by-rule --dry-run
       jidomem review --json
     """
-    if sum([action is not None, edit, as_todo, source is not None, by_rule]) > 1 or (action and not items and not all_):
+    ways = [action is not None, conflicts, edit, as_todo, source is not None, by_rule]
+    if sum(ways) > 1 or (action and not items and not all_):
         raise InvalidRequest(
-            "a review does one thing", hint="jidomem review accept IRI..., or --edit, --from, --by-rule"
+            "choose one: ACTION IRI, --conflicts, --edit, --todo, --from or --by-rule",
+            hint="jidomem review accept IRI..., or --edit, --from, --by-rule",
         )
+    moments = {"--as-of": door.as_of, "--valid-at": door.valid_at}
+    if not conflicts and (given := next((name for name, moment in moments.items() if moment is not None), None)):
+        raise InvalidRequest(f"jidomem review cannot honour {given}", hint=f"leave out {given}, or add --conflicts")
     if all_ and (action != "accept" or items):
         raise InvalidRequest("--all accepts what waits, and names none of it", hint="jidomem review accept --all")
     if against is not None and len(items) != 1:
@@ -102,9 +112,12 @@ def review(
         raise InvalidRequest(
             "a reason goes with one thing that is settled", hint='jidomem review reject IRI --reason "..."'
         )
-    if (action or source or by_rule) and (door.limit is not None or door.cursor is not None):
+    if (action or source or by_rule or conflicts) and (door.limit is not None or door.cursor is not None):
         raise InvalidRequest("pages are of what is listed", hint="leave out --limit and --cursor")
     memory = door.open() if action or source else door.read()
+    if conflicts:
+        _show_conflicts(door, memory)
+        return 0
     if all_:
         return _accept_all(door, memory, reason, dry_run)
     if action is not None:
@@ -299,7 +312,7 @@ def _curators(memory: Jidomem) -> str:
         return told
     return (
         f"{told}\nnobody is an administrator, so anybody can name himself curator; name an administrator first, who is"
-        f" a curator, too: jidomem policy grant {agent} admin"
+        f" a curator, too: jidomem access policy grant {agent} admin"
     )
 
 
@@ -378,7 +391,7 @@ def _by_rule(door: Door, memory: Jidomem, dry_run: bool) -> int:
     found = settle_by_rule(memory.writer, memory.reader, memory.project, rules, memory.sources.now(), dry_run=dry_run)
     outcomes = [(ReviewLine(0, "accept", one, str(rule)), outcome) for one, rule, outcome in found]
     if not rules.confirmations:
-        door.say("no rule confirms anything: jidomem policy confirm restated|unopposed")
+        door.say("no rule confirms anything: jidomem access policy confirm restated|unopposed")
     return _print_outcomes(door, memory, outcomes)
 
 
@@ -496,20 +509,8 @@ def _counted(settled: Sequence[Settled]) -> str:
 _CONFLICT_COLUMNS = ("kind", "item", "summary", "other", "other_summary", "settle")
 
 
-@click.command(cls=Verb, formats=ROWS, as_of=True, valid_at=True)
-@pass_door
-def conflicts(door: Door) -> None:
-    """List active pairs that disagree, as after merging two branches, and proposals that disagree with active memories.
-
-    Each comes with the commands that settle it: one of them is enough, with the reason of the curator in it. What
-    disagreed as of a moment has none. A proposal that disagrees with nothing, such as the withdrawal of what was
-    imported from a removed file, is listed by jidomem review.
-
-    Examples:
-      jidomem conflicts
-      jidomem conflicts --json
-    """
-    memory = door.read()
+def _show_conflicts(door: Door, memory: Jidomem) -> None:
+    """Print active pairs that disagree, and proposals that disagree with active memories; now with their commands."""
     is_now = door.as_of is None and door.valid_at is None
     every = _pending(door, memory) if is_now else [*_disagreements(door, memory), *_proposals(door, memory)]
     rows = [row for row in every if row["other"]]

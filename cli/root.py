@@ -1,6 +1,6 @@
 """`jidomem root`: what a shared root says of itself, put there from a folder and fetched into one.
 
-`jidomem migrate`, `backup` and `restore`: a whole memory root, brought elsewhere and verified there.
+`jidomem root migrate`, `backup` and `restore`: a whole memory root, brought elsewhere and verified there.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import click
 
 from jidomem.errors import Failed, InvalidRequest, NotFound
 from jidomem.runtime import root_config, settings
-from jidomem_cli.options import ROWS, Door, Verb, Verbs, clean, pass_door
+from jidomem_cli.options import ROWS, Door, Verb, clean, pass_door
 from jidomem_cli.output import show_json, show_rows
 
 if TYPE_CHECKING:
@@ -28,19 +28,7 @@ if TYPE_CHECKING:
 _ACCEPTED = "ontology/accepted.ttl"
 
 
-@click.group(cls=Verbs)
-def root() -> None:
-    """Put the configuration, terms, rules and questions of a shared root there, or fetch them.
-
-    A folder has them as files, a shared root (postgresql://..., s3://...) beside its streams. Every open process
-    takes a change in at its next look.
-
-    Examples:
-      jidomem root push team/.jidomem --root postgresql://db/team
-    """
-
-
-@root.command("push", cls=Verb)
+@click.command(cls=Verb)
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False, exists=True))
 @pass_door
 def push(door: Door, folder: Path) -> None:
@@ -84,7 +72,7 @@ def push(door: Door, folder: Path) -> None:
     door.say(f"{log.name}: {len(rows)} of {len(given)} files were put there; its servers have them at their next look")
 
 
-@root.command("pull", cls=Verb)
+@click.command(cls=Verb)
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
 @pass_door
 def pull(door: Door, folder: Path) -> None:
@@ -109,13 +97,13 @@ def pull(door: Door, folder: Path) -> None:
         door.say(f"{len(files)} files of {log.name} are in {folder}")
 
 
-@root.command("list", cls=Verb, formats=ROWS)
+@click.command("files", cls=Verb, formats=ROWS)
 @pass_door
 def list_files(door: Door) -> None:
     """List the files of the shared root, and how large they are.
 
     Examples:
-      jidomem root list --root postgresql://db/team
+      jidomem root files --root postgresql://db/team
     """
     from jidomem.extras.servers import addresses
 
@@ -124,14 +112,14 @@ def list_files(door: Door) -> None:
     show_rows(door, [{"path": path, "bytes": len(text.encode())} for path, text in files.items()], ("path", "bytes"))
 
 
-@root.command("remove", cls=Verb)
+@click.command("remove-files", cls=Verb)
 @click.argument("paths", nargs=-1, required=True)
 @pass_door
 def remove(door: Door, paths: tuple[str, ...]) -> None:
     """Take files of the shared root out of it, by the paths that root list shows.
 
     Examples:
-      jidomem root remove shapes/old.ttl --root postgresql://db/team
+      jidomem root remove-files shapes/old.ttl --root postgresql://db/team
     """
     from jidomem.extras.servers import addresses
 
@@ -190,7 +178,9 @@ def _look_through(folder: Path) -> None:
 T = TypeVar("T")
 
 _STATE_IN_USE = "the working state there was used since, and is left as it is"
-_OTHERS = "tokens are believed there alone: given out there, or taken back at the source since; see jidomem token list"
+_OTHERS = (
+    "tokens are believed there alone: given out there, or taken back at the source since; see jidomem access token list"
+)
 _FILE = click.Path(path_type=Path)
 
 
@@ -206,8 +196,8 @@ def migrate(door: Door, source: str, target: str) -> None:
     short, and run again it brings what was written since. It is done once both ends are read and hold the same.
 
     Examples:
-      jidomem migrate .jidomem elsewhere
-      jidomem migrate .jidomem elsewhere --json
+      jidomem root migrate .jidomem elsewhere
+      jidomem root migrate .jidomem elsewhere --json
     """
     from jidomem.runtime import move
 
@@ -228,7 +218,7 @@ def backup(door: Door, file: Path) -> None:
     bytes. Tokens are left out.
 
     Examples:
-      jidomem backup memory.tar
+      jidomem root backup memory.tar
     """
     from jidomem.runtime import move
 
@@ -240,14 +230,14 @@ def backup(door: Door, file: Path) -> None:
 @click.argument("file", type=_FILE)
 @pass_door
 def restore(door: Door, file: Path) -> None:
-    """Make the memory root that --root names, which has to be empty, of FILE, which `jidomem backup` wrote.
+    """Make the memory root that --root names, which has to be empty, of FILE, which `jidomem root backup` wrote.
 
     All of FILE is read and held against its digests before anything is written; it is done once the root is read again
     and holds the same. Cut short, run it again.
 
     Examples:
-      jidomem backup memory.tar
-      jidomem --root restored restore memory.tar
+      jidomem root backup memory.tar
+      jidomem --root restored root restore memory.tar
     """
     from jidomem.runtime import move
 

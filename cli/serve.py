@@ -86,7 +86,7 @@ def serve(
 ) -> None:
     """Serve the memory over HTTP until it is stopped (Ctrl-C, SIGTERM): intents, questions, sessions, SPARQL.
 
-    Without tokens it serves this machine only. Once there are (jidomem token add), it serves those who have one, at
+    Without tokens it serves this machine only; with tokens (jidomem access token add), those who have one, at
     any address; put TLS before it. /openapi.json describes what there is.
 
     Each request is a line on standard error, with its id; with -q only those that went wrong.

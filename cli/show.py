@@ -1,19 +1,10 @@
-"""`jidomem show`: one memory, with what it says and what became of it.
-
-The changes of a revision as lines: each field with its value before and after.
-
-`jidomem history`: what went before one memory, and what became of it.
-
-`jidomem log` and `jidomem diff`: what was committed, and what changed between two moments.
-
-`jidomem why`: who recorded a memory, when and on what grounds, which rules judged it, and what came of it.
-"""
+"""`jidomem show` prints one memory, its history or why it holds; `journal log` and `journal diff` list changes."""
 
 from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import click
@@ -23,6 +14,7 @@ from jidomem.base.words import ANSWERS, cut
 from jidomem.errors import InvalidRequest
 from jidomem.rdf.turtle import turtle
 from jidomem.rdf.vocab import REDACTED, jido, local_name
+from jidomem.read.derived import trust
 from jidomem.read.history import Rewording, rewordings
 from jidomem.read.playbook import plain
 from jidomem_cli.errors import place
@@ -31,23 +23,62 @@ from jidomem_cli.options import ROWS, Door, Verb, pass_door
 from jidomem_cli.output import INDENT, PIPED, cut_text, form_of, line_width, short, show_fields, show_json, show_rows
 
 
-@click.command(cls=Verb, formats=("table", "json", "md", "ttl"), as_of=True, valid_at=True)
+@click.command(cls=Verb, formats=(*ROWS, "ttl"), as_of=True, valid_at=True)
 @click.argument("item", metavar="IRI")
+@click.option("--history", "view", flag_value="history", help="Show its versions and the proposals against it instead.")
+@click.option("--why", "view", flag_value="why", help="Show its sources, evidence, rules and consequences instead.")
+@click.option("--source-trust", "view", flag_value="trust", help="Show how far its sources are trusted instead.")
 @pass_door
-def show(door: Door, item: str) -> None:
+def show(door: Door, item: str, view: str | None) -> None:
     """Show the memory IRI: its IRI, or a beginning or end of its id of 4 or more characters.
 
     An imported memory is also named by its file, the number of its record, its title, or file and line, as in
     docs/adr/0016-names.md, 0016 or AGENTS.md:64; any line of it, or a beginning of the file's name, will do. So it is
     wherever a memory is named.
 
+    --history lists who asserted, revised, confirmed, withdrew or revived it, or proposed, accepted or rejected a
+    change, oldest first. Below each version stand its reason and the fields that it changed, as FIELD: BEFORE ->
+    AFTER; --json has them whole as `changes`.
+
+    --why shows its date, who recorded it, when and in which session, its source, evidence and rules, its replacement
+    and consequences, and what it disagrees with. An imported record has two dates: that of the decision as the record
+    states it, and that of the session that imported it.
+
+    --source-trust shows untrusted, ordinary or trusted, and the source that sets it.
+
     Examples:
       jidomem show 1a2b3c4d
       jidomem show 1a2b3c4d --format ttl
-      jidomem show --json 1a2b3c4d
+      jidomem show 1a2b3c4d --history --as-of 2030-01-01
+      jidomem show 1a2b3c4d --why --json
     """
+    formats = _VIEWS[view]
+    if door.format is not None and door.format not in formats:
+        hint = f"give --format {' or '.join(formats)}"
+        raise InvalidRequest(f"--{view or 'show'} cannot be printed as {door.format}", hint=hint)
     memory = door.read()
-    whole = memory.reader.resolve(memory.project, memory_path(memory, item), as_of=door.as_of)
+    name = memory_path(memory, item)
+    if view == "history":
+        _show_history(door, memory, name)
+    elif view == "why":
+        _show_why(door, memory, name)
+    elif view == "trust":
+        _show_trust(door, memory, name)
+    else:
+        _show_memory(door, memory, name)
+
+
+#: View -> the formats it can be printed in.
+_VIEWS: Mapping[str | None, Sequence[str]] = {
+    None: ("table", "json", "md", "ttl"),
+    "history": ROWS,
+    "why": ("table", "json", "md"),
+    "trust": ("table", "json"),
+}
+
+
+def _show_memory(door: Door, memory: Jidomem, name: str) -> None:
+    whole = memory.reader.resolve(memory.project, name, as_of=door.as_of)
     moment = {"as_of": door.as_of, "valid_at": door.valid_at}
     if door.format == "ttl":
         click.echo(turtle(memory.reader.describe(memory.project, whole, **moment)), nl=False)
@@ -59,6 +90,15 @@ def show(door: Door, item: str) -> None:
         show_fields(door, _memory_lines(found, _reworded(memory, found)))
         if (newer := _in_its_place(memory, found)) is not None:
             door.say(f"in its place: jidomem show{place(door)} {short(newer)}")
+
+
+def _show_trust(door: Door, memory: Jidomem, name: str) -> None:
+    level, source = trust(memory.reader, memory.project, name)
+    if form_of(door) == "json":
+        show_json({"trust": level, "by": source})
+        return
+    click.echo(level)
+    door.say(f"by {short(source)}")
 
 
 def _in_its_place(memory: Jidomem, found: dict[str, Any]) -> str | None:
@@ -133,24 +173,8 @@ _CHANGES = "changes"
 _HISTORY_COLUMNS = ("recorded", "event", "agent", "entry", "summary", "status")
 
 
-@click.command(cls=Verb, formats=ROWS, as_of=True, valid_at=True)
-@click.argument("item", metavar="IRI")
-@pass_door
-def history(door: Door, item: str) -> None:
-    """Tell who believed what, and when: the versions of the memory IRI, and what was proposed against it.
-
-    It lists who asserted, revised, confirmed, withdrew or revived it, or proposed, accepted or rejected a change, with
-    the reason, oldest first. --as-of shows what was known at a moment.
-
-    Below each version stand its reason and the fields that it changed, as FIELD: BEFORE -> AFTER; --json has them whole
-    as `changes`.
-
-    Examples:
-      jidomem history 1a2b3c4d
-      jidomem history 1a2b3c4d --as-of 2030-01-01 --json
-    """
-    memory = door.read()
-    rows = memory.reader.history(memory.project, memory_path(memory, item), as_of=door.as_of, valid_at=door.valid_at)
+def _show_history(door: Door, memory: Jidomem, name: str) -> None:
+    rows = memory.reader.history(memory.project, name, as_of=door.as_of, valid_at=door.valid_at)
     columns = memory.playbook.get("history").columns
     if form_of(door) == "table":
         rows = [{**row, _CHANGES: _below(door, row)} for row in rows]
@@ -174,8 +198,8 @@ def log(door: Door) -> None:
     """List the commits of the project, newest first: version, time, agents, sessions and how much each brought.
 
     Examples:
-      jidomem log --limit 10
-      jidomem log --json --as-of 2030-01-01
+      jidomem journal log --limit 10
+      jidomem journal log --json --as-of 2030-01-01
     """
     memory = door.read()
     page = memory.reader.log(memory.project, as_of=door.as_of, limit=door.limit, cursor=door.cursor)
@@ -198,18 +222,18 @@ def _commit_counts(brought: dict[str, int]) -> str:
 def diff(door: Door, ends: tuple[str, ...], limit: int | None) -> None:
     """Tell what was added, superseded or invalidated between two moments, each given by --as-of.
 
-    A moment is ISO 8601, or a version that `jidomem log` lists, or its number: all that was recorded by then.
+    A moment is ISO 8601, or a version that `jidomem journal log` lists, or its number: all that was recorded by then.
     Below a revision stand who recorded it, when and why, and the fields that it changed, as FIELD: BEFORE -> AFTER;
     --json has them whole.
 
     Examples:
-      jidomem diff --as-of 2026-01-01 --as-of 2030-01-01
-      jidomem diff --as-of 0
-      jidomem diff --as-of 2 --limit 20
+      jidomem journal diff --as-of 2026-01-01 --as-of 2030-01-01
+      jidomem journal diff --as-of 0
+      jidomem journal diff --as-of 2 --limit 20
     """
     given = [*([door.as_of] if door.as_of else []), *ends]
     if len(given) not in (1, 2):
-        hint = "jidomem diff --as-of 2026-11-01 --as-of 2026-11-21"
+        hint = "jidomem journal diff --as-of 2026-11-01 --as-of 2026-11-21"
         raise InvalidRequest("a difference is between two moments, or one and now", hint=hint)
     memory = door.read()
     rows: list[dict[str, Any]] = memory.reader.diff(memory.project, *given, valid_at=door.valid_at)
@@ -239,21 +263,8 @@ _LABELS = {"excerpt": "text"}
 _REASON = 200
 
 
-@click.command(cls=Verb, formats=("table", "json", "md"), as_of=True, valid_at=True)
-@click.argument("item", metavar="IRI")
-@pass_door
-def why(door: Door, item: str) -> None:
-    """Explain the memory IRI: its date, who recorded it, when and in which session, its source, evidence and rules.
-
-    And what it replaced, what replaced it, what was concluded from it, and what it disagrees with. An imported record
-    has two dates: that of the decision as the record states it, and that of the session that imported it.
-
-    Examples:
-      jidomem why 1a2b3c4d
-      jidomem why 1a2b3c4d --json
-    """
-    memory = door.read()
-    found = memory.reader.why(memory.project, memory_path(memory, item), as_of=door.as_of, valid_at=door.valid_at)
+def _show_why(door: Door, memory: Jidomem, name: str) -> None:
+    found = memory.reader.why(memory.project, name, as_of=door.as_of, valid_at=door.valid_at)
     if form_of(door) == "json":
         show_json(plain(found))
     else:

@@ -1,7 +1,4 @@
-"""`jidomem status`: what is where, how much of it, and whether it is sound.
-
-`jidomem doctor`: all that an operator would look at, each with what to do about it.
-"""
+"""`jidomem status` reports the root and its projects, and with `--doctor` what is wrong with them."""
 
 from __future__ import annotations
 
@@ -14,6 +11,7 @@ import click
 import jidomem
 from jidomem import Jidomem
 from jidomem.curation.review_queue import count
+from jidomem.errors import InvalidRequest
 from jidomem.index.snapshots import Snapshot
 from jidomem.journal.journal import LOOSE, Stream
 from jidomem.read.derived import count_entries, counts, pending
@@ -34,16 +32,33 @@ _COUNTED = 5_000
 
 
 @click.command(cls=Verb, as_of=True, valid_at=True)
+@click.option("--doctor", is_flag=True, help="Diagnose the installation instead; exit with 1 where something fails.")
+@click.option("--full", is_flag=True, help="With --doctor: read every byte of the journal, as journal verify does.")
 @pass_door
-def status(door: Door) -> None:
-    """Say which root is used and why, and for each project what it holds and when it was last written.
+def status(door: Door, doctor: bool, full: bool) -> int:
+    """Report which root is used and why, and for each project what it holds and when it was last written.
 
     With --as-of versions and counts are those of that moment.
+
+    --doctor checks packages, root, journal, index, models and clients: each line is ok, warn or fail, with what to do.
+    It changes nothing here; a remote triple store gets a few probes, in a graph of their own.
 
     Examples:
       jidomem status
       jidomem status --json
+      jidomem status --doctor --full
     """
+    if doctor:
+        if door.as_of is not None or door.valid_at is not None:
+            raise InvalidRequest("--doctor looks at the present", hint="leave out --as-of and --valid-at")
+        return _diagnose(door, full)
+    if full:
+        raise InvalidRequest("--full is for a diagnosis", hint="add --doctor")
+    _report(door)
+    return 0
+
+
+def _report(door: Door) -> None:
     memory = door.read()
     names = [door.project] if door.project is not None else memory.projects()
     projects = [_project(door, memory, name) for name in names]
@@ -145,7 +160,7 @@ def _tell(project: dict[str, Any]) -> None:
     if project["guard"] and any(project["guard"].values()):
         click.echo(f"  {'guard':24} " + ", ".join(f"{count} {what}" for what, count in project["guard"].items()))
     if project["commit_files"] > LOOSE:
-        click.echo(f"  {project['commit_files']} commit files: jidomem pack makes a few packs of them")
+        click.echo(f"  {project['commit_files']} commit files: jidomem journal pack makes a few packs of them")
     due = f"{_COUNTED:,} or more" if project["due_or_more"] else project["due"]
     waits = {"conflicts": project["conflicts"], "proposals": project["waiting"], "due": due}
     if any(waits.values()):
@@ -190,19 +205,8 @@ _FAILED = 1
 _COLORS = {"ok": "green", "warn": "yellow", "fail": "red"}
 
 
-@click.command(cls=Verb)
-@click.option("--full", is_flag=True, help="Read every byte of the journal, as jidomem verify does.")
-@pass_door
-def doctor(door: Door, full: bool) -> int:
-    """Look at all that may be wrong, programs, root, journal, index, models and clients, and say what to do.
-
-    It changes nothing here; a triple store that is to answer is given a few probes, in a graph of their own.
-    Each line is ok, warn or fail; it ends with 1 where one is fail.
-
-    Examples:
-      jidomem doctor
-      jidomem doctor --full --json
-    """
+def _diagnose(door: Door, full: bool) -> int:
+    """Print each diagnostic with what to do about it, and return 1 where one failed."""
     found = list(_looks(door, full))
     is_well = all(look.level != "fail" for look in found)
     if door.json:

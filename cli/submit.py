@@ -4,7 +4,7 @@ Intents as they are written down: one JSON object, an array of them, or JSON lin
 
 `jidomem remember`: keep one thing with no ceremony.
 
-`jidomem revise`: correct one memory by a further one; nothing is ever rewritten.
+`jidomem edit`: correct one memory by a further one; nothing is ever rewritten.
 """
 
 from __future__ import annotations
@@ -278,7 +278,7 @@ def remember(door: Door, /, text: str, dry_run: bool, **fields: Any) -> int:
 @click.option("--idempotency-key", metavar="TEXT", help="A retry with the same key gets the first receipt again.")
 @click.option("--dry-run", is_flag=True, help="Judge it and keep nothing.")
 @pass_door
-def revise(
+def edit(
     door: Door,
     item: str,
     supersede: str | None,
@@ -293,11 +293,11 @@ def revise(
     """Supersede the memory IRI with a changed one, every other field carried over; withdraw, confirm or undo it.
 
     Examples:
-      jidomem revise 1a2b3c4d --supersede "Use Oxigraph 0.5" --reason "faster loading"
-      jidomem revise 1a2b3c4d --undo --reason "it lost data"
-      jidomem revise 5e6f7a8b --set status=Completed --set assigned_to=ana
-      jidomem revise 9c0d1e2f --confirm --set expires_on=2030-01-01 --dry-run
-      jidomem revise 9c0d1e2f --invalidate --reason "measured wrongly"
+      jidomem edit 1a2b3c4d --supersede "Use Oxigraph 0.5" --reason "faster loading"
+      jidomem edit 1a2b3c4d --undo --reason "it lost data"
+      jidomem edit 5e6f7a8b --set status=Completed --set assigned_to=ana
+      jidomem edit 9c0d1e2f --confirm --set expires_on=2030-01-01 --dry-run
+      jidomem edit 9c0d1e2f --invalidate --reason "measured wrongly"
     """
     memory = door.open()
     whole = whole_id(memory, item)
@@ -327,7 +327,7 @@ def _withdrawals(fields: Mapping[str, Any], *, reason: str | None) -> str:
     """Return the commands that withdraw what *fields* name instead, ready to paste."""
     words = ("--invalidate", "--reason", shlex.quote(reason) if reason else REASON)
     items = fields.get("invalidates", ())
-    return "; ".join(f"jidomem revise {shlex.quote(short(item))} {' '.join(words)}" for item in items)
+    return "; ".join(f"jidomem edit {shlex.quote(short(item))} {' '.join(words)}" for item in items)
 
 
 def _fields(changes: tuple[str, ...]) -> dict[str, Any]:

@@ -453,8 +453,8 @@ class ModelUnavailable(JidomemError):
 
 
 _RESTORED = (
-    "restore the file from git or a backup, then run: jidomem verify"
-    "   (then change the memory with: jidomem revise ID --set FIELD=VALUE --reason TEXT)"
+    "restore the file from git or a backup, then run: jidomem journal verify"
+    "   (then change the memory with: jidomem edit ID --set FIELD=VALUE --reason TEXT)"
 )
 
 

@@ -82,7 +82,7 @@ def test_a_root_that_was_found_has_no_authority_and_the_error_names_both_ways_on
         jidomem.open(nobody)
 
     assert "take bind out of that file" in refusal.value.hint
-    assert f"jidomem trust {nobody}" in refusal.value.hint
+    assert f"jidomem access trust {nobody}" in refusal.value.hint
 
 
 @pytest.mark.parametrize(

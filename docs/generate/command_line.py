@@ -1,4 +1,4 @@
-"""docs/command-line.md, written from the verbs."""
+"""docs/command-line.md, written from the commands."""
 
 from __future__ import annotations
 
@@ -12,44 +12,43 @@ from jidomem_cli.main import VERBS, cli
 _INTRODUCTION = """\
 # The command line
 
-`jidomem` is a verb and what it is about. Data goes to standard output, words about data to standard error, so that
-`jidomem memory tasks --format csv > tasks.csv` holds rows and nothing else. This page is written from the verbs; a
-test holds the two equal, and runs every example.
+Data goes to standard output, messages to standard error, so that `jidomem ask tasks --format csv > tasks.csv` holds
+rows and nothing else. This page is generated from the commands; a test keeps the two equal and runs every example.
 
 **Where memory is.** `--root`, else `$JIDOMEM_ROOT`, else the nearest `.jidomem/` in the working directory or above it,
 else your own data directory. The project is `--project`, else `$JIDOMEM_PROJECT`, else the one in the root's
-`config.toml`, else the name of the repository's folder. Who asserts is `--agent`, else `$JIDOMEM_AGENT`, else your
-user name.
+`config.toml`, else the name of the repository's folder. The author is `--agent`, else `$JIDOMEM_AGENT`, else your user
+name.
 
 **Answers.** On a terminal a table is drawn; into a pipe the same table goes as plain columns, without colours and
 lines. There, and in Markdown, memories show as short ids, terms and names without their namespace. `csv`, `tsv`,
-`json` and `jsonl` give IRIs whole and moments as ISO 8601 in UTC. `--json` answers with one object, or one object a
-line where several things are submitted; rows come as `{"rows": [...], "cursor": ...}`. `$NO_COLOR` and `--no-color`
-decline colours. Of a page that is not the last, the cursor of the next is in the object, or on standard error.
+`json` and `jsonl` give whole IRIs, and moments as ISO 8601 in UTC. `--json` answers with one object, or one object a
+line where several intents are submitted; rows come as `{"rows": [...], "cursor": ...}`. `$NO_COLOR` and `--no-color`
+turn colours off. The cursor of the next page is in the object, or on standard error.
 
-**Names of memories.** Wherever a memory is named, its IRI will do, or a short id: a beginning or end of its id, of 4
-signs or more, that is unique in the project.
+**Names of memories.** A memory is named by its IRI, or by a short id: a beginning or end of its id, of 4 or more
+characters, that is unique in the project.
 
-**Errors.** A person reads `error:`, the broken rules with the values that would do, and `hint:`. With `--json` the
-error is one object on standard output with `code`, `detail` and `hint`, and `violations`, `fixed_intent`, `conflicts`
-or `position` where there are any; it can be told from a receipt by its `code`. Warnings, such as `journal_damaged`
-while the sound rest is read, stay on standard error.
+**Errors.** Messages begin with `error:`, list the broken rules with the valid values, and end with `hint:`. With
+`--json` the error is one object on standard output with `code`, `detail` and `hint`, and `violations`, `fixed_intent`,
+`conflicts` or `position` where there are any; only an error has a `code`. Warnings, such as `journal_damaged` while the
+intact commits are read, stay on standard error.
 
 | exit code | means |
 |---|---|
 """
-_EXITS = {0: "done", 130: "interrupted", 141: "the reader of the output had left"}
+_EXITS = {0: "done", 130: "interrupted", 141: "the reader of the output closed the pipe"}
 
 
 def markdown() -> str:
-    """Return the reference of every verb."""
+    """Return the reference of every command."""
     exits = {**_EXITS, **{code: ", ".join(f"`{name}`" for name in _codes(code)) for code in (1, 2, 3, 4, 5, 6, 7)}}
     exits[1] += ", and anything unforeseen (`internal_error`)"
     table = "".join(f"| {code} | {exits[code]} |\n" for code in sorted(exits))
     context = click.Context(cli, info_name="jidomem")
-    everywhere = "\n## Options of every verb\n\nThey stand before the verb or after it.\n\n" + _options(cli)
-    verbs = "".join(text for name in VERBS for text in _sections(cli.get_command(context, name), name, context))
-    return f"{_INTRODUCTION}{table}{everywhere}{verbs}"
+    everywhere = "\n## Global options\n\nThey stand before a command or after it.\n\n" + _options(cli)
+    commands = "".join(text for name in VERBS for text in _sections(cli.get_command(context, name), name, context))
+    return f"{_INTRODUCTION}{table}{everywhere}{commands}"
 
 
 def _codes(exit_code: int) -> list[str]:
@@ -57,19 +56,20 @@ def _codes(exit_code: int) -> list[str]:
 
 
 def _sections(command: click.Command | None, name: str, parent: click.Context) -> Iterator[str]:
-    """Yield the section of a verb, then those of the verbs below it."""
+    """Yield the section of a command, then those of the commands below it."""
     assert command is not None, name
     context = click.Context(command, info_name=name, parent=parent)
-    below = [*command.commands.items()] if isinstance(command, click.Group) else []
+    names = command.list_commands(context) if isinstance(command, click.Group) else []
+    below = [(each, command.get_command(context, each)) for each in names] if isinstance(command, click.Group) else []
     text, _, examples = (command.help or "").replace("\b\n", "").partition("Examples:\n")
-    yield f"\n{'##' if parent.parent is None else '###'} {context.command_path}\n\n{text.strip()}\n"
+    yield f"\n{'#' * context.command_path.count(' ')}# {context.command_path}\n\n{text.strip()}\n"
     if not below:
         yield f"\n    {' '.join([context.command_path, *command.collect_usage_pieces(context)])}\n"
         yield f"\n{options}" if (options := _options(command)) else ""
     if examples:
         yield f"\n```sh\n{_dedented(examples)}```\n"
-    for sub, verb in below:
-        yield from _sections(verb, sub, context)
+    for sub, each in below:
+        yield from _sections(each, sub, context)
 
 
 def _options(command: click.Command) -> str:

@@ -19,14 +19,14 @@ _INTRODUCTION = """\
 # Configuration: every key
 
 Nothing has to be configured. There are three places, and each has a say in other things, since a root may be somebody else's
-repository ([security](../security.md#cloned-repositories)): what a repository brings along never names an address, a
+repository ([security](../security.md#a-repository-that-was-cloned)): what a repository brings along never names an address, a
 program or a limit. What stands in none of these tables is an error that names the nearest key.
 
 | place | says | who writes it |
 |---|---|---|
-| the options of a [command](../command-line.md#options-of-every-verb) | this once | you |
+| the options of a [command](../command-line.md#global-options) | this once | you |
 | the environment | for this process and those it starts | you |
-| your own configuration, `~/.config/jidomem/config.toml` on Linux | for every root on this machine | you, `jidomem token` and `jidomem trust` |
+| your own configuration, `~/.config/jidomem/config.toml` on Linux | for every root on this machine | you, `jidomem access token` and `jidomem access trust` |
 | `config.toml` of a root | how its memory is governed | the project, in git |
 
 An option counts before the environment, that before a file. What is not said has the default below.
@@ -89,9 +89,9 @@ _MODEL = {
 }
 _OTHERS = {
     "index": ("the address of a [triple store](../backends.md) that answers", ""),
-    "tokens": ("what `jidomem token` writes: digests of [tokens](../http.md#tokens)", []),
-    "trusted": ("what `jidomem trust` writes: roots you vouch for, as they are", []),
-    "commands": ("what `jidomem trust --command` writes: [checks](../guard.md) that may run", []),
+    "tokens": ("what `jidomem access token` writes: digests of [tokens](../http.md#tokens)", []),
+    "trusted": ("what `jidomem access trust` writes: roots you vouch for, as they are", []),
+    "commands": ("what `jidomem access trust --command` writes: [checks](../guard.md) that may run", []),
 }
 #: name -> what it is for; the options of the command line say the same where they have it.
 ENVIRONMENT = {

@@ -566,7 +566,7 @@ def _unsettled(row: Mapping[str, Any], source: TripleSource) -> UnplacedFinding:
         return source.recorded_at(iri(item)) or datetime.min.replace(tzinfo=UTC), item
 
     earlier, later = sorted((row["a"], row["b"]), key=recorded)
-    text = f"{row['kind']} with {earlier}: settle it with one of the commands of: jidomem conflicts"
+    text = f"{row['kind']} with {earlier}: settle it with one of the commands of: jidomem review --conflicts"
     return UnplacedFinding(iri(later), CONFLICT, "violation", text, None, None, (iri(earlier),))
 
 
@@ -591,14 +591,14 @@ def _changed_files(rows: Iterable[Mapping[str, Any]], source: TripleSource) -> I
                 proposal = short_id(plain_value(pending[item]))
                 do = f"the change is pending review: jidomem show {proposal}, then: jidomem review accept {proposal}"
             elif row["state"] == "gone" and item in rejected:
-                do = f"its withdrawal was rejected: if it holds still, jidomem revise {short_id(row['item'])} --confirm"
+                do = f"its withdrawal was rejected: if it holds still, jidomem edit {short_id(row['item'])} --confirm"
             else:
                 name = "auto" if row["state"] == "gone" or kind_of(row["path"]) else quote(row["at"] or row["path"])
                 do = f"bring the memory of it level: jidomem init --from {name}"
                 if row["state"] == "changed":
-                    do += f" (where that finds it unchanged: jidomem revise {short_id(row['item'])} --confirm)"
+                    do += f" (where that finds it unchanged: jidomem edit {short_id(row['item'])} --confirm)"
         else:
-            do = f"look at it, then: jidomem revise {short_id(row['item'])} --confirm, or --supersede"
+            do = f"look at it, then: jidomem edit {short_id(row['item'])} --confirm, or --supersede"
         yield UnplacedFinding(
             item, FRESH, "warning" if row["state"] == "gone" else "info", f"{row['path']} is {state}: {do}"
         )

@@ -188,7 +188,7 @@ def _exposed(journal: FileJournal, stream: Stream, orders: Iterable[Commit]) -> 
             "exposed",
             "violation",
             "shows what was redacted: the copy came back, as by a merge, or a redaction was cut short",
-            f"jidomem redact --again --project {stream.project} --reason TEXT",
+            f"jidomem journal redact --again --project {stream.project} --reason TEXT",
             exposure.path,
             exposure.line,
             exposure.commit,
@@ -201,7 +201,8 @@ def _unrecorded(journal: FileJournal, stream: Stream, orders: Iterable[Commit]) 
             "unrecorded",
             "violation",
             "something was taken out of this commit, and no commit records who did it and why",
-            f"restore the whole form from git or a backup, or: jidomem redact --again --project {stream.project}"
+            "restore the whole form from git or a backup,"
+            f" or: jidomem journal redact --again --project {stream.project}"
             " --reason TEXT",
             exposure.path,
             exposure.line,
@@ -217,13 +218,13 @@ def _set_aside(journal: FileJournal, stream: Stream, orders: Iterable[Commit]) -
         order = why.get(file)
         if order is None:
             detail = "was set aside, and no commit records who did it and why"
-            hint = f"jidomem verify --project {stream.project} --quarantine {file} --reason TEXT"
+            hint = f"jidomem journal verify --project {stream.project} --quarantine {file} --reason TEXT"
             yield JournalFinding("unrecorded", "violation", detail, hint, path)
         else:
             named = (record_values(order, field) for field in ("orderedBy", "orderReason"))
             who, reason = (", ".join(map(plain_value, terms)) or "nobody knows" for terms in named)
             detail = f"was set aside by {who} at {order.recorded_at}: {reason}"
-            hint = f"found again, put it back as {aside_of(file)}, remove {name} and run: jidomem reindex"
+            hint = f"found again, put it back as {aside_of(file)}, remove {name} and run: jidomem root reindex"
             yield JournalFinding("set_aside", "warning", detail, hint, path)
 
 
@@ -316,7 +317,7 @@ def edited_lines(journal: FileJournal, damage: Iterable[JournalDamaged]) -> dict
 def anchor(text: str, default: Stream) -> dict[Stream, list[str]]:
     """Return the heads that an anchor names by stream: a version, which is that of *default*, or a file.
 
-    The file is what `jidomem verify --json` printed. Raises InvalidRequest for what is neither.
+    The file is what `jidomem journal verify --json` printed. Raises InvalidRequest for what is neither.
     """
     if _VERSION.fullmatch(text):
         return {default: [] if text == "0" else text.partition("-")[2].split("+")}
@@ -326,7 +327,7 @@ def anchor(text: str, default: Stream) -> dict[Stream, list[str]]:
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InvalidRequest(
             f"{text} is neither a version nor a file of heads: {error}",
-            hint="make one with: jidomem verify --json > anchor.json",
+            hint="make one with: jidomem journal verify --json > anchor.json",
         ) from error
 
 
@@ -551,7 +552,7 @@ class Screening:
             way = "--text -" if is_name else f"{item} --property {vocab.local_name(predicate)}"
             text = (
                 f"{field} holds what looks like {hit.kind}{more}: ****; change it where it is used, and take it out of"
-                f" the journal: jidomem redact {way} --reason TEXT"
+                f" the journal: jidomem journal redact {way} --reason TEXT"
             )
             finding = UnplacedFinding(subject, SECRET, severity, text, predicate, value)
             place = self._journal.document(self._stream, hit.head)

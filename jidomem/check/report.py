@@ -156,7 +156,7 @@ def merge_redactions(problems: Iterable[Problem]) -> list[Problem]:
     items = list(dict.fromkeys(short_id(each.item) for each in redacted))
     named, more = ", ".join(items[:_NAMED]), f" and {len(items) - _NAMED} more" if len(items) > _NAMED else ""
     lost = f"{len(items)} {'memory' if len(items) == 1 else 'memories'} lost {len(redacted)} statements"
-    hint = 'end each that says nothing any more: jidomem revise IRI --invalidate --reason "its text was redacted"'
+    hint = 'end each that says nothing any more: jidomem edit IRI --invalidate --reason "its text was redacted"'
     one = replace(redacted[0], message=f"{lost} to redactions: {named}{more}; {hint}", path=None, line=None)
     return [one if each is redacted[0] else each for each in problems if each is redacted[0] or each not in redacted]
 

@@ -229,7 +229,7 @@ def _hint(below: tuple[str, ...], path: Path) -> str:
     if path.suffix == _ASIDE:
         return f"once nobody needs what was set aside: rm {quote(str(path))}"
     if below[0] == _JOURNAL:
-        return f"it is of another project: jidomem redact --project {quote(below[1])} --text - --reason TEXT"
+        return f"it is of another project: jidomem journal redact --project {quote(below[1])} --text - --reason TEXT"
     if below[0] in _STATE:
         return "stop what uses this root, then redact it again, or delete the file"
     return "edit that file, or delete it"

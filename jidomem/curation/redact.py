@@ -131,7 +131,7 @@ class JournalMaintenance:
         if not working_state and not any(trace.why == SAYS for _, trace in traces):
             raise NotFound(
                 f"nothing in the journal of {project} says that",
-                hint="what an interrupted redaction left is taken out with: jidomem redact --again --reason TEXT",
+                hint="finish an interrupted redaction with: jidomem journal redact --again --reason TEXT",
             )
         return RedactionPlan(project, wanted, tuple(traces), working_state, tuple(self._emptied(project, traces)))
 
@@ -310,7 +310,7 @@ class JournalMaintenance:
             if len(text.strip()) < SHORTEST:
                 raise InvalidRequest(
                     f"a text of {len(text.strip())} signs stands everywhere",
-                    hint="name the memory and its property: jidomem redact IRI --property rationale --reason TEXT",
+                    hint="name the memory and property: jidomem journal redact IRI --property rationale --reason TEXT",
                 )
         linked = self._linked(project, iri(item)) if item else frozenset()
         return Wanted(frozenset(texts), linked=linked, anywhere=True)

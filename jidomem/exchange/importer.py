@@ -295,7 +295,7 @@ def _bring_in(
             elif _is_taken(outcome) and is_in_project(writer, project, statement):  # another import was as fast
                 outcome = None
             elif _stored_memory(writer, project, iri) is not None:
-                outcome.hint = f"a memory is never rewritten; change it with: jidomem revise {iri} --set FIELD=VALUE"
+                outcome.hint = f"a memory is never rewritten; change it with: jidomem edit {iri} --set FIELD=VALUE"
         entries.append(ImportedEntry(iri, str(statement.intent.get("summary", "")), place, outcome))
     return entries
 

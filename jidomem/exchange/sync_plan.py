@@ -303,7 +303,7 @@ def _without_redacted(step: SyncStep, blocked: Mapping[str, SourceVersion]) -> S
 
 def end_of(version: SourceVersion) -> str:
     """Return the command that ends a redacted version, so that its source is imported again."""
-    return f'jidomem revise {version.iri} --invalidate --reason "the text is out of its source"'
+    return f'jidomem edit {version.iri} --invalidate --reason "the text is out of its source"'
 
 
 def _is_unreviewed(lineage: Lineage | None) -> bool:

@@ -214,7 +214,9 @@ def _by_command(command: str, edit: Edit, folder: Path, may_run: Callable[[str],
         return CheckResult(unjudged=f"{_cut(command)} is not run on a part of a file")
     if not may_run(command):
         quoted = shlex.quote(command)
-        return CheckResult(unjudged=f"{_cut(command)} is not run before you let it: jidomem trust . --command {quoted}")
+        return CheckResult(
+            unjudged=f"{_cut(command)} is not run before you let it: jidomem access trust . --command {quoted}"
+        )
     code, words = _run(command, edit.path, edit.after or "", folder)
     if code is None:
         return CheckResult(unjudged=f"{_cut(command)} {words}")

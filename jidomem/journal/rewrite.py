@@ -473,7 +473,7 @@ def quarantine(folder: Folder, descriptor: int, which: str) -> str:
         if which in (name, file) or _means(which, short_id(file) or ""):
             return file
     ids = [missing[1] if (missing := _MISSING.search(d.detail)) else d.commit or n for n, d in damaged.items()]
-    hint = f"damaged are: {', '.join(dict.fromkeys(ids))}" if ids else "nothing is; see: jidomem verify"
+    hint = f"damaged are: {', '.join(dict.fromkeys(ids))}" if ids else "nothing is; see: jidomem journal verify"
     raise NotFound(f"{which} is not damaged in {folder.path}", hint=hint)
 
 

@@ -81,7 +81,7 @@ def unfit(pack: Pack, contents: Contents, key: str = "") -> dict[str, JournalDam
 LOCK = ".lock"
 _STAYED = (
     "check out the branch or revision that this file was written on; else restore the parent from git or a backup,"
-    " then run: jidomem verify"
+    " then run: jidomem journal verify"
 )
 #: More damaged files than this are not looked at by each look, but once in so many nanoseconds for each of them.
 _FEW, _EACH = 100, 25_000
@@ -498,7 +498,8 @@ def too_late(head: CommitRef, path: str, now: datetime) -> JournalDamaged:
         f" ({format_timestamp(now)}): nothing can be recorded after it",
         path=path,
         commit=head.id,
-        hint=f"take back the merge that brought it, or: jidomem verify --quarantine {head.id[:SHORT]} --reason TEXT;"
+        hint="take back the merge that brought it, or:"
+        f" jidomem journal verify --quarantine {head.id[:SHORT]} --reason TEXT;"
         " where the clock is wrong, set that",
     )
 

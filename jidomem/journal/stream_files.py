@@ -56,7 +56,7 @@ def find_damage(path: str, data: bytes) -> tuple[str, str] | None:
         return (
             f"git left the marks of a conflict in line {marked}: both branches redacted this commit, each otherwise",
             f"{enter} && git checkout --ours -- {name} && git add {name}"
-            "   (then jidomem redact --again takes out what the other branch did)",
+            "   (then jidomem journal redact --again takes out what the other branch did)",
         )
     if marked is not None:
         return (
@@ -83,15 +83,15 @@ def restoring(path: str, data: bytes) -> str:
     """
     items = {*_ITEM.findall(data)}
     item = items.pop().decode() if len(items) == 1 else "ID"
-    change = f"   (then change the memory with: jidomem revise {item} --set FIELD=VALUE --reason TEXT)"
+    change = f"   (then change the memory with: jidomem edit {item} --set FIELD=VALUE --reason TEXT)"
     file = in_repository(path)
     if file == path:
-        return f"restore the file from a backup, then run: jidomem verify{change}"
+        return f"restore the file from a backup, then run: jidomem journal verify{change}"
     name = path.rpartition("/")[2]
     if is_pack(name) or ".redacted." in name:
-        return f"{FROM_ROOT}: git checkout HEAD -- {quote(file)} && jidomem verify{change}"
+        return f"{FROM_ROOT}: git checkout HEAD -- {quote(file)} && jidomem journal verify{change}"
     first = 'git checkout "$(git log --diff-filter=A --format=%h -1 -- "$f")" -- "$f"'
-    return f"{FROM_ROOT}: f={quote(file)}; {first} && jidomem verify{change}"
+    return f"{FROM_ROOT}: f={quote(file)}; {first} && jidomem journal verify{change}"
 
 
 def in_repository(path: str) -> str:

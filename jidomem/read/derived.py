@@ -168,7 +168,9 @@ def session(reader: MemoryReader, project: str, name: str) -> dict[str, object]:
     node = to_term(name if ":" in name else f"{BASE}sessions/{name}", "iri", "session")
     for row in reader.select(project, _SESSIONS % f" VALUES ?session {{ {node} }}"):
         return row
-    raise NotFound(f"{project} has no session {name!r}", hint="open it first, or list them: jidomem session list --all")
+    raise NotFound(
+        f"{project} has no session {name!r}", hint="open it first, or list them: jidomem agent session list --all"
+    )
 
 
 _STEP = """

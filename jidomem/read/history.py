@@ -457,13 +457,13 @@ class History:
             try:
                 return plain_value(to_term(given, "dateTime", "as_of"))
             except InvalidRequest as error:
-                error.hint += ", or a version that is listed by: jidomem log"
+                error.hint += ", or a version that is listed by: jidomem journal log"
                 raise
         position, ids = named
         for row in self._reader.select(project, _AT_POSITION % (iri(graph_iri(project)), position)):
             if row["commit"].removeprefix(_COMMIT).startswith(tuple(ids)):
                 return format_timestamp(row["recorded"])
-        raise NotFound(f"{project} has no version {given}", hint="give one that is listed by: jidomem log")
+        raise NotFound(f"{project} has no version {given}", hint="give one that is listed by: jidomem journal log")
 
     def _numbered(self, project: str, position: int) -> str:
         """Return the moment of the only commit at *position*; raises NotFound where there is none, or several."""
@@ -473,7 +473,7 @@ class History:
         versions = [f"{position}-{row['commit'].removeprefix(_COMMIT)[: intent.SHORT]}" for row in rows]
         if versions:
             raise NotFound(f"{project} has several versions {position}", hint=f"give one of: {', '.join(versions)}")
-        raise NotFound(f"{project} has no version {position}", hint="give one that is listed by: jidomem log")
+        raise NotFound(f"{project} has no version {position}", hint="give one that is listed by: jidomem journal log")
 
     def version(self, project: str, as_of: object) -> Version:
         """Return the version a project's memory had at a moment."""

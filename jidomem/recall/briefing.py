@@ -32,7 +32,7 @@ SECTIONS: Mapping[str, tuple[str, str]] = {
     "tasks": ("Open tasks", "jidomem ask open-tasks"),
     "errors": ("Open errors", "jidomem ask open-errors"),
     "decisions": ("Active decisions", "jidomem ask recent-decisions"),
-    "conflicts": ("Conflicts and pending proposals", "jidomem conflicts"),
+    "conflicts": ("Conflicts and pending proposals", "jidomem review --conflicts"),
     "questions": ("To be looked at again", "jidomem ask stale"),
     "lessons": ("Lessons learned", "jidomem ask recent-lessons"),
     "news": ("Since you were here last", "jidomem ask timeline"),

@@ -131,7 +131,7 @@ def from_path(base: Path, path: Path) -> FolderScan:
     base, found = base.resolve(), FolderScan()
     whole = path.absolute()
     if path.resolve() != whole or not whole.is_relative_to(base):
-        hint = f"a file from elsewhere: jidomem import adr|memory-md|mcp-memory|beads {quote(str(path))}"
+        hint = f"a file from elsewhere: jidomem root import adr|memory-md|mcp-memory|beads {quote(str(path))}"
         raise InvalidRequest(f"{path} lies outside of {base}, or is a link", hint=hint)
     name = whole.relative_to(base).as_posix()
     if whole.is_dir():

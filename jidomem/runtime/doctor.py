@@ -240,7 +240,7 @@ def journal(found: FileJournal, *, full: bool) -> Iterator[Diagnostic]:
             yield Diagnostic("journal", "warn", f"{name}: {each.path or each.commit}: {each.detail}", each.hint)
         loose = found.loose(stream)
         if loose > LOOSE and found.is_tracked:
-            yield Diagnostic("journal", "warn", f"{name} has {loose:,} commit files", "jidomem pack")
+            yield Diagnostic("journal", "warn", f"{name} has {loose:,} commit files", "jidomem journal pack")
         if not damage and is_whole:
             yield Diagnostic("journal", "ok", f"{name} is at {at}: {'verified' if full else 'sound, by a quick look'}")
     for each in compared:
@@ -280,14 +280,16 @@ def index(root: Path, found: FileJournal) -> Iterator[Diagnostic]:
         return
     snapshots = clones.snapshots()
     if not snapshots:
-        yield Diagnostic("index", "warn", f"no snapshot: the next process reads all {size:,} bytes", "jidomem reindex")
+        yield Diagnostic(
+            "index", "warn", f"no snapshot: the next process reads all {size:,} bytes", "jidomem root reindex"
+        )
         return
     marks = snapshots[0].marks
     held = {stream: marks[stream.graph].version if stream.graph in marks else None for stream in found.streams()}
     behind = sum(_behind(found, stream, version or Version()) for stream, version in held.items())
     told = f"on disk, {snapshots[0].size:,} bytes; the newest snapshot is {behind:,} commits behind"
     if behind > 2 * MANY:
-        yield Diagnostic("index", "warn", told, "jidomem reindex")
+        yield Diagnostic("index", "warn", told, "jidomem root reindex")
     else:
         yield Diagnostic("index", "ok", told)
 
@@ -317,7 +319,7 @@ def stale_cache_files(root: Path, found: FileJournal) -> Iterator[Diagnostic]:
         for path in (*folder.glob(".incoming.lock"), *folder.glob(".sealing.lock")):
             yield Diagnostic("leftovers", "ok", f"{path}: of a writer that was killed, or writes now; never read")
         for path in folder.glob("*.aside"):
-            yield Diagnostic("leftovers", "warn", f"{path} was set aside as damaged", "jidomem verify says why")
+            yield Diagnostic("leftovers", "warn", f"{path} was set aside as damaged", "jidomem journal verify says why")
     yield Diagnostic("leftovers", "ok", f"{used} processes work on clones of the index")
 
 

@@ -148,7 +148,7 @@ project = "{project}"
 # [conflicts]
 # decision = "propose"
 
-# Keep in state/ which memories were shown in which briefing, for jidomem why.
+# Keep in state/ which memories were shown in which briefing, for jidomem show --why.
 # read_log = false
 
 # The role and capabilities an agent is declared with when it is first named.

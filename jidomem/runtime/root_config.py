@@ -249,15 +249,15 @@ def _refuse_authority(key: str, path: Path, own: Path | None) -> None:
     if key in _AUTHORITY:
         raise Failed(
             f"{path}: {key} cannot be set by a root that was found on disk",
-            hint=f"take {key} out of that file; once you trust it (jidomem trust {path.parent}) it may set "
-            f"{' and '.join(OF_TRUST)}, and tokens are given out with: jidomem token add AGENT",
+            hint=f"take {key} out of that file; once you trust it (jidomem access trust {path.parent}) it may set "
+            f"{' and '.join(OF_TRUST)}, and tokens are given out with: jidomem access token add AGENT",
             code="invalid_config",
         )
     if own is not None and key in OF_TRUST and (state := trust_state(own, path.parent.resolve())) != "trusted":
         changed = ", and it was changed since you trusted it" if state == "changed" else ""
         raise Failed(
             f"{path}: {key} cannot be set by a root that was found on disk{changed}",
-            hint=f"look through that folder, then trust it: jidomem trust {path.parent}; or take {key} out",
+            hint=f"look through that folder, then trust it: jidomem access trust {path.parent}; or take {key} out",
             code="invalid_config",
         )
 

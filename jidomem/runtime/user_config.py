@@ -94,7 +94,7 @@ def _limit_error(where: str, what: str, hint: str) -> Failed:
 ROLES = ("agent", "curator", "admin", "reader")
 #: What stands for every project there is or will be; no project id is written so.
 EVERY = "*"
-_HEAD = "# Written by jidomem token and jidomem trust. Nobody else may read it: mode 0600.\n"
+_HEAD = "# Written by jidomem access token and jidomem access trust. Nobody else may read it: mode 0600.\n"
 _OTHERS = 0o077
 _KNOWN = ("tokens", "trusted", "commands", "limits", "embedder", "model", "index")
 T = TypeVar("T", "ApiToken", "Trusted", "TrustedCommand")

@@ -277,12 +277,9 @@ class Schema:
         individuals, entailed = self.individuals, list[Triple]()
         for subject, predicate, value in data:
             if predicate == TYPE:
-                for cls in self._ancestors.get(value, ()):
-                    entailed.append((subject, TYPE, cls))
+                entailed += [(subject, TYPE, cls) for cls in self._ancestors.get(value, ())]
             if value in individuals:
-                for cls in individuals[value]:
-                    for above in self._ancestors.get(cls) or (cls,):
-                        entailed.append((value, TYPE, above))
+                entailed += [(value, TYPE, above) for cls in individuals[value] for above in self.ancestors(cls)]
         return entailed
 
     def _unjudged(self, data: list[Triple], focus: set[Term] | None) -> list[Term]:

@@ -97,7 +97,10 @@ HEADERS = {
 }
 _PUBLIC = frozenset(f"{route.method} {route.path}" for route in (*ROUTES, *PAGES) if route.public)
 _TELLS_MORE = frozenset(f"{route.method} {route.path}" for route in ROUTES if route.tells_more)
-_HINT = "send the header Authorization: Bearer TOKEN; who runs the server gives one out in a shell: jidomem token add"
+_HINT = (
+    "send the header Authorization: Bearer TOKEN;"
+    " who runs the server gives one out in a shell: jidomem access token add"
+)
 
 
 def headers(keyring: Keyring | None) -> dict[str, str]:

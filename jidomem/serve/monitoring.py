@@ -150,7 +150,7 @@ def figures(site: RequestContext, connections: int | None = None) -> str:
         raise PolicyDenied(
             "figures tell of every project, and this token does not reach all of them",
             hint="ask who runs the server for another one, made in a shell:"
-            " jidomem token add prometheus --role reader --all-projects",
+            " jidomem access token add prometheus --role reader --all-projects",
         )
     return Families([*_families(site, connections)]).text()
 

@@ -178,7 +178,7 @@ def listen(host: str, port: int, *, knows_who_asks: bool = False) -> socket.sock
     if not (parsed.is_loopback or knows_who_asks):
         raise InvalidRequest(
             f"{host} can be reached from elsewhere, and this server knows no tokens to tell who asks",
-            hint="give out one first: jidomem token add AGENT; or serve on this machine only: --host 127.0.0.1",
+            hint="give out one first: jidomem access token add AGENT; or serve on this machine only: --host 127.0.0.1",
         )
     found = socket.socket(socket.AF_INET6 if parsed.version == 6 else socket.AF_INET)
     found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -33,8 +33,7 @@ from jidomem.records.intent import Receipt, parse_json
 
 _SHELL = "in a shell"
 _ANY_COMMAND = re.compile(
-    r"\bjidomem (?=(?:ask|backup|check|conflicts|import|init|log|mcp|ontology|policy|redact|reindex|restore|review"
-    r"|revise|root|serve|session|show|submit|token|trust|verify)\b)"
+    r"\bjidomem (?=(?:access|agent|ask|check|edit|init|journal|mcp|ontology|review|root|serve|show|status|submit)\b)"
 )
 
 
@@ -52,20 +51,20 @@ class HintTranslation:
 
 _COMMANDS: Sequence[HintTranslation] = (
     HintTranslation(
-        r"jidomem session start (\S+) --continues (\S+)",
+        r"jidomem agent session start (\S+) --continues (\S+)",
         r'POST /projects/PROJECT/sessions {"name": "\1", "continues": "\2"}',
     ),
-    HintTranslation(r"jidomem session start (\S+)", r'POST /projects/PROJECT/sessions {"name": "\1"}'),
-    HintTranslation(r"jidomem session phase\|pause\|resume\|close", "PATCH /projects/PROJECT/sessions/NAME"),
-    HintTranslation(r"jidomem session list --all", "GET /projects/PROJECT/sessions?all=1"),
+    HintTranslation(r"jidomem agent session start (\S+)", r'POST /projects/PROJECT/sessions {"name": "\1"}'),
+    HintTranslation(r"jidomem agent session phase\|pause\|resume\|close", "PATCH /projects/PROJECT/sessions/NAME"),
+    HintTranslation(r"jidomem agent session list --all", "GET /projects/PROJECT/sessions?all=1"),
     HintTranslation(
-        r"jidomem session list", "GET /projects/PROJECT/sessions", "the tool ask with name active-sessions"
+        r"jidomem agent session list", "GET /projects/PROJECT/sessions", "the tool ask with name active-sessions"
     ),
     HintTranslation(
         r"jidomem ask timeline", "GET /projects/PROJECT/queries/timeline", "the tool ask with name timeline"
     ),
     HintTranslation(r"jidomem ask\b(?! [a-z])", "GET /projects/PROJECT/queries", "the tool ask without a name"),
-    HintTranslation(r"jidomem log\b", "GET /projects/PROJECT/journal", "the tool ask with name commits"),
+    HintTranslation(r"jidomem journal log\b", "GET /projects/PROJECT/journal", "the tool ask with name commits"),
     HintTranslation(r"jidomem show (\S+)", r"GET /projects/PROJECT/memories/\1", r"the tool why with id \1"),
     HintTranslation(
         r"jidomem governing (\S+)",
@@ -100,8 +99,8 @@ def _translated(values: Mapping[str, Any], table: Sequence[tuple[str, str]], pro
 def _hint(hint: str, table: Sequence[tuple[str, str]], project: str) -> str:
     """Return *hint* with its commands by the *table*; those that are left are said to be for a shell.
 
-    >>> _hint("ask a curator; the rules: jidomem policy show", [], "p")
-    'ask a curator; the rules: in a shell, jidomem policy show'
+    >>> _hint("ask a curator; the rules: jidomem access policy show", [], "p")
+    'ask a curator; the rules: in a shell, jidomem access policy show'
     """
     if "jidomem " not in hint:
         return hint

@@ -271,7 +271,7 @@ class _KeptTurn:
         pipeline.check_other_write("description", self.agent, view)
         if not view.types(self.session):
             name = plain_value(self.session)
-            raise NotOpened(f"no session {name}", hint="open it with: jidomem session start NAME")
+            raise NotOpened(f"no session {name}", hint="open it with: jidomem agent session start NAME")
         node, conversation = _new_node("turns", pipeline, view), conversation_of(self.session)
         index = next_index(conversation, view)
         rows = describe_turn(node, index, conversation, self.texts, pipeline.literal)

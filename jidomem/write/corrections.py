@@ -140,7 +140,9 @@ class Corrections:
         agent = (
             "AGENT" if pipeline.speaker else quote(name)
         )  # an agent that a token identifies is given no role by name
-        hint = f"ask a curator: {names}" if names else f"nobody is a curator: jidomem policy grant {agent} curator"
+        hint = (
+            f"ask a curator: {names}" if names else f"nobody is a curator: jidomem access policy grant {agent} curator"
+        )
         return PolicyDenied(f"{name} may not settle this: {why}", hint=hint)
 
     def undo(
@@ -196,7 +198,7 @@ class Corrections:
         elif accepted is not None and (newer := conflict.end_of_chain(accepted, view)) is not None:
             raise InvalidRequest(
                 f"{plain_value(proposal)} was accepted as {plain_value(accepted)}, which {plain_value(newer)} replaced",
-                hint=f'undo that first: jidomem revise {plain_value(newer)} --undo --reason "..."',
+                hint=f'undo that first: jidomem edit {plain_value(newer)} --undo --reason "..."',
             )
         old_fields = restated_in(view, plain_value(proposal))
         values = {

@@ -107,7 +107,7 @@ def check_moves(session: Term, agent: Term, view: WriteSnapshot, policy: Policy,
     who, name = vocab.local_name(opener or ""), vocab.local_name(session)
     raise PolicyDenied(
         f"{vocab.local_name(agent)}, {_a(role)}, may not move {name}, a session of {who}",
-        hint=f"ask {who} or a curator, or open one of your own: jidomem session start NAME --continues {name}",
+        hint=f"ask {who} or a curator, or open one of your own: jidomem agent session start NAME --continues {name}",
     )
 
 
@@ -155,7 +155,7 @@ def check_may_change(agent: str, rules: AccessPolicy, after: AccessPolicy, speak
     if role != "Administrator" and _matters_who(role, others, speaker):
         raise _not_one("change the policy", agent, role, others, "admin")
     if others and not after.administrators:
-        hint = "make another one first: jidomem policy grant AGENT admin"
+        hint = "make another one first: jidomem access policy grant AGENT admin"
         raise PolicyDenied(f"{_named(others)} would be no administrator, and there is no other", hint=hint)
 
 
@@ -263,7 +263,7 @@ def _matters(intent: MemoryUpdateIntent, view: WriteSnapshot) -> Iterable[tuple[
 def _denied(what: str, rule: Change | None, rules: AccessPolicy, agent: str, role: str) -> PolicyDenied:
     may = [kind for kind in vocab.CLASS_OF_TYPE if rules.verdict(agent, role, (kind, family(kind)))[0] != "deny"]
     hint = f"say it as one of: {', '.join(may[:5])}" if may else "ask a curator to record it"
-    return PolicyDenied(f"{what}: {rule}", hint=f"{hint}; the rules: jidomem policy show")
+    return PolicyDenied(f"{what}: {rule}", hint=f"{hint}; the rules: jidomem access policy show")
 
 
 def _matters_who(role: str, others: Sequence[str], speaker: Speaker | None) -> bool:

@@ -262,7 +262,7 @@ class _Correcting:
             why = "; ".join(decision.receipt.warnings)
             raise PolicyDenied(
                 f"{vocab.local_name(self.agent)} may not roll a memory back: {why}",
-                hint="ask a curator; who is one says: jidomem policy show",
+                hint="ask a curator; who is one says: jidomem access policy show",
             )
         return decision
 
@@ -285,7 +285,7 @@ class Rollbacks:
         context = self._context
         moment, last = parse_moment(to), parse_moment(context.queues.refresh(project_id).recorded_at)
         if moment is None or moment > max(context.now(), last or moment.min.replace(tzinfo=UTC)):
-            hint = "give a past moment such as 2026-11-20T12:00:00Z; what there was, says: jidomem log"
+            hint = "give a past moment such as 2026-11-20T12:00:00Z; what there was, says: jidomem journal log"
             raise InvalidRequest(f"{to!r} is no moment that has been", hint=hint)
         if not reason or not reason.strip():
             raise InvalidRequest("a rollback is recorded with its reason", hint="give `reason`: why it goes back")

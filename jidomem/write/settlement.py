@@ -219,7 +219,7 @@ def _check_unsettled(item: Term, action: str, view: WriteSnapshot) -> None:
     if action == "accept" and not _rivals(item, view):
         raise InvalidRequest(
             f"{plain_value(item)} is active, and nothing is pending on it",
-            hint=f"to confirm that it still holds: jidomem revise {plain_value(item)} --confirm",
+            hint=f"to confirm that it still holds: jidomem edit {plain_value(item)} --confirm",
         )
 
 

@@ -1,12 +1,13 @@
-"""The triples of an intent, and the way back from triples to an intent. Stage 4 of the pipeline; pure over rows.
+"""Stage 4: an intent as triples.  Pure: `describe` says what it is, `relate` what it replaces.
 
-`describe` returns the statements of a memory, `relate` its links to the memories that it replaces, `restate` the intent
-that would say it again. The triples of work sessions are built here too.
+A memory as the intent that would say it again.  Pure over rows: the way back from triples to an intent.
+
+Work sessions: opened once, moved by events, never rewritten.  Pure over rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -80,22 +81,15 @@ def describe(intent: MemoryUpdateIntent) -> list[Triple]:
     for field, name in NAMES.items():
         if (value := getattr(intent, field)) is not None:
             triples.append((item, jido(name), jido(value)))
-    if intent.status is not None:
-        triples += _status(intent, item)
-    for entry in intent.about:
-        triples.append((item, jido("about"), value_of(entry)))
-    for other in intent.coexists_with:
-        triples.append((item, jido("coexistsWith"), iri(other)))
+    triples += _status(intent, item)
+    triples += [(item, jido("about"), value_of(entry)) for entry in intent.about]
+    triples += [(item, jido("coexistsWith"), iri(other)) for other in intent.coexists_with]
     if intent.tracked_by is not None:
         triples.append((item, jido("trackedBy"), literal(intent.tracked_by, vocab.XSD + "anyURI")))
-    for field, name in MOMENTS.items():
-        if value := getattr(intent, field):
-            triples.append((item, jido(name), date_time(value)))
-    if intent.evidence:
-        triples += _evidence(intent, item)
-    if intent.alternatives:
-        triples += _alternatives(intent, item)
-    triples += map(extra, intent.extra_triples)
+    triples += [(item, jido(MOMENTS[f]), date_time(getattr(intent, f))) for f in MOMENTS if getattr(intent, f)]
+    triples += _evidence(intent, item)
+    triples += _alternatives(intent, item)
+    triples += [extra(triple) for triple in intent.extra_triples]
     return list(dict.fromkeys(triples))
 
 
@@ -109,12 +103,9 @@ def relate(intent: MemoryUpdateIntent, status: Term, conflicting: Iterable[str] 
             links.append((item, jido(field), other))
             if status == ASSERTED:
                 links.append((other, jido(inverse), item))
-    for other in intent.revives:
-        links.append((item, jido("revives"), iri(other)))
-    for other in conflicting:
-        links.append((item, jido("conflictsWith"), iri(other)))
-    if intent.alternatives:
-        links += [(node, jido("hasAssertionStatus"), status) for node in alternative_nodes(intent)]
+    links += [(item, jido("revives"), iri(other)) for other in intent.revives]
+    links += [(item, jido("conflictsWith"), iri(other)) for other in conflicting]
+    links += [(node, jido("hasAssertionStatus"), status) for node in alternative_nodes(intent)]
     return links
 
 
@@ -130,13 +121,12 @@ def stubs(intent: MemoryUpdateIntent, view: WriteSnapshot, policy: Policy, now: 
     project = iri(intent.applies_to_project)
     if not view.describes(project):
         triples += project_stub(project)
-    author = iri(intent.asserted_by)
-    for agent in dict.fromkeys((author, iri(intent.assigned_to)) if intent.assigned_to else (author,)):
-        if not view.types(agent):
-            triples += agent_stub(agent, policy.agents.get(name_of(agent), AgentPolicy()))
+    for agent in dict.fromkeys(filter(None, (intent.asserted_by, intent.assigned_to))):
+        if not view.types(iri(agent)):
+            triples += agent_stub(iri(agent), policy.agents.get(name_of(iri(agent)), AgentPolicy()))
     session = iri(intent.asserted_in)
     if not view.describes(session):
-        triples += session_stub(session, project, author, intent.timestamp or format_timestamp(now))
+        triples += session_stub(session, project, iri(intent.asserted_by), intent.timestamp or format_timestamp(now))
     return triples
 
 
@@ -209,18 +199,16 @@ def read_back(triples: Iterable[Triple]) -> None:
         raise IntentRefused([Violation("invalid_iri", message, field="extra_triples", value=changed[:300])])
 
 
-def _provenance(intent: MemoryUpdateIntent, item: Term) -> list[Triple]:
-    """Return the author, session, project and confidence of *item*."""
-    triples = []
+def _provenance(intent: MemoryUpdateIntent, item: Term) -> Iterator[Triple]:
+    """Yield who asserted *item*, where, how sure, for which project."""
     for field, name in IRIS.items():
         if (value := getattr(intent, field)) is not None:
-            triples.append((item, jido(name), iri(value)))
+            yield item, jido(name), iri(value)
     confidence = intent.confidence
     if isinstance(confidence, float):
-        triples.append((item, jido("confidenceValue"), decimal(confidence)))
+        yield item, jido("confidenceValue"), decimal(confidence)
     if confidence is not None:
-        triples.append((item, jido("hasConfidence"), jido(vocab.CONFIDENCE[level_of(confidence)])))
-    return triples
+        yield item, jido("hasConfidence"), jido(vocab.CONFIDENCE[level_of(confidence)])
 
 
 def level_of(confidence: str | float) -> str:
@@ -231,7 +219,8 @@ def level_of(confidence: str | float) -> str:
 
 
 def _status(intent: MemoryUpdateIntent, item: Term) -> list[Triple]:
-    assert intent.status
+    if intent.status is None:
+        return []
     if intent.type == "task":
         return [(item, jido("hasTaskStatus"), jido(intent.status))]
     if intent.type in ERRORS:
@@ -412,12 +401,12 @@ def opened(
     if view.describes(session):
         raise IntentRefused(
             [Violation("iri_exists", f"{session[1:-1]} was opened already", field="session", value=session[1:-1])],
-            hint="choose another name, or move this one with: jidomem session phase|pause|resume|close",
+            hint="choose another name, or move this one with: jidomem agent session phase|pause|resume|close",
         )
     triples = session_stub(session, project, agent, at)
     if continues is not None:
         if not view.describes(continues):
-            raise NotFound(f"no session {continues[1:-1]}", hint="list them with: jidomem session list")
+            raise NotFound(f"no session {continues[1:-1]}", hint="list them with: jidomem agent session list")
         triples += [
             (session, jido("continuesSession"), continues),
             (session, jido("hasPreviousSession"), continues),
@@ -434,11 +423,11 @@ def moved(
     """
     now = state(session, view)
     if now is None:
-        raise NotFound(f"no session {session[1:-1]}", hint="open it with: jidomem session start NAME")
+        raise NotFound(f"no session {session[1:-1]}", hint="open it with: jidomem agent session start NAME")
     if now in ENDED:
         raise IntentRefused(
             [Violation("shape_violation", f"{session[1:-1]} has ended ({now})", field="session", value=session[1:-1])],
-            hint="open a new one with: jidomem session start NAME --continues " + vocab.local_name(session),
+            hint="open a new one with: jidomem agent session start NAME --continues " + vocab.local_name(session),
         )
     number = 1 + max((_number(e, view) for e in view.subjects(jido("ofSession"), session)), default=0)
     event = iri(f"{session[1:-1]}/events/{number}")

@@ -89,7 +89,8 @@ Judge = Callable[[Iterable[Triple], Iterable[Term]], Iterable[Finding]]
 
 def require_fields(intent: MemoryUpdateIntent, project: str) -> None:
     """Raise IntentRefused unless every required field is there, the project is *project*, and a decision says why."""
-    violations = [_missing(name, project) for name in REQUIRED if getattr(intent, name) is None]
+    missing = [name for name in REQUIRED if getattr(intent, name) is None]
+    violations = [_missing(name, project) for name in missing]
     if intent.applies_to_project not in (None, f"{vocab.BASE}projects/{project}"):
         given, own = intent.applies_to_project or "", f"{vocab.BASE}projects/{project}"
         meant = misspelling_of(vocab.local_name(given), (project,))
@@ -426,7 +427,9 @@ def _undeclared(intent: MemoryUpdateIntent, view: WriteSnapshot, policy: Policy)
             yield from undeclared_agent(field, value, view, policy)
     value = intent.asserted_in
     if value is not None and not view.types(iri(value)):
-        yield _not_declared("asserted_in", value, f"open it with: jidomem session start {vocab.local_name(value)}")
+        yield _not_declared(
+            "asserted_in", value, f"open it with: jidomem agent session start {vocab.local_name(value)}"
+        )
 
 
 def undeclared_agent(field: str, agent: str, view: WriteSnapshot, policy: Policy) -> Iterable[Violation]:

@@ -65,7 +65,7 @@ def lay_out_files(folder):
     (folder / "changes.json").write_text('[{"do": "tasks_add", "text": "ask about the index"}]')
     (folder / "query.rq").write_text("SELECT ?s WHERE { ?s a <https://jido.ai/ontology#Task> } ORDER BY ?s\n")
     for form, name in {"turtle": "memory.ttl", "jsonld": "memory.jsonld", "nquads": "memory.nq"}.items():
-        written = run("export", "--format", form, "-o", folder / name, "--root", folder / ".jidomem")
+        written = run("root", "export", "--format", form, "-o", folder / name, "--root", folder / ".jidomem")
         assert written.exit_code == 0
     (folder / "secret.txt").write_text("Pin the toolchain\n")
     (folder / "people.ttl").write_text('@prefix x: <urn:x:> .\nx:ana a x:Person ; x:name "Ana" .\n')

@@ -70,7 +70,7 @@ def test_toml_that_is_nested_too_deeply_is_refused_with_the_name_of_its_file(rep
     ("path", "words"),
     [
         ("issues.json", ["check", "--open-tasks-from", "issues.json"]),
-        ("anchor.json", ["verify", "--anchor", "anchor.json"]),
+        ("anchor.json", ["journal", "verify", "--anchor", "anchor.json"]),
     ],
     ids=lambda value: value if isinstance(value, str) else " ".join(value),
 )
@@ -100,7 +100,7 @@ def test_a_backup_whose_list_of_files_is_nested_too_deeply_is_none(repository):
             member.size = len(data)
             tar.addfile(member, BytesIO(data))
 
-    result = run("restore", "deep.tar", "--root", repository / "restored")
+    result = run("root", "restore", "deep.tar", "--root", repository / "restored")
 
     assert result.exit_code not in (0, 70)
     assert "deep.tar" in result.output
@@ -108,7 +108,7 @@ def test_a_backup_whose_list_of_files_is_nested_too_deeply_is_none(repository):
 
 @pytest.mark.parametrize("value", [JSON["lists"], JSON["closed lists"]], ids=["lists", "closed lists"])
 def test_a_value_on_the_command_line_that_is_nested_too_deeply_is_refused(repository, value):
-    for words in (["working", "put", "deep", value], ["os", "set", f"about={value}"]):
+    for words in (["agent", "working", "put", "deep", value], ["agent", "memoryos", "set", f"about={value}"]):
         result = run(*words)
         assert result.exit_code == 2, result.output[:300]
         assert "nested too deep" in result.output

@@ -28,5 +28,5 @@ def test_a_tour_that_is_kept_leaves_a_root_that_answers(tmp_path):
     subprocess.run([JIDOMEM, "demo", "--keep", "tour"], cwd=tmp_path, capture_output=True, text=True, check=True)
 
     root = str(tmp_path / "tour" / ".jidomem")
-    done = subprocess.run([JIDOMEM, "verify", "--root", root], capture_output=True, text=True, check=True)
+    done = subprocess.run([JIDOMEM, "journal", "verify", "--root", root], capture_output=True, text=True, check=True)
     assert done.stdout.endswith("sound\n")

@@ -1,4 +1,4 @@
-"""`jidomem doctor`: each fault in words, with what to do, and nothing touched."""
+"""`jidomem status --doctor`: each fault in words, with what to do, and nothing touched."""
 
 import json
 import os
@@ -33,8 +33,8 @@ def root(tmp_path, monkeypatch):
 
 
 def doctor(*options, code=0):
-    """The looks of `jidomem doctor --json`, by name: those that are not ok, and all of them."""
-    done = CliRunner().invoke(cli, ["doctor", "--json", *options])
+    """The looks of `jidomem status --doctor --json`, by name: those that are not ok, and all of them."""
+    done = CliRunner().invoke(cli, ["status", "--doctor", "--json", *options])
     assert done.exit_code == code, done.output
     told = json.loads(done.stdout)
     assert told["ok"] is (code == 0)
@@ -58,7 +58,7 @@ def test_a_sound_root_is_told_to_be_one_and_nothing_of_it_is_touched(root):
 
     bad, told = doctor()
     doctor("--full")
-    words = CliRunner().invoke(cli, ["doctor"])
+    words = CliRunner().invoke(cli, ["status", "--doctor"])
 
     bad.pop("disk", None)  # how full the disk is, is its own affair
     bad.pop("port", None)
@@ -145,9 +145,9 @@ def test_the_index_of_a_large_journal_is_told_by_its_snapshots(root, monkeypatch
     for module in ("jidomem.index.follower", "jidomem.runtime.doctor"):
         monkeypatch.setattr(f"{module}.LARGE", 100)
     bad, _ = doctor()
-    assert bad["index"]["hint"] == "jidomem reindex"
+    assert bad["index"]["hint"] == "jidomem root reindex"
 
-    assert CliRunner().invoke(cli, ["reindex"]).exit_code == 0
+    assert CliRunner().invoke(cli, ["root", "reindex"]).exit_code == 0
     with jidomem.open(root) as memory:
         memory.writer.submit_intent("p", intent(summary="later"))
     before = state(root)

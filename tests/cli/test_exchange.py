@@ -32,14 +32,14 @@ def test_decision_records_come_in_with_a_line_each_and_importing_again_changes_n
     (tmp_path / "0001-write.md").write_text(RECORD.format(title="Write things down", status="Accepted"))
     (tmp_path / "index.md").write_text("nothing here\n")
 
-    first = run("import", "adr", "0001-write.md", "index.md")
-    again = run("import", "adr", "0001-write.md", "index.md")
+    first = run("root", "import", "adr", "0001-write.md", "index.md")
+    again = run("root", "import", "adr", "0001-write.md", "index.md")
 
     assert "asserted  Write things down" in first.stdout
     assert "index.md" in first.stderr  # nothing is left out without a word
     assert "1 added, 0 unchanged" in first.stderr
     assert "0 added, 1 unchanged" in again.stderr
-    assert "Write things down" in run("memory", "decisions").stdout
+    assert "Write things down" in run("ask", "decisions").stdout
 
 
 def test_an_accepted_note_governs_the_file_that_it_names_without_its_folder(run, tmp_path):
@@ -49,8 +49,8 @@ def test_an_accepted_note_governs_the_file_that_it_names_without_its_folder(run,
     (tmp_path / "CLAUDE.md").write_text(
         "## Structure\n\n- When `run.py` grows, move helpers out of it\n- `docs/`: source; do not edit `docs/ja`\n"
     )
-    run("import", "memory-md", "CLAUDE.md")
-    run("policy", "grant", "user", "curator")
+    run("root", "import", "memory-md", "CLAUDE.md")
+    run("access", "policy", "grant", "user", "curator")
     run("review", "accept", "--all")
 
     governing = {path: run("governing", path).stdout for path in ("src/agents/run.py", "docs/ja/index.md")}
@@ -62,11 +62,11 @@ def test_an_accepted_note_governs_the_file_that_it_names_without_its_folder(run,
 
 def test_an_export_comes_in_elsewhere_and_checks_clean(run, tmp_path):
     run("remember", "the build needs Rust 1.80")
-    run("export", "-o", "memory.ttl")
+    run("root", "export", "-o", "memory.ttl")
 
     assert "1 judged: nothing found" in run("check", "memory.ttl").stderr
-    run("import", "turtle", "memory.ttl", "--root", "other", "--project", "p")
-    elsewhere = run("export", "--root", "other", "--project", "p")
+    run("root", "import", "turtle", "memory.ttl", "--root", "other", "--project", "p")
+    elsewhere = run("root", "export", "--root", "other", "--project", "p")
     assert elsewhere.stdout == (tmp_path / "memory.ttl").read_text()
 
 
@@ -74,41 +74,41 @@ def test_an_export_that_no_import_takes_is_told_as_such_and_the_way_that_is_name
     run("remember", "the build needs Rust 1.80")
     monkeypatch.setattr("jidomem_cli.exchange.LARGEST", 400)
 
-    exported = run("export", "--format", "nquads", "-o", "memory.nq")
-    refused = run("import", "nquads", "memory.nq", "--root", "other", "--project", "p", code=1)
+    exported = run("root", "export", "--format", "nquads", "-o", "memory.nq")
+    refused = run("root", "import", "nquads", "memory.nq", "--root", "other", "--project", "p", code=1)
 
-    way = "jidomem migrate ROOT NEW-ROOT"
+    way = "jidomem root migrate ROOT NEW-ROOT"
     assert (way in exported.stderr, way in refused.stderr) == (True, True)
     run(*way.replace("NEW-ROOT", "new").replace("ROOT", ".jidomem").split()[1:])
-    run("export", "--format", "nquads", "-o", "new.nq", "--root", "new", "--project", "p")
+    run("root", "export", "--format", "nquads", "-o", "new.nq", "--root", "new", "--project", "p")
     assert Path("new.nq").read_bytes() == Path("memory.nq").read_bytes()
 
 
 def test_what_is_of_another_project_is_refused_once_with_what_helps(run):
     run("remember", "the build needs Rust 1.80")
     run("remember", "CI runs on ARM")
-    run("export", "-o", "memory.ttl")
-    run("export", "--format", "nquads", "-o", "memory.nq")
+    run("root", "export", "-o", "memory.ttl")
+    run("root", "export", "--format", "nquads", "-o", "memory.nq")
 
     for kind, name, code, also in (("turtle", "memory.ttl", 3, "1 more is refused"), ("nquads", "memory.nq", 4, "")):
-        refused = run("import", kind, name, "--root", "other", "--project", "q", code=code)
+        refused = run("root", "import", kind, name, "--root", "other", "--project", "q", code=code)
         assert (refused.stderr.count("error: "), also in refused.stderr) == (1, True)
         assert "--project p\n" in refused.stderr
-        run("import", kind, name, "--root", f"other-{kind}", "--project", "p")
+        run("root", "import", kind, name, "--root", f"other-{kind}", "--project", "p")
 
 
 def test_the_page_names_the_file_and_the_evidence_that_a_memory_came_from_and_no_hash(run, tmp_path):
     (tmp_path / "AGENTS.md").write_text("# Notes\n\n- Always run `make test`.\n")
     (tmp_path / "0001-write.md").write_text(RECORD.format(title="Write\n\nDate: 2018-03-02", status="Accepted"))
-    run("import", "memory-md", "AGENTS.md")
-    run("import", "adr", "0001-write.md")
-    run("policy", "grant", "ana", "curator")
+    run("root", "import", "memory-md", "AGENTS.md")
+    run("root", "import", "adr", "0001-write.md")
+    run("access", "policy", "grant", "ana", "curator")
     run("review", "accept", "--all", "--agent", "ana")
     grounds = ["--evidence", "profile of Tuesday", "--evidence", "https://example.org/issues/3"]
     seen = run("remember", "loading is slow", *grounds, "--agent", "ana").stdout.strip()
     run("remember", "tune the loader", "--type", "task", "--evidence", seen, "--agent", "ana")
 
-    page = run("export", "--format", "markdown").stdout
+    page = run("root", "export", "--format", "markdown").stdout
 
     assert [line.strip() for line in page.splitlines() if line.startswith(("  Source", "  Evidence"))] == [
         "Source: AGENTS.md:3",
@@ -123,7 +123,7 @@ def test_the_page_names_what_a_decision_did_not_choose(run):
     alternatives = ["--alternatives", "a file", "--alternatives", "SQLite"]
     run("remember", "Use Jena", "--type", "decision", "--rationale", "it embeds", *alternatives, "--agent", "ana")
 
-    page = run("export", "--format", "markdown").stdout
+    page = run("root", "export", "--format", "markdown").stdout
 
     assert [line for line in page.splitlines() if "Instead of" in line] == ["  Instead of: a file; SQLite"]
     assert "## Further memories" not in page
@@ -131,25 +131,25 @@ def test_the_page_names_what_a_decision_did_not_choose(run):
 
 def test_an_export_into_a_folder_is_named_after_its_project(run, tmp_path):
     # C024
-    run("export", "-o", ".")
+    run("root", "export", "-o", ".")
 
-    assert (tmp_path / "p_memory.ttl").read_text() == run("export").stdout
+    assert (tmp_path / "p_memory.ttl").read_text() == run("root", "export").stdout
 
 
 def test_an_export_to_where_nothing_can_be_written_names_a_command_that_works(run):
-    refused = run("export", "-o", "nowhere/memory.ttl", code=1).stderr
+    refused = run("root", "export", "-o", "nowhere/memory.ttl", code=1).stderr
 
     assert "nowhere/memory.ttl: No such file or directory" in refused
-    assert "hint: name a file in a folder that is there: jidomem export -o p_memory.ttl" in refused
+    assert "hint: name a file in a folder that is there: jidomem root export -o p_memory.ttl" in refused
 
 
 def test_an_export_that_fails_leaves_the_one_before_as_it_was(run, tmp_path):
     run("remember", "the build needs Rust")
     file = tmp_path / "memory.ttl"
-    run("export", "-o", file)
+    run("root", "export", "-o", file)
     file.chmod(0o600)
     before = file.read_bytes()
-    command = [str(Path(sys.executable).parent / "jidomem"), "export", "-o", str(file)]
+    command = [str(Path(sys.executable).parent / "jidomem"), "root", "export", "-o", str(file)]
     full = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))}  # as a disk that is full
 
     failed = subprocess.run(command, capture_output=True, text=True, check=False, **full)
@@ -157,7 +157,7 @@ def test_an_export_that_fails_leaves_the_one_before_as_it_was(run, tmp_path):
     assert (failed.returncode, f"{file}: File too large" in failed.stderr, file.read_bytes()) == (1, True, before)
     assert [each.name for each in tmp_path.iterdir() if "memory.ttl" in each.name] == ["memory.ttl"]
     run("remember", "and cargo")
-    run("export", "-o", file)
+    run("root", "export", "-o", file)
     assert (file.read_bytes() != before, file.stat().st_mode & 0o777) == (True, 0o600)
 
 
@@ -165,14 +165,17 @@ def test_an_export_that_fails_leaves_the_one_before_as_it_was(run, tmp_path):
 def test_a_file_that_holds_nothing_is_told_as_that(run, tmp_path, kind):
     (tmp_path / "empty").write_text("\n")
 
-    assert "nothing was found in it" in run("import", kind, tmp_path / "empty").stderr
+    assert "nothing was found in it" in run("root", "import", kind, tmp_path / "empty").stderr
 
 
 @pytest.mark.parametrize("kind", ["adr", "turtle", "beads"])
 def test_a_file_without_end_or_that_cannot_be_read_is_refused(run, monkeypatch, kind):
     monkeypatch.setattr(exchange, "LARGEST", 1000)
 
-    endless, unread = run("import", kind, "/dev/zero", code=1), run("import", kind, "/proc/self/mem", code=2)
+    endless, unread = (
+        run("root", "import", kind, "/dev/zero", code=1),
+        run("root", "import", kind, "/proc/self/mem", code=2),
+    )
 
     assert "/dev/zero has more than the 1,000 bytes that are read" in endless.stderr
     assert "/proc/self/mem: Input/output error" in unread.stderr
@@ -183,7 +186,7 @@ def test_what_a_disk_needs_is_told_where_it_is_full(run, tmp_path):
         pytest.skip("there is no /dev/full here")
     (tmp_path / "memory.ttl").symlink_to("/dev/full")
 
-    told = run("export", "-o", tmp_path / "memory.ttl", code=1)
+    told = run("root", "export", "-o", tmp_path / "memory.ttl", code=1)
 
     assert "memory.ttl: No space left on device" in told.stderr
     assert "hint: make room on that disk" in told.stderr
@@ -192,7 +195,7 @@ def test_what_a_disk_needs_is_told_where_it_is_full(run, tmp_path):
 def test_a_fault_in_a_document_is_told_without_all_of_the_document(run, tmp_path):
     (tmp_path / "x.ttl").write_text("x" * 100_000)
 
-    told = run("import", "turtle", tmp_path / "x.ttl", code=2)
+    told = run("root", "import", "turtle", tmp_path / "x.ttl", code=2)
 
     assert (len(told.stderr) < 1_000, "x.ttl:1: Parser error" in told.stderr) == (True, True)
 
@@ -200,9 +203,9 @@ def test_a_fault_in_a_document_is_told_without_all_of_the_document(run, tmp_path
 def test_an_export_as_of_a_past_moment_holds_nothing_recorded_since(run):
     run("remember", "the build needs Rust 1.80")
 
-    assert "Rust" in run("export").stdout
-    assert "Rust" not in run("export", "--as-of", "2020-01-01").stdout
-    assert "not a date or time" in run("export", "--as-of", "yesterday", code=2).stderr
+    assert "Rust" in run("root", "export").stdout
+    assert "Rust" not in run("root", "export", "--as-of", "2020-01-01").stdout
+    assert "not a date or time" in run("root", "export", "--as-of", "yesterday", code=2).stderr
 
 
 def test_check_exits_with_1_and_prints_item_rule_and_message(run, tmp_path):
@@ -266,8 +269,8 @@ def test_a_bullet_of_several_folders_pages_is_accepted_for_each_and_governs_the_
         (tmp_path / folder / "a.yml").write_text("a: 1\n")
     (tmp_path / "a.yml").write_text("a: 1\n")
     pages = [f"{folder}/AGENTS.md" for folder in folders]
-    run("import", "memory-md", *pages)
-    run("policy", "grant", "ana", "curator")
+    run("root", "import", "memory-md", *pages)
+    run("access", "policy", "grant", "ana", "curator")
 
     run("review", "accept", "--all", "--agent", "ana")
 

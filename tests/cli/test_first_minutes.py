@@ -107,7 +107,7 @@ def test_what_a_repository_remembers_is_found_taken_in_and_told(repository):
         done = run(*words).exit_code if program == "jidomem" else subprocess.run([program, *words]).returncode
         assert done == 0, command
     assert json.loads(run("review", "--json").stdout)["rows"] == []
-    assert len(json.loads(run("memory", "conventions", "--json").stdout)["rows"]) == 4
+    assert len(json.loads(run("ask", "conventions", "--json").stdout)["rows"]) == 4
 
 
 def test_the_file_that_is_suggested_is_source_code_that_something_is_known_of(tmp_path, monkeypatch):
@@ -162,10 +162,10 @@ def test_a_dry_run_says_the_same_and_leaves_nothing_behind(repository):
 
 def test_a_check_for_ci_exits_with_1_where_memory_and_sources_differ_and_writes_nothing(repository):
     def check(*words):
-        done = run("import", "--check", *words, "--json")
+        done = run("root", "import", "--check", *words, "--json")
         return done.exit_code, json.loads(done.stdout)
 
-    assert run("import", "--check").exit_code == 4  # there is no memory
+    assert run("root", "import", "--check").exit_code == 4  # there is no memory
     taken_in("auto")
     assert (check()[0], check("adr", "CLAUDE.md")[0]) == (0, 0)
 
@@ -183,7 +183,7 @@ def test_a_check_for_ci_exits_with_1_where_memory_and_sources_differ_and_writes_
         ("removed", "docs/adr/0002-no-cron.md"),
     ]
     assert (check("memory-md")[0], check("docs/adr")[0]) == (0, 1)
-    shown = run("import", "--check")
+    shown = run("root", "import", "--check")
     assert (shown.exit_code, "1 added, 1 changed, 1 removed" in shown.stderr) == (1, True)
     dry = taken_in("auto", "--dry-run")
     assert [each["change"] for each in dry["changes"] if each["kind"] == "adr"].count("unchanged") == 0
@@ -195,7 +195,7 @@ def test_a_check_for_ci_exits_with_1_where_memory_and_sources_differ_and_writes_
     assert (code, told["equal"], told["pending"]) == (1, False, 1)
     assert (pending["change"], pending["path"]) == ("removed", "docs/adr/0002-no-cron.md")
     assert (check("docs/adr")[0], check("memory-md")[0]) == (1, 0)
-    shown = run("import", "--check").stderr
+    shown = run("root", "import", "--check").stderr
     assert "1 change is pending review" in shown
     assert f"jidomem review accept {pending['proposal'][-8:]}" in shown
     assert run("review", "reject", pending["proposal"], "--reason", "it holds").exit_code == 0
@@ -205,8 +205,8 @@ def test_a_check_for_ci_exits_with_1_where_memory_and_sources_differ_and_writes_
 def test_new_notes_that_are_pending_are_counted_and_are_no_difference(repository):
     taken_in("auto")
 
-    shown = run("import", "--check")
-    told = json.loads(run("import", "--check", "--json").stdout)
+    shown = run("root", "import", "--check")
+    told = json.loads(run("root", "import", "--check", "--json").stdout)
 
     assert (shown.exit_code, told["equal"], told["pending"]) == (0, True, 0)
     assert told["unreviewed"] > 0
@@ -226,7 +226,9 @@ def test_check_names_the_import_for_a_changed_record_and_the_proposal_for_a_remo
     assert gone.endswith("0002-no-cron.md is gone: bring the memory of it level: jidomem init --from auto")
 
     taken_in("auto")
-    (proposal,) = (row["proposal"] for row in json.loads(run("import", "--check", "--json").stdout)["differences"])
+    (proposal,) = (
+        row["proposal"] for row in json.loads(run("root", "import", "--check", "--json").stdout)["differences"]
+    )
     (gone,) = (each for each in findings() if "docs/adr" in each)
     assert f"pending review: jidomem show {proposal[-8:]}, then: jidomem review accept {proposal[-8:]}" in gone
 
@@ -235,7 +237,7 @@ def test_check_names_the_import_for_a_changed_record_and_the_proposal_for_a_remo
     command = gone.partition("its withdrawal was rejected: if it holds still, jidomem ")[2]
     assert run(*command.split()).exit_code == 0
     assert [each for each in findings() if "docs/adr" in each] == []
-    assert run("import", "--check").exit_code == 0
+    assert run("root", "import", "--check").exit_code == 0
 
 
 def test_init_again_names_the_change_of_a_status_and_says_of_a_removed_record_only_that_it_is_removed(repository):
@@ -251,7 +253,7 @@ def test_init_again_names_the_change_of_a_status_and_says_of_a_removed_record_on
     assert "changed: docs/adr/0001-one-queue.md: One queue; accepted → deprecated" in shown
     assert [line for line in shown.splitlines() if "0002" in line] == ["removed: docs/adr/0002-no-cron.md: No cron"]
     assert "nothing changed" not in shown
-    assert "none" in run("conflicts").stderr
+    assert "none" in run("review", "--conflicts").stderr
 
 
 @pytest.mark.parametrize(
@@ -292,13 +294,13 @@ def test_what_records_and_notes_name_governs_those_files(repository):
     assert "convention: Mobile first" in run("governing", "web/a.css").stderr
     assert run("governing", "web/a.css", "-q").stderr == ""
 
-    assert run("policy", "grant", "ana", "curator").exit_code == 0
+    assert run("access", "policy", "grant", "ana", "curator").exit_code == 0
     assert run("review", "accept", "--all").exit_code == 0
 
     assert governing("web/log.ts") == {
         "Always log with `log.ts`": "web/log.ts"
     }  # what the notes say of all files is for the briefing
-    assert "Sign every commit" in run("briefing").stdout
+    assert "Sign every commit" in run("agent", "briefing").stdout
     assert governing("src/gen.py")["Never edit `src/gen.py` by hand"] == "src/gen.py"
     assert "Mobile first" in governing("web/a.css")
     assert "related, not binding: 1\n" in run("governing", "web/ui/a.ts").stderr
@@ -310,7 +312,10 @@ def test_each_part_of_a_page_that_is_left_out_is_named_with_its_line_when_asked(
     )
     parts = ["1: left out: is a heading", "5: left out: is a table", "9: left out: is code"]
 
-    for words in (("init", "--from", "AGENTS.md", "--dry-run"), ("import", "memory-md", "AGENTS.md", "--dry-run")):
+    for words in (
+        ("init", "--from", "AGENTS.md", "--dry-run"),
+        ("root", "import", "memory-md", "AGENTS.md", "--dry-run"),
+    ):
         said, plain = run("-v", *words).stderr.splitlines(), run(*words).stderr
 
         assert [line for line in said if "left out: " in line] == [f"AGENTS.md:{part}" for part in parts]
@@ -323,7 +328,7 @@ def test_a_file_that_nothing_governs_has_one_line_about_proposals_then_points_at
     (repository / "other.txt").write_text("x")
 
     pending = run("governing", "other.txt").stderr.splitlines()
-    run("policy", "grant", "ana", "curator")
+    run("access", "policy", "grant", "ana", "curator")
     run("review", "accept", "--all")
     accepted = run("governing", "other.txt").stderr.splitlines()
     rows = json.loads(run("ask", "conventions", "--json").stdout)["rows"]
@@ -341,7 +346,7 @@ def test_a_note_governs_the_files_of_the_pattern_it_names_and_a_path_it_names_al
         "# Rules\n\n- Never edit `*.pb.go` by hand\n- Never run `src/queue.py` as root\n- Never trust `*.example.com`\n"
     )
     taken_in("AGENTS.md")
-    run("policy", "grant", "ana", "curator")
+    run("access", "policy", "grant", "ana", "curator")
     run("review", "accept", "--all")
 
     def governing(path):
@@ -368,11 +373,11 @@ def test_a_briefing_dates_a_decision_by_its_day_and_calls_what_is_imported_impor
     (repository / "docs/adr/0007-one-pool.md").write_text(record)
     (repository / "CLAUDE.md").write_text("- Never push\n")
     taken_in("auto")
-    run("policy", "grant", "ana", "curator")
+    run("access", "policy", "grant", "ana", "curator")
     run("review", "accept", "--all")
     run("remember", "Two pools", "--type", "decision", "--rationale", "fast", "--timestamp", "2021-03-04")
 
-    lines = run("briefing").stdout.splitlines()
+    lines = run("agent", "briefing").stdout.splitlines()
 
     def end(words):
         return next(line for line in lines if words in line).rpartition(" (")[2]
@@ -384,7 +389,7 @@ def test_a_briefing_dates_a_decision_by_its_day_and_calls_what_is_imported_impor
 
 def test_of_a_note_that_changed_before_it_was_accepted_the_newest_version_alone_is_pending(repository):
     taken_in("AGENTS.md")
-    run("policy", "grant", "ana", "curator")
+    run("access", "policy", "grant", "ana", "curator")
     for text in ("Sign every commit with gpg", "Sign every commit with an ssh key"):
         (repository / "AGENTS.md").write_text(FILES["AGENTS.md"].replace("Sign every commit", text))
         taken_in("AGENTS.md")
@@ -392,7 +397,7 @@ def test_of_a_note_that_changed_before_it_was_accepted_the_newest_version_alone_
     accepted = run("review", "accept", "--all")
 
     assert (accepted.exit_code, "newer version" in accepted.stderr) == (0, False)
-    held = {row["name"] for row in json.loads(run("memory", "conventions", "--json").stdout)["rows"]}
+    held = {row["name"] for row in json.loads(run("ask", "conventions", "--json").stdout)["rows"]}
     assert held == {"Never edit `src/gen.py` by hand", "Sign every commit with an ssh key"}
     assert json.loads(run("review", "--json").stdout)["rows"] == []
 
@@ -439,7 +444,7 @@ def test_a_record_that_cannot_be_read_is_refused_and_the_others_come_in(reposito
         ("docs/adr/0003-size.md", "not UTF-8 at byte 95")
     ]
     assert (told["found"][0]["taken_in"], told["found"][0]["refused"]) == (2, 1)
-    again = run("import", "adr", *sorted((repository / "docs/adr").glob("0*.md")))
+    again = run("root", "import", "adr", *sorted((repository / "docs/adr").glob("0*.md")))
     assert again.exit_code == 2
     assert "0 added, 2 unchanged, 1 refused" in again.stderr
 
@@ -486,24 +491,25 @@ MISTAKES = {
         "no such folder",
         "jidomem init --from adr --from beads",
     ),
-    "a misspelt verb": ("shop", "stauts", 2, "did you mean 'status'?", "jidomem --help"),
-    "list": ("shop", "list", 2, "there is no verb 'list'", "jidomem ask timeline"),
-    "search": ("shop", "search queue", 2, "there is no verb 'search'", 'jidomem recall "a question"'),
-    "edit": ("shop", "edit", 2, "there is no verb 'edit'", "jidomem revise --help"),
-    "add": ("shop", "add x", 2, "there is no verb 'add'", 'jidomem remember "the build needs Rust 1.80"'),
-    "delete": ("shop", "delete x", 2, "there is no verb 'delete'", "jidomem revise --help"),
-    "help": ("shop", "help", 2, "there is no verb 'help'", "jidomem --help"),
-    "version": ("shop", "version", 2, "there is no verb 'version'", "jidomem --version"),
-    "a misspelt expected word": ("shop", "serch", 2, "there is no verb 'serch'", 'jidomem recall "a question"'),
-    "no such verb": ("shop", "frobnicate", 2, "there is no verb 'frobnicate'", "jidomem --help"),
+    "a misspelt verb": ("shop", "stauts", 2, "no such command: stauts", "jidomem status"),
+    "list": ("shop", "list", 2, "no such command: list", "jidomem ask timeline"),
+    "search": ("shop", "search queue", 2, "no such command: search", 'jidomem recall "a question"'),
+    "update": ("shop", "update", 2, "no such command: update", "jidomem edit --help"),
+    "a former command": ("shop", "log", 2, "no such command: log", "jidomem journal log"),
+    "add": ("shop", "add x", 2, "no such command: add", 'jidomem remember "the build needs Rust 1.80"'),
+    "delete": ("shop", "delete x", 2, "no such command: delete", "jidomem edit --help"),
+    "help": ("shop", "help", 2, "no such command: help", "jidomem --help"),
+    "version": ("shop", "version", 2, "no such command: version", "jidomem --version"),
+    "a misspelt expected word": ("shop", "serch", 2, "no such command: serch", 'jidomem recall "a question"'),
+    "no such verb": ("shop", "frobnicate", 2, "no such command: frobnicate", "jidomem --help"),
     "a verb without its second word": (
         "shop",
-        "memory",
+        "journal",
         2,
-        "jidomem memory needs a verb: changed, conventions,",
-        "jidomem memory --help",
+        "jidomem journal needs a command: log, diff,",
+        "jidomem journal --help",
     ),
-    "a misspelt kind": ("shop", "memory decisons", 2, "did you mean 'decisions'?", "jidomem memory --help"),
+    "a misspelt second word": ("shop", "journal lgo", 2, "no such command: lgo", "jidomem journal log"),
     "remember without a text": (
         "shop",
         "remember",
@@ -540,7 +546,7 @@ MISTAKES = {
         "is not a date or time",
         None,
     ),
-    "a file for a query": ("shop", "sparql src/queue.py", 2, "is a file, and no query", None),
+    "a query from a missing file": ("shop", "ask --sparql nope.rq", 2, "there is no file nope.rq", None),
     "governing without a path": ("shop", "governing", 2, "Missing argument", "jidomem governing README.md"),
     "a misspelt question": ("shop", "ask decisons", 4, "there is no query 'decisons'", None),
     "an unknown question": ("shop", "ask xyzzy", 4, "there is no query 'xyzzy'", "jidomem ask"),
@@ -550,10 +556,10 @@ MISTAKES = {
     "the home folder": ("home", "init --from auto", 2, "is no repository: all below it would have one memory", None),
     "a file that is not there": (
         "shop",
-        "import adr nope.md",
+        "root import adr nope.md",
         2,
         "'nope.md' does not exist",
-        "jidomem import adr --help",
+        "jidomem root import adr --help",
     ),
     "a source that is none": ("shop", "init --from nope", 2, "none of auto, adr,", "jidomem init --from auto"),
     "a source elsewhere": ("shop", "init --from ../empty", 2, "lies outside of", None),
@@ -565,8 +571,14 @@ MISTAKES = {
         "jidomem init --from auto --dry-run",
     ),
     "the root of another": ("shop", "init --root x", 2, "takes the folder of the repository", "jidomem init ."),
-    "nobody may judge": ("shop", "review accept --all", 3, "nobody is a curator", "jidomem policy grant ana curator"),
-    "accept what": ("shop", "review accept", 2, "does one thing", None),
+    "nobody may judge": (
+        "shop",
+        "review accept --all",
+        3,
+        "nobody is a curator",
+        "jidomem access policy grant ana curator",
+    ),
+    "accept what": ("shop", "review accept", 2, "choose one: ACTION IRI", None),
     "a client that is none": ("shop", "setup claud", 2, "'claud' is not one of", "jidomem setup --help"),
 }
 
@@ -582,7 +594,7 @@ def places(tmp_path_factory):
     return base
 
 
-@pytest.mark.parametrize("word", ["redct", "rollbck", "migrte", "restor", "edit", "revok"])
+@pytest.mark.parametrize("word", ["redct", "rollbck", "migrte", "restor", "revise", "revok"])
 def test_no_word_leads_to_a_verb_that_takes_something_away(word):
     refused = run(word)
 
@@ -641,7 +653,7 @@ def test_a_memory_that_holds_nothing_says_how_to_begin(tmp_path, monkeypatch):
     assert "found no decision records, notes for agents" in taken.stderr
     assert "is named: jidomem init --from PATH\n" in taken.stderr
     assert "nothing written yet\n" in run("status").stdout
-    for words in ("ask facts", "memory decisions", "governing a.py", "recall rust"):
+    for words in ("ask facts", "ask decisions", "governing a.py", "recall rust"):
         assert "nothing is remembered here yet" in run(*words.split()).stderr
         assert "jidomem init --from auto\n" in run(*words.split()).stderr
 
@@ -649,7 +661,7 @@ def test_a_memory_that_holds_nothing_says_how_to_begin(tmp_path, monkeypatch):
 def test_what_waits_is_told_where_nothing_is_in_force(repository):
     taken_in("memory-md")
 
-    assert "none active; pending proposals: 5, see: jidomem review" in run("memory", "conventions").stderr
+    assert "none active; pending proposals: 5, see: jidomem review" in run("ask", "conventions").stderr
 
 
 def test_memory_decisions_and_ask_decisions_list_the_same_decisions_of_every_sort(repository):
@@ -658,8 +670,8 @@ def test_memory_decisions_and_ask_decisions_list_the_same_decisions_of_every_sor
     run("remember", "Use Oxigraph", "--type", "architectural_decision", "--rationale", "y")
 
     for options in ([], ["--json"], ["--as-of", "2020-01-01"], ["--status", "rejected"], ["--limit", "1"]):
-        assert run("memory", "decisions", *options).stdout == run("ask", "decisions", *options).stdout
-    assert {row["summary"] for row in json.loads(run("memory", "decisions", "--json").stdout)["rows"]} == {
+        assert run("ask", "decisions", *options).stdout == run("ask", "decisions", *options).stdout
+    assert {row["summary"] for row in json.loads(run("ask", "decisions", "--json").stdout)["rows"]} == {
         "x", "Use Oxigraph",
     }  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -125,7 +126,7 @@ def test_a_question_loads_nothing_that_writes_judges_or_serves(repository):
              "jidomem.records.recall", "jidomem.records.entry")  # fmt: skip
     code = (
         "import gc, sys\nfrom jidomem_cli.main import cli\n"
-        "for words in (['ask', 'facts', '--limit', '5'], ['ask'], ['governing', 'a.py'], ['log']):\n"
+        "for words in (['ask', 'facts', '--limit', '5'], ['ask'], ['governing', 'a.py'], ['journal', 'log']):\n"
         "    try:\n        cli.main(words)\n    except SystemExit as end:\n        assert end.code == 0, words\n"
         f"print(gc.isenabled(), [name for name in sys.modules if name.startswith({heavy})])"
     )
@@ -142,7 +143,7 @@ def test_jidomem_alone_prints_its_help():
 
 @pytest.mark.parametrize(
     ("args", "nearest"),
-    [(["inti"], "init"), (["memory", "decisons"], "decisions"), (["remember", "x", "--topc", "y"], "--topic")],
+    [(["inti"], "init"), (["access", "policy", "gran"], "grant"), (["remember", "x", "--topc", "y"], "--topic")],
 )
 def test_an_unknown_word_is_answered_with_the_nearest_and_the_way_to_help(args, nearest):
     result = run(*args)
@@ -151,3 +152,39 @@ def test_an_unknown_word_is_answered_with_the_nearest_and_the_way_to_help(args, 
     assert nearest in result.stderr
     assert "--help" in result.stderr
     assert result.stdout == ""
+
+
+def listed(help_text):
+    """Return the commands that a help text lists, each a name at the beginning of an indented line."""
+    return re.findall(r"^  ([a-z]+) {2,}\S", help_text.partition("Begin:")[2], re.MULTILINE)
+
+
+def test_the_help_lists_at_most_twenty_commands_and_names_the_rest_below():
+    shown = run("--help").stdout
+
+    assert len(listed(shown)) <= 20
+    assert {*listed(shown)} | {"demo", "completion"} == {*VERBS}
+    assert "jidomem demo" in shown.splitlines()[-3]
+    assert "jidomem completion SHELL" in shown.splitlines()[-2]
+
+
+#: A command of an earlier version -> the command that does the same now.
+FORMER = {
+    "sparql": "ask --sparql", "memory": "ask decisions", "history": "show ID --history", "why": "show ID --why",
+    "log": "journal log", "diff": "journal diff", "verify": "journal verify", "replay": "journal replay",
+    "pack": "journal pack", "redact": "journal redact", "rollback": "journal rollback", "revise": "edit",
+    "briefing": "agent briefing", "session": "agent session", "working": "agent working",
+    "conversation": "agent conversation", "os": "agent memoryos", "policy": "access policy", "token": "access token",
+    "trust": "access trust", "conflicts": "review --conflicts", "doctor": "status --doctor", "migrate": "root migrate",
+    "backup": "root backup", "restore": "root restore", "reindex": "root reindex", "import": "root import",
+    "export": "root export", "list": "ask timeline", "search": "recall",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("word", FORMER)
+def test_a_former_command_leads_to_its_new_place(word):
+    result = run(word, "x")
+
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert f"no such command: {word}\n" in result.stderr
+    assert f"did you mean: jidomem {FORMER[word]}" in result.stderr

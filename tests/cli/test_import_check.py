@@ -1,4 +1,4 @@
-"""`jidomem import --check` names each difference of memory from its sources, and fails only where a source changed."""
+"""`jidomem root import --check` lists differences of memory and its sources, and fails only for a changed source."""
 
 import json
 import re
@@ -26,7 +26,7 @@ def write(tmp_path, monkeypatch):
     write(QUEUE, RECORD.format(title="Use a queue"))
     write(LOG, RECORD.format(title="Use a log"))
     done("init", "--from", "auto")
-    done("policy", "grant", "ana", "curator")
+    done("access", "policy", "grant", "ana", "curator")
     return write
 
 
@@ -42,7 +42,7 @@ def accept_all():
 
 def checked(code, *words):
     """What the check prints, and its JSON object; both have the exit code *code*."""
-    text, report = run("import", "--check", *words), run("import", "--check", *words, "--json")
+    text, report = run("root", "import", "--check", *words), run("root", "import", "--check", *words, "--json")
     assert (text.exit_code, report.exit_code) == (code, code), text.output
     return text.stderr, json.loads(report.stdout)
 
@@ -50,8 +50,8 @@ def checked(code, *words):
 @pytest.mark.parametrize(
     ("words", "change"),
     [
-        (("revise", "0002", "--invalidate", "--reason", "wrong"), "withdrawn"),
-        (("revise", "0002", "--set", "rationale=Other reasons.", "--reason", "clearer"), "edited"),
+        (("edit", "0002", "--invalidate", "--reason", "wrong"), "withdrawn"),
+        (("edit", "0002", "--set", "rationale=Other reasons.", "--reason", "clearer"), "edited"),
         (("remember", "Use a table", "--type", "decision", "--rationale", "r", "--supersedes", "0002"), "superseded"),
     ],
 )
@@ -94,7 +94,7 @@ def test_a_text_that_was_rejected_and_a_source_whose_removal_was_rejected_are_na
 @pytest.mark.parametrize(("kind", "path"), [("memory-md", "docs/jobs.md"), ("memory-md", "tests/fixtures/a/x.md")])
 def test_a_file_that_was_imported_by_name_is_a_source_from_then_on(write, kind, path):
     write(path, "# Jobs\n\nNever run two jobs at once.\n\n## Decision\n\nWorkers must retry.\n")
-    done("import", kind, path)
+    done("root", "import", kind, path)
     accept_all()
     assert LEVEL in checked(0)[0]
     write(path, "# Jobs\n\nNever run three jobs at once.\n\n## Decision\n\nWorkers must retry.\n")
@@ -113,7 +113,7 @@ def test_a_file_from_elsewhere_is_not_taken_for_one_of_its_name_in_the_repositor
     elsewhere = tmp_path_factory.mktemp("elsewhere") / "README.md"
     elsewhere.write_text("- Never run two jobs at once.\n")
     write("README.md", "- Welcome readers must be greeted.\n")
-    done("import", "memory-md", elsewhere)
+    done("root", "import", "memory-md", elsewhere)
     accept_all()
 
     assert LEVEL in checked(0)[0]
@@ -121,10 +121,10 @@ def test_a_file_from_elsewhere_is_not_taken_for_one_of_its_name_in_the_repositor
 
 
 def test_the_differences_are_workflow_commands_for_github(write):
-    done("revise", "0002", "--invalidate", "--reason", "wrong")
+    done("edit", "0002", "--invalidate", "--reason", "wrong")
     write("CLAUDE.md", "# Rules\n\n- Sign every commit\n")
 
-    result = run("import", "--check", "--format", "github")
+    result = run("root", "import", "--check", "--format", "github")
 
     assert result.exit_code == 1
     assert result.stdout.splitlines() == [
@@ -148,8 +148,8 @@ def test_a_secret_in_a_record_is_named_by_file_and_line_and_never_shown(write, p
     place = f"docs/adr/0003-token.md:{line}"
 
     said, report = checked(1)
-    on_github = run("import", "--check", "--format", "github")
-    imports = [run("init", "--from", "auto"), run("import", "adr", "docs/adr/0003-token.md")]
+    on_github = run("root", "import", "--check", "--format", "github")
+    imports = [run("init", "--from", "auto"), run("root", "import", "adr", "docs/adr/0003-token.md")]
 
     assert f"error: {place}: it holds what looks like a GitHub token" in said
     assert "jidomem init --from auto\n" in said.partition("hint: take it out of the file")[2]
@@ -166,12 +166,12 @@ def test_a_secret_in_a_record_is_named_by_file_and_line_and_never_shown(write, p
 def test_a_confirmed_record_keeps_the_date_of_its_file_wherever_it_is_shown(write):
     write(LOG, RECORD.format(title="Use a log").replace("## Status", "Date: 2020-03-04\n\n## Status"))
     done("init", "--from", "auto")
-    done("revise", "0002", "--confirm", "--reason", "it still holds")
+    done("edit", "0002", "--confirm", "--reason", "it still holds")
 
-    (decided,) = [row["time"] for row in rows("memory", "decisions") if row["summary"] == "Use a log"]
+    (decided,) = [row["time"] for row in rows("ask", "decisions") if row["summary"] == "Use a log"]
     assert decided == "2020-03-04T00:00:00.000000Z"
     (recalled,) = [hit["metadata"]["time"] for hit in json.loads(done("recall", "log", "--json").stdout)["entries"]]
     assert recalled == decided
-    assert re.search(r"decided +2020-03-04", done("why", "Use a log").stdout)
-    assert re.search(r'"Use a log".*, 2020-03-04', done("briefing").stdout)
+    assert re.search(r"decided +2020-03-04", done("show", "--why", "Use a log").stdout)
+    assert re.search(r'"Use a log".*, 2020-03-04', done("agent", "briefing").stdout)
     assert LEVEL in checked(0)[0]

@@ -21,7 +21,7 @@ def large(repository, monkeypatch):
 
 def test_a_small_memory_is_indexed_in_memory_and_leaves_nothing_behind(repository):
     assert json.loads(run("status", "--json").stdout)["index"] == {"kind": "memory", "snapshots": [], "store": None}
-    rebuilt = run("reindex", "--json")
+    rebuilt = run("root", "reindex", "--json")
     found = json.loads(rebuilt.stdout)
     assert (rebuilt.exit_code, found["index"], found["snapshots"], found["damage"]) == (0, "memory", [], [])
     assert not (repository / ".jidomem" / "index").exists()
@@ -43,7 +43,7 @@ def test_a_large_memory_is_indexed_on_disk_and_the_status_says_so(large):
 
 def test_reindex_builds_the_index_anew_and_says_what_it_holds(large):
     before = json.loads(run("status", "--json").stdout)["index"]["snapshots"]
-    said = run("reindex")
+    said = run("root", "reindex")
     after = json.loads(run("status", "--json").stdout)["index"]["snapshots"]
     assert said.exit_code == 0
     assert said.stdout.startswith("p/memory  7-")
@@ -56,17 +56,17 @@ def test_reindex_builds_the_index_anew_and_says_what_it_holds(large):
 def test_reindex_of_a_damaged_journal_keeps_nothing_and_says_where_it_is(large):
     file = sorted((large / ".jidomem" / "projects" / "p" / "memory").glob("*.ttl"))[3]
     file.write_bytes(file.read_bytes()[:-5])
-    said = run("reindex")
+    said = run("root", "reindex")
     assert said.exit_code == 7
     assert file.name in said.stdout
     assert "nothing is kept" in said.stderr
-    found = json.loads(run("reindex", "--json").stdout)
+    found = json.loads(run("root", "reindex", "--json").stdout)
     assert ([damage["code"] for damage in found["damage"]], found["snapshots"]) == (["journal_damaged"], [])
 
 
 def test_there_is_nothing_to_reindex_where_there_is_no_root(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert run("reindex").exit_code == 4
+    assert run("root", "reindex").exit_code == 4
 
 
 def test_a_triple_store_that_answers_is_named_without_its_password_and_looked_at(
@@ -86,5 +86,7 @@ def test_a_triple_store_that_answers_is_named_without_its_password_and_looked_at
 
 
 def store_as_doctor_sees_it():
-    (look,) = [look for look in json.loads(run("doctor", "--json").stdout)["checks"] if look["name"] == "store"]
+    (look,) = [
+        look for look in json.loads(run("status", "--doctor", "--json").stdout)["checks"] if look["name"] == "store"
+    ]
     return look["level"], look["detail"]

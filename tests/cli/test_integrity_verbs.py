@@ -41,23 +41,23 @@ def edit(path):
 
 @pytest.mark.parametrize("by", ["file", "version"])
 def test_commits_taken_away_from_the_end_are_seen_by_an_anchor_and_only_by_it(repository, folder, tmp_path, by):
-    found = told("verify")
+    found = told("journal", "verify")
     (stream,) = found["streams"]
     anchor = stream["version"] if by == "version" else str(tmp_path / "anchor.json")
     (tmp_path / "anchor.json").write_text(json.dumps(found))
     assert "only --anchor" in found["not_detected"]
-    assert told("verify", "--anchor", anchor)["not_detected"] is None
+    assert told("journal", "verify", "--anchor", anchor)["not_detected"] is None
     assert run("remember", "later").exit_code == 0
-    assert run("verify", "--anchor", anchor).exit_code == 0
-    assert run("pack").exit_code == 0
-    assert run("verify", "--anchor", anchor).exit_code == 0
+    assert run("journal", "verify", "--anchor", anchor).exit_code == 0
+    assert run("journal", "pack").exit_code == 0
+    assert run("journal", "verify", "--anchor", anchor).exit_code == 0
 
     shutil.rmtree(folder)
     shutil.copytree(_without_the_end(tmp_path), folder)
-    assert told("verify")["damage"] == []
-    result = told("verify", "--anchor", anchor, code=7)
+    assert told("journal", "verify")["damage"] == []
+    result = told("journal", "verify", "--anchor", anchor, code=7)
     assert [finding["kind"] for finding in result["findings"]] == ["missing"]
-    assert run("verify", "--anchor", anchor).exit_code == 7
+    assert run("journal", "verify", "--anchor", anchor).exit_code == 7
 
 
 def _without_the_end(tmp_path):
@@ -73,9 +73,9 @@ def _without_the_end(tmp_path):
 
 @pytest.mark.parametrize("anchor", ["nowhere.json", "7", "7-xyz", ""])
 def test_an_anchor_that_cannot_be_read_is_refused(repository, anchor):
-    result = run("verify", "--anchor", anchor)
+    result = run("journal", "verify", "--anchor", anchor)
     assert result.exit_code == 2
-    assert "jidomem verify --json > anchor.json" in result.stderr
+    assert "jidomem journal verify --json > anchor.json" in result.stderr
 
 
 @pytest.mark.parametrize("harm", ["edit", "remove", "tear", "edit in a pack"])
@@ -83,7 +83,7 @@ def test_damage_set_aside_is_recorded_and_reported_and_writing_goes_on(repositor
     victim = commits(folder)[2]
     identity = victim.name.split("-")[1].split(".")[0]
     if harm == "edit in a pack":
-        assert run("pack").exit_code == 0
+        assert run("journal", "pack").exit_code == 0
         (pack,) = folder.glob("pack-*.ttl")
         data = pack.read_bytes()
         at = data.index(b"# nonce", data.index(b"\n<urn:jido:commit:" + identity.encode()) - 100)
@@ -94,21 +94,21 @@ def test_damage_set_aside_is_recorded_and_reported_and_writing_goes_on(repositor
         victim.write_bytes(victim.read_bytes()[:300])
     else:
         victim.unlink()
-    assert run("verify").exit_code == 7
+    assert run("journal", "verify").exit_code == 7
     refused = run("remember", "more")
     assert refused.exit_code == 7
 
-    assert run("verify", "--quarantine", identity).exit_code == 2
-    done = run("verify", "--quarantine", identity, "--reason", "the disk failed")
+    assert run("journal", "verify", "--quarantine", identity).exit_code == 2
+    done = run("journal", "verify", "--quarantine", identity, "--reason", "the disk failed")
 
     assert done.exit_code == 0, done.stderr
     assert run("remember", "more").exit_code == 0
-    result = told("verify")
+    result = told("journal", "verify")
     (finding,) = result["findings"]
     assert (finding["kind"], finding["severity"]) == ("set_aside", "warning")
     assert "set aside by https://jido.ai/agents/curator" in finding["detail"]
     assert "the disk failed" in finding["detail"]
-    assert run("replay", "--check").exit_code == 0
+    assert run("journal", "replay", "--check").exit_code == 0
     assert identity in finding["path"]
     with jidomem.open(repository / ".jidomem") as memory:
         assert memory.journal.verify(STREAM) == ()
@@ -119,34 +119,34 @@ def test_the_torn_end_of_a_journal_is_set_aside_and_what_follows_goes_on_from_be
     last = commits(folder)[-1]
     torn = last.read_bytes()[:200]
     last.write_bytes(torn)
-    assert run("verify", "--quarantine", last.name, "--reason", "power cut").exit_code == 0
+    assert run("journal", "verify", "--quarantine", last.name, "--reason", "power cut").exit_code == 0
     assert run("remember", "more").exit_code == 0
     assert (folder / f"{last.name}.aside").read_bytes() == torn
-    assert told("verify")["streams"][0]["damaged"] == 0
+    assert told("journal", "verify")["streams"][0]["damaged"] == 0
 
 
 def test_what_was_set_aside_without_a_word_is_found(repository, folder):
     path = commits(folder)[1]
     path.rename(folder / f"{path.name}.aside")
-    result = told("verify", code=7)
+    result = told("journal", "verify", code=7)
     assert [finding["kind"] for finding in result["findings"]] == ["unrecorded"]
     assert result["damage"] == []
-    assert run("verify", "--quarantine", path.name, "--reason", "found so").exit_code == 0
-    assert [finding["kind"] for finding in told("verify")["findings"]] == ["set_aside"]
+    assert run("journal", "verify", "--quarantine", path.name, "--reason", "found so").exit_code == 0
+    assert [finding["kind"] for finding in told("journal", "verify")["findings"]] == ["set_aside"]
 
 
 def test_what_is_not_damaged_is_not_set_aside_and_a_reason_alone_is_refused(repository, folder):
     sound = commits(folder)[0]
-    assert run("verify", "--quarantine", sound.name, "--reason", "I do not like it").exit_code == 4
-    assert run("verify", "--reason", "why").exit_code == 2
+    assert run("journal", "verify", "--quarantine", sound.name, "--reason", "I do not like it").exit_code == 4
+    assert run("journal", "verify", "--reason", "why").exit_code == 2
     assert sound.exists()
 
 
 def test_a_pack_that_cannot_be_read_at_all_is_not_set_aside(repository, folder):
-    assert run("pack").exit_code == 0
+    assert run("journal", "pack").exit_code == 0
     (pack,) = folder.glob("pack-*.ttl")
     pack.write_bytes(pack.read_bytes()[:400])
-    assert run("verify", "--quarantine", pack.name, "--reason", "torn").exit_code == 7
+    assert run("journal", "verify", "--quarantine", pack.name, "--reason", "torn").exit_code == 7
     assert pack.exists()
 
 
@@ -155,12 +155,12 @@ def test_a_replay_is_what_is_served_exported_and_kept_and_says_what_is_not(repos
 
     for name, value in (("LARGE", 3_000), ("MANY", 0), ("MUCH", 0)):
         monkeypatch.setattr(limits, name, value)
-    assert run("reindex").exit_code == 0
-    found = told("replay", "--check")
+    assert run("root", "reindex").exit_code == 0
+    found = told("journal", "replay", "--check")
     assert (found["differences"], found["snapshots"]) == ([], 1)
     assert found["streams"][0]["triples"] > 100
-    assert run("replay").exit_code == 2
-    assert "--check" in run("replay").stderr
+    assert run("journal", "replay").exit_code == 2
+    assert "--check" in run("journal", "replay").stderr
 
     with jidomem.open(repository / ".jidomem") as memory:
         memory.catch_up("p")
@@ -170,11 +170,11 @@ def test_a_replay_is_what_is_served_exported_and_kept_and_says_what_is_not(repos
         memory.tail._filling.commits = 1
         memory.tail._keep(0, 0)
         memory.tail._settle()
-    result = run("replay", "--check")
+    result = run("journal", "replay", "--check")
     assert result.exit_code == 1
     assert 'is there and should not be: <urn:x> <urn:p> "never said" .' in result.stdout
-    assert run("reindex").exit_code == 0
-    assert run("replay", "--check").exit_code == 0
+    assert run("root", "reindex").exit_code == 0
+    assert run("journal", "replay", "--check").exit_code == 0
 
 
 def test_packing_goes_on_around_a_damaged_file_and_tells_of_it(repository, folder):
@@ -184,38 +184,38 @@ def test_packing_goes_on_around_a_damaged_file_and_tells_of_it(repository, folde
     sound = path.read_bytes()
     path.write_bytes(sound.replace(b"fact 1", b"fact 7"))
 
-    found = told("pack", code=7)
+    found = told("journal", "pack", code=7)
 
     assert ([damage["commit"] for damage in found["damage"]], list(folder.glob("pack-*"))) != ([], [])
     assert path.exists()
-    assert path.name in run("pack").stdout
+    assert path.name in run("journal", "pack").stdout
     path.write_bytes(sound)
-    assert told("pack")["damage"] == []
-    assert told("verify")["damage"] == []
+    assert told("journal", "pack")["damage"] == []
+    assert told("journal", "verify")["damage"] == []
 
 
 def test_a_replay_of_a_damaged_journal_says_so(repository, folder):
     edit(commits(folder)[1])
-    assert told("replay", "--check", code=7)["damage"]
+    assert told("journal", "replay", "--check", code=7)["damage"]
 
 
 def test_a_redaction_is_shown_then_done_and_what_it_cannot_reach_is_said(repository, folder):
     (repository / ".git").mkdir()
     (repository / ".jidomem" / "notes.txt").write_text("the cache holds 2 GiB, they say")
-    shown = told("redact", FACT, "--dry-run")["rows"]
+    shown = told("journal", "redact", FACT, "--dry-run")["rows"]
     assert {row["why"] for row in shown} == {"says it", "was computed from it"}
     assert "GiB" not in json.dumps(shown)
-    assert run("redact", FACT).exit_code == 2
+    assert run("journal", "redact", FACT).exit_code == 2
 
-    result = run("redact", FACT, "--property", "summary", "--reason", "it names a customer")
+    result = run("journal", "redact", FACT, "--property", "summary", "--reason", "it names a customer")
 
     assert result.exit_code == 0, result.stderr
     assert "notes.txt" in result.stderr
     assert "git filter-repo" in result.stderr
     assert "other copies of this root" in result.stderr
     assert not any(b"2 GiB" in path.read_bytes() for path in folder.iterdir())
-    assert run("verify").exit_code == 0
-    assert run("redact", "--again", "--reason", "to be sure").stderr.startswith("nothing was left")
+    assert run("journal", "verify").exit_code == 0
+    assert run("journal", "redact", "--again", "--reason", "to be sure").stderr.startswith("nothing was left")
 
 
 @pytest.mark.parametrize(
@@ -231,7 +231,7 @@ def test_a_redaction_is_shown_then_done_and_what_it_cannot_reach_is_said(reposit
 )
 def test_a_redaction_that_cannot_be_done_is_refused_and_touches_nothing(repository, folder, args, code, hint):
     before = {path.name for path in folder.iterdir()}
-    result = run("redact", *args)
+    result = run("journal", "redact", *args)
     assert (result.exit_code, hint in result.stderr) == (code, True), result.stderr
     assert {path.name for path in folder.iterdir()} == before
 
@@ -239,8 +239,8 @@ def test_a_redaction_that_cannot_be_done_is_refused_and_touches_nothing(reposito
 def test_where_there_is_a_curator_nobody_else_redacts_or_sets_damage_aside(repository, folder):
     torn = commits(folder)[1]
     whole = torn.read_bytes()
-    redacting = ["redact", FACT, "--reason", "it names a customer"]
-    setting_aside = ["verify", "--quarantine", torn.name, "--reason", "torn"]
+    redacting = ["journal", "redact", FACT, "--reason", "it names a customer"]
+    setting_aside = ["journal", "verify", "--quarantine", torn.name, "--reason", "torn"]
 
     denied = run(*redacting, "--agent", "ana")
     torn.write_bytes(whole[:200])
@@ -258,8 +258,8 @@ def test_where_there_is_a_curator_nobody_else_redacts_or_sets_damage_aside(repos
 def test_a_success_is_quiet_unless_more_is_asked_for(repository):
     assert run("remember", "the build needs Rust 1.80").exit_code == 0
 
-    check, verify = run("check"), run("verify")
-    more = [run("-v", verb).stderr for verb in ("check", "verify")]
+    check, verify = run("check"), run("journal", "verify")
+    more = [run("-v", *words).stderr for words in (["check"], ["journal", "verify"])]
 
     assert (check.exit_code, verify.exit_code, verify.stderr) == (0, 0, "")
     assert "rules with no matches" not in check.stderr

@@ -97,7 +97,7 @@ def measured(root, words):
 def test_what_opens_and_reads_a_root_takes_little_memory_and_names_the_file(clone, kind):  # noqa: F811
     path, is_named = spoil(clone, kind)
 
-    for verb in ("status", "check", "verify", "remember it-is", "doctor --full", "guard a.py"):
+    for verb in ("status", "check", "journal verify", "remember it-is", "status --doctor --full", "guard a.py"):
         code, most, shown = measured(clone, [*verb.split(), "--root", str(clone)])
         assert most < MOST, (verb, most)
         assert "this is a bug" not in shown, (verb, shown)

@@ -1,4 +1,4 @@
-"""`jidomem os`: the tiers of an agent, kept, asked and forgotten from the command line."""
+"""`jidomem agent memoryos`: the tiers of an agent, kept, asked and forgotten from the command line."""
 
 import json
 
@@ -17,7 +17,7 @@ def root(tmp_path, monkeypatch):
 
 
 def told(*words):
-    result = run("os", *words, "--json")
+    result = run("agent", "memoryos", *words, "--json")
     assert result.exit_code == 0, result.output
     return json.loads(result.stdout)
 
@@ -25,34 +25,47 @@ def told(*words):
 def talk():
     """Pages of which the first two leave short-term memory and teach what they show, when the agent is maintained."""
     run(
-        "os",
+        "agent",
+        "memoryos",
         "set",
         "stm_capacity=2",
         "heat_threshold=1.5",
         "mtm_fscore_threshold=0.3",
         "system_importance_threshold=0.1",
     )
-    run("os", "add", "I work as a nurse. Always run the tests.", "Noted.", "--about", "user:ana", "--id", "p1")
+    run(
+        "agent",
+        "memoryos",
+        "add",
+        "I work as a nurse. Always run the tests.",
+        "Noted.",
+        "--about",
+        "user:ana",
+        "--id",
+        "p1",
+    )
     for query in ("Which index do we use?", "Where does the index lie?", "What is for lunch?"):
-        run("os", "add", query, "Noted.", "--about", "user:ana")
+        run("agent", "memoryos", "add", query, "Noted.", "--about", "user:ana")
 
 
 def test_pages_move_through_the_tiers_and_are_found_there_with_scores():
     talk()
 
-    assert {each["kind"] for each in rows("os", "maintain")} >= {"maintain", "teach"}
-    shown = rows("os", "pages")
+    assert {each["kind"] for each in rows("agent", "memoryos", "maintain")} >= {"maintain", "teach"}
+    shown = rows("agent", "memoryos", "pages")
     assert (shown[0]["id"], shown[0]["in"] == "stm") == ("p1", False)
     assert [each["in"] for each in shown[2:]] == ["stm", "stm"]
     assert "ana" in shown[0]["about"]
-    assert "works as a nurse" in {each["text"] for each in rows("os", "personas") if each["is"] == "fact"}
-    assert {each["source_agent_id"] for each in rows("os", "system")} == {"ada"}
-    found = run("os", "retrieve", "the index", "--format", "jsonl").stdout.splitlines()
+    assert "works as a nurse" in {
+        each["text"] for each in rows("agent", "memoryos", "personas") if each["is"] == "fact"
+    }
+    assert {each["source_agent_id"] for each in rows("agent", "memoryos", "system")} == {"ada"}
+    found = run("agent", "memoryos", "retrieve", "the index", "--format", "jsonl").stdout.splitlines()
     tiers = {json.loads(line)["tier"] for line in found}
     assert tiers >= {"stm", "segment", "page"}
     assert told("retrieve", "the index", "--pages", "1")["error"] is None
     assert len(told("retrieve", "the index", "--pages", "1")["pages"]) == 1
-    assert "I work as a nurse" in run("os", "prompt", "What does Ana do?", "--about", "user:ana").stdout
+    assert "I work as a nurse" in run("agent", "memoryos", "prompt", "What does Ana do?", "--about", "user:ana").stdout
 
 
 def test_a_question_warms_what_it_finds_unless_it_is_not_to():
@@ -66,43 +79,43 @@ def test_a_question_warms_what_it_finds_unless_it_is_not_to():
 
 def test_status_tells_of_tiers_queue_and_models_and_list_of_all_agents():
     talk()
-    run("os", "add", "Hello.", "--agent", "bob")
+    run("agent", "memoryos", "add", "Hello.", "--agent", "bob")
 
     status = told("status")
     assert (status["agent"], status["stm"], status["pages"], status["jobs"], status["failed"]) == ("ada", 2, 4, 0, [])
     assert status["model"] == "offline-1"
-    assert "pages        4" in run("os", "status").stdout
-    assert [(each["agent"], each["pages"]) for each in rows("os", "list")] == [("ada", 4), ("bob", 1)]
+    assert "pages        4" in run("agent", "memoryos", "status").stdout
+    assert [(each["agent"], each["pages"]) for each in rows("agent", "memoryos", "list")] == [("ada", 4), ("bob", 1)]
 
 
 def test_settings_are_shown_and_set_for_the_agent_and_its_type():
-    run("os", "set", "--type", "coder")
-    run("os", "set", "stm_capacity=3", "comparison=>=", "--for-type", "coder")
+    run("agent", "memoryos", "set", "--type", "coder")
+    run("agent", "memoryos", "set", "stm_capacity=3", "comparison=>=", "--for-type", "coder")
 
     after = told("config")
     assert (after["stm_capacity"], after["comparison"], after["mtm_capacity"]) == (3, ">=", 200)
-    assert "stm_capacity = 5" in run("os", "set", "stm_capacity=5").stderr
+    assert "stm_capacity = 5" in run("agent", "memoryos", "set", "stm_capacity=5").stderr
     assert {"setting": "stm_capacity", "value": "5"} in [
         dict(zip(("setting", "value"), line.split(","), strict=True))
-        for line in run("os", "config", "--format", "csv").stdout.splitlines()
+        for line in run("agent", "memoryos", "config", "--format", "csv").stdout.splitlines()
         if line.startswith("stm")
     ]
 
 
 def test_what_is_learnt_is_promoted_and_named_when_its_page_is_forgotten():
     talk()
-    run("os", "maintain")
-    (promoted, *_) = rows("os", "promote", "--least", "0.5")
+    run("agent", "memoryos", "maintain")
+    (promoted, *_) = rows("agent", "memoryos", "promote", "--least", "0.5")
 
-    gone = run("os", "forget", "p1")
+    gone = run("agent", "memoryos", "forget", "p1")
 
     assert promoted["outcome"] == "promoted"
     assert "p1 is forgotten" in gone.stderr
     assert f"{promoted['iri']} came of it and stays" in gone.stderr
-    assert "p1" not in {each["id"] for each in rows("os", "pages")}
-    assert "works as a nurse" not in str(rows("os", "personas"))
+    assert "p1" not in {each["id"] for each in rows("agent", "memoryos", "pages")}
+    assert "works as a nurse" not in str(rows("agent", "memoryos", "personas"))
     assert told("forget", "--all") == {"agent": "ada", "forgotten": True}
-    assert (rows("os", "pages"), rows("os", "list")) == ([], [])
+    assert (rows("agent", "memoryos", "pages"), rows("agent", "memoryos", "list")) == ([], [])
 
 
 @pytest.mark.parametrize(
@@ -122,7 +135,7 @@ def test_what_is_learnt_is_promoted_and_named_when_its_page_is_forgotten():
     ],
 )
 def test_what_cannot_be_done_is_refused_and_says_what_would_do(words, code, said):
-    refused = run("os", *words)
+    refused = run("agent", "memoryos", *words)
 
     assert (refused.exit_code, said in refused.stderr) == (code, True), refused.stderr
 
@@ -133,10 +146,10 @@ def test_a_model_that_is_elsewhere_reads_later_and_a_job_that_fails_is_told():
     path.touch(0o600)
     path.write_text('[model]\nuse = "endpoint"\nbase_url = "http://127.0.0.1:1/v1"\nmodel = "q"\nkey_env = ""\n')
 
-    added = run("os", "add", "Which index?", "Oxigraph.")
-    done = run("os", "maintain")
+    added = run("agent", "memoryos", "add", "Which index?", "Oxigraph.")
+    done = run("agent", "memoryos", "maintain")
 
-    assert "1 job waits: jidomem os maintain" in added.stderr
+    assert "1 job waits: jidomem agent memoryos maintain" in added.stderr
     assert done.exit_code == 1
     assert "Connection refused" in done.stdout
     assert told("retrieve", "the index")["stm"][0]["query"] == "Which index?"

@@ -41,7 +41,7 @@ def test_data_and_words_part_and_the_exit_code_is_that_of_the_error_table():
 
 def test_help_has_the_short_option_too():
     assert call("-h").stdout == call("--help").stdout
-    assert call("memory", "facts", "-h").stdout == call("memory", "facts", "--help").stdout != ""
+    assert call("ask", "-h").stdout == call("ask", "--help").stdout != ""
 
 
 def test_a_reader_who_leaves_early_ends_the_command_without_a_word(repository):
@@ -50,11 +50,9 @@ def test_a_reader_who_leaves_early_ends_the_command_without_a_word(repository):
     )
     assert call("submit", "-q", "many.jsonl").returncode == 0
 
-    command = f"set -o pipefail; {JIDOMEM} memory facts --format jsonl | head -1"
+    command = f"set -o pipefail; {JIDOMEM} ask facts --format jsonl | head -1"
     piped = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
-    closed = subprocess.run(
-        ["bash", "-c", f"{JIDOMEM} memory facts | true; echo ${{PIPESTATUS[0]}}"], capture_output=True
-    )
+    closed = subprocess.run(["bash", "-c", f"{JIDOMEM} ask facts | true; echo ${{PIPESTATUS[0]}}"], capture_output=True)
 
     assert piped.stdout.count("\n") == 1
     assert piped.stderr == ""
@@ -86,13 +84,13 @@ def test_a_table_has_a_bold_header_on_a_terminal_and_is_plain_in_a_pipe():
     reader, writer = pty.openpty()
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100"}
     environment.pop("NO_COLOR")
-    subprocess.run([JIDOMEM, "memory", "tasks"], stdout=writer, env=environment, check=True)
-    subprocess.run([JIDOMEM, "memory", "tasks", "--no-color"], stdout=writer, env=environment, check=True)
+    subprocess.run([JIDOMEM, "ask", "tasks"], stdout=writer, env=environment, check=True)
+    subprocess.run([JIDOMEM, "ask", "tasks", "--no-color"], stdout=writer, env=environment, check=True)
     os.close(writer)
     drawn = os.read(reader, 20_000).decode()
     os.close(reader)
 
-    plain = call("memory", "tasks").stdout
+    plain = call("ask", "tasks").stdout
     colored, colorless = (page.partition("Ship the importer")[0] for page in drawn.split("Planned")[:2])
     assert "\x1b[1m" in colored
     assert "\x1b[" not in colorless
@@ -160,7 +158,7 @@ def test_what_is_not_a_terminal_is_read_and_written_as_utf_8_in_any_locale():
     kept = call("remember", "łódź → 木", env=environment)
 
     assert kept.returncode == 0, kept.stderr
-    listed = subprocess.run([JIDOMEM, "memory", "facts", "--format", "csv"], capture_output=True, env=environment)
+    listed = subprocess.run([JIDOMEM, "ask", "facts", "--format", "csv"], capture_output=True, env=environment)
     assert "łódź → 木".encode() in listed.stdout
 
 

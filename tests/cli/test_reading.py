@@ -19,7 +19,7 @@ LISTS = {
     "errors": "list_open_errors",
     "conventions": "list_conventions",
     "facts": "list_facts_with_confidence",
-    "lessons": "list_recent_lessons",
+    "recent-lessons": "list_recent_lessons",
     "sessions": "list_active_sessions",
 }
 
@@ -35,7 +35,7 @@ def test_a_list_at_the_command_line_is_the_answer_of_the_reader(kind):
     with jidomem.open() as memory:
         answer = getattr(memory.reader, LISTS[kind])("p")
 
-    printed = rows("memory", kind)
+    printed = rows("ask", kind)
 
     assert [list(row) for row in printed] == [list(row) for row in answer]
     for row, expected in zip(printed, answer, strict=True):
@@ -49,7 +49,7 @@ def test_a_list_at_the_command_line_is_the_answer_of_the_reader(kind):
 )
 def test_a_list_is_a_table_with_a_header_and_short_ids(kind, summary):
     # C103
-    header, *lines = run("memory", kind).stdout.splitlines()
+    header, *lines = run("ask", kind).stdout.splitlines()
 
     assert "summary" in header
     (line,) = [line for line in lines if summary in line]
@@ -63,16 +63,16 @@ def test_the_decisions_at_the_command_line_are_those_of_every_sort():
         every = [row["decision"] for row in memory.reader.ask("decisions", project="p")]
         architectural = [row["decision"] for row in memory.reader.ask("active-decisions", project="p")]
 
-    assert [row["decision"] for row in rows("memory", "decisions")] == every
+    assert [row["decision"] for row in rows("ask", "decisions")] == every
     assert {*architectural} < {*every}
 
 
 def test_each_format_holds_the_same_rows():
-    expected = rows("memory", "tasks")
-    as_lines = [json.loads(line) for line in run("memory", "tasks", "--format", "jsonl").stdout.splitlines()]
-    as_csv = list(csv.DictReader(io.StringIO(run("memory", "tasks", "--format", "csv").stdout)))
-    as_tsv = [line.split("\t") for line in run("memory", "tasks", "--format", "tsv").stdout.splitlines()]
-    as_markdown = run("memory", "tasks", "--format", "md").stdout.splitlines()
+    expected = rows("ask", "tasks")
+    as_lines = [json.loads(line) for line in run("ask", "tasks", "--format", "jsonl").stdout.splitlines()]
+    as_csv = list(csv.DictReader(io.StringIO(run("ask", "tasks", "--format", "csv").stdout)))
+    as_tsv = [line.split("\t") for line in run("ask", "tasks", "--format", "tsv").stdout.splitlines()]
+    as_markdown = run("ask", "tasks", "--format", "md").stdout.splitlines()
 
     assert as_lines == as_csv == expected
     assert as_tsv == [list(expected[0]), list(expected[0].values())]
@@ -80,18 +80,18 @@ def test_each_format_holds_the_same_rows():
 
 
 def test_an_empty_answer_says_so_in_words_and_leaves_standard_output_empty():
-    result = run("memory", "conventions")
+    result = run("ask", "conventions")
 
     assert (result.stdout, result.stderr, result.exit_code) == ("", "none\n", 0)
-    assert run("memory", "conventions", "-q").stderr == ""
+    assert run("ask", "conventions", "-q").stderr == ""
 
 
 def test_before_the_first_commit_nothing_was_remembered_and_that_is_said():
-    before = run("memory", "tasks", "--as-of", "2020-01-01")
-    since = run("memory", "conventions", "--as-of", "2100-01-01")
+    before = run("ask", "tasks", "--as-of", "2020-01-01")
+    since = run("ask", "conventions", "--as-of", "2100-01-01")
 
-    first = rows("log")[-1]["recorded_at"][:19].replace("T", " ")
-    assert before.stderr == f"none by then: the first commit is of {first}Z, see: jidomem log\n"
+    first = rows("journal", "log")[-1]["recorded_at"][:19].replace("T", " ")
+    assert before.stderr == f"none by then: the first commit is of {first}Z, see: jidomem journal log\n"
     assert (before.stdout, before.exit_code, since.stderr) == ("", 0, "none by then\n")
 
 
@@ -113,24 +113,24 @@ def test_an_earlier_moment_shows_what_was_known_then():
         moment = memory.reader.get_memory("p", MEMORY + FACT)["recorded_at"].isoformat()
     assert run("remember", "known only later").exit_code == 0
 
-    then = rows("memory", "facts", "--as-of", moment)
+    then = rows("ask", "facts", "--as-of", moment)
 
     assert [row["fact"] for row in then] == [MEMORY + FACT]
-    assert len(rows("memory", "facts")) == 2
+    assert len(rows("ask", "facts")) == 2
     assert run("--as-of", "2020-01-01", "show", FACT).exit_code == 4
 
 
 def test_what_does_not_hold_in_the_world_at_a_moment_is_left_out():
     assert run("remember", "frozen", "--valid-until", "2026-12-31").exit_code == 0
 
-    then, later = (rows("memory", "facts", "--valid-at", moment) for moment in ("2026-12-30", "2026-12-31"))
+    then, later = (rows("ask", "facts", "--valid-at", moment) for moment in ("2026-12-30", "2026-12-31"))
 
     assert [row["summary"] for row in then if row not in later] == ["frozen"]
     assert "--valid-at" in run("ask", "facts", "validAt=2026-12-30").stderr
 
 
 @pytest.mark.parametrize("option", ["--as-of", "--valid-at"])
-@pytest.mark.parametrize("verb", [["verify"], ["session", "list"], ["remember", "x"]])
+@pytest.mark.parametrize("verb", [["journal", "verify"], ["agent", "session", "list"], ["remember", "x"]])
 def test_a_moment_is_refused_where_it_cannot_be_honoured(verb, option):
     result = run(*verb, option, "2026-01-01")
 
@@ -139,11 +139,11 @@ def test_a_moment_is_refused_where_it_cannot_be_honoured(verb, option):
 
 
 def test_options_of_every_verb_stand_before_it_or_after_it(repository):
-    inside = run("memory", "tasks", "--json", "--project", "p", "--root", repository / ".jidomem")
+    inside = run("ask", "tasks", "--json", "--project", "p", "--root", repository / ".jidomem")
 
-    assert inside.stdout == run("--json", "--project", "p", "memory", "tasks").stdout
-    assert inside.stdout == run("memory", "--json", "tasks").stdout
-    assert run("--project", "nobody", "memory", "tasks", "--project", "p", "--json").stdout == inside.stdout
+    assert inside.stdout == run("--json", "--project", "p", "ask", "tasks").stdout
+    assert inside.stdout == run("ask", "--json", "tasks").stdout
+    assert run("--project", "nobody", "ask", "tasks", "--project", "p", "--json").stdout == inside.stdout
 
 
 @pytest.mark.parametrize("name", [OLD, MEMORY[len("https://jido.ai/memory/") :] + OLD, MEMORY + OLD, OLD[-5:]])
@@ -166,21 +166,21 @@ def test_a_memory_is_shown_to_a_person_with_its_reason_and_as_turtle():
 def test_a_query_in_a_file_may_have_a_byte_order_mark_and_has_an_end(tmp_path):
     (tmp_path / "q.rq").write_bytes(b"\xef\xbb\xbfASK { ?s ?p ?o }\r\n")
 
-    endless = run("sparql", "-f", "/dev/zero")
+    endless = run("ask", "--sparql", "/dev/zero")
 
-    assert run("sparql", "-f", tmp_path / "q.rq").stdout == "true\n"
+    assert run("ask", "--sparql", tmp_path / "q.rq").stdout == "true\n"
     assert (endless.exit_code, "more than 65,536" in endless.stderr) == (1, True)
 
 
 def test_sparql_prints_rows_a_truth_or_a_graph():
     task = "?s a <https://jido.ai/ontology#Task> . ?s <https://jido.ai/ontology#summary> ?o"
 
-    assert rows("sparql", f"SELECT ?o WHERE {{ {task} }}") == [{"o": "Ship the importer"}]
-    assert run("sparql", f"ASK {{ {task} }}").stdout == "true\n"
-    assert json.loads(run("sparql", f"ASK {{ {task} }}", "--json").stdout) == {"boolean": True}
-    graph = run("sparql", f"CONSTRUCT {{ ?s <urn:x:is> ?o }} WHERE {{ {task} }}")
+    assert rows("ask", "--sparql", f"SELECT ?o WHERE {{ {task} }}") == [{"o": "Ship the importer"}]
+    assert run("ask", "--sparql", f"ASK {{ {task} }}").stdout == "true\n"
+    assert json.loads(run("ask", "--sparql", f"ASK {{ {task} }}", "--json").stdout) == {"boolean": True}
+    graph = run("ask", "--sparql", f"CONSTRUCT {{ ?s <urn:x:is> ?o }} WHERE {{ {task} }}")
     assert graph.stdout.endswith(f'\n<{MEMORY}{TASK}> <urn:x:is> "Ship the importer" .\n')
-    assert run("sparql", "ASK {}", "--format", "csv").exit_code == 2
+    assert run("ask", "--sparql", "ASK {}", "--format", "csv").exit_code == 2
 
 
 def test_the_playbook_is_listed_by_role():
@@ -200,10 +200,10 @@ def test_a_parameter_that_has_an_option_is_refused_with_the_option():
 
 
 def test_what_was_superseded_shows_only_when_asked_for():
-    assert run("revise", TASK, "--set", "summary=Ship the exporter", "--reason", "r").exit_code == 0
+    assert run("edit", TASK, "--set", "summary=Ship the exporter", "--reason", "r").exit_code == 0
 
-    assert [row["summary"] for row in rows("memory", "tasks")] == ["Ship the exporter"]
-    assert len(rows("memory", "tasks", "--include-inactive")) == 2
+    assert [row["summary"] for row in rows("ask", "tasks")] == ["Ship the exporter"]
+    assert len(rows("ask", "tasks", "--include-inactive")) == 2
 
 
 def test_words_that_would_steer_a_terminal_are_shown_and_not_obeyed(capsys):
@@ -224,7 +224,7 @@ def test_a_refusal_that_quotes_such_words_does_not_obey_them_either():
 
 
 def test_reading_where_there_is_no_memory_names_the_command_that_makes_one(tmp_path):
-    result = run("memory", "tasks", "--root", tmp_path / "nowhere")
+    result = run("ask", "tasks", "--root", tmp_path / "nowhere")
 
     assert result.exit_code == 4
     assert result.stderr.splitlines()[1] == "hint: make one in this folder with: jidomem init, and leave out --root"
@@ -235,8 +235,8 @@ def test_a_damaged_journal_is_warned_about_while_the_sound_rest_is_read(reposito
     newest = max((repository / ".jidomem/projects/p/memory").glob("*.ttl"))
     newest.write_text(newest.read_text().replace("Pin the toolchain", "Pin no toolchain"))
 
-    result = run("memory", "tasks", "--json")
-    verified = run("verify", "--json")
+    result = run("ask", "tasks", "--json")
+    verified = run("journal", "verify", "--json")
 
     assert len(json.loads(result.stdout)["rows"]) == 1
     assert result.stderr.startswith("warning: journal_damaged: ")
@@ -247,7 +247,7 @@ def test_a_damaged_journal_is_warned_about_while_the_sound_rest_is_read(reposito
 
 
 def test_a_sound_journal_is_verified_stream_by_stream():
-    result = run("verify")
+    result = run("journal", "verify")
 
     assert result.exit_code == 0
     assert result.stdout.startswith("p/memory  7-")
@@ -255,8 +255,8 @@ def test_a_sound_journal_is_verified_stream_by_stream():
 
 
 def test_the_status_counts_each_project_by_kind_and_status(repository):
-    assert run("revise", OLD, "--supersede", "Use Oxigraph 0.5", "--reason", "r").exit_code == 0
-    assert run("revise", FACT, "--invalidate", "--reason", "measured wrongly").exit_code == 0
+    assert run("edit", OLD, "--supersede", "Use Oxigraph 0.5", "--reason", "r").exit_code == 0
+    assert run("edit", FACT, "--invalidate", "--reason", "measured wrongly").exit_code == 0
 
     found = json.loads(run("status", "--json").stdout)
 
@@ -273,10 +273,10 @@ def test_the_status_counts_each_project_by_kind_and_status(repository):
 def test_the_history_shows_below_each_version_what_it_changed_in_the_width_of_the_terminal(monkeypatch, width):
     monkeypatch.setenv("COLUMNS", str(width))
     long = "it " + "is very " * 40
-    new = run("revise", OLD, "--supersede", "Use Oxigraph 0.5", "--reason", "faster loading").stdout.strip()
-    run("revise", new, "--set", f"rationale={long}small", "--set", "about=src/store.py", "--reason", "numbers")
+    new = run("edit", OLD, "--supersede", "Use Oxigraph 0.5", "--reason", "faster loading").stdout.strip()
+    run("edit", new, "--set", f"rationale={long}small", "--set", "about=src/store.py", "--reason", "numbers")
 
-    lines = run("history", OLD).stdout.splitlines()
+    lines = run("show", "--history", OLD).stdout.splitlines()
 
     assert "    summary: Use Oxigraph 0.4 -> Use Oxigraph 0.5" in lines
     assert "    about: (none) -> src/store.py" in lines
@@ -284,16 +284,16 @@ def test_the_history_shows_below_each_version_what_it_changed_in_the_width_of_th
     assert max(map(len, lines)) <= width
     assert [line.strip() for line in lines if "reason: " in line] == ["reason: faster loading", "reason: numbers"]
     assert lines[0].split() == ["recorded", "event", "agent", "entry", "summary", "status"]
-    *_, last = rows("history", OLD)
+    *_, last = rows("show", "--history", OLD)
     assert {"field": "rationale", "before": "it embeds", "after": f"{long}small"} in last["changes"]
-    assert f"    rationale: it embeds -> {long}small" in run("history", OLD, "-v").stdout
+    assert f"    rationale: it embeds -> {long}small" in run("show", "--history", OLD, "-v").stdout
 
 
 def test_the_difference_shows_below_a_revision_who_made_it_when_why_and_what_it_changed():
-    version = rows("log")[0]["version"]
-    run("revise", OLD, "--supersede", "Use Oxigraph 0.5", "--reason", "faster loading")
+    version = rows("journal", "log")[0]["version"]
+    run("edit", OLD, "--supersede", "Use Oxigraph 0.5", "--reason", "faster loading")
 
-    shown = run("diff", "--as-of", version).stdout
+    shown = run("journal", "diff", "--as-of", version).stdout
 
     assert re.search(r"\n    ana, \d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ: faster loading\n", shown)
     assert "    summary: Use Oxigraph 0.4 -> Use Oxigraph 0.5\n" in shown
@@ -318,8 +318,8 @@ def test_what_two_branches_disagree_on_is_listed_with_commands_that_settle_it(re
     other = run("remember", "Use Jena", "--type", "decision", "--topic", "store", "--rationale", "tooling")
     assert "warning: overlapping_decision" in other.stderr
 
-    (row,) = rows("conflicts")
-    printed = run("conflicts").stdout
+    (row,) = rows("review", "--conflicts")
+    printed = run("review", "--conflicts").stdout
     checked = run("check")
 
     assert checked.exit_code == 1
@@ -327,33 +327,33 @@ def test_what_two_branches_disagree_on_is_listed_with_commands_that_settle_it(re
     assert {row["item"], row["other"]} == {MEMORY + OLD, other.stdout.strip()}
     assert row["settle"][0] in printed
     assert run(*row["settle"][0].replace('"..."', "measured").split()[1:]).exit_code == 0
-    assert rows("conflicts") == []
+    assert rows("review", "--conflicts") == []
 
 
 def test_two_branches_that_each_revised_one_memory_conflict_once_they_are_merged(repository, tmp_path):
     branch = shutil.copytree(repository, tmp_path / "branch")
-    ours = run("revise", FACT, "--supersede", "the cache holds 4 GiB", "--reason", "r").stdout.strip()
+    ours = run("edit", FACT, "--supersede", "the cache holds 4 GiB", "--reason", "r").stdout.strip()
     other = ["--supersede", "the cache holds 8 GiB", "--reason", "r"]
-    theirs = run("revise", FACT, *other, "--root", branch / ".jidomem").stdout.strip()
+    theirs = run("edit", FACT, *other, "--root", branch / ".jidomem").stdout.strip()
     shutil.copytree(branch, repository, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.lock"))
 
-    (row,) = rows("conflicts", "--root", repository / ".jidomem")
+    (row,) = rows("review", "--conflicts", "--root", repository / ".jidomem")
 
     assert f"review --root {repository / '.jidomem'} " in row["settle"][0]
     assert (row["kind"], {row["item"], row["other"]}) == ("stale_supersession", {ours, theirs})
     assert run(*row["settle"][0].replace('"..."', "measured").split()[1:]).exit_code == 0
-    assert rows("conflicts") == []
-    assert [fact["summary"] for fact in rows("memory", "facts")] == [row["summary"]]
+    assert rows("review", "--conflicts") == []
+    assert [fact["summary"] for fact in rows("ask", "facts")] == [row["summary"]]
 
 
 def test_two_successors_of_one_memory_do_not_stand_beside_each_other(repository, tmp_path):
     branch = shutil.copytree(repository, tmp_path / "branch")
-    ours = run("revise", FACT, "--set", "about=README.md", "--reason", "r").stdout.strip()
-    theirs = ["revise", FACT, "--supersede", "it holds 8 GiB", "--set", "about=docs", "--set", f"coexists_with={OLD}"]
+    ours = run("edit", FACT, "--set", "about=README.md", "--reason", "r").stdout.strip()
+    theirs = ["edit", FACT, "--supersede", "it holds 8 GiB", "--set", "about=docs", "--set", f"coexists_with={OLD}"]
     other = run(*theirs, "--reason", "r", "--root", branch / ".jidomem").stdout.strip()
     shutil.copytree(branch, repository, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.lock"))
 
-    (row,) = rows("conflicts")
+    (row,) = rows("review", "--conflicts")
     (waits,) = json.loads(run("review", "--json").stdout)["rows"]
     kept = run("review", "keep-both", row["item"], "--against", row["other"])
     checked = run("check")
@@ -363,15 +363,15 @@ def test_two_successors_of_one_memory_do_not_stand_beside_each_other(repository,
     assert (kept.exit_code, "review supersede" in kept.stderr) == (2, True)
     assert (checked.exit_code, "SupersessionHasOneEnd" in checked.stdout) == (1, True)
     assert run("review", "supersede", row["item"], "--against", row["other"]).exit_code == 0
-    assert rows("conflicts") == []
+    assert rows("review", "--conflicts") == []
     assert run("check").exit_code == 0
 
 
 def test_check_says_how_to_settle_two_ends_of_a_chain_that_are_some_steps_on(repository, tmp_path):
     branch = shutil.copytree(repository, tmp_path / "branch")
-    first = run("revise", FACT, "--supersede", "the cache holds 4 GiB", "--reason", "r").stdout.strip()
-    assert run("revise", first, "--set", "about=README.md").exit_code == 0
-    assert run("revise", FACT, "--supersede", "x", "--reason", "r", "--root", branch / ".jidomem").exit_code == 0
+    first = run("edit", FACT, "--supersede", "the cache holds 4 GiB", "--reason", "r").stdout.strip()
+    assert run("edit", first, "--set", "about=README.md").exit_code == 0
+    assert run("edit", FACT, "--supersede", "x", "--reason", "r", "--root", branch / ".jidomem").exit_code == 0
     shutil.copytree(branch, repository, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.lock"))
 
     found = json.loads(run("check", "--json").stdout)["problems"]
@@ -386,7 +386,7 @@ def test_a_proposal_waits_with_the_command_that_accepts_it_and_the_one_that_decl
     config = repository / ".jidomem" / "config.toml"
     config.write_text('project = "p"\n[conflicts]\ndecision = "propose"\n')
     assert run("remember", "Use Jena", "--type", "decision", "--topic", "store", "--rationale", "x").exit_code == 0
-    (row,) = rows("conflicts")
+    (row,) = rows("review", "--conflicts")
     assert (row["kind"], row["other"]) == ("proposal", MEMORY + OLD)
     assert row["other_summary"] == "Use Oxigraph 0.4"
 
@@ -394,7 +394,7 @@ def test_a_proposal_waits_with_the_command_that_accepts_it_and_the_one_that_decl
     settled = run(*command)
 
     assert settled.exit_code == 0, settled.stderr
-    assert rows("conflicts") == []
+    assert rows("review", "--conflicts") == []
     assert json.loads(run("show", OLD, "--json").stdout)["status"] == ("superseded", "active")[choice]
 
 
@@ -409,7 +409,7 @@ def test_a_proposal_waits_with_the_command_that_accepts_it_and_the_one_that_decl
         ["remember", "x", "--wait", "nan"],
         ["remember", "x", "--wait", "-1"],
         ["show", "\udcff\udcff\udcff\udcff"],
-        ["sparql"],
+        ["ask", "--sparql"],
     ],
 )
 def test_an_argument_that_cannot_be_meant_is_misuse_with_a_way_on(words):

@@ -88,7 +88,7 @@ def test_status_tells_what_recall_searches_and_that_it_is_made_anew_where_it_is_
 def test_reindex_throws_it_away_and_makes_it_at_once_where_there_is_an_embedder(root, by):
     run("recall", "cache")
     file = root / "cache" / "text" / "p.sqlite"
-    assert run("reindex").exit_code == 0
+    assert run("root", "reindex").exit_code == 0
     assert file.exists() == (by == "likeness")
     assert FACT in run("recall", "cache").stdout
 
@@ -103,7 +103,7 @@ def test_what_is_asked_is_found_by_likeness_too_and_status_and_reindex_tell_of_t
     assert run("remember", "the doctor drives a red car").exit_code == 0
     monkeypatch.setenv("JIDOMEM_EMBEDDER", "local")
 
-    (made,) = json.loads(run("reindex", "--json").stdout)["vectors"].values()
+    (made,) = json.loads(run("root", "reindex", "--json").stdout)["vectors"].values()
     told = json.loads(run("recall", "which colour has the physician's automobile?", "--json").stdout)
     assert told["entries"][0]["content"] == "the doctor drives a red car"
     assert told["metadata"]["vectors"] == {"model": made["model"], "pending": 0, "error": None}

@@ -73,8 +73,8 @@ def test_why_tells_the_date_of_a_decision_from_that_of_the_session_that_imported
     write("docs/adr/0001-a.md", "Dated", "Date: 2016-02-12")
     run("init", "--from", "auto", "--agent", "ana", "--session", "import")
 
-    shown = json.loads(run("why", "0001", "--json").stdout)
-    lines = dict(line.split(maxsplit=1) for line in run("why", "0001").stdout.splitlines())
+    shown = json.loads(run("show", "--why", "0001", "--json").stdout)
+    lines = dict(line.split(maxsplit=1) for line in run("show", "--why", "0001").stdout.splitlines())
 
     recorded = f"{shown['recorded_at'][:10]} {shown['recorded_at'][11:19]}Z"
     assert not recorded.startswith("2016")
@@ -87,7 +87,7 @@ def test_records_named_one_by_one_are_dated_by_their_first_commit_too(write):
     git("add", ".")
     git("commit", "-q", "-m", "a record")
     run("init")
-    run("import", "adr", "docs/adr/0001-a.md")
+    run("root", "import", "adr", "docs/adr/0001-a.md")
 
     (row,) = json.loads(run("ask", "decision-log", "--json").stdout)["rows"]
 
@@ -105,6 +105,6 @@ def test_a_record_that_nothing_dates_has_no_date_and_stands_last(write):
         ("Dated", "2016-02-12"),
         ("Undated", None),
     ]
-    assert "date unknown" in run("why", rows[1]["decision"]).stdout
+    assert "date unknown" in run("show", "--why", rows[1]["decision"]).stdout
     assert "nothing found" in run("check").stderr
     assert run("init", "--from", "auto", "--json").exit_code == 0

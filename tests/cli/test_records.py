@@ -15,31 +15,31 @@ def _repository(tmp_path, monkeypatch):
 
 
 def test_the_log_lists_commits_newest_first_with_what_each_brought():
-    log = rows("log")
-    table = run("log", "--limit", 2)
+    log = rows("journal", "log")
+    table = run("journal", "log", "--limit", 2)
 
     assert log[0]["brought"] == {"Evidence": 1, "LessonLearned": 1}
     assert [row["version"].split("-")[0] for row in log] == ["7", "6", "5", "4", "3", "2", "1"]
     assert log[0]["agents"] == ["https://jido.ai/agents/architect"]
     assert "1 Evidence, 1 LessonLearned" in table.stdout
     assert "more: raise --limit" in table.stderr
-    assert rows("log", "--as-of", log[3]["recorded_at"]) == log[3:]
-    assert run("log", "--valid-at", "2026-01-01").exit_code == 2
+    assert rows("journal", "log", "--as-of", log[3]["recorded_at"]) == log[3:]
+    assert run("journal", "log", "--valid-at", "2026-01-01").exit_code == 2
 
 
 def test_a_difference_between_two_versions_tells_what_was_added_and_what_ended():
-    before = rows("log")[0]["version"]
-    new = run("revise", OLD, "--supersede", "Use Oxigraph 0.5", "--reason", "faster").stdout.strip()
+    before = rows("journal", "log")[0]["version"]
+    new = run("edit", OLD, "--supersede", "Use Oxigraph 0.5", "--reason", "faster").stdout.strip()
 
-    changed = rows("diff", "--as-of", before, "--as-of", rows("log")[0]["version"])
-    told = run("diff", "--as-of", before)
+    changed = rows("journal", "diff", "--as-of", before, "--as-of", rows("journal", "log")[0]["version"])
+    told = run("journal", "diff", "--as-of", before)
 
     assert {row["item"]: (row["change"], row["before"], row["after"], row["by"]) for row in changed} == {
         MEMORY + OLD: ("superseded", "active", "superseded", new),
         new: ("added", None, "active", None),
     }
     assert "1 added, 1 superseded" in told.stderr
-    assert run("--as-of", before, "diff", "--as-of", "9999-01-01", "--json").exit_code == 0
+    assert run("--as-of", before, "journal", "diff", "--as-of", "9999-01-01", "--json").exit_code == 0
 
 
 @pytest.mark.parametrize(
@@ -47,23 +47,23 @@ def test_a_difference_between_two_versions_tells_what_was_added_and_what_ended()
     [
         ([], 2, "a difference is between two moments"),
         (["0", "0", "0"], 2, "a difference is between two moments"),
-        (["99-0123abcd"], 4, "jidomem log"),
+        (["99-0123abcd"], 4, "jidomem journal log"),
         (["2027-01-01", "2026-01-01"], 2, "is after"),
     ],
 )
 def test_a_difference_that_cannot_be_told_is_refused(ends, code, said):
-    result = run("diff", *(word for end in ends for word in ("--as-of", end)))
+    result = run("journal", "diff", *(word for end in ends for word in ("--as-of", end)))
 
     assert result.exit_code == code
     assert said in result.stderr
 
 
-@pytest.mark.parametrize("verb", [["show"], ["why"], ["history"], ["ask", "history"]])
+@pytest.mark.parametrize("verb", [["show"], ["show", "--why"], ["show", "--history"], ["ask", "history"]])
 def test_a_short_id_names_in_the_past_what_it_named_then(verb):
     asked = lambda then: run(*verb[:-1], verb[-1], "item=abcd" if verb[0] == "ask" else "abcd", "--as-of", then)  # noqa: E731
-    before = rows("log")[0]["recorded_at"]
+    before = rows("journal", "log")[0]["recorded_at"]
     assert run("remember", "one", "--iri", "https://x.org/one-abcd").exit_code == 0
-    then = rows("log")[0]["recorded_at"]
+    then = rows("journal", "log")[0]["recorded_at"]
     assert run("remember", "two", "--iri", "https://x.org/two-abcd").exit_code == 0
 
     assert asked(before).exit_code == 4
@@ -72,23 +72,23 @@ def test_a_short_id_names_in_the_past_what_it_named_then(verb):
 
 
 def test_a_history_tells_what_a_memory_replaced_and_what_replaced_it():
-    run("revise", OLD, "--supersede", "Use Oxigraph 0.5", "--reason", "faster")
+    run("edit", OLD, "--supersede", "Use Oxigraph 0.5", "--reason", "faster")
 
-    entries = rows("history", OLD)
+    entries = rows("show", "--history", OLD)
 
     assert [(row["summary"], row["status"], row["reason"]) for row in entries] == [
         ("Use Oxigraph 0.4", "superseded", None),
         ("Use Oxigraph 0.5", "active", "faster"),
     ]
-    assert run("history", "1a2b3c4e").exit_code == 4
-    assert run("history", OLD, "--as-of", "2020-01-01").exit_code == 4
+    assert run("show", "--history", "1a2b3c4e").exit_code == 4
+    assert run("show", "--history", OLD, "--as-of", "2020-01-01").exit_code == 4
 
 
 def test_what_is_shown_of_the_past_is_what_was_known_then():
-    then = rows("log")[0]["recorded_at"]
+    then = rows("journal", "log")[0]["recorded_at"]
     before = run("show", FACT, "--format", "ttl").stdout
     held = json.loads(run("status", "--json").stdout)["projects"][0]
-    run("revise", FACT, "--invalidate", "--reason", "wrong")
+    run("edit", FACT, "--invalidate", "--reason", "wrong")
     ended = "ASK { ?s <https://jido.ai/ontology#invalidatedBy> ?o }"
 
     past = json.loads(run("status", "--json", "--as-of", then).stdout)["projects"][0]
@@ -99,31 +99,31 @@ def test_what_is_shown_of_the_past_is_what_was_known_then():
         held["counts"],
         held["last_commit"],
     )
-    assert [run("sparql", ended, *more).stdout for more in ((), ("--as-of", then))] == ["true\n", "false\n"]
+    assert [run("ask", "--sparql", ended, *more).stdout for more in ((), ("--as-of", then))] == ["true\n", "false\n"]
 
 
 def test_what_was_replaced_is_brought_back_and_what_still_holds_is_confirmed():
-    new = run("revise", OLD, "--supersede", "Use Oxigraph 0.5", "--reason", "faster").stdout.strip()
-    back = run("revise", OLD, "--undo", "--reason", "slower").stdout.strip()
-    kept = run("revise", FACT, "--confirm", "--set", "expires_on=2030-01-01").stdout.strip()
+    new = run("edit", OLD, "--supersede", "Use Oxigraph 0.5", "--reason", "faster").stdout.strip()
+    back = run("edit", OLD, "--undo", "--reason", "slower").stdout.strip()
+    kept = run("edit", FACT, "--confirm", "--set", "expires_on=2030-01-01").stdout.strip()
 
-    assert [(row["entry"], row["status"]) for row in rows("history", OLD)] == [
+    assert [(row["entry"], row["status"]) for row in rows("show", "--history", OLD)] == [
         (MEMORY + OLD, "superseded"),
         (new, "superseded"),
         (back, "active"),
     ]
     assert [row["item"] for row in rows("ask", "stale", "--valid-at", "2030-01-02")] == [kept]
-    assert run("revise", FACT, "--undo", "--confirm").exit_code == 2
-    assert "in one way" in run("revise", FACT).stderr
+    assert run("edit", FACT, "--undo", "--confirm").exit_code == 2
+    assert "in one way" in run("edit", FACT).stderr
 
 
 def test_one_memory_is_explained_in_a_table_or_as_json():
-    new = run("revise", OLD, "--supersede", "Use Oxigraph 0.5", "--reason", "faster").stdout.strip()
+    new = run("edit", OLD, "--supersede", "Use Oxigraph 0.5", "--reason", "faster").stdout.strip()
     resting = run("remember", "loading is fast", "--evidence", MEMORY + OLD, "--evidence", "a trial").stdout.strip()
 
-    table = run("why", OLD, "-v")
-    rests = run("why", resting).stdout
-    found = json.loads(run("why", OLD, "--json").stdout)
+    table = run("show", "--why", OLD, "-v")
+    rests = run("show", "--why", resting).stdout
+    found = json.loads(run("show", "--why", OLD, "--json").stdout)
 
     assert table.exit_code == 0
     for said in (
@@ -139,12 +139,14 @@ def test_one_memory_is_explained_in_a_table_or_as_json():
     assert "(superseded) Use Oxigraph 0.4" in rests
     assert (found["iri"], found["in_its_place"]) == (MEMORY + OLD, new)
     assert [each["iri"] for each in found["derived"]] == [resting]
-    assert run("why", OLD, "--as-of", "2020-01-01").exit_code == 4
+    assert run("show", "--why", OLD, "--as-of", "2020-01-01").exit_code == 4
 
 
 def test_the_log_is_what_python_tells():
     with jidomem.open() as memory:
-        assert [row["version"] for row in memory.reader.log("p").rows] == [row["version"] for row in rows("log")]
+        assert [row["version"] for row in memory.reader.log("p").rows] == [
+            row["version"] for row in rows("journal", "log")
+        ]
 
 
 NOTED = """# Agents
@@ -188,7 +190,7 @@ def test_a_line_inside_the_lines_of_a_note_names_it(noted):
     assert "make test" in first
 
     assert [run("show", f"AGENTS.md:{line}").stdout for line in (6, 7)] == [first, first]
-    blank = run("why", "AGENTS.md:8")
+    blank = run("show", "--why", "AGENTS.md:8")
     assert "did you mean AGENTS.md:9 or AGENTS.md:5?" in blank.stderr
 
 
@@ -202,70 +204,70 @@ def test_a_unique_beginning_of_the_name_of_a_file_names_its_memory(noted):
 
 
 def test_why_names_the_file_and_line_that_a_memory_was_imported_from(noted):
-    note = json.loads(run("why", "AGENTS.md:5", "--json").stdout)
+    note = json.loads(run("show", "--why", "AGENTS.md:5", "--json").stdout)
     assert note["source"] == [{"path": "AGENTS.md", "line": 5}]
-    assert re.search(r"^source +AGENTS.md:5$", run("why", "AGENTS.md:5").stdout, re.MULTILINE)
-    assert re.search(r"^source +docs/adr/20201103-\S+$", run("why", "20201103").stdout, re.MULTILINE)
+    assert re.search(r"^source +AGENTS.md:5$", run("show", "--why", "AGENTS.md:5").stdout, re.MULTILINE)
+    assert re.search(r"^source +docs/adr/20201103-\S+$", run("show", "--why", "20201103").stdout, re.MULTILINE)
 
 
 def test_why_gives_the_reason_of_the_superseding_and_not_that_of_the_memory_that_ended(noted):
     made = json.loads(run("remember", "Use grep", "--type", "decision", "--rationale", "r", "--json").stdout)["iri"]
-    second = json.loads(run("revise", made, "--supersede", "Use rg", "--reason", "it is slow", "--json").stdout)["iri"]
-    third = json.loads(run("revise", second, "--supersede", "Use ag", "--reason", "rg is gone", "--json").stdout)["iri"]
+    second = json.loads(run("edit", made, "--supersede", "Use rg", "--reason", "it is slow", "--json").stdout)["iri"]
+    third = json.loads(run("edit", second, "--supersede", "Use ag", "--reason", "rg is gone", "--json").stdout)["iri"]
 
-    (row,) = json.loads(run("why", third, "--json").stdout)["replaced"]
+    (row,) = json.loads(run("show", "--why", third, "--json").stdout)["replaced"]
     assert (row["iri"], row["reason"]) == (second, "rg is gone")
-    (row,) = json.loads(run("why", second, "--json").stdout)["replaced_by"]
+    (row,) = json.loads(run("show", "--why", second, "--json").stdout)["replaced_by"]
     assert row["reason"] == "rg is gone"
 
 
 def test_a_date_without_a_time_is_shown_as_a_date(noted):
-    for verb in (["show", "20201103"], ["why", "20201103"], ["ask", "decisions"]):
+    for verb in (["show", "20201103"], ["show", "--why", "20201103"], ["ask", "decisions"]):
         assert "00:00:00" not in run(*verb).stdout
-    assert "2020-11-03" in run("why", "20201103").stdout
+    assert "2020-11-03" in run("show", "--why", "20201103").stdout
 
 
 def test_log_shows_the_agent_that_ordered_a_change_of_policy_a_redaction_or_a_rollback(noted):
     run("remember", "Jane Example knows", "--agent", "ben")
-    run("policy", "grant", "ana", "admin")
-    assert run("redact", "--text", "Jane Example", "--reason", "a person").exit_code == 0
+    run("access", "policy", "grant", "ana", "admin")
+    assert run("journal", "redact", "--text", "Jane Example", "--reason", "a person").exit_code == 0
     run("remember", "wrong", "--agent", "ana")
-    version = json.loads(run("log", "--json", "--limit", "2").stdout)["rows"][1]["version"]
-    assert run("rollback", "--to", version, "--reason", "it was wrong", "--yes").exit_code == 0
+    version = json.loads(run("journal", "log", "--json", "--limit", "2").stdout)["rows"][1]["version"]
+    assert run("journal", "rollback", "--to", version, "--reason", "it was wrong", "--yes").exit_code == 0
 
-    rows = json.loads(run("log", "--json", "--limit", "4").stdout)["rows"]
+    rows = json.loads(run("journal", "log", "--json", "--limit", "4").stdout)["rows"]
     assert [[agent.rpartition("/")[2] for agent in row["agents"]] for row in rows] == [["ana"]] * 4
 
 
 def test_a_difference_and_a_timeline_leave_alternatives_to_their_decision(noted):
     run("remember", "Use uv", "--type", "decision", "--rationale", "fast", "--alternatives", "Use pip")
 
-    assert "Use pip" not in run("diff", "--as-of", "1").stdout
+    assert "Use pip" not in run("journal", "diff", "--as-of", "1").stdout
     assert "Use pip" not in run("ask", "timeline").stdout
     assert "Use uv" in run("ask", "timeline").stdout
 
 
 def test_a_difference_takes_the_number_of_a_version_and_a_limit(noted):
     run("remember", "one")
-    rows = json.loads(run("log", "--json").stdout)["rows"]
+    rows = json.loads(run("journal", "log", "--json").stdout)["rows"]
     run("remember", "two")
     run("remember", "three")
     number = rows[0]["version"].partition("-")[0]
 
     short, whole = (
-        json.loads(run("diff", "--as-of", given, "--json").stdout) for given in (number, rows[0]["version"])
+        json.loads(run("journal", "diff", "--as-of", given, "--json").stdout) for given in (number, rows[0]["version"])
     )
     assert short == whole
-    limited = run("diff", "--as-of", number, "--limit", "1")
+    limited = run("journal", "diff", "--as-of", number, "--limit", "1")
     assert "2 added; 1 more: raise --limit" in limited.stderr
-    assert run("diff", "--as-of", "99").exit_code == 4
+    assert run("journal", "diff", "--as-of", "99").exit_code == 4
 
 
 def test_a_stale_supersession_is_told_in_a_few_lines(noted):
     long = "It was measured for weeks. " * 60
     made = json.loads(run("remember", "Use grep", "--type", "decision", "--rationale", long, "--json").stdout)["iri"]
-    run("revise", made, "--supersede", "Use rg", "--reason", "it is slow", "--set", f"rationale={long}")
-    refused = run("revise", made, "--supersede", "Use ag", "--reason", "it is slow")
+    run("edit", made, "--supersede", "Use rg", "--reason", "it is slow", "--set", f"rationale={long}")
+    refused = run("edit", made, "--supersede", "Use ag", "--reason", "it is slow")
 
     assert "already superseded by" in refused.stderr
     assert refused.stderr.count("measured") <= 6
@@ -274,8 +276,8 @@ def test_a_stale_supersession_is_told_in_a_few_lines(noted):
 def test_review_says_that_anybody_may_name_himself_curator_while_nobody_is_administrator(noted):
     told = run("review").stderr
     assert "nobody is an administrator, so anybody can name himself curator" in told
-    run("policy", "grant", "ana", "curator")
+    run("access", "policy", "grant", "ana", "curator")
     assert "settled by a curator: ana\nnobody is an administrator" in run("review", "--agent", "ben").stderr
 
-    run("policy", "grant", "ana", "admin")
+    run("access", "policy", "grant", "ana", "admin")
     assert run("review", "--agent", "ben").stderr.endswith("settled by a curator: ana\n")

@@ -36,27 +36,29 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
     (tmp_path / "AGENTS.md").write_text(NOTES)
     done("init", "--from", "auto")
-    done("policy", "grant", "ana", "curator")
+    done("access", "policy", "grant", "ana", "curator")
     done("review", "accept", "--all")
     return tmp_path
 
 
 @pytest.fixture
 def redacted(folder):
-    done("redact", "--text", NUMBER, "--reason", "a private number")
+    done("journal", "redact", "--text", NUMBER, "--reason", "a private number")
     assert NUMBER.encode() not in journal(folder)
     return folder
 
 
 def summary_of_the_redacted(folder):
-    (item,) = {row["item"] for row in json.loads(done("import", "--check", "--json", code=1).stdout)["differences"]}
+    (item,) = {
+        row["item"] for row in json.loads(done("root", "import", "--check", "--json", code=1).stdout)["differences"]
+    }
     return item
 
 
 @pytest.mark.parametrize("more", [["--dry-run"], ["--reason", "a private number"]], ids=["dry run", "done"])
 def test_a_redaction_names_the_line_of_the_source_that_still_holds_the_text(folder, more):
     done("recall", "engineer")  # makes what is derived
-    result = done("redact", "--text", NUMBER, *more)
+    result = done("journal", "redact", "--text", NUMBER, *more)
 
     assert f"{folder}/AGENTS.md:4, which no redaction rewrites: edit AGENTS.md before" in result.stderr
     assert f"{folder}/AGENTS.md where it was committed, in its history" in result.stderr
@@ -66,7 +68,7 @@ def test_a_redaction_names_the_line_of_the_source_that_still_holds_the_text(fold
 
 def test_a_source_that_holds_the_text_in_no_line_is_not_named(folder):
     (folder / "AGENTS.md").write_text(NOTES.replace(NUMBER, "the desk"))
-    result = done("redact", "--text", NUMBER, "--reason", "a private number", "--json")
+    result = done("journal", "redact", "--text", NUMBER, "--reason", "a private number", "--json")
 
     assert json.loads(result.stdout)["leftovers"] == []
 
@@ -104,13 +106,13 @@ def test_an_entry_held_back_is_imported_once_the_redacted_memory_is_ended(redact
 
 
 def test_an_entry_whose_text_was_redacted_is_not_counted_as_unchanged(redacted):
-    found = json.loads(done("import", "--check", "--json", code=1).stdout)
+    found = json.loads(done("root", "import", "--check", "--json", code=1).stdout)
 
     assert found["counts"]["redacted"] == 1
     assert [(row["change"], row["place"], row["summary"]) for row in found["differences"]] == [
         ("redacted", "AGENTS.md:4", "(redacted)")
     ]
-    said = done("import", "--check", code=1)
+    said = done("root", "import", "--check", code=1)
     assert "AGENTS.md:4: a text was redacted from its memory, so it is not imported" in said.stderr
     assert found["differences"][0]["item"] in said.stderr
     assert NUMBER not in said.stdout + said.stderr
@@ -122,18 +124,18 @@ def test_the_withdrawal_of_a_redacted_memory_calls_it_redacted(redacted):
     assert "removed: AGENTS.md: (redacted)" in done("init", "--from", "auto").stderr
 
     assert "removed from AGENTS.md: (redacted)" in done("review").stdout
-    assert "(redacted)" in done("why", item).stdout
+    assert "(redacted)" in done("show", "--why", item).stdout
     assert "(redacted)" in done("show", item).stdout
 
 
 def test_a_rule_whose_text_was_redacted_is_called_redacted_where_it_governs_a_file(folder):
     made = json.loads(done("remember", f"Call {NUMBER}", "--type", "convention", "--about", "AGENTS.md",
                            "--convention-name", "calls", "--json").stdout)  # fmt: skip
-    done("redact", "--text", NUMBER, "--reason", "a private number")
+    done("journal", "redact", "--text", NUMBER, "--reason", "a private number")
 
     (line,) = (line for line in done("governing", "AGENTS.md").stdout.splitlines() if made["iri"][-8:] in line)
     assert "(redacted)" in line
-    said = dict(line.split(maxsplit=1) for line in done("why", made["iri"]).stdout.splitlines())
+    said = dict(line.split(maxsplit=1) for line in done("show", "--why", made["iri"]).stdout.splitlines())
     assert said["summary"] == "(redacted)"
 
 
@@ -144,14 +146,14 @@ def test_a_redaction_leaves_no_digest_by_which_a_guess_at_the_text_could_be_conf
     digests = digests_in(folder)
     assert len(digests) == 3  # of the entry, and of the file as it was twice
 
-    done("redact", "--text", NUMBER, "--reason", "a private number")
+    done("journal", "redact", "--text", NUMBER, "--reason", "a private number")
 
     files = (path for path in (folder / ".jidomem").rglob("*") if path.is_file())
     left = b"".join(path.read_bytes() for path in files).decode("utf-8", "replace")
     assert [each for each in digests if each in left] == []
     assert f'jido:sourceBlob "{NO_BLOB} AGENTS.md"' in left
-    done("verify")
-    done("replay", "--check")
+    done("journal", "verify")
+    done("journal", "replay", "--check")
 
 
 def digests_in(folder):
@@ -173,7 +175,7 @@ def test_a_second_import_after_a_redaction_writes_nothing_and_withdraws_nothing(
 def test_an_entry_beside_a_redacted_one_is_refused_until_the_redacted_memory_is_ended(redacted):
     item = summary_of_the_redacted(redacted)
     (redacted / "AGENTS.md").write_text(NOTES + "- Ask before a release.\n")
-    check = done("import", "--check", code=1)
+    check = done("root", "import", "--check", code=1)
     assert f"AGENTS.md:5: it may hold the text that was redacted from {item}" in check.stderr
     assert "bring memory level" not in check.stderr
     held = done("init", "--from", "auto", code=2)
@@ -181,7 +183,7 @@ def test_an_entry_beside_a_redacted_one_is_refused_until_the_redacted_memory_is_
     assert NUMBER not in held.stdout + held.stderr
 
     (redacted / "AGENTS.md").write_text(NOTES.replace(NUMBER, "the desk") + "- Ask before a release.\n")
-    done("revise", item, "--invalidate", "--reason", "its text was redacted")
+    done("edit", item, "--invalidate", "--reason", "its text was redacted")
     done("init", "--from", "auto")
     assert "Ask before a release." in done("review").stdout
 
@@ -200,28 +202,30 @@ def test_a_memory_edited_in_review_loses_the_digest_of_the_text_it_came_from(fol
     rows = json.loads(done("recall", NUMBER, "--json").stdout)["entries"]
     item = next(row["id"] for row in rows if NUMBER in row["content"])
     edit = ["summary=Call the engineer when publishing stops.", "convention_name=calls"]
-    done("revise", item, *(word for each in edit for word in ("--set", each)), "--reason", "it is short")
+    done("edit", item, *(word for each in edit for word in ("--set", each)), "--reason", "it is short")
     digests = digests_in(folder)
-    done("redact", "--text", NUMBER, "--reason", "a private number")
+    done("journal", "redact", "--text", NUMBER, "--reason", "a private number")
     assert not any(each in journal(folder).decode() for each in digests)
 
     done("init", "--from", "auto")
     assert NUMBER.encode() not in journal(folder)
-    assert "calls" in done("memory", "conventions").stdout
+    assert "calls" in done("ask", "conventions").stdout
 
 
 def test_the_path_of_a_source_is_found_and_its_blob_id_is_not_taken_for_a_text(folder):
     for digest in digests_in(folder):
-        done("redact", "--text", digest[3:9], "--dry-run", code=4)
+        done("journal", "redact", "--text", digest[3:9], "--dry-run", code=4)
 
-    found = done("redact", "--text", "AGENTS.md", "--dry-run").stdout
+    found = done("journal", "redact", "--text", "AGENTS.md", "--dry-run").stdout
     assert re.search(r"sourceBlob +says it", found)
 
 
 def test_a_history_and_the_answers_of_queries_call_a_redacted_memory_redacted(redacted):
     item = summary_of_the_redacted(redacted)
 
-    rows = [row for row in done("history", item).stdout.splitlines() if {"proposed", "accepted"} & {*row.split()}]
+    rows = [
+        row for row in done("show", "--history", item).stdout.splitlines() if {"proposed", "accepted"} & {*row.split()}
+    ]
     assert len([row for row in rows if "reason:" not in row]) == 2  # the proposal, and what was accepted
     assert all("(redacted)" in row for row in rows if "reason:" not in row)
     assert "(redacted)" in done("ask", "supersessions", f"item={item}").stdout
@@ -230,11 +234,11 @@ def test_a_history_and_the_answers_of_queries_call_a_redacted_memory_redacted(re
 def test_a_briefing_asks_nobody_to_look_again_at_a_redacted_memory(folder):
     for when, args in (("night", []), ("day", ["--expires-on", "2020-01-01T00:00:00Z"])):
         done("remember", f"{NUMBER} is answered by {when}", "--type", "assumption", *args)
-    assert "To be looked at again" in done("briefing").stdout
-    done("redact", "--text", NUMBER, "--reason", "a private number")
+    assert "To be looked at again" in done("agent", "briefing").stdout
+    done("journal", "redact", "--text", NUMBER, "--reason", "a private number")
 
-    assert "(redacted)" not in done("briefing").stdout
-    assert "(redacted)" not in done("briefing", "--as-of", "2999-01-01T00:00:00Z").stdout
+    assert "(redacted)" not in done("agent", "briefing").stdout
+    assert "(redacted)" not in done("agent", "briefing", "--as-of", "2999-01-01T00:00:00Z").stdout
     assert "(redacted)" in done("review").stdout
 
 
@@ -259,7 +263,7 @@ def test_the_blob_id_of_a_file_that_holds_the_text_goes_from_memories_that_do_no
     for name in ("deploy", "other"):
         done("remember", f"Read {name}.md", "--about", f"{name}.md", "--iri", f"https://jido.ai/memory/{name}")
     done("remember", f"The engineer has {NUMBER}")
-    done("redact", "--text", NUMBER, "--reason", "a private number")
+    done("journal", "redact", "--text", NUMBER, "--reason", "a private number")
 
     shown = [done("show", f"https://jido.ai/memory/{name}").stdout for name in ("deploy", "other")]
     assert ["aboutBlob" in each for each in shown] == [False, True]
@@ -269,7 +273,7 @@ def test_the_blob_id_of_a_file_that_holds_the_text_goes_from_memories_that_do_no
 def test_a_redacted_memory_that_is_said_anew_keeps_the_text_of_its_source_out(redacted):
     item = summary_of_the_redacted(redacted)
     for text in ("The engineer is called when publishing stops.", "Somebody is called when publishing stops."):
-        done("revise", item, "--supersede", text, "--reason", "said anew")
+        done("edit", item, "--supersede", text, "--reason", "said anew")
         assert "redacted: AGENTS.md:4: (redacted)" in done("init", "--from", "auto").stderr
         item = summary_of_the_redacted(redacted)
 
@@ -283,7 +287,7 @@ def test_a_redaction_names_a_source_that_has_the_text_in_its_name(folder, more):
     record.parent.mkdir(parents=True)
     record.write_text("# 1. Use Acme Widgets\n\n## Status\n\nAccepted\n\n## Decision\n\nWe use it.\n")
     done("init", "--from", "auto")
-    result = done("redact", "--text", "Acme Widgets", *more)
+    result = done("journal", "redact", "--text", "Acme Widgets", *more)
 
     assert f"in the name of {record}" in result.stderr
     assert f"edit it, then rename it: mv {record.relative_to(folder)} NEW-NAME" in result.stderr
@@ -318,8 +322,8 @@ def anchors_left(*names):
 
 
 def test_a_redaction_keeps_the_blob_id_of_a_file_that_never_held_the_text(repository):
-    assert "aboutBlob" not in done("redact", "--text", "Jane Example", "--dry-run").stdout
-    done("redact", "--text", "Jane Example", "--reason", "a person")
+    assert "aboutBlob" not in done("journal", "redact", "--text", "Jane Example", "--dry-run").stdout
+    done("journal", "redact", "--text", "Jane Example", "--reason", "a person")
 
     assert anchors_left("jane", "images") == ["jane", "images"]
 
@@ -331,10 +335,10 @@ def test_a_redaction_takes_the_blob_id_of_each_version_that_held_the_text_and_of
     (repository / "Makefile").write_text("all:\n\tbuild --fast\n")
     done("remember", "The build is fast", "--about", "Makefile", "--iri", "https://jido.ai/memory/fast")
 
-    dry = done("redact", "--text", "Jane Example", "--dry-run")
+    dry = done("journal", "redact", "--text", "Jane Example", "--dry-run")
     assert "freshness of 1 memory about Makefile can no longer be told" in dry.stderr
     assert "has the content of" not in dry.stderr
-    done("redact", "--text", "Jane Example", "--reason", "a person")
+    done("journal", "redact", "--text", "Jane Example", "--reason", "a person")
 
     assert anchors_left("jane", "images", "owner", "fast") == ["jane", "images", "fast"]
 
@@ -344,10 +348,10 @@ def test_a_redaction_says_where_nobody_has_the_version_of_a_file_that_may_have_h
     done("remember", "The build is fast", "--about", "Makefile", "--iri", "https://jido.ai/memory/fast")
     (repository / "Makefile").write_text("all:\n\tbuild # Jane Example\n")
 
-    dry = done("redact", "--text", "Jane Example", "--dry-run")
+    dry = done("journal", "redact", "--text", "Jane Example", "--dry-run")
     assert "may be of a file that held it" in dry.stdout
     assert "neither the file nor git has the content of 1 version of Makefile" in dry.stderr
-    done("redact", "--text", "Jane Example", "--reason", "a person")
+    done("journal", "redact", "--text", "Jane Example", "--reason", "a person")
 
     assert anchors_left("jane", "images", "fast") == ["jane", "images"]
 
@@ -357,7 +361,7 @@ def test_a_version_of_a_source_goes_where_only_its_markup_hides_the_text(reposit
     git(repository, "add", ".")
     git(repository, "commit", "-qm", "Notes")
     done("init", "--from", "auto")
-    done("redact", "--text", "Jane Example", "--reason", "a person")
+    done("journal", "redact", "--text", "Jane Example", "--reason", "a person")
 
     assert re.findall(r'sourceBlob "([0-9a-f]+) AGENTS.md"', journal(repository).decode()) == [NO_BLOB]
 
@@ -365,11 +369,11 @@ def test_a_version_of_a_source_goes_where_only_its_markup_hides_the_text(reposit
 def test_a_redaction_names_the_memories_of_which_nothing_is_left_with_the_command_that_ends_them(repository):
     done("remember", "Ask Jane Example", "--iri", "https://jido.ai/memory/asked")
     done("remember", "Jane Example knows", "--rationale", "She wrote it", "--iri", "https://jido.ai/memory/known")
-    dry = done("redact", "--text", "Jane Example", "--dry-run")
+    dry = done("journal", "redact", "--text", "Jane Example", "--dry-run")
     assert "active, and would say nothing any more: asked, jane\n" in dry.stderr
     (command,) = re.findall("end each: jidomem (.*)", dry.stderr)
 
-    told = done("redact", "--text", "Jane Example", "--reason", "a person").stderr
+    told = done("journal", "redact", "--text", "Jane Example", "--reason", "a person").stderr
     assert "active, and say nothing any more: asked, jane\n" in told
     (line,) = done("check").stdout.splitlines()
     assert "3 memories lost 3 statements to redactions: jane, asked, known;" in line

@@ -13,8 +13,8 @@ from cli_world import rows, run, stand_in
 @pytest.fixture
 def repository(tmp_path, monkeypatch):
     folder = stand_in(tmp_path / "repo", monkeypatch)
-    assert run("policy", "grant", "ana", "admin").exit_code == 0
-    assert run("policy", "set", "--preset", "curated").exit_code == 0
+    assert run("access", "policy", "grant", "ana", "admin").exit_code == 0
+    assert run("access", "policy", "set", "--preset", "curated").exit_code == 0
     for text in ("Tabs", "Spaces"):
         assert run("remember", text, "--type", "convention", "--agent", "bob").exit_code == 0
     return folder
@@ -37,7 +37,7 @@ def test_many_are_settled_at_once_in_an_editor(repository, monkeypatch):
     done = run("review", "--edit")
     assert (done.exit_code, done.stdout.count("accept"), done.stdout.count("reject")) == (0, 1, 1)
     assert rows("review") == []
-    assert [row["name"] for row in rows("memory", "conventions")] == ["Tabs"]
+    assert [row["name"] for row in rows("ask", "conventions")] == ["Tabs"]
 
 
 def test_a_line_that_cannot_be_read_is_named_and_the_file_is_kept(repository, monkeypatch):
@@ -67,7 +67,7 @@ def test_an_editor_that_fails_is_told_of_and_nothing_is_done(repository, monkeyp
 def test_a_review_of_which_a_line_was_refused_is_kept_and_goes_on_where_it_stopped(repository, monkeypatch):
     first, second = rows("review")
     editing(repository, monkeypatch, "text = text.replace('\\nskip', '\\naccept')")
-    assert run("policy", "set", "deny", "--kind", "convention", "--for", "bob").exit_code == 0
+    assert run("access", "policy", "set", "deny", "--kind", "convention", "--for", "bob").exit_code == 0
     refused = run("review", "--edit", "--agent", "bob")
     (kept,) = re.findall(r"--from (\S+)", refused.stderr)
     assert (refused.exit_code, rows("review")) == (3, [first, second])
@@ -129,9 +129,9 @@ def test_a_long_review_is_read_and_settled_a_page_at_a_time(repository):
 
 
 @pytest.mark.parametrize("words", [
-    ["review", "accept"], ["review", "--todo", "--edit"], ["review", "--reason", "x"], ["policy", "set"],
-    ["policy", "set", "deny", "--preset", "open"], ["policy", "grant", "bob", "king"],
-    ["policy", "confirm", "unopposed"], ["policy", "set", "deny", "--role", "king"],
+    ["review", "accept"], ["review", "--todo", "--edit"], ["review", "--reason", "x"], ["access", "policy", "set"],
+    ["access", "policy", "set", "deny", "--preset", "open"], ["access", "policy", "grant", "bob", "king"],
+    ["access", "policy", "confirm", "unopposed"], ["access", "policy", "set", "deny", "--role", "king"],
     ["review", "--as-of", "2026-01-01"],
 ])  # fmt: skip
 def test_what_makes_no_sense_is_refused(repository, words):
@@ -139,15 +139,15 @@ def test_what_makes_no_sense_is_refused(repository, words):
 
 
 def test_a_question_about_the_past_is_answered_by_the_policy_of_then(repository):
-    before = run("policy", "may", "bob", "convention", "--as-of", "2020-01-01", "--json")
-    now = run("policy", "may", "bob", "convention", "--json")
+    before = run("access", "policy", "may", "bob", "convention", "--as-of", "2020-01-01", "--json")
+    now = run("access", "policy", "may", "bob", "convention", "--json")
     assert [json.loads(answer.stdout)["verdict"] for answer in (before, now)] == ["assert", "propose"]
 
 
 @pytest.mark.parametrize("who", ["Mo", " mo ", "MO", "https://jido.ai/agents/mo"])
 def test_what_an_agent_may_is_told_however_its_name_is_written(repository, who):
-    run("policy", "set", "deny", "--kind", "task", "--for", "mo")
-    assert run("policy", "may", who, "task").stdout == "deny\n"
+    run("access", "policy", "set", "deny", "--kind", "task", "--for", "mo")
+    assert run("access", "policy", "may", who, "task").stdout == "deny\n"
 
 
 def commits(folder):
@@ -158,7 +158,7 @@ def commits(folder):
 def test_a_batch_is_one_commit_and_a_refusal_in_it_stops_no_other(repository, words):
     assert run("remember", "Semicolons", "--type", "convention", "--agent", "bob").exit_code == 0
     bad = rows("review")[0]["item"]
-    assert run("policy", "set", "deny", "--kind", "convention", "--for", "bob").exit_code == 0
+    assert run("access", "policy", "set", "deny", "--kind", "convention", "--for", "bob").exit_code == 0
     lines = "".join(f"reject {row['item']}\n" for row in rows("review") if row["item"] != bad)
     before = commits(repository)
 
@@ -203,7 +203,7 @@ def import_notes(repository):
         f"\n{'- the ' if number % 2 else 'The '}port of shop {number} is {number}.\n" for number in range(11)
     )
     write(repository, CLAUDE_md=f"# Shops\n{notes}")
-    assert run("import", "memory-md", "CLAUDE.md").exit_code == 0
+    assert run("root", "import", "memory-md", "CLAUDE.md").exit_code == 0
     return (repository / "CLAUDE.md").read_text().splitlines()
 
 
@@ -248,7 +248,7 @@ def test_few_that_are_accepted_are_named_and_many_are_counted(repository):
 def test_the_file_imported_last_is_listed_first_in_its_tier_after_what_agents_proposed(repository):
     for name in ("a", "z", "m"):
         write(repository, **{f"{name}_md": f"# Page\n\nThe {name} port is 1.\n\n- Always use the {name} port\n"})
-        assert run("import", "memory-md", f"{name}.md").exit_code == 0
+        assert run("root", "import", "memory-md", f"{name}.md").exit_code == 0
 
     listed = [row["place"] for row in rows("review")]
 
@@ -285,12 +285,12 @@ def test_where_nobody_is_a_curator_a_review_names_the_command_that_makes_one(tmp
     monkeypatch.setenv("JIDOMEM_AGENT", "ana")
     write(tmp_path, AGENTS_md="# Rules\n\n- Use tabs\n")
     assert run("init").exit_code == 0
-    assert run("import", "memory-md", "AGENTS.md").exit_code == 0
+    assert run("root", "import", "memory-md", "AGENTS.md").exit_code == 0
 
     *_, nobody, hint = run("review").stderr.splitlines()
     assert nobody == "nobody is a curator, who settles these"
     assert hint.startswith("nobody is an administrator, so anybody can name himself curator")
-    assert hint.endswith(": jidomem policy grant ana admin")
+    assert hint.endswith(": jidomem access policy grant ana admin")
     assert run(*hint.partition(": jidomem ")[2].split()).exit_code == 0
 
     assert "jidomem review accept --all" in run("review").stderr
@@ -377,15 +377,16 @@ def test_what_was_accepted_before_is_refused_with_its_new_id(repository):
 
 def test_a_printed_reason_is_a_placeholder_that_is_refused_until_somebody_gives_their_own(disputed):
     _, proposed = disputed
-    (row,) = [row for row in rows("conflicts") if row["other"]]
+    (row,) = [row for row in rows("review", "--conflicts") if row["other"]]
     assert row["settle"] == [f'jidomem review {way} {proposed} --reason "..."' for way in ("supersede", "reject")]
 
     as_printed = run(*shlex.split(row["settle"][0])[1:])
 
     assert (as_printed.exit_code, "hint: say why in its place" in as_printed.stderr) == (2, True)
     assert run(*shlex.split(row["settle"][0].replace("...", "measured again"))[1:]).exit_code == 0
-    for words in (["revise", proposed, "--invalidate"], ["remember", "x"], ["policy", "grant", "bob", "curator"],
-                  ["redact", proposed], ["rollback", "s"], ["verify"]):  # fmt: skip
+    for words in (["edit", proposed, "--invalidate"], ["remember", "x"],
+                  ["access", "policy", "grant", "bob", "curator"],
+                  ["journal", "redact", proposed], ["journal", "rollback", "s"], ["journal", "verify"]):  # fmt: skip
         placed = run(*words, "--reason", "TEXT")
         assert (placed.exit_code, "which is yours to give" in placed.stderr) == (2, True), words
     for option in ("--about", "--topic", "--rationale"):
@@ -407,13 +408,13 @@ def test_history_has_the_proposals_that_were_rejected_for_a_memory(disputed):
     active, proposed = disputed
     assert run("review", "reject", proposed, "--reason", "it is 80").exit_code == 0
 
-    told = [(row["entry"][-8:], row["status"], row["reason"]) for row in rows("history", active)]
+    told = [(row["entry"][-8:], row["status"], row["reason"]) for row in rows("show", "--history", active)]
 
     assert told[:2] == [(active, "active", None), (proposed, "invalidated", None)]
     assert told[2][1:] == ("active", "it is 80")
-    later = run("revise", active, "--supersede", "the port is 8080", "--reason", "moved").stdout.strip()
+    later = run("edit", active, "--supersede", "the port is 8080", "--reason", "moved").stdout.strip()
     assert (proposed, "invalidated", None) in [
-        (row["entry"][-8:], row["status"], row["reason"]) for row in rows("history", later)
+        (row["entry"][-8:], row["status"], row["reason"]) for row in rows("show", "--history", later)
     ]
 
 
@@ -429,9 +430,9 @@ def records(repository):
     names = {"0016-names.md": "Names in lower case", "0017-queues.md": "One queue: for all jobs"}
     for name, title in names.items():
         (folder / name).write_text(record(title))
-    assert run("import", "adr", *(f"docs/adr/{name}" for name in names)).exit_code == 0
+    assert run("root", "import", "adr", *(f"docs/adr/{name}" for name in names)).exit_code == 0
     (folder / "0016-names.md").write_text(record("Names in lower case").replace("We do", "We always do"))
-    assert run("import", "adr", *(f"docs/adr/{name}" for name in names)).exit_code == 0
+    assert run("root", "import", "adr", *(f"docs/adr/{name}" for name in names)).exit_code == 0
     return folder
 
 
@@ -453,9 +454,9 @@ def test_an_imported_record_is_named_by_number_path_or_title(records, name):
 def test_a_record_is_named_so_wherever_a_memory_is(records, monkeypatch):
     item = shown("16")["iri"][-8:]
     monkeypatch.chdir(records)
-    for words in (["why", "0016-names.md"], ["history", "16"]):
+    for words in (["show", "--why", "0016-names.md"], ["show", "--history", "16"]):
         assert item in run(*words).stdout
-    assert run("revise", "0016-names.md", "--set", "confidence=low", "--reason", "r").exit_code == 0
+    assert run("edit", "0016-names.md", "--set", "confidence=low", "--reason", "r").exit_code == 0
     done = run("remember", "Names in upper case", "--supersedes", "One queue: for all jobs", "--reason", "r")
     assert (done.exit_code, shown("17")["status"]) == (0, "superseded")
 
@@ -464,7 +465,7 @@ def test_a_name_of_several_is_refused_with_each_of_them(repository, records):
     (records / "backend").mkdir()
     (records / "backend" / "0016-caches.md").write_text(record("No caches"))
     import_notes(repository)
-    assert run("import", "adr", "docs/adr/backend/0016-caches.md").exit_code == 0
+    assert run("root", "import", "adr", "docs/adr/backend/0016-caches.md").exit_code == 0
     one, other = (shown(name)["iri"] for name in ("0016-names", "0016-caches"))
 
     refused, page = run("show", "16"), run("show", "CLAUDE.md")
@@ -487,7 +488,7 @@ def test_a_number_that_also_ends_an_id_names_neither_by_guess(records):
 def test_show_of_an_accepted_proposal_names_the_memory_in_its_place(repository):
     first = rows("review")[0]["item"][-8:]
     accepted = run("review", "accept", first).stdout.strip()
-    later = run("revise", accepted, "--set", "confidence=low", "--reason", "r").stdout.strip()[-8:]
+    later = run("edit", accepted, "--set", "confidence=low", "--reason", "r").stdout.strip()[-8:]
 
     assert run("show", first).stderr == f"in its place: jidomem show {later}\n"
     assert run("show", later).stderr == ""
@@ -507,7 +508,7 @@ def test_init_prints_commands_that_settle_what_it_proposes(repository):
     folder.mkdir(parents=True)
     (folder / "0042-store.md").write_text(record("Use Jena"))
     assert run("init", "--from", "adr").exit_code == 0
-    assert run("revise", "0042", "--set", "rationale=otherwise", "--reason", "r").exit_code == 0
+    assert run("edit", "0042", "--set", "rationale=otherwise", "--reason", "r").exit_code == 0
     (folder / "0042-store.md").write_text(record("Use Lucene"))
 
     again = run("init", "--from", "adr")
@@ -524,11 +525,11 @@ def test_init_prints_commands_that_settle_what_it_proposes(repository):
 def test_a_proposal_is_named_in_review_by_the_source_of_the_memory_that_it_changes(records):
     active = shown("16")["iri"]
     for count in range(200):  # the number of the record may stand in the id of its memory, too
-        assert run("revise", "16", "--set", f"rationale=otherwise {count}", "--reason", "r").exit_code == 0
+        assert run("edit", "16", "--set", f"rationale=otherwise {count}", "--reason", "r").exit_code == 0
         if "16" in shown("16")["iri"]:
             break
     (records / "0016-names.md").write_text(record("Names in lower case").replace("We do", "We never do"))
-    assert run("import", "adr", "docs/adr/0016-names.md").exit_code == 0
+    assert run("root", "import", "adr", "docs/adr/0016-names.md").exit_code == 0
     (row,) = [row for row in rows("review") if row["place"]]
 
     done = run("review", "accept", "16")
@@ -542,7 +543,7 @@ def test_a_proposal_is_named_in_review_by_the_source_of_the_memory_that_it_chang
 def test_of_two_that_say_the_same_the_second_is_refused_in_a_line(repository):
     for name in ("AGENTS", "CLAUDE"):
         write(repository, **{f"{name}_md": "# Shops\n\nThe port of shop 1 is 1.\n"})
-        assert run("import", "memory-md", f"{name}.md").exit_code == 0
+        assert run("root", "import", "memory-md", f"{name}.md").exit_code == 0
     twins = [row["item"][-8:] for row in rows("review") if row["place"]]
 
     done = run("review", "accept", *twins)
@@ -565,7 +566,7 @@ def test_an_accepted_note_answers_with_its_own_words_and_not_with_a_stock_remark
 
     assert "in review" not in run("recall", "Tabs").stdout
     assert [row["summary"] for row in json.loads(run("--json", "recall", "accepted in review").stdout)["entries"]] == []
-    assert "accepted in review" in run("history", item).stdout
+    assert "accepted in review" in run("show", "--history", item).stdout
 
 
 def test_governing_prints_whole_commands_for_what_is_pending_and_for_the_memory_of_another_folder(

@@ -20,17 +20,17 @@ def run(tmp_path, monkeypatch):
         return done.stdout
 
     run("init", "--project", "p")
-    run("policy", "grant", "user", "curator")
+    run("access", "policy", "grant", "user", "curator")
     return run
 
 
 def test_a_changed_note_is_listed_and_shown_with_the_sentence_that_differs(run, tmp_path):
     notes = tmp_path / "CLAUDE.md"
     notes.write_text(f"- {LONG * 3}Never mock the store.\n- Use tabs in all files\n")
-    run("import", "memory-md", "CLAUDE.md")
+    run("root", "import", "memory-md", "CLAUDE.md")
     run("review", "accept", "--all")
     notes.write_text(f"- {LONG * 3}Mock the store in unit tests only.\n- Use tabs in all files\n- Sort imports\n")
-    run("import", "memory-md", "CLAUDE.md")
+    run("root", "import", "memory-md", "CLAUDE.md")
 
     (changed, added) = json.loads(run("review", "--json"))["rows"]
     table, todo, shown = run("review"), run("review", "--todo"), run("show", changed["item"])

@@ -1,4 +1,4 @@
-"""`jidomem rollback` as a person and a program use it."""
+"""`jidomem journal rollback` as a person and a program use it."""
 
 import json
 import os
@@ -11,14 +11,14 @@ import pytest
 from cli_world import rows, run, stand_in
 
 JIDOMEM = Path(sys.executable).with_name("jidomem")
-BACK = ("rollback", "--to", "2026-11-21T08:00:10Z", "--agent", "curator")
+BACK = ("journal", "rollback", "--to", "2026-11-21T08:00:10Z", "--agent", "curator")
 
 
 @pytest.fixture
 def repository(tmp_path, monkeypatch):
     """A memory in which, after that moment, a decision was replaced and a fact came."""
     folder = stand_in(tmp_path / "repo", monkeypatch)
-    assert run("revise", "1a2b3c4d", "--supersede", "Use Redis", "--reason", "it is there").exit_code == 0
+    assert run("edit", "1a2b3c4d", "--supersede", "Use Redis", "--reason", "it is there").exit_code == 0
     assert run("remember", "noise").exit_code == 0
     return folder
 
@@ -40,8 +40,8 @@ def test_with_yes_it_is_done_and_a_program_reads_what_was(repository):  # C117
     done = json.loads(run(*BACK, "--reason", "an experiment", "--yes", "--json").stdout)
 
     assert [found["change"] for found in done["corrections"]] == ["withdrawn", "withdrawn", "restated"]
-    assert done["commit"] == rows("log", "--limit", "1")[0]["commit"]
-    assert done["session"] in [row["session"] for row in rows("session", "list", "--all")]
+    assert done["commit"] == rows("journal", "log", "--limit", "1")[0]["commit"]
+    assert done["session"] in [row["session"] for row in rows("agent", "session", "list", "--all")]
     assert "Use Oxigraph 0.4" in decisions()
     assert "Use Redis" not in decisions()
     again = run(*BACK, "--reason", "an experiment", "--yes")

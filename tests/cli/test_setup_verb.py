@@ -277,7 +277,7 @@ def test_the_hook_that_was_named_briefs_an_agent_and_is_silent_where_nothing_is_
 
 @pytest.mark.parametrize("said", ["[", "[1]", "", "\x00"])
 def test_a_hook_that_is_told_nothing_it_understands_fails_no_client(repository, said):
-    called = run("briefing", "--hook", "claude", stdin=said)
+    called = run("agent", "briefing", "--hook", "claude", stdin=said)
 
     assert called.exit_code == 0
     assert "a hook is told a JSON object" in json.loads(called.stdout)["systemMessage"]

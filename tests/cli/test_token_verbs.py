@@ -16,10 +16,10 @@ def repository(tmp_path, monkeypatch):
 
 
 def test_a_token_is_printed_alone_and_listed_without_what_it_is(repository):
-    added = run("token", "add", "ana", "--role", "curator", "--project", "p", "--project", "q")
+    added = run("access", "token", "add", "ana", "--role", "curator", "--project", "p", "--project", "q")
 
     secret = added.stdout.strip()
-    (row,) = rows("token", "list")
+    (row,) = rows("access", "token", "list")
     assert re.fullmatch(r"jido_[A-Za-z0-9_-]{43}", secret)
     assert "it is not shown again" in added.stderr
     assert (row["agent"], row["role"], row["projects"]) == ("ana", "curator", ["p", "q"])
@@ -29,21 +29,21 @@ def test_a_token_is_printed_alone_and_listed_without_what_it_is(repository):
 
 
 def test_it_reaches_the_project_of_the_root_unless_said_otherwise(repository):
-    run("token", "add", "ana")
-    run("--project", "r", "token", "add", "ben")
-    run("token", "add", "ci", "--role", "reader", "--all-projects")
+    run("access", "token", "add", "ana")
+    run("--project", "r", "access", "token", "add", "ben")
+    run("access", "token", "add", "ci", "--role", "reader", "--all-projects")
 
-    assert [row["projects"] for row in rows("token", "list")] == [["p"], ["r"], ["*"]]
+    assert [row["projects"] for row in rows("access", "token", "list")] == [["p"], ["r"], ["*"]]
 
 
 def test_one_taken_back_is_no_longer_listed(repository):
-    made = json.loads(run("token", "add", "ana", "--json").stdout)
+    made = json.loads(run("access", "token", "add", "ana", "--json").stdout)
 
-    gone = run("token", "remove", made["id"])
+    gone = run("access", "token", "remove", made["id"])
 
     assert (gone.exit_code, gone.stdout) == (0, "")
-    assert rows("token", "list") == []
-    assert run("token", "remove", made["id"]).exit_code == 4
+    assert rows("access", "token", "list") == []
+    assert run("access", "token", "remove", made["id"]).exit_code == 4
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_one_taken_back_is_no_longer_listed(repository):
     ],
 )
 def test_what_cannot_be_given_out_is_refused_and_nothing_is_kept(repository, args, code):
-    refused = run("token", *args)
+    refused = run("access", "token", *args)
 
     assert (refused.exit_code, refused.stdout) == (code, "")
     assert not own_config().exists()

@@ -24,10 +24,10 @@ LONG = (
 )
 WIDE = "日誌はファイルに書く、それぞれのコミットについて誰がなぜ作ったかを記録するために、そして統合できるように"
 LISTS = [
-    ["memory", "decisions"],
-    ["memory", "facts"],
-    ["memory", "tasks"],
-    ["memory", "conventions"],
+    ["ask", "decisions"],
+    ["ask", "facts"],
+    ["ask", "tasks"],
+    ["ask", "conventions"],
     ["ask"],
     ["ask", "active-decisions"],
     ["ask", "recent-decisions", "--limit", "2"],
@@ -37,9 +37,9 @@ LISTS = [
     ["recall", "journal", "--explain"],
     ["governing", "src/a.py"],
     ["review"],
-    ["conflicts"],
-    ["log"],
-    ["diff", "--as-of", "0"],
+    ["review", "--conflicts"],
+    ["journal", "log"],
+    ["journal", "diff", "--as-of", "0"],
 ]
 
 
@@ -106,22 +106,22 @@ def test_a_terminal_of_any_width_is_kept_to(columns):
 
 
 def test_a_text_that_is_cut_ends_in_an_ellipsis_and_v_and_other_formats_have_all_of_it():
-    printed, _ = in_a_terminal("memory", "decisions")
-    whole, _ = in_a_terminal("memory", "decisions", "-v", columns=WIDTH)
+    printed, _ = in_a_terminal("ask", "decisions")
+    whole, _ = in_a_terminal("ask", "decisions", "-v", columns=WIDTH)
 
     assert f"{LONG[:20]}" in printed
     assert "…" in printed
     assert LONG not in printed
     assert LONG in whole.replace("\n", "")
-    assert LONG in run("memory", "decisions", "--format", "csv").stdout
-    assert LONG in run("memory", "decisions", "--json").stdout
-    assert LONG in run("memory", "decisions").stdout  # in a pipe there is no width
+    assert LONG in run("ask", "decisions", "--format", "csv").stdout
+    assert LONG in run("ask", "decisions", "--json").stdout
+    assert LONG in run("ask", "decisions").stdout  # in a pipe there is no width
 
 
 def test_columns_in_the_environment_are_kept_to_without_a_terminal(monkeypatch):
     monkeypatch.setenv("COLUMNS", "50")
 
-    for line in run("memory", "decisions").stdout.splitlines():
+    for line in run("ask", "decisions").stdout.splitlines():
         assert columns_of(line) <= 50
 
 
@@ -147,14 +147,14 @@ def test_a_list_shows_topics_where_there_are_any_and_where_the_width_allows(monk
 
     assert "topic" in header("ask", "decisions")
     assert "journal 0" in run("ask", "decisions").stdout
-    assert "topic" not in header("memory", "facts")  # none of them has one
+    assert "topic" not in header("ask", "facts")  # none of them has one
     monkeypatch.setenv("COLUMNS", "50")
     narrow = run("ask", "decisions")
     assert "topic" not in narrow.stdout.splitlines()[0]
     assert "left out for want of width: topic" in narrow.stderr
 
 
-@pytest.mark.parametrize("verb", [["ask", "timeline"], ["log"]], ids=" ".join)
+@pytest.mark.parametrize("verb", [["ask", "timeline"], ["journal", "log"]], ids=" ".join)
 def test_a_narrow_list_keeps_the_time_of_day_and_cuts_the_texts(verb):
     printed, _ = in_a_terminal(*verb, columns=60)
     header, *rows = printed.splitlines()

@@ -17,7 +17,7 @@ PACKAGES = {
 }
 #: extra -> a command that cannot do without it.
 NEEDS = {
-    "code": "import code .",
+    "code": "root import code .",
     "mcp": "mcp",
     "objects": "ask facts --root s3://bucket/memory",
     "postgres": "ask facts --root postgresql://ana@localhost/memory",

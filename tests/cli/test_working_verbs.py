@@ -1,4 +1,4 @@
-"""`jidomem working`: what an agent holds, shown and changed from the command line."""
+"""`jidomem agent working`: what an agent holds, shown and changed from the command line."""
 
 import json
 
@@ -15,15 +15,15 @@ def root(tmp_path, monkeypatch):
 
 
 def test_what_is_put_and_added_is_shown_a_row_each():
-    run("working", "put", "language", "en")
-    run("working", "put", "limits", '{"files": 3}')
-    run("working", "add", "ship", "--id", "t2")
-    run("working", "add", "test", "--id", "t1", "--first")
-    run("working", "done", "t2")
+    run("agent", "working", "put", "language", "en")
+    run("agent", "working", "put", "limits", '{"files": 3}')
+    run("agent", "working", "add", "ship", "--id", "t2")
+    run("agent", "working", "add", "test", "--id", "t1", "--first")
+    run("agent", "working", "done", "t2")
 
     task = {"id": "t1", "text": "test", "status": "open"}
-    assert rows("working", "tasks") == [task]
-    shown = [line.split(maxsplit=2) for line in run("working", "show").stdout.splitlines()]
+    assert rows("agent", "working", "tasks") == [task]
+    shown = [line.split(maxsplit=2) for line in run("agent", "working", "show").stdout.splitlines()]
     assert shown == [
         ["space", "at", "holds"],
         ["tasks", "0", json.dumps(task)],
@@ -36,9 +36,9 @@ def test_what_is_put_and_added_is_shown_a_row_each():
 def test_a_space_that_is_no_map_and_no_list_is_shown_whole():
     changes = [{"do": "ensure_space", "space": "count", "data": 5}, {"do": "world_put", "key": "k", "value": None}]
 
-    assert run("working", "change", stdin=json.dumps(changes)).exit_code == 0
+    assert run("agent", "working", "change", stdin=json.dumps(changes)).exit_code == 0
 
-    assert [line.split() for line in run("working", "show").stdout.splitlines()[1:]] == [
+    assert [line.split() for line in run("agent", "working", "show").stdout.splitlines()[1:]] == [
         ["world", "k", "null"],
         ["count", "5"],
     ]
@@ -47,19 +47,22 @@ def test_a_space_that_is_no_map_and_no_list_is_shown_whole():
 def test_a_change_that_cannot_be_made_is_told_by_its_number_and_none_is_made():
     changes = [{"do": "world_put", "key": "k", "value": 1}, {"do": "tasks_complete", "id": "t9"}]
 
-    refused = run("working", "change", stdin=json.dumps(changes))
+    refused = run("agent", "working", "change", stdin=json.dumps(changes))
 
     assert refused.exit_code != 0
     assert refused.stderr.startswith("error: change 2: no item of space 'tasks' has the id 't9'")
     assert "nothing is there" in refused.stderr
-    assert rows("working", "list") == []
+    assert rows("agent", "working", "list") == []
 
 
 def test_what_is_forgotten_is_shown_no_more():
-    run("working", "put", "language", "en", "--agent", "ana")
-    assert [row["agent"] for row in rows("working", "list")] == ["ana"]
+    run("agent", "working", "put", "language", "en", "--agent", "ana")
+    assert [row["agent"] for row in rows("agent", "working", "list")] == ["ana"]
 
-    assert run("working", "forget", "--agent", "ana").stderr.strip() == "ana holds nothing any more"
+    assert run("agent", "working", "forget", "--agent", "ana").stderr.strip() == "ana holds nothing any more"
 
-    assert rows("working", "list") == []
-    assert "hint: begin with: jidomem working put KEY VALUE" in run("working", "show", "--agent", "ana").stderr
+    assert rows("agent", "working", "list") == []
+    assert (
+        "hint: begin with: jidomem agent working put KEY VALUE"
+        in run("agent", "working", "show", "--agent", "ana").stderr
+    )

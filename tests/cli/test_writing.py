@@ -113,8 +113,8 @@ def test_options_of_remember_reach_the_memory():
     [
         ["remember", "x"],
         ["submit", "in.json"],
-        ["revise", OLD, "--supersede", "y", "--reason", "z"],
-        ["revise", OLD, "--invalidate", "--reason", "z"],
+        ["edit", OLD, "--supersede", "y", "--reason", "z"],
+        ["edit", OLD, "--invalidate", "--reason", "z"],
     ],
 )
 def test_a_dry_run_judges_and_keeps_nothing(words, repository):
@@ -172,8 +172,8 @@ def test_a_conflict_shows_the_other_memory_and_what_each_way_out_does():
 
 
 def test_a_refused_revision_names_the_changes_that_settle_it():
-    first = run("revise", TASK, "--set", "status=InProgress").stdout.strip()
-    words = ["revise", TASK, "--set", "status=Completed"]
+    first = run("edit", TASK, "--set", "status=InProgress").stdout.strip()
+    words = ["edit", TASK, "--set", "status=Completed"]
 
     refused = run(*words)
 
@@ -183,11 +183,11 @@ def test_a_refused_revision_names_the_changes_that_settle_it():
 
 
 def test_a_refused_withdrawal_names_the_command_that_withdraws_the_successor():
-    newer = run("revise", FACT, "--supersede", "the cache holds 4 GiB", "--reason", "read").stdout.strip()
+    newer = run("edit", FACT, "--supersede", "the cache holds 4 GiB", "--reason", "read").stdout.strip()
 
-    refused = run("revise", FACT, "--invalidate", "--reason", "not measured")
+    refused = run("edit", FACT, "--invalidate", "--reason", "not measured")
 
-    command = f"revise {newer[-8:]} --invalidate --reason 'not measured'"
+    command = f"edit {newer[-8:]} --invalidate --reason 'not measured'"
     assert f"  jidomem {command}: read the memory that took the place" in refused.stderr
     assert run(*shlex.split(command)).exit_code == 0
 
@@ -198,7 +198,7 @@ def test_a_refused_withdrawal_names_the_command_that_withdraws_the_successor():
         (["remember", "Use Jena", "--type", "decision"], "give --rationale TEXT"),
         (["remember", "Use Jena", "--type", "descision"], "give --type decision --rationale TEXT"),
         (
-            ["revise", TASK, "--set", "severity=high"],
+            ["edit", TASK, "--set", "severity=high"],
             "leave out --set severity, or give --set type=VALUE as one of: bug, error, failure, incident",
         ),
     ],
@@ -307,7 +307,7 @@ def test_many_intents_go_piece_by_piece_and_all_are_kept(monkeypatch):
     result = run("submit", stdin=lines(*({**INTENTS[0], "about": [f"{n}.py"]} for n in range(8))))
 
     assert len(set(result.stdout.splitlines())) == 8
-    assert len(rows("memory", "facts")) == 9
+    assert len(rows("ask", "facts")) == 9
     assert "8 of 8 accepted" in result.stderr
 
 
@@ -324,7 +324,7 @@ def test_an_array_too_large_to_hold_is_refused_with_the_way_to_stream_it(monkeyp
 
 
 def test_a_revision_supersedes_and_carries_over_what_it_does_not_change():
-    result = run("revise", TASK, "--set", "status=Completed", "--set", "about=a.py", "--reason", "shipped")
+    result = run("edit", TASK, "--set", "status=Completed", "--set", "about=a.py", "--reason", "shipped")
 
     new = shown(result.stdout.strip())
     assert new["properties"]["summary"] == ["Ship the importer"]
@@ -334,35 +334,35 @@ def test_a_revision_supersedes_and_carries_over_what_it_does_not_change():
 
 
 def test_what_is_invalidated_leaves_force_for_a_reason():
-    assert run("revise", FACT, "--invalidate").exit_code == 2
+    assert run("edit", FACT, "--invalidate").exit_code == 2
 
-    assert run("revise", FACT, "--invalidate", "--reason", "measured wrongly").exit_code == 0
+    assert run("edit", FACT, "--invalidate", "--reason", "measured wrongly").exit_code == 0
 
     assert shown(FACT)["status"] == "invalidated"
-    assert rows("memory", "facts") == []
+    assert rows("ask", "facts") == []
 
 
 @pytest.mark.parametrize("words", [[], ["--invalidate", "--supersede", "x", "--reason", "y"], ["--set", "status"]])
 def test_a_revision_that_does_not_say_what_becomes_of_it_is_misuse(words):
-    result = run("revise", OLD, *words)
+    result = run("edit", OLD, *words)
 
     assert result.exit_code == 2
     assert "hint: " in result.stderr
 
 
 def test_a_session_is_opened_moved_and_closed():
-    assert run("session", "start", "evening", "--continues", "morning").exit_code == 0
-    assert run("session", "phase", "evening", "review").exit_code == 0
-    assert run("session", "pause", "evening").exit_code == 0
-    paused = {row["session"]: row for row in rows("session", "list")}["https://jido.ai/sessions/evening"]
-    assert run("session", "close", "evening").exit_code == 0
+    assert run("agent", "session", "start", "evening", "--continues", "morning").exit_code == 0
+    assert run("agent", "session", "phase", "evening", "review").exit_code == 0
+    assert run("agent", "session", "pause", "evening").exit_code == 0
+    paused = {row["session"]: row for row in rows("agent", "session", "list")}["https://jido.ai/sessions/evening"]
+    assert run("agent", "session", "close", "evening").exit_code == 0
 
     assert paused["status"] == "https://jido.ai/ontology#Paused"
     assert paused["phase"] == "https://jido.ai/ontology#ReviewPhase"
     assert paused["agent"] == "https://jido.ai/agents/ana"
-    assert "evening" not in run("session", "list").stdout
-    assert "Closed" in run("session", "list", "--all").stdout
-    assert run("session", "resume", "evening").exit_code == 3
+    assert "evening" not in run("agent", "session", "list").stdout
+    assert "Closed" in run("agent", "session", "list", "--all").stdout
+    assert run("agent", "session", "resume", "evening").exit_code == 3
 
 
 def test_an_option_for_the_wait_is_how_long_another_writer_is_waited_for(repository):
@@ -382,7 +382,7 @@ def test_a_field_that_is_a_list_is_set_by_a_json_list_of_its_entries():
     cause = run("remember", "a lock is never freed", "--type", "root_cause").stdout.strip()
 
     triples = json.dumps([["jido:hasRootCause", {"@id": cause[-8:]}]])
-    revised = run("revise", error, "--set", f"extra_triples={triples}", "--set", 'about=["a.py", "b.py"]', "--json")
+    revised = run("edit", error, "--set", f"extra_triples={triples}", "--set", 'about=["a.py", "b.py"]', "--json")
 
     assert revised.exit_code == 0, revised.stdout
     said = shown(json.loads(revised.stdout)["iri"])["properties"]
@@ -392,7 +392,7 @@ def test_a_field_that_is_a_list_is_set_by_a_json_list_of_its_entries():
 
 def test_a_list_field_takes_one_triple_or_a_pattern_in_brackets_as_they_stand():
     triple = 'extra_triples=["jido:taskStartedAt", "2026-01-02"]'
-    task = run("revise", TASK, "--set", triple, "--set", "about=[ab].py", "--reason", "begun", "--json")
+    task = run("edit", TASK, "--set", triple, "--set", "about=[ab].py", "--reason", "begun", "--json")
 
     assert task.exit_code == 0, task.stdout
     assert shown(json.loads(task.stdout)["iri"])["properties"]["about"] == ["[ab].py"]

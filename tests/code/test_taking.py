@@ -322,7 +322,7 @@ def test_the_command_line_reads_a_repository_from_its_top_and_counts_what_it_fou
     runner = CliRunner()
     assert runner.invoke(cli, ["init"]).exit_code == 0
 
-    done = [runner.invoke(cli, ["import", "code", "shop", "--json"]) for _ in range(2)]
+    done = [runner.invoke(cli, ["root", "import", "code", "shop", "--json"]) for _ in range(2)]
 
     first, second = (json.loads(each.stdout) for each in done)
     assert first["files"] == {"new": 4}
@@ -337,21 +337,21 @@ def test_code_of_another_repository_does_not_take_the_place_of_ours(tmp_path, fo
     write(tmp_path / "other", {"a.py": "def f(): pass\n"})
     monkeypatch.chdir(folder)
     runner = CliRunner()
-    for words in (["init"], ["import", "code", "."]):
+    for words in (["init"], ["root", "import", "code", "."]):
         assert runner.invoke(cli, words).exit_code == 0
 
-    refused = runner.invoke(cli, ["import", "code", "../other"])
+    refused = runner.invoke(cli, ["root", "import", "code", "../other"])
     apart = runner.invoke(cli, refused.stderr.rpartition("jidomem ")[2].split())
 
     assert (refused.exit_code, apart.exit_code) == (2, 0)
     assert "1 new" in apart.stderr
-    assert "gone" not in apart.stderr + runner.invoke(cli, ["import", "code", "."]).stderr
+    assert "gone" not in apart.stderr + runner.invoke(cli, ["root", "import", "code", "."]).stderr
 
 
 def test_where_there_is_no_code_that_is_said_and_nothing_else(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert CliRunner().invoke(cli, ["init", "--project", "p"]).exit_code == 0
 
-    done = CliRunner().invoke(cli, ["import", "code", "."])
+    done = CliRunner().invoke(cli, ["root", "import", "code", "."])
 
     assert done.stderr == "there is no Python or Elixir file there that git does not ignore: nothing was kept\n"

@@ -57,7 +57,7 @@ def submitted(values, spoil=Case.spoil, is_met_by_http=True):
 
 def asked(text):
     request = {"path": "/projects/p/sparql", "query_string": {"query": text}}
-    return Case(lambda memory: memory.reader.run("p", text), ["sparql", text], request=request)
+    return Case(lambda memory: memory.reader.run("p", text), ["ask", "--sparql", text], request=request)
 
 
 def posted(text, media="application/json"):
@@ -167,12 +167,12 @@ CASES = {
     "federation_refused": asked("SELECT * WHERE { SERVICE <http://example.org/> { ?s ?p ?o } }"),
     "invalid_project": Case(
         lambda memory: memory.reader.list_open_tasks("Bad Name"),
-        ["memory", "tasks", "--project", "Bad Name"],
+        ["ask", "tasks", "--project", "Bad Name"],
         request=got("/projects/Bad Name/queries/open-tasks"),
     ),
     "unknown_project": Case(
         lambda memory: memory.reader.list_open_tasks("q"),
-        ["memory", "tasks", "--project", "q"],
+        ["ask", "tasks", "--project", "q"],
         request=got("/projects/q/queries/open-tasks"),
     ),
     "not_found": Case(

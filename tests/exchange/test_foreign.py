@@ -402,8 +402,8 @@ def test_the_command_line_tells_what_came_in_and_what_did_not(tmp_path):
     run("init", "-q", "--project", "p")
     (tmp_path / "issues.jsonl").write_bytes((CASES / "beads" / "issues.jsonl").read_bytes() + b"{\n")
 
-    first = run("import", "beads", "issues.jsonl", code=2)
-    again = run("import", "beads", "issues.jsonl", "--json", code=2)
+    first = run("root", "import", "beads", "issues.jsonl", code=2)
+    again = run("root", "import", "beads", "issues.jsonl", "--json", code=2)
 
     assert "7 added, 0 unchanged, 1 refused, 1 left out (deleted in beads), 1 notes" in first.stderr
     assert "issues.jsonl:9" in first.stdout
@@ -411,7 +411,7 @@ def test_the_command_line_tells_what_came_in_and_what_did_not(tmp_path):
         "kept": 0, "here already": 7, "refused": 1,
         "added": 0, "changed": 0, "moved": 0, "removed": 0, "conflict": 0, "redacted": 0, "unchanged": 7,
     }  # fmt: skip
-    assert "7 more proposals disagree with nothing: jidomem review" in run("conflicts").stderr
+    assert "7 more proposals disagree with nothing: jidomem review" in run("review", "--conflicts").stderr
 
 
 def test_parts_of_an_issue_that_are_of_another_form_are_left_out_and_counted():

@@ -66,7 +66,7 @@ def test_two_processes_that_import_one_repository_at_once_both_end_well_and_keep
     assert [(code, "refused" in err or "error" in err) for _, err, code in ends] == [(0, False)] * PROCESSES
     rows = json.loads(run(repository, "ask", "active-decisions", "--json").stdout)["rows"]
     assert sorted(row["summary"] for row in rows) == sorted(f"Use queue {number}" for number in range(1, 21))
-    assert run(repository, "import", "--check", "adr").returncode == 0
+    assert run(repository, "root", "import", "--check", "adr").returncode == 0
     assert run(repository, "check").returncode == 0
 
     for path in (repository / name for name in RECORDS):
@@ -75,7 +75,7 @@ def test_two_processes_that_import_one_repository_at_once_both_end_well_and_keep
 
     assert [(code, "refused" in err or "error" in err) for _, err, code in ends] == [(0, False)] * PROCESSES
     assert json.loads(run(repository, "ask", "active-decisions", "--json").stdout)["rows"] == []
-    assert run(repository, "import", "--check", "adr").returncode == 0
+    assert run(repository, "root", "import", "--check", "adr").returncode == 0
     assert run(repository, "check").returncode == 0
 
 
@@ -90,10 +90,10 @@ def test_two_processes_that_find_a_record_removed_propose_its_withdrawal_once_an
         ends = together(repository, tmp_path / f"removal-{number}", "init", "--from", "auto")
 
         assert [code for *_, code in ends] == [0] * PROCESSES
-        told = json.loads(run(repository, "import", "--check", "adr", "--json").stdout)
+        told = json.loads(run(repository, "root", "import", "--check", "adr", "--json").stdout)
         assert [(each["change"], each["path"]) for each in told["differences"]] == [("removed", RECORDS[0])]
 
         removed.write_text(text)
         ends = together(repository, tmp_path / f"return-{number}", "init", "--from", "auto")
         assert [code for *_, code in ends] == [0] * PROCESSES
-        assert run(repository, "import", "--check", "adr").returncode == 0
+        assert run(repository, "root", "import", "--check", "adr").returncode == 0

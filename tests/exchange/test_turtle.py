@@ -126,7 +126,7 @@ def test_a_hand_edit_of_a_memory_that_is_here_is_refused_with_its_line_and_the_w
     (refused,) = report.refusals
     assert refused.place == "memory.ttl:12"
     assert refused.outcome.code == "iri_exists"
-    assert "jidomem revise https://example.org/second" in refused.outcome.hint
+    assert "jidomem edit https://example.org/second" in refused.outcome.hint
 
 
 def test_what_breaks_a_rule_is_refused_and_the_rest_comes_in(memory):

@@ -60,12 +60,15 @@ ASKED = [
     ["ask", "timeline", "--include-inactive"], ["ask", "changes", "since={then}"],
     *(["ask", name, f"item={BASE}d1"] for name in ("supersessions", "derived")),
     ["ask", "decisions", "--as-of", "{then}"],
-    *([verb, BASE + name] for verb in ("show", "why", "history") for name in ("d1", "d2", "f2", "t1", "l1", "r1")),
-    ["log"], ["diff", "--as-of", "{then}", "--as-of", "{now}"],
-    ["verify"], ["check"], ["conflicts"], ["policy", "show"],
-    ["conversation", "show", "s-1"], ["working", "show"], ["os", "pages"],
-    ["export"], ["export", "--format", "nquads"], ["export", "--format", "jsonld"], ["export", "--as-of", "{then}"],
-    ["session", "list"], ["ontology", "show", "https://example.org/my#Incident"],
+    *(["show", BASE + name, *view] for view in ([], ["--why"], ["--history"])
+      for name in ("d1", "d2", "f2", "t1", "l1", "r1")),
+    ["journal", "log"], ["journal", "diff", "--as-of", "{then}", "--as-of", "{now}"],
+    ["journal", "verify"], ["check"], ["review", "--conflicts"], ["access", "policy", "show"],
+    ["agent", "conversation", "show", "s-1"], ["agent", "working", "show"], ["agent", "memoryos", "pages"],
+    *(["root", "export", *more] for more in (
+        [], ["--format", "nquads"], ["--format", "jsonld"], ["--as-of", "{then}"],
+    )),
+    ["agent", "session", "list"], ["ontology", "show", "https://example.org/my#Incident"],
 ]  # fmt: skip
 
 
@@ -96,20 +99,43 @@ def fill(home):
     root = home / ".jidomem"
     (root / "ontology").mkdir()
     (root / "ontology" / "my.ttl").write_text(TERMS)
-    run("policy", "grant", "architect", "curator", home=home)
-    run("policy", "set", "propose", "--kind", "risk", "--role", "Implementer", home=home)
-    run("session", "start", "s-1", home=home)
+    run("access", "policy", "grant", "architect", "curator", home=home)
+    run("access", "policy", "set", "propose", "--kind", "risk", "--role", "Implementer", home=home)
+    run("agent", "session", "start", "s-1", home=home)
     given = "".join(json.dumps({**WHO, "applies_to_project": "p", **intent}) + "\n" for intent in INTENTS)
     run("submit", "-", home=home, given=given)
     run("remember", "the index may be lost", "--type", "risk", "--agent", "bob", home=home)  # a proposal
     then = now()
-    run("revise", BASE + "t1", "--set", "status=Completed", "--reason", "merged", home=home)
-    run("revise", BASE + "u1", "--invalidate", "--reason", "nobody", home=home)
-    run("redact", BASE + "f2", "--property", "summary", "--reason", "a key", home=home)
-    run("conversation", "record", "s-1", "--prompt", "which day?", "--asked-by", "ana", "--answer", "Friday", home=home)
-    run("working", "put", "language", "en", home=home)
-    run("working", "add", "ask about the index", "--id", "w1", home=home)
-    run("os", "add", "Which index do we use?", "Oxigraph.", "--about", "user:ana", "--id", "page-1", home=home)
+    run("edit", BASE + "t1", "--set", "status=Completed", "--reason", "merged", home=home)
+    run("edit", BASE + "u1", "--invalidate", "--reason", "nobody", home=home)
+    run("journal", "redact", BASE + "f2", "--property", "summary", "--reason", "a key", home=home)
+    run(
+        "agent",
+        "conversation",
+        "record",
+        "s-1",
+        "--prompt",
+        "which day?",
+        "--asked-by",
+        "ana",
+        "--answer",
+        "Friday",
+        home=home,
+    )
+    run("agent", "working", "put", "language", "en", home=home)
+    run("agent", "working", "add", "ask about the index", "--id", "w1", home=home)
+    run(
+        "agent",
+        "memoryos",
+        "add",
+        "Which index do we use?",
+        "Oxigraph.",
+        "--about",
+        "user:ana",
+        "--id",
+        "page-1",
+        home=home,
+    )
     with jidomem.open(root, project="p", agent="architect") as memory:
         code, module = memory.long_term("p"), "https://example.org/code/store"
         for lines in (1, 2):
@@ -120,8 +146,8 @@ def fill(home):
                 code.clear_graph("codebase")
         code.insert([("https://example.org/ci", "rdfs:label", "builds")], "system")
         memory.entries.write(WriteRequest(entry=Entry(agent_id="architect", content="we ship on Friday", id="e-1")))
-    run("pack", home=home)
-    run("session", "close", "s-1", home=home)
+    run("journal", "pack", home=home)
+    run("agent", "session", "close", "s-1", home=home)
     run("remember", "said after the pack", home=home)
     return then, now()
 

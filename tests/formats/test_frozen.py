@@ -78,9 +78,10 @@ def test_a_root_of_an_earlier_version_is_written_to_and_stays_whole(frozen):
 
     assert json.loads(again)["status"] == "asserted"  # the receipt it got then, by its key
     assert "written by a later version" in run("ask", "facts")
-    assert json.loads(run("--json", "verify"))["damage"] == []
+    assert json.loads(run("--json", "journal", "verify"))["damage"] == []
     assert (
-        run("--json", "working", "show") == json.dumps(frozen["answers"]["working show"][0], ensure_ascii=False) + "\n"
+        run("--json", "agent", "working", "show")
+        == json.dumps(frozen["answers"]["agent working show"][0], ensure_ascii=False) + "\n"
     )
 
 
@@ -92,11 +93,11 @@ def again_file(intent):
 
 @pytest.mark.parametrize("form", ["turtle", "jsonld", "nquads"])
 def test_an_export_of_an_earlier_version_comes_in(frozen, form, tmp_path):
-    asked = "export" if form == "turtle" else f"export --format {form}"
+    asked = "root export" if form == "turtle" else f"root export --format {form}"
     (tmp_path / "old").write_text(frozen["answers"][asked][0][form], "utf-8")
 
     run("init", "new", "--project", "p")
-    taken = CliRunner().invoke(cli, ["--json", "--root", "new/.jidomem", "import", form, "old"])
+    taken = CliRunner().invoke(cli, ["--json", "--root", "new/.jidomem", "root", "import", form, "old"])
     became = {
         entry["iri"]: entry["became"] for entry in map(json.loads, taken.stdout.splitlines()) if "became" in entry
     }

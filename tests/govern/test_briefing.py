@@ -355,12 +355,12 @@ def test_the_command_line_prints_markdown_or_json(tmp_path, monkeypatch):
     run("init", "-q", "--project", "p")
     run("remember", "Sign commits", "--type", "convention", "--enforcement-level", "Strict")
 
-    told = json.loads(run("briefing", "--agent", "ana", "--json"))
+    told = json.loads(run("agent", "briefing", "--agent", "ana", "--json"))
     assert [entry["summary"] for entry in told["sections"][0]["entries"]] == ["Sign commits"]
-    assert run("briefing", "--agent", "ana") == told["text"]
+    assert run("agent", "briefing", "--agent", "ana") == told["text"]
     monkeypatch.setenv("JIDOMEM_AGENT", "ana")
-    assert json.loads(run("briefing", "--json"))["agent"] == "https://jido.ai/agents/ana"
-    assert "Sign commits" not in run("briefing", "--as-of", "2020-01-01")
+    assert json.loads(run("agent", "briefing", "--json"))["agent"] == "https://jido.ai/agents/ana"
+    assert "Sign commits" not in run("agent", "briefing", "--as-of", "2020-01-01")
 
 
 def test_a_briefing_about_more_files_than_are_looked_up_is_refused(told):
@@ -394,12 +394,12 @@ def test_notes_of_a_page_are_briefed_in_the_order_of_the_page(tmp_path, monkeypa
     subprocess.run(["git", "init", "-q"], check=True)
     for words in (
         ["init", "-q", "--from", "auto"],
-        ["policy", "grant", "ana", "curator"],
+        ["access", "policy", "grant", "ana", "curator"],
         ["review", "accept", "--all"],
     ):
         subprocess.run([JIDOMEM, *words, *(["--agent", "ana"] if words[0] == "review" else [])], check=True)
 
-    told = subprocess.run([JIDOMEM, "briefing", "--json"], check=True, capture_output=True, text=True).stdout
+    told = subprocess.run([JIDOMEM, "agent", "briefing", "--json"], check=True, capture_output=True, text=True).stdout
     (binding,) = [section for section in json.loads(told)["sections"] if section["name"] == "binding"]
     assert [
         next(rule for rule in rules if rule.rstrip(".") in entry["summary"]) for entry in binding["entries"]

@@ -127,7 +127,7 @@ def test_since_of_a_file_reports_the_statements_it_gained(repository):
 
 
 def test_since_of_a_file_reports_what_is_wrong_by_a_statement_it_lost(repository):  # C109
-    whole = run("export").stdout
+    whole = run("root", "export").stdout
     (repository / "e.ttl").write_text(whole)
     git("add", "-A")
     git("commit", "-qm", "exported")

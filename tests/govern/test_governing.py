@@ -182,7 +182,9 @@ def run(*words):
     return CliRunner().invoke(cli, [*words])
 
 
-@pytest.mark.parametrize("verb", [("governing",), ("guard",), ("briefing", "--about"), ("recall", "x", "--about")])
+@pytest.mark.parametrize(
+    "verb", [("governing",), ("guard",), ("agent", "briefing", "--about"), ("recall", "x", "--about")]
+)
 @pytest.mark.parametrize("path", ["../x.py", "src/../../x.py", "/etc/hosts", "away/hosts", ""])
 def test_every_verb_refuses_a_path_outside_of_the_repository_and_says_where_paths_begin(here, verb, path):
     (here / "away").symlink_to("/etc")
@@ -247,7 +249,7 @@ def test_what_a_memory_is_about_may_be_named_from_where_one_stands(here, monkeyp
 
     first = run("remember", "It is slow", "--about", given).stdout
     second = run("remember", "It is fast", "--about", str(here / "top.py")).stdout
-    changed = run("revise", second.strip(), "--set", f"about={given}", "--reason", "it is that one").stdout
+    changed = run("edit", second.strip(), "--set", f"about={given}", "--reason", "it is that one").stdout
 
     assert [about(first), about(second)] == [[kept], ["top.py"]]
     assert about(changed or second) == [kept]
@@ -280,7 +282,7 @@ def test_the_command_line_takes_paths_from_where_one_stands(tmp_path):
     (row,) = json.loads(run(JIDOMEM, "governing", "a.py", "--json", folder=tmp_path / "src"))["rows"]
     assert (row["path"], row["freshness"][0]["state"]) == ("src/a.py", "changed")
     assert "src/a.py changed" in run(JIDOMEM, "governing", "src/a.py")
-    assert "The file was changed since." in run(JIDOMEM, "memory", "changed", "-v")
+    assert "The file was changed since." in run(JIDOMEM, "ask", "changed-files", "-v")
     assert ": info: FileIsAsItWas: " in run(JIDOMEM, "check")
     (tmp_path / "src" / "a.py").unlink()
     assert "src/a.py is gone" in run(JIDOMEM, "check")

@@ -303,8 +303,8 @@ def test_an_import_check_of_a_root_with_a_broken_shape_does_not_end_as_if_source
     laid(init(tmp_path, "p"), rules=[PATTERN])
     monkeypatch.chdir(tmp_path)
 
-    plain = CliRunner().invoke(cli, ["import", "--check"])
-    on_github = CliRunner().invoke(cli, ["import", "--check", "--format", "github"])
+    plain = CliRunner().invoke(cli, ["root", "import", "--check"])
+    on_github = CliRunner().invoke(cli, ["root", "import", "--check", "--format", "github"])
 
     assert (plain.exit_code, on_github.exit_code) == (3, 3)
     assert "jidomem ontology check" in plain.stderr

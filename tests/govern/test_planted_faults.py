@@ -192,14 +192,14 @@ def a_table_of_a_pack_that_was_edited():
 
 
 def an_edited_record_of_a_redaction():
-    assert run("redact", "--text", "three", "--reason", "not for all").exit_code == 0
+    assert run("journal", "redact", "--text", "three", "--reason", "not for all").exit_code == 0
     file = files()[-1]
     substitute(file, b"not for all", b"for nobody")
     return [(file, ID_LINE, ID_LINE, EDITED)]
 
 
 def an_edited_redacted_form():
-    assert run("redact", "--text", "SQLite", "--reason", "not for all").exit_code == 0
+    assert run("journal", "redact", "--text", "SQLite", "--reason", "not for all").exit_code == 0
     file = next(each for each in files() if ".redacted." in each.name)
     substitute(file, b"it embeds", b"it is there")
     return [(file, None, None, EDITED)]

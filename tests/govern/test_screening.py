@@ -154,7 +154,7 @@ def test_a_pack_is_screened_and_digests_are_no_secrets(repository):
                 "p", intent(summary=f"fact {number}", idempotency_key=f"{number}aB3dE6gH9jK2mN5pQ8sT1vW4yZ7")
             )
     item = keep(summary=f"the token is {TOKEN}")
-    run("pack")
+    run("journal", "pack")
 
     assert [each["item"] for each in problems()] == [item]
 

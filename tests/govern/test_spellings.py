@@ -145,5 +145,5 @@ def test_a_file_that_no_redaction_rewrites_is_named_with_the_form_and_the_way_on
         "projects/p/memory/1.ttl.aside": ("escaped", False),
     }
     assert found["ontology/call-49-170-1234567.ttl"].hint.startswith("rename it: mv ")
-    assert "jidomem redact --project other --text - " in found["projects/other/memory/1.ttl"].hint
+    assert "jidomem journal redact --project other --text - " in found["projects/other/memory/1.ttl"].hint
     assert Counter(each.hint.split(":")[0] for each in found.values())["edit that file, or delete it"] == 1

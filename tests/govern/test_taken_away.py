@@ -158,12 +158,12 @@ def test_a_stream_that_is_gone_as_a_whole_is_one_finding(repository):
 
 
 def test_a_commit_that_was_redacted_or_set_aside_by_a_record_is_not_missed(repository):
-    run("redact", "--text", "three", "--reason", "not for all")
+    run("journal", "redact", "--text", "three", "--reason", "not for all")
     assert missed(problems(code=0)) == []
     commit("redacted")
     file = files()[0]
     file.write_text(file.read_text().replace("one", "1ne"))
-    run("verify", "--quarantine", file.stem.rpartition("-")[2], "--reason", "the disk failed")
+    run("journal", "verify", "--quarantine", file.stem.rpartition("-")[2], "--reason", "the disk failed")
     assert missed(problems("--since", "HEAD~1")) == []
 
 
@@ -246,8 +246,8 @@ def test_hints_name_files_from_the_root_of_the_repository(repository):
     commit()
     files()[-1].unlink()
 
-    for verb in ("check", "verify", "doctor"):
-        done = CliRunner().invoke(cli, [verb])
+    for verb in ("check", "journal verify", "status --doctor"):
+        done = CliRunner().invoke(cli, verb.split())
         hint = next(line for line in done.output.splitlines() if "git checkout HEAD" in line)
         assert hint.endswith(f"from the root of the repository, restore it: git checkout HEAD -- {git_path()}"), verb
 

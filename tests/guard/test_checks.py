@@ -149,7 +149,9 @@ def test_a_convention_that_is_not_strict_stops_nothing(repository, level):
 def test_a_check_counts_once_a_curator_has_accepted_it(repository):
     with jidomem.open(repository / ".jidomem") as memory:
         memory.writer.submit_intent("p", intent(summary="the first of all"))
-    assert run("policy", "grant", "rita", "curator", "--agent", "rita", "--reason", "she judges").exit_code == 0
+    assert (
+        run("access", "policy", "grant", "rita", "curator", "--agent", "rita", "--reason", "she judges").exit_code == 0
+    )
     (iri,) = keep(repository, convention("No print", "src", forbidsPattern="print"))
     asked = {"file_path": f"{repository}/src/a.py", "content": "print(1)"}
 
@@ -165,7 +167,7 @@ def test_a_check_counts_once_a_curator_has_accepted_it(repository):
 
 
 def test_a_proposal_checks_nothing(repository):
-    run("policy", "set", "--preset", "curated")
+    run("access", "policy", "set", "--preset", "curated")
     keep(repository, convention("No print", "src", forbidsPattern="print"))
 
     assert hooked(repository, "Write", file_path=f"{repository}/src/a.py", content="print(1)") == {}
@@ -204,11 +206,11 @@ def test_no_root_has_a_command_run_that_its_user_did_not_let_run(repository, com
     keep(repository, convention("Checked", "src", checkCommand=command))
     (repository / "hook.sh").write_text("#!/bin/sh\ntouch ran\n")
     (repository / "hook.sh").chmod(0o755)
-    run("trust", ".")
-    run("trust", ".", "--command", f"{command} ")
+    run("access", "trust", ".")
+    run("access", "trust", ".", "--command", f"{command} ")
     (repository / "other").mkdir()
     init(repository / "other", "p")
-    run("trust", "other", "--command", command)
+    run("access", "trust", "other", "--command", command)
     asked = {"file_path": f"{repository}/src/a.py", "content": "y"}
 
     answer = hooked(repository, "Write", **asked)
@@ -223,7 +225,7 @@ def test_no_root_has_a_command_run_that_its_user_did_not_let_run(repository, com
 def test_a_command_that_was_let_run_judges_what_the_file_will_hold(repository):
     command = "sh -c 'test \"$0\" = src/a.py && ! grep -n bad' {}"
     keep(repository, convention("Checked", "src", checkCommand=command))
-    assert run("trust", ".", "--command", command).exit_code == 0
+    assert run("access", "trust", ".", "--command", command).exit_code == 0
 
     def written(text):
         return denied(hooked(repository, "Write", file_path=f"{repository}/src/a.py", content=text))
@@ -232,10 +234,10 @@ def test_a_command_that_was_let_run_judges_what_the_file_will_hold(repository):
     assert written("good\n") == ""
     (repository / "src" / "a.py").write_text("it is bad\n")
     assert written("it is bad\nand more\n") == ""
-    assert run("trust", ".", "--command", command, "--off").exit_code == 0
+    assert run("access", "trust", ".", "--command", command, "--off").exit_code == 0
     (repository / "src" / "a.py").write_text("good\n")
     assert written("it is bad\n") == ""
-    assert run("trust", ".", "--command", command, "--off").exit_code == 4
+    assert run("access", "trust", ".", "--command", command, "--off").exit_code == 4
 
 
 def test_a_command_that_does_not_end_or_is_not_there_stops_nothing(repository, monkeypatch):

@@ -130,7 +130,7 @@ def test_what_was_redacted_is_not_told_by_what_was_kept_before(repository):
     while rules.read(root, "p", rules.input_fingerprint(root, "p", guard.tree.git), ["src/a.py"]) is None:
         guard.governing(["src/a.py"])
 
-    done = run("redact", "--text", "topsecretword", "--reason", "it was a password", "--root", root)
+    done = run("journal", "redact", "--text", "topsecretword", "--reason", "it was a password", "--root", root)
 
     assert (done.exit_code, "still stands" in done.stderr) == (0, False)
     assert not [path for path in root.rglob("*") if path.is_file() and b"topsecretword" in path.read_bytes()]
@@ -199,9 +199,9 @@ def test_what_was_told_is_told_again_once_the_client_has_lost_it(repository):
     asked = {"file_path": f"{repository}/src/a.py", "content": "y"}
 
     first, second = (told(hooked(repository, "Write", **asked)) for _ in range(2))
-    run("briefing", "--hook", "claude", stdin=json.dumps({**said, "source": "resume"}))
+    run("agent", "briefing", "--hook", "claude", stdin=json.dumps({**said, "source": "resume"}))
     resumed = told(hooked(repository, "Write", **asked))
-    run("briefing", "--hook", "claude", stdin=json.dumps({**said, "source": "compact"}))
+    run("agent", "briefing", "--hook", "claude", stdin=json.dumps({**said, "source": "compact"}))
     lost = told(hooked(repository, "Write", **asked))
 
     assert (second, resumed) == ("", "")

@@ -104,7 +104,7 @@ def test_a_pattern_that_ends_with_a_blank_matches_that_blank_alone(repository):
 def test_a_command_that_is_let_run_is_the_one_stored(repository):
     words = ["--enforcement-level", "Strict", "--about", "src/**", "--check-command", COMMAND]
     assert run("remember", "Checked", "--type", "convention", *words).exit_code == 0
-    assert run("trust", ".", "--command", COMMAND).exit_code == 0
+    assert run("access", "trust", ".", "--command", COMMAND).exit_code == 0
 
     answer = hooked(repository, "Write", file_path=f"{repository}/src/a.py", content="y")
 

@@ -202,9 +202,9 @@ def test_a_store_of_another_memory_is_refused_until_it_is_to_be_taken(tmp_path, 
         remember(two, project, "of two")
         with pytest.raises(Failed, match="holds another memory") as refusal:
             facts(two, project)
-        assert (refusal.value.code, "jidomem reindex" in refusal.value.hint) == ("store_unfit", True)
+        assert (refusal.value.code, "jidomem root reindex" in refusal.value.hint) == ("store_unfit", True)
 
-        done = CliRunner().invoke(cli, ["--root", str(tmp_path / "two"), "--index", oxigraph_server, "reindex"])
+        done = CliRunner().invoke(cli, ["--root", str(tmp_path / "two"), "--index", oxigraph_server, "root", "reindex"])
 
         assert done.exit_code == 0, done.output
         assert facts(two, project) == ["of two"]

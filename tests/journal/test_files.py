@@ -445,8 +445,8 @@ def test_a_hand_edit_of_a_file_read_before_is_found_by_verify_and_then_stops_wri
     assert [(damage.line, damage.path) for damage in journal.verify(STREAM)] == [(9, str(commits_in(folder)[0]))]
     with pytest.raises(JournalDamaged, match="hash mismatch: edited after it was written") as refused:
         add(journal, "second")
-    assert "restore the file from a backup, then run: jidomem verify" in refused.value.hint
-    assert "jidomem revise ID --set FIELD=VALUE --reason TEXT" in refused.value.hint
+    assert "restore the file from a backup, then run: jidomem journal verify" in refused.value.hint
+    assert "jidomem edit ID --set FIELD=VALUE --reason TEXT" in refused.value.hint
 
 
 def test_a_position_that_does_not_follow_from_the_parents_is_damage(journal, folder):

@@ -107,7 +107,7 @@ def test_a_repository_of_another_user_is_refused_with_the_command_that_allows_it
 def test_doctor_says_of_a_repository_of_another_user_no_more_than_how_to_allow_it(repository, monkeypatch):
     monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
 
-    shown = run("doctor").stdout
+    shown = run("status", "--doctor").stdout
 
     (line,) = (line for line in shown.splitlines() if "another user" in line)
     assert line == f"warn  git          git refuses the repository {repository}: it belongs to another user"
@@ -119,7 +119,7 @@ def test_doctor_says_of_a_repository_of_another_user_no_more_than_how_to_allow_i
 def test_doctor_passes_on_why_git_cannot_use_a_repository(repository):
     (repository / ".git/config").write_text("[core\n")
 
-    shown = run("doctor").stdout
+    shown = run("status", "--doctor").stdout
 
     assert "warn  git          git cannot use the repository: fatal: bad config line 1" in shown
     assert "line ends" not in shown
@@ -128,7 +128,7 @@ def test_doctor_passes_on_why_git_cannot_use_a_repository(repository):
 def test_code_of_a_repository_of_another_user_is_imported_all_the_same(repository, monkeypatch):
     monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
 
-    run("import", "code", ".")
+    run("root", "import", "code", ".")
 
     assert "src/b.py" in run("ask", "modules").stdout
 

@@ -166,7 +166,7 @@ def test_what_cannot_be_recorded_is_refused_by_name_and_nothing_of_it_is_kept(me
 def test_a_turn_of_a_session_nobody_opened_is_refused_by_the_writer(memory):
     with pytest.raises(NotFound, match=r"(?m)^no session https://jido.ai/sessions/s-9$") as refusal:
         memory.writer.keep_turn("p", "s-9", TurnTexts("x", None, None, None, (), "2026-11-20T10:00:00.000000Z"))
-    assert refusal.value.hint == "open it with: jidomem session start NAME"
+    assert refusal.value.hint == "open it with: jidomem agent session start NAME"
 
 
 def test_a_redacted_turn_keeps_its_place_and_loses_its_words(root, memory):

@@ -209,15 +209,15 @@ def test_what_disagrees_after_a_merge_is_listed_and_settled(branches, monkeypatc
     merge(left, right)
     monkeypatch.chdir(left.folder)
     run = lambda *args: CliRunner().invoke(cli, [*args])  # noqa: E731
-    listed = run("conflicts")
+    listed = run("review", "--conflicts")
     assert "overlapping_decision" in listed.stdout
     assert all(text in listed.stdout for text in ("Use Oxigraph", "Use SQLite"))
     command = next(shlex.split(line) for line in listed.stdout.splitlines() if "jidomem review" in line)
     assert command[-2:] == ["--reason", "..."]  # the curator's own
     settled = run(*command[1:-1], "the left was measured")
     assert settled.exit_code == 0, settled.stderr
-    assert run("conflicts").stdout == ""
-    assert run("verify").exit_code == 0
+    assert run("review", "--conflicts").stdout == ""
+    assert run("journal", "verify").exit_code == 0
 
 
 def test_a_redaction_on_one_branch_meets_a_pack_of_the_other(branches):
@@ -304,7 +304,7 @@ def test_a_branch_dated_to_the_end_of_the_calendar_is_read_named_and_set_aside(d
         with pytest.raises(JournalDamaged) as refusal:
             memory.writer.submit_intent("p", intent(summary="after the merge"))
     assert "more than 100 years after the clock of this machine" in refusal.value.detail
-    verified = CliRunner().invoke(cli, [*root, "verify"])
+    verified = CliRunner().invoke(cli, [*root, "journal", "verify"])
     assert (verified.exit_code, verified.output.count("violation: ")) == (1, len(moments))
     assert str(left.root / "projects" / "p" / "memory") in verified.output
     assert CliRunner().invoke(cli, [*root, "check"]).exit_code == 1
@@ -319,7 +319,7 @@ def test_a_branch_dated_to_the_end_of_the_calendar_is_read_named_and_set_aside(d
         facts = {row["summary"] for row in memory.reader.ask("facts", project="p")}
     assert {"after all", "fact 0 that both know", "fact 2 of the right"} <= facts
     assert not any(summary.startswith("hostile") for summary in facts)
-    verified = CliRunner().invoke(cli, [*root, "verify"])
+    verified = CliRunner().invoke(cli, [*root, "journal", "verify"])
     assert (verified.exit_code, verified.output.count("was set aside by")) == (0, len(moments))
 
 

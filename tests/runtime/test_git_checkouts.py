@@ -48,7 +48,7 @@ def cli_run(*words):
 
 def hints(folder):
     """The commands that doctor prints for commits that stayed behind."""
-    shown = cli_run("--root", folder / ".jidomem", "doctor")[1]
+    shown = cli_run("--root", folder / ".jidomem", "status", "--doctor")[1]
     starts = ("do: move to ", "do: remove the copies: ")
     return [line.split(": ", 2)[2] for line in shown.splitlines() if line.strip().startswith(starts)]
 
@@ -162,7 +162,7 @@ def test_a_commit_that_stayed_behind_is_named_by_doctor_and_verify_and_moved_by_
         assert refusal.value.commits == tuple(commit[:12] for commit in kept)
         assert "nothing is lost" in refusal.value.detail
 
-        code, verified = cli_run("--root", repository / ".jidomem", "verify")
+        code, verified = cli_run("--root", repository / ".jidomem", "journal", "verify")
         (hint,) = hints(repository)
         assert code == 7
         named = ", ".join(commit[:12] for commit in kept)
@@ -226,7 +226,7 @@ def test_reading_beside_commits_that_stayed_behind_warns_of_the_branch_and_not_o
         keep(memory, "stays behind")
     git(repository, "checkout", "-q", "other")
 
-    code, shown = cli_run("--root", repository / ".jidomem", "memory", "facts")
+    code, shown = cli_run("--root", repository / ".jidomem", "ask", "facts")
 
     assert (code, "warning: branch_changed: 1 commit of p/memory" in shown, "damage" in shown) == (0, True, False)
 
@@ -273,7 +273,7 @@ def test_commits_that_follow_memory_of_both_branches_are_moved_with_what_their_b
         assert summaries == {"before", "on main, not committed"}
     apart = tmp_path.with_name(f"{tmp_path.name}-feature")
     git(tmp_path, "worktree", "add", "-q", apart, "feature")
-    assert cli_run("--root", apart / ".jidomem", "verify")[0] == 0
+    assert cli_run("--root", apart / ".jidomem", "journal", "verify")[0] == 0
     with jidomem.open(apart / ".jidomem") as memory:
         assert len(memory.reader.ask("facts", project="p")) == 4
 
@@ -282,16 +282,16 @@ def test_verify_and_doctor_tell_of_commits_that_head_has_and_the_folder_lacks(re
     newest = repository / MEMORY / files(repository)[-1]
     newest.unlink()
 
-    code, verified = cli_run("--root", repository / ".jidomem", "verify")
+    code, verified = cli_run("--root", repository / ".jidomem", "journal", "verify")
     assert (code, "1 missing" in verified, "sound" in verified) == (7, True, False)
     for full in ([], ["--full"]):
-        code, looked = cli_run("--root", repository / ".jidomem", "doctor", *full)
+        code, looked = cli_run("--root", repository / ".jidomem", "status", "--doctor", *full)
         assert (code, "was there at HEAD and is gone" in looked, "is at 1-" in looked) == (1, True, False)
     hint = next(line.partition("restore it: ")[2] for line in looked.splitlines() if "restore it: " in line)
     paste(hint, folder=repository)
 
     assert newest.exists()
-    assert cli_run("--root", repository / ".jidomem", "verify")[0] == 0
+    assert cli_run("--root", repository / ".jidomem", "journal", "verify")[0] == 0
 
 
 def test_no_acknowledged_write_is_lost_or_without_parents_while_branches_change(repository):
@@ -349,7 +349,7 @@ def test_pack_prints_the_command_that_commits_the_pack_and_the_removed_files(rep
     with jidomem.open(repository / ".jidomem") as memory:
         keep(memory, "never committed")
 
-    code, shown = cli_run("--root", repository / ".jidomem", "pack")
+    code, shown = cli_run("--root", repository / ".jidomem", "journal", "pack")
     command = shown.splitlines()[-1].strip()
     paste(command)
 
@@ -357,4 +357,4 @@ def test_pack_prints_the_command_that_commits_the_pack_and_the_removed_files(rep
     assert "the new packs (pack-*.ttl) and 2 removed commit files" in shown
     assert git(repository, "status", "--porcelain").stdout == ""
     assert git(repository, "log", "--format=%s", "-1").stdout == "Memory: pack commits\n"
-    assert "commit to git" not in cli_run("--root", repository / ".jidomem", "pack")[1]  # nothing was packed
+    assert "commit to git" not in cli_run("--root", repository / ".jidomem", "journal", "pack")[1]  # nothing was packed

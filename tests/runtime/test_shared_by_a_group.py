@@ -79,17 +79,17 @@ ALL = [
         "--about",
         "src",
     ],
-    ["working", "put", "language", "{user}"],
-    ["working", "add", "ask about the index"],
-    ["briefing"],
+    ["agent", "working", "put", "language", "{user}"],
+    ["agent", "working", "add", "ask about the index"],
+    ["agent", "briefing"],
     ["recall", "Rust"],
-    ["conversation", "record", "evening", "--prompt", "a word of {user}"],
+    ["agent", "conversation", "record", "evening", "--prompt", "a word of {user}"],
     ["guard", "src/a.py"],
-    ["memory", "facts"],
-    ["os", "add", "I like tea, said {user}", "Good"],
-    ["reindex"],
-    ["pack"],
-    ["verify"],
+    ["ask", "facts"],
+    ["agent", "memoryos", "add", "I like tea, said {user}", "Good"],
+    ["root", "reindex"],
+    ["journal", "pack"],
+    ["journal", "verify"],
 ]
 
 
@@ -126,7 +126,7 @@ def test_what_uid_0_makes_in_a_root_belongs_to_its_owner(root):
     assert {(path.stat().st_uid, path.stat().st_gid) for path in root.rglob("*")} == {(ANA, TEAM)}
 
 
-PUT, REMEMBER = ["working", "put", "language", "fr"], ["remember", "CI runs on Sundays", "--type", "fact"]
+PUT, REMEMBER = ["agent", "working", "put", "language", "fr"], ["remember", "CI runs on Sundays", "--type", "fact"]
 
 
 @pytest.mark.parametrize(

@@ -116,14 +116,16 @@ PLACES = {
         for name in QUESTIONS
     },
     "ask governing": lambda: at_command_line("ask", "governing", "file=src/a.py", "--json"),
-    "memory decisions": lambda: at_command_line("memory", "decisions", "--json"),
-    "memory changed": lambda: at_command_line("memory", "changed", "--json") + "quagga accepted quagga unstated",
+    "memory decisions": lambda: at_command_line("ask", "decisions", "--json"),
+    "memory changed": lambda: at_command_line("ask", "changed-files", "--json") + "quagga accepted quagga unstated",
     "governing": lambda: at_command_line("governing", "src/a.py", "--json"),
     "recall": lambda: at_command_line("recall", "quagga", "--json", "--limit", "100"),
     "recall for an agent": lambda: at_command_line("recall", "quagga", "--format", "md", "--limit", "100"),
-    "briefing": lambda: told_first(json.loads(at_command_line("briefing", "--about", "src/a.py", "--format", "json"))),
-    "export to markdown": lambda: at_command_line("export", "--format", "markdown"),
-    "export to mcp-memory": lambda: at_command_line("export", "--format", "mcp-memory"),
+    "briefing": lambda: told_first(
+        json.loads(at_command_line("agent", "briefing", "--about", "src/a.py", "--format", "json"))
+    ),
+    "export to markdown": lambda: at_command_line("root", "export", "--format", "markdown"),
+    "export to mcp-memory": lambda: at_command_line("root", "export", "--format", "mcp-memory"),
     "the guard": in_the_guard,
     "HTTP queries": lambda: over_http("/projects/p/queries/active-decisions"),
     "the page of a question": lambda: over_http("/ui/p/playbook/active-decisions"),

@@ -118,8 +118,8 @@ def test_a_missing_reason_is_asked_for_in_the_words_of_each_interface(root, desk
         )  # fmt: skip
     mcp = call(TOOL["remember"], desk, {"text": "other", "supersedes": [first]})
     said = run(root, "remember", "other", "--supersedes", first)
-    revised = run(root, "revise", first, "--supersede", "other")
-    withdrawn = run(root, "revise", first, "--invalidate")
+    revised = run(root, "edit", first, "--supersede", "other")
+    withdrawn = run(root, "edit", first, "--invalidate")
 
     assert refused.value.hint == http.json["hint"] == "give `reason`: one sentence that says why"
     assert mcp.values["hint"] == "give `rationale`: one sentence that says why"
@@ -131,8 +131,11 @@ def test_a_missing_reason_is_asked_for_in_the_words_of_each_interface(root, desk
 @pytest.mark.parametrize(
     ("words", "hint"),
     [
-        (["policy", "set", "deny", "--kind", "fact", "--about", "."], "hint: leave out --about: the rule is for all"),
-        (["revise", "ITEM"], "hint: give one of --supersede, --invalidate, --confirm and --undo, or fields to change"),
+        (
+            ["access", "policy", "set", "deny", "--kind", "fact", "--about", "."],
+            "hint: leave out --about: the rule is for all",
+        ),
+        (["edit", "ITEM"], "hint: give one of --supersede, --invalidate, --confirm and --undo, or fields to change"),
     ],
 )
 def test_hints_of_the_command_line_name_its_options(root, words, hint):
@@ -147,8 +150,8 @@ def test_hints_of_the_command_line_name_its_options(root, words, hint):
     )
 
 
-DATED = (["memory", "facts"], ["ask", "facts"], ["recall", "store"], ["status"], ["log"], ["governing", "a.py"],
-         ["briefing"], ["sparql", "ASK {}"], ["export"], ["diff"])  # fmt: skip
+DATED = (["ask", "facts"], ["ask", "facts"], ["recall", "store"], ["status"], ["journal", "log"], ["governing", "a.py"],
+         ["agent", "briefing"], ["ask", "--sparql", "ASK {}"], ["root", "export"], ["journal", "diff"])  # fmt: skip
 
 
 @pytest.mark.parametrize("words", DATED, ids=" ".join)

@@ -22,7 +22,15 @@ from jidomem.runtime.location import init
 from jidomem.runtime.settings import load
 from jidomem_cli.main import cli
 
-VERBS = (["status"], ["briefing"], ["check"], ["ask"], ["ask", "facts"], ["memory", "decisions"], ["remember", "it is"])
+VERBS = (
+    ["status"],
+    ["agent", "briefing"],
+    ["check"],
+    ["ask"],
+    ["ask", "facts"],
+    ["ask", "decisions"],
+    ["remember", "it is"],
+)
 SECRET = "-----BEGIN OPENSSH PRIVATE KEY-----"
 
 
@@ -169,7 +177,7 @@ def test_a_file_whose_name_steers_a_terminal_is_told_without(root):
     folder = root / "projects" / "p" / "memory"
     (folder / "x\x1b[2Jy\x1b]0;own\x07.ttl").write_text("garbage \x1b[31m")
 
-    for verb in (["status"], ["check"], ["verify"], ["memory", "facts"], ["log"]):
+    for verb in (["status"], ["check"], ["journal", "verify"], ["ask", "facts"], ["journal", "log"]):
         done = subprocess.run(
             [f"{BIN}/jidomem", *verb, "--root", str(root)], capture_output=True, text=True, timeout=60
         )
@@ -388,7 +396,7 @@ def test_nothing_a_root_says_calls_out_or_reads_a_file(root, what):
     for refused in filter(None, told):
         assert refused["hint"], refused
         if place == "config.toml":
-            assert "jidomem trust" in refused["hint"]
+            assert "jidomem access trust" in refused["hint"]
 
 
 @pytest.mark.parametrize("pattern", ["a*" * 30 + "b", "(a+)+b", "a?" * 40 + "a" * 40 + "!"])

@@ -73,7 +73,7 @@ def by_command_line(root, text):
 def by_turtle(root, text):
     (root / "more.ttl").write_text(f'<{NODE}> a <https://jido.ai/ontology#Module> ; '
                                    f'<http://www.w3.org/2000/01/rdf-schema#label> "{text}" .')  # fmt: skip
-    told = run(root, "import", "turtle", root / "more.ttl")
+    told = run(root, "root", "import", "turtle", root / "more.ttl")
     if told.exit_code:
         raise met(json.loads(told.stdout or told.stderr))
 
@@ -81,7 +81,7 @@ def by_turtle(root, text):
 def by_import(root, text):
     issue = {"id": "b-1", "title": "Do it", "status": "open", "issue_type": "task", "description": text}
     (root / "issues.jsonl").write_text(json.dumps(issue))
-    told = run(root, "import", "beads", root / "issues.jsonl")
+    told = run(root, "root", "import", "beads", root / "issues.jsonl")
     if told.exit_code:
         raise met(json.loads(told.stdout.splitlines()[0])["outcome"])
 
@@ -134,7 +134,7 @@ def test_a_record_over_the_limit_is_refused_with_the_limit_and_where_it_stands(r
         page = f"# {name}\n\n## Status\n\nAccepted\n\n{heading}{text[len(heading) // 2 :]}\n\n## Decision\n\nWe do.\n"
         (root / f"{name}.md").write_text(page)
 
-    told = run(root, "import", "adr", root / "0001-long.md", root / "0002-short.md")
+    told = run(root, "root", "import", "adr", root / "0001-long.md", root / "0002-short.md")
 
     refused, kept, report = map(json.loads, told.stdout.splitlines())
     assert (refused["became"], kept["became"]) == ("refused", "kept")

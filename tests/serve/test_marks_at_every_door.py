@@ -50,7 +50,7 @@ def in_mcp(memory, tool, **given):
 
 @pytest.mark.parametrize(
     "words",
-    [["recall", "quagga"], ["ask", "decisions"], ["ask", "timeline"], ["governing", FILE], ["memory", "decisions"]],
+    [["recall", "quagga"], ["ask", "decisions"], ["ask", "timeline"], ["governing", FILE]],
     ids=" ".join,
 )
 def test_the_command_line_marks_memories_that_disagree(there, words):
@@ -121,7 +121,7 @@ def test_the_next_page_marks_what_disagreed_when_the_first_page_was_read(there):
 @pytest.mark.parametrize(
     "words",
     [["recall", "quagga"], ["recall", "quagga", "--format", "md"], ["ask", "timeline"], ["ask", "timeline", "--format",
-     "md"], ["governing", FILE], ["briefing", "--about", FILE]],
+     "md"], ["governing", FILE], ["agent", "briefing", "--about", FILE]],
     ids=" ".join,
 )  # fmt: skip
 def test_a_resolved_error_is_shown_as_resolved_in_every_text(there, words):

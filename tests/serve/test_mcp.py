@@ -800,7 +800,7 @@ def test_the_reference_servers_memory_is_read_by_its_tools_once_it_was_imported_
     lines = [{"type": "entity", **ANA, "observations": ["likes tea"]}, {"type": "relation", **LIKES}]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     done = subprocess.run(
-        [BIN / "jidomem", "import", "mcp-memory", str(path), "--root", str(memory.settings.root), "--project", "p"],
+        [BIN / "jidomem", "root", "import", "mcp-memory", path, "--root", memory.settings.root, "--project", "p"],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

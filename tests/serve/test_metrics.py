@@ -100,7 +100,7 @@ def test_figures_are_for_who_reaches_every_project(memory):
     assert client.get("/metrics").status_code == 401
     assert (refused.status_code, refused.json["code"]) == (403, "policy_denied")
     assert "hidden" not in refused.text
-    assert refused.json["hint"].endswith("jidomem token add prometheus --role reader --all-projects")
+    assert refused.json["hint"].endswith("jidomem access token add prometheus --role reader --all-projects")
     read = figures(client, Authorization=f"Bearer {every}")
     assert ("jidomem_journal_position", ("project", "hidden")) in read
 

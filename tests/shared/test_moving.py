@@ -398,9 +398,9 @@ def test_the_verbs_say_what_was_verified(root, tmp_path):
         assert done.exit_code == 0, done.stderr
         return done
 
-    told = run("migrate", root, tmp_path / "target")
-    kept = json.loads(run("--root", tmp_path / "target", "backup", tmp_path / "b.tar", "--json").stdout)
-    back = json.loads(run("--root", tmp_path / "again", "restore", tmp_path / "b.tar", "--json").stdout)
+    told = run("root", "migrate", root, tmp_path / "target")
+    kept = json.loads(run("--root", tmp_path / "target", "root", "backup", tmp_path / "b.tar", "--json").stdout)
+    back = json.loads(run("--root", tmp_path / "again", "root", "restore", tmp_path / "b.tar", "--json").stdout)
 
     assert "p/memory  5 commits" in told.stdout
     assert told.stdout.count("verified") == 2

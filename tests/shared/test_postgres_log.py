@@ -130,7 +130,7 @@ def test_tables_that_are_gone_are_said_with_what_brings_them_back(postgres, log,
     for asked in (partial(log.reach, [ONE]), partial(log.append, ONE, 3, commit(3), document(3))):
         with pytest.raises(Failed, match="has no memory any more") as told:
             asked()
-        assert (told.value.code, "jidomem restore" in told.value.hint) == ("store_unreachable", True)
+        assert (told.value.code, "jidomem root restore" in told.value.hint) == ("store_unreachable", True)
 
 
 def test_tables_of_a_later_time_are_refused_by_name(postgres, log, address):

@@ -180,12 +180,22 @@ def test_the_verbs_work_on_a_shared_root_and_show_no_password(address, tmp_path)
     run("remember", "the build needs Rust 1.80")
     told = json.loads(run("status", "--json").stdout)
     assert (told["root"].startswith("postgresql://"), told["project"]) == (True, "p")
-    looks = {look["name"]: look for look in json.loads(run("doctor", "--full", "--json").stdout)["checks"]}
+    looks = {look["name"]: look for look in json.loads(run("status", "--doctor", "--full", "--json").stdout)["checks"]}
     assert looks["root"]["detail"].startswith("postgresql://")
     assert "verified" in looks["journal"]["detail"]
-    for words in (["verify"], ["reindex"], ["check"], ["replay", "--check"], ["pack"], ["root", "list"]):
+    for words in (
+        ["journal", "verify"],
+        ["root", "reindex"],
+        ["check"],
+        ["journal", "replay", "--check"],
+        ["journal", "pack"],
+        ["root", "files"],
+    ):
         run(*words)
-    assert "cannot be set aside" in run("verify", "--quarantine", "abcdef123456", "--reason", "x", expected=2).stderr
+    assert (
+        "cannot be set aside"
+        in run("journal", "verify", "--quarantine", "abcdef123456", "--reason", "x", expected=2).stderr
+    )
     assert "a shared root is of none" in run("guard", "x.py", expected=1).stderr
 
 
@@ -221,7 +231,7 @@ def test_files_of_a_root_are_pushed_pulled_listed_and_removed(address, tmp_path)
     pushed = run("root", "push", str(folder))
     assert "warning: queries/late.rq: this file is not read: an overlay is ontology/*.ttl" in pushed.stderr
     assert json.loads(run("root", "push", "--json", str(folder)).stdout)["unread"] == ["queries/late.rq"]
-    run("root", "remove", "queries/late.rq")
+    run("root", "remove-files", "queries/late.rq")
     shutil.rmtree(folder / "queries")
 
     (folder / "config.toml").write_text("port = 9\n")
@@ -231,8 +241,8 @@ def test_files_of_a_root_are_pushed_pulled_listed_and_removed(address, tmp_path)
 
     run("root", "pull", str(tmp_path / "pulled"))
     assert (tmp_path / "pulled" / "config.toml").read_text() == 'project = "team"\nstrict = true\n'
-    run("root", "remove", "shapes/own.ttl")
-    assert [line.split()[0] for line in run("root", "list", "--format", "csv").stdout.splitlines()] == [
+    run("root", "remove-files", "shapes/own.ttl")
+    assert [line.split()[0] for line in run("root", "files", "--format", "csv").stdout.splitlines()] == [
         "path,bytes",
         "config.toml,31",
     ]

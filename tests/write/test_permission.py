@@ -10,7 +10,7 @@ from jidomem.records.policy import Change, Policy
 from jidomem.write import permissions
 from jidomem.write.snapshot import WriteSnapshot
 
-RULES = "the rules: jidomem policy show"
+RULES = "the rules: jidomem access policy show"
 
 
 def ruled(memory, *changes, agent="ana"):
@@ -151,7 +151,7 @@ def test_who_is_no_administrator_is_told_who_is_and_the_last_one_stays(memory):
     both = [Change(agent=name, grants="Curator") for name in ("ana", "tom")]
     assert denied(memory.writer.change_policy, "p", both) == (
         "ana, tom would be no administrator, and there is no other",
-        "make another one first: jidomem policy grant AGENT admin",
+        "make another one first: jidomem access policy grant AGENT admin",
     )
     assert memory.writer.change_policy("p", both[:1]).commit
 
@@ -186,7 +186,7 @@ def test_a_session_of_another_is_left_to_it_and_the_way_on_is_told(memory):
 
     assert denied(memory.writer.move_session, "p", "s", agent="bob", status="Paused") == (
         "bob, an Implementer, may not move s, a session of ana",
-        "ask ana or a curator, or open one of your own: jidomem session start NAME --continues s",
+        "ask ana or a curator, or open one of your own: jidomem agent session start NAME --continues s",
     )
     assert held(memory) == before
 

@@ -397,7 +397,7 @@ def test_a_session_is_moved_by_who_opened_it_and_by_curators(memory):
     for name in ("of-ana", "by-the-way"):
         with pytest.raises(PolicyDenied, match=f"bob, .* may not move {name}, a session of ana") as refusal:
             memory.writer.move_session("p", name, agent="bob", status="Closed")
-        assert refusal.value.hint.endswith(f"jidomem session start NAME --continues {name}")
+        assert refusal.value.hint.endswith(f"jidomem agent session start NAME --continues {name}")
         memory.writer.move_session("p", name, agent="ana", phase="review")
         memory.writer.move_session("p", name, agent="rita", status="Closed")
 

@@ -469,7 +469,7 @@ def test_who_may_only_propose_what_is_to_be_said_again_is_told_why_and_whom_to_a
 
         assert error.detail.startswith("bob may not roll a memory back: ")
         assert "may only propose convention" in error.detail
-        assert error.hint == "ask a curator; who is one says: jidomem policy show"
+        assert error.hint == "ask a curator; who is one says: jidomem access policy show"
 
 
 def test_who_may_not_open_a_session_rolls_nothing_back(memory):

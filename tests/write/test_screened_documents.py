@@ -78,7 +78,7 @@ SECRETS = {
     "New Relic key": "NRAK-" + drawn(27, UPPER32),
     "age key": "AGE-SECRET-KEY-1" + drawn(58, UPPER32),
     "PASERK secret key": "k3.secret." + drawn(64, URL64),
-    "jidomem token": "jido_" + "7" + drawn(42),
+    "jidomem access token": "jido_" + "7" + drawn(42),
     "RSA key": key("RSA "),
     "EC key": key("EC "),
     "OpenSSH key": key("OPENSSH "),

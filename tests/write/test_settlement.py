@@ -243,7 +243,7 @@ def test_an_active_memory_on_which_nothing_is_pending_is_not_accepted_again(memo
     error = refusal(settle, memory, item, "accept")
 
     assert error.detail == f"{item} is active, and nothing is pending on it"
-    assert error.hint.endswith(f"jidomem revise {item} --confirm")
+    assert error.hint.endswith(f"jidomem edit {item} --confirm")
 
 
 MARKER = {"type": "deleted_marker", "summary": "wrong", "rationale": "it was never so"}
@@ -310,7 +310,7 @@ def test_what_replaced_an_accepted_proposal_is_undone_first(memory):
     error = refusal(memory.writer.undo, "p", proposed)
 
     assert error.detail == f"{proposed} was accepted as {accepted}, which {newer} replaced"
-    assert f"jidomem revise {newer} --undo" in error.hint
+    assert f"jidomem edit {newer} --undo" in error.hint
 
 
 def test_a_withdrawal_of_what_was_replaced_meanwhile_withdraws_what_took_its_place(memory):

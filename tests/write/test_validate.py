@@ -295,7 +295,7 @@ def test_a_strict_project_knows_the_agents_its_configuration_names_and_says_how_
         assert refused.value.hint == "declare it in config.toml: [agents.eve]"
         with pytest.raises(IntentRefused) as refused:
             memory.writer.submit_intent("p", intent(summary="two", asserted_in="s-2"))
-        assert refused.value.hint == "open it with: jidomem session start s-2"
+        assert refused.value.hint == "open it with: jidomem agent session start s-2"
 
 
 @pytest.mark.parametrize(
@@ -620,7 +620,7 @@ def test_what_a_strict_project_has_not_heard_of_is_told_by_name(tmp_path):  # C0
     named = {"asserted_by": base + "agents/architect", "assigned_to": base + "agents/bob"}
     named |= {"asserted_in": base + "sessions/s-1"}
     ways = {field: f"declare it in config.toml: [agents.{iri.rsplit('/', 1)[1]}]" for field, iri in named.items()}
-    ways["asserted_in"] = "open it with: jidomem session start s-1"
+    ways["asserted_in"] = "open it with: jidomem agent session start s-1"
     assert [(v.code, v.field, v.value, v.message, v.hint) for v in violations] == [
         ("unknown_reference", field, value, f"{value} is not declared, and this project is strict", ways[field])
         for field, value in named.items()

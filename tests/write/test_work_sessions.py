@@ -29,7 +29,7 @@ def test_a_session_that_its_first_event_ended_is_moved_no_further_and_its_succes
     for change in ({"status": "Active"}, {"phase": "review"}):
         error = refusal(memory.writer.move_session, "p", "s", **change)
         assert error.detail == f"{SESSIONS}s has ended ({end})"
-        assert error.hint == "open a new one with: jidomem session start NAME --continues s"
+        assert error.hint == "open a new one with: jidomem agent session start NAME --continues s"
         assert [(v.code, v.field, v.value) for v in error.violations] == [
             ("shape_violation", "session", SESSIONS + "s")
         ]
@@ -45,8 +45,8 @@ def test_a_session_nobody_opened_is_neither_moved_nor_continued(memory):
 
     assert [error.code for error in (moving, continuing)] == ["not_found", "not_found"]
     assert moving.detail == continuing.detail == f"no session {SESSIONS}s"
-    assert moving.hint == "open it with: jidomem session start NAME"
-    assert continuing.hint == "list them with: jidomem session list"
+    assert moving.hint == "open it with: jidomem agent session start NAME"
+    assert continuing.hint == "list them with: jidomem agent session list"
     assert held(memory) == before
 
 
@@ -57,7 +57,7 @@ def test_the_name_of_a_session_is_taken_once(memory):
     error = refusal(memory.writer.start_session, "p", "s")
 
     assert (error.code, error.detail) == ("iri_exists", f"{SESSIONS}s was opened already")
-    assert error.hint == "choose another name, or move this one with: jidomem session phase|pause|resume|close"
+    assert error.hint == "choose another name, or move this one with: jidomem agent session phase|pause|resume|close"
     assert [(v.field, v.value) for v in error.violations] == [("session", SESSIONS + "s")]
     assert held(memory) == before
 

@@ -243,7 +243,9 @@ def test_a_file_that_does_not_parse_is_named_with_its_line_and_left_alone(memory
     assert error.code == "journal_damaged"
     assert error.path == str(file)
     assert 'jido:summary "the build' in edited.splitlines()[error.line - 1]
-    assert error.hint.startswith("restore the file from a backup, then run: jidomem verify")  # the root is not in git
+    assert error.hint.startswith(
+        "restore the file from a backup, then run: jidomem journal verify"
+    )  # the root is not in git
     assert file.read_text() == edited
 
 
@@ -255,7 +257,7 @@ def test_a_hand_edit_is_refused_with_the_command_that_changes_the_memory(memory,
     with jidomem.open(memory.settings.root, sources=after(1)) as again:
         error = refusal(again.writer.submit_intent, "p", intent(iri="urn:x:3", summary="three"))
         assert (error.code, error.path) == ("journal_damaged", str(file))
-        assert f"jidomem revise {kept.iri[-8:]} --set FIELD=VALUE --reason TEXT" in error.hint
+        assert f"jidomem edit {kept.iri[-8:]} --set FIELD=VALUE --reason TEXT" in error.hint
         assert [found.path for found in again.damage("p")] == [str(file)]
 
 

@@ -225,7 +225,7 @@ class MirroredJournal(FileJournal):
         """Raise InvalidRequest: what is damaged in a shared log is put right where that lies."""
         raise InvalidRequest(
             f"{which} cannot be set aside: what is here is a copy, and nothing is taken out of {self.log.name}",
-            hint="restore that database or bucket from a backup, then: jidomem verify",
+            hint="restore that database or bucket from a backup, then: jidomem journal verify",
         )
 
     # how the copy is kept level

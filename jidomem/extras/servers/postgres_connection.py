@@ -219,7 +219,7 @@ class PostgresPool:
         if error.sqlstate == "42501":
             return Failed(f"{name}: {said}", hint=grants(self.address), code="invalid_config")
         if error.sqlstate in _MISSING_OBJECT_CODES:
-            hint = "restore the database from a backup; or begin anew there: jidomem init, or jidomem restore FILE"
+            hint = "restore the database from a backup; or begin anew there: jidomem init, or jidomem root restore FILE"
             return Failed(f"{name} has no memory any more: {said}", hint=hint, code="store_unreachable")
         hint = f"look whether it runs, and lets this user in: psql '{name.partition('?')[0]}' -c 'SELECT 1'"
         return Failed(f"{name} did not answer: {said}", hint=hint, code="store_unreachable")

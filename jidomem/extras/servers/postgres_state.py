@@ -130,7 +130,7 @@ class PostgresState:
 
     def damaged(self, what: str) -> Failed:
         """Return the error for *what* was kept and cannot be read."""
-        return Failed(f"{self.address.name}: {what}", hint="restore its tables from a backup: jidomem restore")
+        return Failed(f"{self.address.name}: {what}", hint="restore its tables from a backup: jidomem root restore")
 
     def close(self) -> None:
         """Let go of the connections; from now on a transaction raises MemoryClosed."""

@@ -330,7 +330,7 @@ class Feed:
             if watermark.origin is None or not self._journal.holds(stream, Version.of([watermark.origin])):
                 raise self._remote.unfit(
                     f"holds another memory in <{stream.graph}>",
-                    "give each root a store of its own; to have this one take its place there: jidomem reindex",
+                    "give each root a store of its own; to have this one take its place there: jidomem root reindex",
                 )
             return False  # another branch was checked out, or what was here was taken back
         damage = {each.path for each in self._journal.damage(stream)}

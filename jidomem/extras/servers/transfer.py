@@ -114,7 +114,7 @@ def _manifest(tar: tarfile.TarFile, file: Path) -> Mapping[str, Any]:
             return {**manifest, "files": files}
     except (ValueError, KeyError, TypeError, AttributeError):
         pass
-    raise InvalidRequest(f"{file} is no {FORM!r}", hint="name a file that jidomem backup wrote")
+    raise InvalidRequest(f"{file} is no {FORM!r}", hint="name a file that jidomem root backup wrote")
 
 
 def _inside(name: str) -> str:
@@ -244,7 +244,7 @@ class FolderEnd:
             raise JournalDamaged("it could not be read", path=min(missed))
 
     def verified_chain(self, stream: Stream) -> Chain:
-        """Return the commits of a stream, after its files were verified as `jidomem verify` does."""
+        """Return the commits of a stream, after its files were verified as `jidomem journal verify` does."""
         self._journal = FileJournal(self.root)  # nothing is believed that was read before
         damage = self._journal.verify(stream)
         if damage:

@@ -250,7 +250,7 @@ _OK = {200: "The page."}
 _DONE = {303: "The page to go on with."}
 PROJECT = "project"
 _HTML, _JSON = {HTML: "Text"}, {wire.JSON: "Object"}
-_TOKEN = "who runs the server gives one out with: jidomem token add NAME --role curator"
+_TOKEN = "who runs the server gives one out with: jidomem access token add NAME --role curator"
 #: Seconds after which a browser asks anew for what is not there yet.
 _AGAIN = "3"
 #: Arguments that say nothing of what is shown at another moment.

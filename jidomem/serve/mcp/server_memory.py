@@ -2,7 +2,7 @@
 withdrawal.
 
 An entity, an observation and a relation are a fact each, with a text and, in `jido:graphStatement`,
-the exact value that these tools return; so they also show accepted imports of `jidomem import
+the exact value that these tools return; so they also show accepted imports of `jidomem root import
 mcp-memory`. Unlike the reference, an observation or relation that differs from a known one in case
 or white space alone is not stored again.
 """
