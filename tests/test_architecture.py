@@ -307,3 +307,41 @@ def test_each_package_names_the_module_to_start_with():
         for name, modules in named.items()
         if len(modules) != 1 or not (ROOT / name / modules[0].replace(".", "/")).with_suffix(".py").is_file()
     } == {}
+
+
+#: Everyday words that name no thing of the field; `NotFound` is the word of HTTP.
+EVERYDAY = {
+    "told", "said", "held", "kept", "asked", "found", "amiss", "anew", "besides", "gone", "here", "law", "desk",
+    "deeds", "sight", "harm", "shelf", "manner",
+}  # fmt: skip
+WORDS_OF_THE_FIELD = {"NotFound"}
+#: The packages whose names are done; the others are added as theirs are.
+NAMED = [
+    "adapters", "check", "curation", "entries", "exchange", "extras/code", "extras/memoryos", "extras/web", "providers",
+    "rdf", "recall", "records", "schema", "serve/mcp", "working",
+]  # fmt: skip
+
+
+def definitions(path):
+    """The names of the classes, functions, parameters and constants of a module."""
+    tree = ast.parse(path.read_text("utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node.name
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield from (each.arg for each in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs))
+    for node in tree.body:
+        yield from (each.id for each in getattr(node, "targets", ()) if isinstance(each, ast.Name))
+
+
+def words_of(name):
+    apart = name if name.isupper() else re.sub(r"([A-Z])", r"_\1", name)
+    return set(apart.lower().split("_"))
+
+
+@pytest.mark.parametrize("package", NAMED)
+def test_public_names_are_nouns_and_verbs_of_the_field(package):
+    paths = (ROOT / "jidomem" / package).rglob("*.py")
+    names = {name for path in paths for name in definitions(path)}
+
+    assert sorted(name for name in names - WORDS_OF_THE_FIELD if words_of(name) & EVERYDAY) == []
