@@ -15,7 +15,6 @@ import click
 from jidomem.base.clock import now
 from jidomem.base.words import slug
 from jidomem.errors import InvalidRequest, NotFound
-from jidomem.extras.servers.addresses import shown
 from jidomem.rdf import vocab
 from jidomem.read.derived import authority
 from jidomem.records.policy import CONFIRMS, KINDS, PRESETS, UNSET, VERDICTS, AccessPolicy, Change, role_named
@@ -327,6 +326,8 @@ def trust_root(door: Door, path: str, command: str | None, off: bool) -> None:
 def _root(path: str) -> Path:
     """Return the root that is meant; raises NotFound where there is none, InvalidRequest for an address."""
     if "://" in path:
+        from jidomem.extras.servers.addresses import shown
+
         raise InvalidRequest(
             f"{shown(path)} is data for whoever may write to it: nothing of a shared root is trusted to say more",
             hint="tell each server where it listens: jidomem serve --host ADDRESS --port NUMBER",

@@ -28,7 +28,6 @@ from jidomem.exchange.documents import DocumentFormat
 from jidomem.exchange.importer import ImportedEntry, ImportReport, import_document
 from jidomem.exchange.sync_plan import CHANGES
 from jidomem.exchange.synchroniser import SourceFile, SourceScan, Synchronisation
-from jidomem.extras.code.importer import ENDINGS, FILES, CodeImportReport, import_code
 from jidomem.index.follower import after_clearing
 from jidomem.journal.commit import Commit
 from jidomem.journal.journal import NAMES, Stream
@@ -48,6 +47,7 @@ from jidomem_cli.output import short, show_json
 
 if TYPE_CHECKING:
     from jidomem import Jidomem
+    from jidomem.extras.code.importer import CodeImportReport
 
 #: Notes that are told one by one; `--json` has them all.
 _MAX_SHOWN = 20
@@ -67,6 +67,8 @@ def code(door: Door, path: Path, dry_run: bool) -> int:
       jidomem root import code .
       jidomem root import code . --dry-run
     """
+    from jidomem.extras.code.importer import ENDINGS, import_code  # an extra
+
     memory = door.open()
     _refuse_elsewhere(door, memory, path)
     base, below = _place(memory, path.resolve())
@@ -122,6 +124,8 @@ def _progress(door: Door, files: int) -> tuple[Callable[[str], None], Callable[[
 
 def _tell(door: Door, project: str, report: CodeImportReport, dry_run: bool) -> None:
     """Say what was read and kept, and what could not be read."""
+    from jidomem.extras.code.importer import FILES
+
     if door.json:
         notes = [{"path": note.path, "line": note.line or None, "message": note.message} for note in report.notes]
         counts = {"files": dict(report.files), "found": dict(report.counts), "triples": report.triples}

@@ -6,6 +6,7 @@ The memory policy does not apply here. Each part is loaded when it is first used
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -31,11 +32,14 @@ class AgentApi:
     @cached_property
     def state(self) -> StateStore:
         """Return the working state of all agents: a database with the tables of every part."""
-        from jidomem.extras.memoryos import jobs, storage
         from jidomem.providers.stores import TABLES
         from jidomem.runtime import agent_memory
 
-        tables = agent_memory.TABLES + storage.TIER_TABLES + storage.NOTE_TABLES + jobs.TABLES + TABLES
+        tables = agent_memory.TABLES + TABLES
+        with suppress(ModuleNotFoundError):  # an optional package adds its own
+            from jidomem.extras.memoryos import jobs, storage
+
+            tables += storage.TIER_TABLES + storage.NOTE_TABLES + jobs.TABLES
         return self._memory.place.state("working", tables)
 
     @cached_property

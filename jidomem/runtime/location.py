@@ -21,8 +21,6 @@ from typing import TYPE_CHECKING, Protocol
 from jidomem.base import files
 from jidomem.base.background import PeriodicTask
 from jidomem.errors import JidomemError, MemoryClosed
-from jidomem.extras.servers import addresses
-from jidomem.extras.servers.log import SharedLog
 from jidomem.journal.journal import FileJournal, Stream
 from jidomem.read.playbook import Playbook
 from jidomem.records.policy import Policy
@@ -195,6 +193,8 @@ def opened_log(given: str | PathLike[str] | None, wait: float) -> tuple[SharedLo
 
 def brought(address: str, wait: float) -> tuple[SharedLog, Path]:
     """Return the log at *address* and the folder of its copy, with what it says of itself; raises what they raise."""
+    from jidomem.extras.servers import addresses  # most roots are folders
+
     log, home = open_log(address, wait)
     try:
         addresses.bring(log, home)
@@ -206,6 +206,8 @@ def brought(address: str, wait: float) -> tuple[SharedLog, Path]:
 
 def open_log(address: str, wait: float) -> tuple[SharedLog, Path]:
     """Return the log at *address* and the folder of its copy here; raises what `places` does."""
+    from jidomem.extras.servers import addresses
+
     environment = settings.environment()
     home = addresses.home_of(address, environment)
     addresses.claim(home, address, environment)
@@ -367,7 +369,5 @@ def open_place(given: str | os.PathLike[str] | None, wait: float) -> InFolder | 
     """Return where the root lies that is *given*, or that is found; raises what `settings` raises."""
     if (address := settings.address_of(given)) is None:
         return InFolder(settings.find(given)[0])
-    # most roots are folders
-
     log, home = brought(address, wait)
     return SharedLocation(log, address, home)

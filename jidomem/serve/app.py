@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from flask import Flask, Response, current_app, g, request
@@ -25,8 +25,6 @@ from jidomem.errors import (
     Unauthenticated,
     nearest_names,
 )
-from jidomem.extras.web import pages
-from jidomem.extras.web.pages import PAGES, authorization
 from jidomem.runtime.root import Jidomem
 from jidomem.runtime.tokens import Keyring
 from jidomem.runtime.user_config import ApiToken
@@ -95,12 +93,37 @@ HEADERS = {
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
     "Referrer-Policy": "no-referrer",
 }
-_PUBLIC = frozenset(f"{route.method} {route.path}" for route in (*ROUTES, *PAGES) if route.public)
 _TELLS_MORE = frozenset(f"{route.method} {route.path}" for route in ROUTES if route.tells_more)
 _HINT = (
     "send the header Authorization: Bearer TOKEN;"
     " who runs the server gives one out in a shell: jidomem access token add"
 )
+
+
+@cache
+def _pages() -> Any:
+    """Return the module of the curator's pages, an optional package; None where it is not installed."""
+    try:
+        from jidomem.extras.web import pages
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("jidomem.extras"):
+            return None
+        raise
+    return pages
+
+
+@cache
+def _routes() -> tuple[Route, ...]:
+    return (*ROUTES, *(_pages().PAGES if _pages() else ()))
+
+
+@cache
+def _public_routes() -> frozenset[str]:
+    return frozenset(f"{route.method} {route.path}" for route in _routes() if route.public)
+
+
+def _requests_page() -> bool:
+    return _pages() is not None and _pages().is_page()
 
 
 def headers(keyring: Keyring | None) -> dict[str, str]:
@@ -133,11 +156,12 @@ class AccessGate:
         """
         g.caller = None
         route = request.url_rule.endpoint if request.url_rule is not None else ""
-        if self._keyring is None or (route in _PUBLIC and route not in _TELLS_MORE):
+        if self._keyring is None or (route in _public_routes() and route not in _TELLS_MORE):
             return
-        said = authorization(self._site.memory.settings.root)
-        if (said or route not in _PUBLIC) and self._keyring.asks():
-            g.caller = caller_of(self._keyring, said)
+        root, header = self._site.memory.settings.root, request.headers.get("Authorization", "")
+        authorization = _pages().authorization(root) if _pages() else header
+        if (authorization or route not in _public_routes()) and self._keyring.asks():
+            g.caller = caller_of(self._keyring, authorization)
             g.seen.agent = g.caller.agent
 
     def answer(self, route: Route, **parts: str) -> Response:
@@ -197,7 +221,7 @@ def create_app(
     public = None if public_url is None else next(iter(parse_origins([public_url], _PUBLIC_URL_HINT)))
     gate, watch = AccessGate(RequestContext(memory, keyring, operation=at_work, public_url=public)), Watch(at_work)
     cors = Cors(parse_origins(origins))
-    for route in (*ROUTES, *pages.PAGES):
+    for route in _routes():
         app.add_url_rule(
             re.sub(r"\{(\w+)\}", _part, route.path),
             endpoint=f"{route.method} {route.path}",
@@ -274,7 +298,7 @@ def _refused(error: HTTPException) -> Response:
             f"{request.path} has no method {request.method}", hint=f"use one of: {', '.join(allow)}", allow=allow
         )
     elif error.code == 404:
-        paths = sorted(pages.PLACES) if pages.is_page() else sorted({route.path for route in ROUTES})
+        paths = sorted(_pages().PLACES) if _requests_page() else sorted({route.path for route in ROUTES})
         near = nearest_names(request.path, paths, 3) or paths
         refusal = NotFound(f"there is nothing at {request.path}", hint=f"there is {', '.join(near)}")
     elif error.code == 413:
@@ -286,7 +310,7 @@ def _refused(error: HTTPException) -> Response:
 
 def _error_response(error: JidomemError) -> Response:
     """Return *error* as a page to who asked for a page, else as a problem document."""
-    return pages.refused(error) if pages.is_page() else wire.problem(error)
+    return _pages().refused(error) if _requests_page() else wire.problem(error)
 
 
 def _bug(operation: Operation, error: Exception) -> Response:
@@ -302,4 +326,4 @@ def _bug(operation: Operation, error: Exception) -> Response:
         "hint": "this is a bug in jidomem; its traceback is in the server's standard error",
         "request_id": g.seen.id,
     }
-    return pages.broken(told) if pages.is_page() else Response(wire.dump(told), 500, content_type=wire.PROBLEM)
+    return _pages().broken(told) if _requests_page() else Response(wire.dump(told), 500, content_type=wire.PROBLEM)
