@@ -87,7 +87,7 @@ class _Watch:
 
 
 def _interrupt(thread: int) -> None:
-    """Raise _Overdue in a thread when it next runs Python, once, however often this was called until then."""
+    """Raise _Interrupted in a thread when it next runs Python, once, however often this was called until then."""
     import ctypes  # only work that takes too long has need of it
 
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(_Interrupted))

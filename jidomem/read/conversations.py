@@ -274,9 +274,9 @@ def _number(call: Term) -> tuple[int, Term]:
     return int(number) if number.isdecimal() else 0, call
 
 
-def _part(index: OxigraphIndex, graph: str, said: NodeProperties, link: Term) -> NodeProperties:
+def _part(index: OxigraphIndex, graph: str, properties: NodeProperties, link: Term) -> NodeProperties:
     """Return what is said of the one thing *link* leads to, nothing where it leads nowhere."""
-    nodes = said.get(link)
+    nodes = properties.get(link)
     return _properties_of(index, graph, nodes[0]) if nodes else {}
 
 
@@ -287,14 +287,16 @@ def _properties_of(index: OxigraphIndex, graph: str, node: Term) -> NodeProperti
     return said
 
 
-def _one(said: NodeProperties, predicate: Term) -> str | None:
-    values = said.get(predicate)
+def _one(properties: NodeProperties, predicate: Term) -> str | None:
+    values = properties.get(predicate)
     return plain_value(values[0]) if values else None
 
 
-def _turn_time(said: NodeProperties, predicate: Term) -> str:
+def _turn_time(properties: NodeProperties, predicate: Term) -> str:
     """Return the earliest moment that is said, in the one written form."""
     found = [
-        format_timestamp(at) for at in map(parse_moment, map(plain_value, said.get(predicate, ()))) if at is not None
+        format_timestamp(at)
+        for at in map(parse_moment, map(plain_value, properties.get(predicate, ())))
+        if at is not None
     ]
     return min(found, default="")

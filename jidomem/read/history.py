@@ -85,9 +85,12 @@ def rewordings(reader: MemoryReader, project: str, item: str, replaced: Sequence
     return [each for each in found if not each.is_empty]
 
 
-def _sentences(said: Mapping[str, Sequence[Any]]) -> list[str]:
+def _sentences(properties: Mapping[str, Sequence[Any]]) -> list[str]:
     """Return the sentences of a memory, those of its summary first, without the marks of cuts."""
-    texts = (str(next(iter(said.get("summary", ())), "")), answer({name: said.get(name, ()) for name in _TEXTS}))
+    texts = (
+        str(next(iter(properties.get("summary", ())), "")),
+        answer({name: properties.get(name, ()) for name in _TEXTS}),
+    )
     return [*filter(None, (each.removeprefix("- ").strip("… ") for text in texts for each in sentences(text)))]
 
 

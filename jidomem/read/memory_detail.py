@@ -297,37 +297,39 @@ def _of_project(index: OxigraphIndex, project: str, item: Term) -> bool:
     return _is_of(project, said)
 
 
-def _is_of(project: str, said: Mapping[Term, Sequence[Term]]) -> bool:
-    """Return whether a memory of which that is *said* is of the project."""
-    of = said.get(_OF, ())
-    return _project(project) in of or (not of and bool(said.get(_WITH)))
+def _is_of(project: str, properties: Mapping[Term, Sequence[Term]]) -> bool:
+    """Return whether a memory with these *properties* belongs to the project."""
+    of = properties.get(_OF, ())
+    return _project(project) in of or (not of and bool(properties.get(_WITH)))
 
 
-def _missing(index: OxigraphIndex, project: str, asked: str) -> NotFound:
+def _missing(index: OxigraphIndex, project: str, unknown: str) -> NotFound:
     near: dict[str, str] = {}
     for item in _items(index, project, _SOME, {"project": _project(project)}):
         near[local_name(item)] = item
-    if asked in near.values():  # it is there, and was not then
+    if unknown in near.values():  # it is there, and was not then
         return NotFound(
-            f"{project} has no memory {asked!r} as of then", hint="it was recorded later: ask as of a later moment"
+            f"{project} has no memory {unknown!r} as of then", hint="it was recorded later: ask as of a later moment"
         )
-    best = [near[name] for name in nearest_names(local_name(asked), near, 3)]
-    best = best or nearest(index, project, asked, _NEAREST)
-    if not best and (alike := _alike(index, project, asked)):
+    best = [near[name] for name in nearest_names(local_name(unknown), near, 3)]
+    best = best or nearest(index, project, unknown, _NEAREST)
+    if not best and (alike := _alike(index, project, unknown)):
         listed = " or ".join(f'{short_id(item)} "{shortened(summary, _SHOWN)[0]}"' for item, summary in alike)
         return NotFound(
-            f"{project} has no memory {asked!r}", hint=f"did you mean {listed}?", candidates=[item for item, _ in alike]
+            f"{project} has no memory {unknown!r}",
+            hint=f"did you mean {listed}?",
+            candidates=[item for item, _ in alike],
         )
     hint = f"did you mean {' or '.join(best)}?" if best else _HOW
-    return NotFound(f"{project} has no memory {asked!r}", hint=hint, candidates=best)
+    return NotFound(f"{project} has no memory {unknown!r}", hint=hint, candidates=best)
 
 
-def _alike(index: OxigraphIndex, project: str, asked: str) -> list[tuple[str, str]]:
-    """Return the memories whose summaries share the most words with *asked*, half of these at least, with summaries.
+def _alike(index: OxigraphIndex, project: str, name: str) -> list[tuple[str, str]]:
+    """Return the memories whose summaries share the most words with *name*, half of these at least, with summaries.
 
     Those that ended come after the others.
     """
-    words = set(normal_text(asked).split())
+    words = set(normal_text(name).split())
     found = index.query(_SUMMARIES, graphs=[graph_iri(project)], bindings={"project": _project(project)})
     assert isinstance(found, Solutions)
     ranked: list[tuple[float, bool, str, str]] = []

@@ -86,17 +86,17 @@ def around(
     is left out.
     """
     links = _Links(index, schema, project, as_of)
-    level = [*islice((start for start in dict.fromkeys(starts) if links.told(start) is not None), most)]
+    level = [*islice((start for start in dict.fromkeys(starts) if links.node(start) is not None), most)]
     found = dict.fromkeys(level)
     for _ in range(depth):
         nearer, level = level, []
         for other in chain.from_iterable(map(links.others, nearer)):
-            if len(found) < most and other not in found and links.told(other) is not None:
+            if len(found) < most and other not in found and links.node(other) is not None:
                 found[other] = None
                 level.append(other)
     between = {link for node in found for link in links.of(node) if link.other(node) in found}
     more = {node: len({*links.others(node)} - found.keys()) for node in found}
-    return Around({node: links.told(node) or {} for node in found}, tuple(sorted(between)), more)
+    return Around({node: links.node(node) or {} for node in found}, tuple(sorted(between)), more)
 
 
 def on_topic(index: OxigraphIndex, project: str, topic: str) -> list[str]:
@@ -125,14 +125,14 @@ class _Links:
         self._graphs = [graph_iri(project, name) for name in GRAPHS]
         self._moment = parse_literal(to_term(FOREVER if as_of is None else as_of, "dateTime", "as_of")).text
         self._names = _linking(schema)
-        self._told: dict[str, Mapping[str, Any] | None] = {}
+        self._nodes: dict[str, Mapping[str, Any] | None] = {}
         self._of: dict[str, list[NodeLink]] = {}
 
-    def told(self, node: str) -> Mapping[str, Any] | None:
+    def node(self, node: str) -> Mapping[str, Any] | None:
         """Return what is known of a node; None for a memory that was not there yet, or is of another project."""
-        if node not in self._told:
-            self._told[node] = self._looked_up(node)
-        return self._told[node]
+        if node not in self._nodes:
+            self._nodes[node] = self._looked_up(node)
+        return self._nodes[node]
 
     def _looked_up(self, node: str) -> Mapping[str, Any] | None:
         recorded = self._recorded(node)
@@ -159,7 +159,7 @@ class _Links:
         return self._of[node]
 
     def _from(self, node: str) -> Iterator[NodeLink]:
-        said = self.told(node) or {}
+        said = self.node(node) or {}
         for name in self._names.values():
             for value in said.get("properties", {}).get(name, ()):
                 if isinstance(value, str) and _is_node(value):
@@ -175,24 +175,24 @@ class _Links:
             if predicate in self._names and is_iri(subject):
                 yield NodeLink(plain_value(subject), self._names[predicate], node)
 
-    def _conflicts(self, node: str, said: Mapping[str, Any]) -> Iterator[NodeLink]:
+    def _conflicts(self, node: str, properties: Mapping[str, Any]) -> Iterator[NodeLink]:
         """Yield with what a memory in force shares a key that two may not share."""
-        for key in said.get("conflictKey", ()):
+        for key in properties.get("conflictKey", ()):
             if str(key).partition(":")[0] not in KINDS:
                 continue
             for subject, _, _ in self._index.triples(self._graph, None, _KEY, literal(key), most=WIDEST):
                 other = plain_value(subject)
-                rival = None if other == node else self.told(other)
+                rival = None if other == node else self.node(other)
                 if rival is None or rival.get("status") != "active":
                     continue
-                if _clashes(key, said, rival["properties"]) and not (
-                    _beside(said, other) or _beside(rival["properties"], node)
+                if _clashes(key, properties, rival["properties"]) and not (
+                    _beside(properties, other) or _beside(rival["properties"], node)
                 ):
                     yield NodeLink(min(node, other), CONFLICTS, max(node, other))
 
     def _was_there(self, node: str) -> bool:
-        if node in self._told:
-            return self._told[node] is not None
+        if node in self._nodes:
+            return self._nodes[node] is not None
         return self._was_recorded(self._recorded(node))
 
     def _was_recorded(self, recorded: Sequence[Term]) -> bool:
@@ -245,13 +245,13 @@ def _clashes(key: str, one: Mapping[str, Any], other: Mapping[str, Any]) -> bool
     return not str(key).startswith(f"{CLASH}:") or _convention(one).clashes(_convention(other))
 
 
-def _convention(said: Mapping[str, Any]) -> Convention:
-    summary, level = (next(iter(said.get(name, ())), None) for name in ("summary", "hasEnforcementLevel"))
-    return Convention.of(summary, level, map(str, said.get("about", ())))
+def _convention(properties: Mapping[str, Any]) -> Convention:
+    summary, level = (next(iter(properties.get(name, ())), None) for name in ("summary", "hasEnforcementLevel"))
+    return Convention.of(summary, level, map(str, properties.get("about", ())))
 
 
-def _beside(said: Mapping[str, Any], other: str) -> bool:
-    return other in said.get("coexistsWith", ())
+def _beside(properties: Mapping[str, Any], other: str) -> bool:
+    return other in properties.get("coexistsWith", ())
 
 
 def _text(moment: Term) -> str:
@@ -277,10 +277,10 @@ _REVIVALS = f"""SELECT ?node {{ ?node {jido("revives")} %s ; {jido("recordedAt")
 ORDER BY ?at ?node"""
 
 
-def _sources(said: dict[str, list[str]]) -> Rows:
+def _sources(properties: dict[str, list[str]]) -> Rows:
     """Return the file, and the line unless it is a record, that a memory was imported from."""
-    line = next(iter(said.get("sourceLine", ())), None)
-    return [{"path": each.path, "line": line} for each in anchors_of(map(literal, said.get("sourceBlob", ())))]
+    line = next(iter(properties.get("sourceLine", ())), None)
+    return [{"path": each.path, "line": line} for each in anchors_of(map(literal, properties.get("sourceBlob", ())))]
 
 
 class Why:
@@ -309,7 +309,7 @@ class Why:
         item = self._reader.resolve(self._project, memory_id, as_of=self._as_of)
         found = self._reader.get_memory(self._project, item, as_of=self._as_of, valid_at=self._valid_at)
         said, committed = found["properties"], self._committed(found["commit"])
-        derived = self._asked("derived", item, limit=MOST + 1)
+        derived = self._query("derived", item, limit=MOST + 1)
         return {
             **{name: found[name] for name in ("iri", "class", "status")},
             **{name: said.get(prop, [None])[0] for name, prop in _LABELS.items()},
@@ -324,15 +324,15 @@ class Why:
             "judged_by": self._judged(found, committed.get("ontology")),
             "replaced": self._replaced(item, said),
             "replaced_by": self._linked(found, ("superseded_by", "invalidated_by")),
-            "revived_by": [self._told(other) for other in self._revivals(item)],
+            "revived_by": [self._summary(other) for other in self._revivals(item)],
             "in_its_place": self._latest(found),
             "derived": [{"iri": row.pop("derived"), **row} for row in derived[:MOST]],
             "more_derived": len(derived) > MOST,
-            "conflicts": [{"iri": row.pop("other"), **row} for row in self._asked("disagreements", item)],
+            "conflicts": [{"iri": row.pop("other"), **row} for row in self._query("disagreements", item)],
             "shown": None if self._shown is None else self._shown(self._project, item, plain_value(self._moment)),
         }
 
-    def _asked(self, name: str, item: str, **options: Any) -> Rows:
+    def _query(self, name: str, item: str, **options: Any) -> Rows:
         moments = {"as_of": self._as_of, "valid_at": self._valid_at}
         return self._reader.ask(name, project=self._project, item=item, **moments, **options)
 
@@ -341,10 +341,10 @@ class Why:
         text = _COMMITTED % iri(f"urn:jido:commit:{commit}")
         return next(iter(self._reader.select(self._project, text) if commit else []), {})
 
-    def _judged(self, found: dict[str, Any], ontology: str | None) -> dict[str, Any]:
+    def _judged(self, memory: dict[str, Any], ontology: str | None) -> dict[str, Any]:
         """Return the rules that speak about a memory: those there are now, whose version may be a later one."""
-        classes = self._schema.ancestors(jido(found["class"]))
-        found_rules = shacl_compiler.about(self._schema.rules, classes, [*map(jido, found["properties"])])
+        classes = self._schema.ancestors(jido(memory["class"]))
+        found_rules = shacl_compiler.about(self._schema.rules, classes, [*map(jido, memory["properties"])])
         return {
             "judge": self._schema.judge_name,
             "ontology": ontology,
@@ -358,14 +358,14 @@ class Why:
         rows = self._reader.select(self._project, _ITEMS % values) if named else []
         items = {row["node"] for row in rows}
         texts = node_texts(self._reader, self._project, named)
-        return [self._told(node) if node in items else {"iri": node, "text": texts.get(node)} for node in named]
+        return [self._summary(node) if node in items else {"iri": node, "text": texts.get(node)} for node in named]
 
-    def _linked(self, said: dict[str, list[str]], names: Iterable[str]) -> Rows:
-        return [{"how": how, **self._told(other)} for how in names for other in said.get(how, [])]
+    def _linked(self, properties: dict[str, list[str]], names: Iterable[str]) -> Rows:
+        return [{"how": how, **self._summary(other)} for how in names for other in properties.get(how, [])]
 
-    def _replaced(self, item: str, said: dict[str, list[str]]) -> Rows:
+    def _replaced(self, item: str, properties: dict[str, list[str]]) -> Rows:
         """Return what *item* replaced, each with the reason for which it did."""
-        rows = self._linked(said, ("supersedes", "invalidates", "revives"))
+        rows = self._linked(properties, ("supersedes", "invalidates", "revives"))
         reason = Revisions(self._reader, self._project, self._as_of).of(item)["reason"] if rows else None
         return [{**row, "reason": reason} for row in rows]
 
@@ -374,7 +374,7 @@ class Why:
         rows = self._reader.select(self._project, _REVIVALS % (iri(item), self._moment))
         return [row["node"] for row in rows]
 
-    def _told(self, item: str) -> dict[str, Any]:
+    def _summary(self, item: str) -> dict[str, Any]:
         """Return what one memory is, in short; all but its IRI is None for what is not there."""
         try:
             found = self._reader.get_memory(self._project, item, as_of=self._as_of)
@@ -390,10 +390,10 @@ class Why:
             "asserted_by": said.get("assertedBy", []),
         }
 
-    def _latest(self, found: dict[str, Any]) -> str | None:
+    def _latest(self, memory: dict[str, Any]) -> str | None:
         """Return what is in force at the end of the chain of successors; None for what is so itself, or has none."""
-        seen = {found["iri"]}
-        while (after := next(iter(found["superseded_by"]), None)) is not None and after not in seen:
+        seen = {memory["iri"]}
+        while (after := next(iter(memory["superseded_by"]), None)) is not None and after not in seen:
             seen.add(after)
-            found = self._reader.get_memory(self._project, after, as_of=self._as_of)
-        return found["iri"] if len(seen) > 1 and found["status"] == "active" else None
+            memory = self._reader.get_memory(self._project, after, as_of=self._as_of)
+        return memory["iri"] if len(seen) > 1 and memory["status"] == "active" else None

@@ -186,20 +186,20 @@ class Conversation:
             tuple(tools),
             self._moment(timestamp),
         )
-        receipt = self._kept(said, agent)
+        receipt = self._record(said, agent)
         self._catch_up(self.project)
         return turn(self._index, self.project, f"<{receipt.iri}>")
 
-    def _kept(self, said: TurnTexts, agent: str) -> Receipt:
+    def _record(self, texts: TurnTexts, agent: str) -> Receipt:
         """Return the receipt of a turn; a session nobody has opened is opened before it."""
         with suppress(NotOpened):
-            return self._writer.keep_turn(self.project, self.session, said)
+            return self._writer.keep_turn(self.project, self.session, texts)
         try:
             self._writer.start_session(self.project, self.session, agent=agent)
         except IntentRefused as refused:
             if refused.code != "iri_exists":  # somebody else opened it meanwhile
                 raise
-        return self._writer.keep_turn(self.project, self.session, said)
+        return self._writer.keep_turn(self.project, self.session, texts)
 
     def turns(self, last: int | None = None, *, as_of: object = None) -> list[Turn]:
         """Return the turns in their order, the *last* so many where that is given, or those recorded by *as_of*.
@@ -434,15 +434,15 @@ def _memories(store: StateTables, project: str, shows: Shows) -> Iterator[tuple[
             yield "UPDATE agents SET memory = ? WHERE project = ? AND agent = ?", (_json(left), project, agent)
 
 
-def _memory(held: dict[str, Any], shows: Shows) -> dict[str, Any] | None:
+def _memory(memory: dict[str, Any], shows: Shows) -> dict[str, Any] | None:
     """Return a memory without what shows a text, None where nothing of it does."""
     spaces = {}
-    for name, space in held["spaces"].items():
+    for name, space in memory["spaces"].items():
         if name in RESERVED_SPACES or not shows(name):
             left = {**space, "data": _without(space["data"], shows), "metadata": _without(space["metadata"], shows)}
             spaces[name] = {**left, "rev": space["rev"] + 1} if left != space else space
-    left = {**held, "spaces": spaces, "metadata": _without(held["metadata"], shows)}
-    return {**left, "rev": held["rev"] + 1} if left != held else None
+    left = {**memory, "spaces": spaces, "metadata": _without(memory["metadata"], shows)}
+    return {**left, "rev": memory["rev"] + 1} if left != memory else None
 
 
 def _redacted_values(store: StateTables, project: str, shows: Shows) -> Iterator[tuple[str, tuple[str, ...]]]:

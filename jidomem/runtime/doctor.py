@@ -223,23 +223,23 @@ def configuration(root: Path) -> Iterator[Diagnostic]:
                                    f"{sum(1 for _ in memory.playbook)} questions")  # fmt: skip
 
 
-def journal(found: FileJournal, *, full: bool) -> Iterator[Diagnostic]:
+def journal(files: FileJournal, *, full: bool) -> Iterator[Diagnostic]:
     """Yield for each stream whether it is sound: by a look, or with *full* by every byte."""
-    streams = found.streams()
-    known = {stream: found.verify(stream) if full else found.damage(stream) for stream in streams}
+    streams = files.streams()
+    known = {stream: files.verify(stream) if full else files.damage(stream) for stream in streams}
     # where git cannot be asked, `repository` says so
     compared = [
-        each for each in compare_with_git(found, known) if each.kind != "unchecked" or _git_answers(found.folder)
+        each for each in compare_with_git(files, known) if each.kind != "unchecked" or _git_answers(files.folder)
     ]
     for stream, damage in known.items():
-        name, at = f"{stream.project}/{stream.name}", found.head(stream)
-        is_whole = not any((each.path or "").startswith(str(found.path(stream))) for each in compared)
+        name, at = f"{stream.project}/{stream.name}", files.head(stream)
+        is_whole = not any((each.path or "").startswith(str(files.path(stream))) for each in compared)
         for error in (each for each in damage if not isinstance(each, BranchChanged)):  # those are findings
             yield Diagnostic("journal", "fail", f"{name}: {error.detail}", error.hint)
-        for each in findings(found, stream) if full else ():
+        for each in findings(files, stream) if full else ():
             yield Diagnostic("journal", "warn", f"{name}: {each.path or each.commit}: {each.detail}", each.hint)
-        loose = found.loose(stream)
-        if loose > LOOSE and found.is_tracked:
+        loose = files.loose(stream)
+        if loose > LOOSE and files.is_tracked:
             yield Diagnostic("journal", "warn", f"{name} has {loose:,} commit files", "jidomem journal pack")
         if not damage and is_whole:
             yield Diagnostic("journal", "ok", f"{name} is at {at}: {'verified' if full else 'sound, by a quick look'}")
@@ -258,9 +258,9 @@ def _git_answers(folder: Path) -> bool:
         return False
 
 
-def clock(found: FileJournal, now: datetime) -> Iterator[Diagnostic]:
+def clock(files: FileJournal, now: datetime) -> Iterator[Diagnostic]:
     """Yield whether the newest commit is of the future, as this clock has it."""
-    newest = max((found.head(stream).recorded_at for stream in found.streams()), default="")
+    newest = max((files.head(stream).recorded_at for stream in files.streams()), default="")
     if newest > format_timestamp(now + _AHEAD):
         yield Diagnostic(
             "clock",
@@ -272,9 +272,9 @@ def clock(found: FileJournal, now: datetime) -> Iterator[Diagnostic]:
         yield Diagnostic("clock", "ok", f"{format_timestamp(now)}, the newest commit is of {newest or 'no time yet'}")
 
 
-def index(root: Path, found: FileJournal) -> Iterator[Diagnostic]:
+def index(root: Path, files: FileJournal) -> Iterator[Diagnostic]:
     """Yield how the index is kept, and how much of the journal the next process has to read beyond it."""
-    size, clones = _size(found), Clones(root / INDEX)
+    size, clones = _size(files), Clones(root / INDEX)
     if size <= LARGE:
         yield Diagnostic("index", "ok", f"in memory: the journal has {size:,} bytes")
         return
@@ -285,8 +285,8 @@ def index(root: Path, found: FileJournal) -> Iterator[Diagnostic]:
         )
         return
     marks = snapshots[0].marks
-    held = {stream: marks[stream.graph].version if stream.graph in marks else None for stream in found.streams()}
-    behind = sum(_behind(found, stream, version or Version()) for stream, version in held.items())
+    held = {stream: marks[stream.graph].version if stream.graph in marks else None for stream in files.streams()}
+    behind = sum(_behind(files, stream, version or Version()) for stream, version in held.items())
     told = f"on disk, {snapshots[0].size:,} bytes; the newest snapshot is {behind:,} commits behind"
     if behind > 2 * MANY:
         yield Diagnostic("index", "warn", told, "jidomem root reindex")
@@ -294,19 +294,19 @@ def index(root: Path, found: FileJournal) -> Iterator[Diagnostic]:
         yield Diagnostic("index", "ok", told)
 
 
-def _size(found: FileJournal) -> int:
-    folders = [found.path(stream) for stream in found.streams()]
+def _size(files: FileJournal) -> int:
+    folders = [files.path(stream) for stream in files.streams()]
     return sum(path.stat().st_size for folder in folders for path in folder.glob("*.ttl"))
 
 
-def _behind(found: FileJournal, stream: Stream, held: Version) -> int:
+def _behind(files: FileJournal, stream: Stream, version: Version) -> int:
     try:
-        return sum(1 for _ in found.seen(stream).after(held))
+        return sum(1 for _ in files.seen(stream).after(version))
     except NotFound:  # another branch
-        return sum(1 for _ in found.seen(stream).after(Version()))
+        return sum(1 for _ in files.seen(stream).after(Version()))
 
 
-def stale_cache_files(root: Path, found: FileJournal) -> Iterator[Diagnostic]:
+def stale_cache_files(root: Path, files: FileJournal) -> Iterator[Diagnostic]:
     """Yield what killed processes left, and what was set aside."""
     live = [path for path in (root / INDEX / "live").glob("*") if path.is_dir()]
     used = Clones(root / INDEX).in_use()
@@ -314,8 +314,8 @@ def stale_cache_files(root: Path, found: FileJournal) -> Iterator[Diagnostic]:
         yield Diagnostic(
             "leftovers", "ok", f"{len(live) - used} index clones of killed processes: the next one sweeps them"
         )
-    for stream in found.streams():
-        folder = found.path(stream)
+    for stream in files.streams():
+        folder = files.path(stream)
         for path in (*folder.glob(".incoming.lock"), *folder.glob(".sealing.lock")):
             yield Diagnostic("leftovers", "ok", f"{path}: of a writer that was killed, or writes now; never read")
         for path in folder.glob("*.aside"):
@@ -330,9 +330,9 @@ def cache(root: Path) -> Iterator[Diagnostic]:
     yield Diagnostic("cache", "ok", f"{len(files)} files, {size:,} bytes; may be deleted at any time")
 
 
-def repository(root: Path, found: FileJournal) -> Iterator[Diagnostic]:
+def repository(root: Path, files: FileJournal) -> Iterator[Diagnostic]:
     """Yield whether git keeps the journal as it is, and leaves out what is derived."""
-    if not found.is_tracked:
+    if not files.is_tracked:
         yield Diagnostic("git", "ok", "in no repository")
         return
     try:

@@ -131,8 +131,8 @@ def _below(folder: str) -> Iterator[tuple[str, int, int, int]]:
                     yield _mark(entry.path, entry.stat())
 
 
-def _mark(path: str, said: os.stat_result) -> tuple[str, int, int, int]:
-    return path, said.st_size, said.st_mtime_ns, said.st_ino
+def _mark(path: str, status: os.stat_result) -> tuple[str, int, int, int]:
+    return path, status.st_size, status.st_mtime_ns, status.st_ino
 
 
 FILES = (settings.CONFIG, ".gitignore", ".gitattributes")

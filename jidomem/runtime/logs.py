@@ -72,11 +72,11 @@ class DoorLog:
         """Keep it in *state*, which has `TABLES`; it is made when something is first counted."""
         self.state = state
 
-    def add(self, refused: Sequence[RefusedAt], asked: Sequence[ClientActivity]) -> None:
+    def add(self, refused: Sequence[RefusedAt], clients: Sequence[ClientActivity]) -> None:
         """Add what was counted since the last time; raises what `changing` raises."""
         with self.state.changing() as store:
             store.executemany(_REFUSED, [tuple(row) for row in refused])
-            store.executemany(_COUNT_CLIENT, [tuple(row) for row in asked])
+            store.executemany(_COUNT_CLIENT, [tuple(row) for row in clients])
             for statement, most in zip(_FEWER, (REFUSALS, CLIENTS), strict=True):
                 store.execute(statement, (most,))
 
@@ -96,11 +96,11 @@ class DoorLog:
                 if store is None:
                     return
             with self.state.changing() as store:
-                gone = [*self._gone(store, "refused", shows), *self._gone(store, "clients", shows)]
+                gone = [*self._delete(store, "refused", shows), *self._delete(store, "clients", shows)]
             if gone:
                 self.state.scrub()
 
-    def _gone(self, store: Any, table: str, shows: Callable[[str], bool]) -> Iterable[int]:
+    def _delete(self, store: Any, table: str, shows: Callable[[str], bool]) -> Iterable[int]:
         rows = store.execute(f"SELECT rowid, * FROM {table}").fetchall()
         gone = [row[0] for row in rows if any(isinstance(text, str) and text and shows(text) for text in row[1:])]
         store.executemany(f"DELETE FROM {table} WHERE rowid = ?", [(number,) for number in gone])
@@ -228,9 +228,9 @@ class GuardLog:
         found = dict(self._rows("SELECT what, COUNT(*) FROM guarded WHERE project = ? GROUP BY what"))
         return {what: found.get(what, 0) for what in _COUNTED}
 
-    def _rows(self, asked: str, *of: str) -> list[tuple[Any, ...]]:
+    def _rows(self, query: str, *of: str) -> list[tuple[Any, ...]]:
         with suppress(JidomemError), self._log.state.reading() as store:
-            return store.execute(asked, (self._project, *of)).fetchall() if store is not None else []
+            return store.execute(query, (self._project, *of)).fetchall() if store is not None else []
         return []
 
     def _keep(self, how: str, rows: list[tuple[Any, ...]]) -> None:

@@ -43,22 +43,22 @@ class OfEndpoint(Protocol):
         """Return the file, None where it is in none."""
 
 
-def table(kind: type[C], name: str, said: Any, where: str, faults: Mapping[str, Fault], example: str) -> C:
+def table(kind: type[C], name: str, values: Any, where: str, faults: Mapping[str, Fault], example: str) -> C:
     """Return what the table *name* sets; raises Failed `invalid_config`, naming *where* and the key that is wrong."""
-    if not isinstance(said, dict):
+    if not isinstance(values, dict):
         raise wrong(where, f"{name} is a table", f"write [{name}]")
     known = [field.name for field in fields(kind)]  # type: ignore[arg-type]  # it is a dataclass
-    for key, value in said.items():
+    for key, value in values.items():
         if key not in known:
             hint = did_you_mean(key, known, f"there are {', '.join(known)}")
             raise wrong(where, f"{name}.{key} is not known", hint)
         if (fault := faults[key](value)) is not None:
             raise wrong(where, f"{name}.{key} = {value!r:.100} is {fault}", example)
-    if said.get("use") != "endpoint" and (more := sorted(said.keys() - {"use"})):
+    if values.get("use") != "endpoint" and (more := sorted(values.keys() - {"use"})):
         raise wrong(where, f"{name}.{more[0]} is of an endpoint, and none is used", 'use = "endpoint"')
-    if {"key_env", "key_file"} <= said.keys():
+    if {"key_env", "key_file"} <= values.keys():
         raise wrong(where, f"{name}.key_env and {name}.key_file both say where the key is", "leave one of them out")
-    return kind(**said)
+    return kind(**values)
 
 
 def one_of(*names: str) -> Fault:
@@ -156,9 +156,9 @@ class EmbedderChoice:
     key_file: str | None = None
 
 
-def embedder_choice(said: Any, where: str) -> EmbedderChoice:
-    """Return the choice that the table *said* makes; raises Failed `invalid_config`, naming *where* and the key."""
-    return table(EmbedderChoice, "embedder", said, where, _EMBEDDER_FAULTS, _EMBEDDER_EXAMPLE)
+def embedder_choice(values: Any, where: str) -> EmbedderChoice:
+    """Return the choice in the table *values*; raises Failed `invalid_config`, naming *where* and the key."""
+    return table(EmbedderChoice, "embedder", values, where, _EMBEDDER_FAULTS, _EMBEDDER_EXAMPLE)
 
 
 def embedder(chosen: EmbedderChoice, environment: Callable[[str], str | None]) -> Embedder | None:
@@ -238,9 +238,9 @@ class LanguageModelChoice:
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
-def language_model_choice(said: Any, where: str) -> LanguageModelChoice:
-    """Return the choice that the table *said* makes; raises Failed `invalid_config`, naming *where* and the key."""
-    chosen = table(LanguageModelChoice, "model", said, where, _LANGUAGE_MODEL_FAULTS, _LANGUAGE_MODEL_EXAMPLE)
+def language_model_choice(values: Any, where: str) -> LanguageModelChoice:
+    """Return the choice in the table *values*; raises Failed `invalid_config`, naming *where* and the key."""
+    chosen = table(LanguageModelChoice, "model", values, where, _LANGUAGE_MODEL_FAULTS, _LANGUAGE_MODEL_EXAMPLE)
     if chosen.use == "endpoint":
         for name in ("base_url", "model"):
             if getattr(chosen, name) is None:

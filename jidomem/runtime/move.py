@@ -184,8 +184,8 @@ def _give_out(coming: Sequence[ApiToken], root: str, log: SharedLog | None) -> N
     raise Failed(f"the tokens of {root} are changed all the time", hint="do it again")
 
 
-def _token(said: dict[str, Any]) -> ApiToken:
-    return ApiToken(**{**said, "projects": tuple(said["projects"])})
+def _token(values: dict[str, Any]) -> ApiToken:
+    return ApiToken(**{**values, "projects": tuple(values["projects"])})
 
 
 #: Seconds a shared root is waited for.

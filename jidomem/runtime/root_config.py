@@ -75,9 +75,9 @@ def root_folder(path: str | os.PathLike[str]) -> Path:
     return folder
 
 
-def _check_overlay(top: Path, found: Iterator[Path], depth: int) -> None:
+def _check_overlay(top: Path, paths: Iterator[Path], depth: int) -> None:
     size = count = 0
-    for path in found:
+    for path in paths:
         size, count = size + _size(path), count + 1
         if size > OVERLAY or count > OVERLAY_FILES or len(path.relative_to(top).parts) == depth:
             most = f"{OVERLAY:,} bytes, {OVERLAY_FILES:,} files or {depth - 1} folders in each other"
@@ -157,11 +157,11 @@ def trust(config: Path, root: Path, now: datetime) -> Trusted:
 def distrust(config: Path, root: Path) -> None:
     """Trust *root* no longer; raises NotFound where it was not."""
 
-    def without(said: user_config.UserConfig) -> user_config.UserConfig:
-        left = tuple(each for each in said.trusted if each.root != str(root))
-        if left == said.trusted:
-            raise NotFound(f"{root} is not trusted", hint=f"there is {_listed(said)}")
-        return replace(said, trusted=left)
+    def without(config: user_config.UserConfig) -> user_config.UserConfig:
+        left = tuple(each for each in config.trusted if each.root != str(root))
+        if left == config.trusted:
+            raise NotFound(f"{root} is not trusted", hint=f"there is {_listed(config)}")
+        return replace(config, trusted=left)
 
     user_config.change(config, without)
 
@@ -169,13 +169,13 @@ def distrust(config: Path, root: Path) -> None:
 def let_run(config: Path, root: Path, command: str, now: datetime, *, off: bool = False) -> None:
     """Let conventions of *root* have *command* run, as it is written, or no longer; raises NotFound for one not let."""
 
-    def changed(said: user_config.UserConfig) -> user_config.UserConfig:
-        left = tuple(each for each in said.commands if (each.root, each.command) != (str(root), command))
-        if off and left == said.commands:
+    def changed(config: user_config.UserConfig) -> user_config.UserConfig:
+        left = tuple(each for each in config.commands if (each.root, each.command) != (str(root), command))
+        if off and left == config.commands:
             hint = f"there is {', '.join(each.command for each in left if each.root == str(root)) or 'none that may'}"
             raise NotFound(f"{command!r} may not run for {root}", hint=hint)
         return replace(
-            said,
+            config,
             commands=left if off else (*left, user_config.TrustedCommand(str(root), command, format_timestamp(now))),
         )
 
@@ -208,8 +208,8 @@ def digest(root: Path) -> str:
     return said.hexdigest()
 
 
-def _listed(said: user_config.UserConfig) -> str:
-    return ", ".join(each.root for each in said.trusted) or "none that is"
+def _listed(config: user_config.UserConfig) -> str:
+    return ", ".join(each.root for each in config.trusted) or "none that is"
 
 
 _KEYS = ("project", "strict", "create_projects", "judge", "secrets", "read_log", "conflicts", "agents", "policy")

@@ -229,12 +229,12 @@ def _folder(root: str | os.PathLike[str]) -> Path:
     return root_folder(root)
 
 
-def _folder_name(root: Path, found: str) -> str:
+def _folder_name(root: Path, origin: str) -> str:
     """Return the project when none is named: the name of the repository's folder, as a project id.
 
     Your own memory is shared by all repositories that have none, so there it is the one you stand in.
     """
-    if found == OWN:
+    if origin == OWN:
         here = Path.cwd().resolve()
         repository = next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here)
         return root_config.slug_of(repository.name)

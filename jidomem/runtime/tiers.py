@@ -67,19 +67,19 @@ class PromotionIndex:
 
     def under(self, *keys: str) -> list[ActiveMemory]:
         """Return the memories that were promoted under one of *keys*."""
-        return self._held(lambda: (item for key in keys for item in self._with(jido("key"), literal(key))))
+        return self._active(lambda: (item for key in keys for item in self._with(jido("key"), literal(key))))
 
     def saying(self, kind: str, summary: str) -> list[ActiveMemory]:
         """Return the memories of the type *kind* with this summary, to the letter."""
-        found = self._held(lambda: self._with(jido("summary"), literal(summary)))
+        found = self._active(lambda: self._with(jido("summary"), literal(summary)))
         return [held for held in found if type_uri(held.type) == type_uri(kind)]
 
     def named(self, items: Iterable[str]) -> list[ActiveMemory]:
         """Return the memories *items*, in their order."""
         order = {item: place for place, item in enumerate(items)}
-        return sorted(self._held(lambda: map(iri, order)), key=lambda held: order[held.iri])
+        return sorted(self._active(lambda: map(iri, order)), key=lambda held: order[held.iri])
 
-    def _held(self, items: Callable[[], Iterable[Term]]) -> list[ActiveMemory]:
+    def _active(self, items: Callable[[], Iterable[Term]]) -> list[ActiveMemory]:
         """Return those of *items* that are in force, and were not redacted."""
         try:
             self._catch_up(self._project)
@@ -137,28 +137,28 @@ class Promoting:
     promotion: Promotion
     kept: PromotionIndex
 
-    def promote(self, key: str, held: Any, *, force: bool) -> PromotionDecision:
-        """Return what became of the value *held* under *key*; what is refused says why, and by whom.
+    def promote(self, key: str, value: Any, *, force: bool) -> PromotionDecision:
+        """Return the decision about the *value* under *key*; a refusal has its reason and the refusing stage.
 
         A memory of that key, or one of its type and content, is known: if it says all of it nothing is written, else
         it is superseded. With *force* the value is important enough.
         """
         verdict = PromotionDecision("refused", "", 0.0, "facts")
         try:
-            item = tiers.item_of(held, session_id=self.session_id, now=self.memory.sources.now())
+            item = tiers.item_of(value, session_id=self.session_id, now=self.memory.sources.now())
             verdict = self.promotion.decide(item, force=force)
             if verdict.outcome != "discarded":
-                verdict = self._keep(key, held, item, verdict)
+                verdict = self._keep(key, value, item, verdict)
         except JidomemError as refusal:
             verdict = replace(verdict, outcome="refused", reason=refusal.detail, error=refusal)
         return replace(verdict, key=key)
 
-    def _keep(self, key: str, held: Any, item: Mapping[str, Any], verdict: PromotionDecision) -> PromotionDecision:
+    def _keep(self, key: str, value: Any, item: Mapping[str, Any], verdict: PromotionDecision) -> PromotionDecision:
         new, alike = self._normal(key, item, verdict), list[str]()
         while True:
             before = [found.iri for found in self.kept.under(key)]
             try:
-                return self._written(key, held, new, verdict, before, alike)
+                return self._written(key, value, new, verdict, before, alike)
             except Conflict as conflict:
                 if [found.iri for found in self.kept.under(key)] != before:
                     continue  # another process was first
@@ -170,7 +170,7 @@ class Promoting:
     def _written(
         self,
         key: str,
-        held: Any,
+        value: Any,
         new: Mapping[str, Any],
         verdict: PromotionDecision,
         before: Sequence[str],
@@ -189,7 +189,7 @@ class Promoting:
         # what other keys stand for too goes on without this one
         shared = [iri for iri, old in known.items() if iri not in same and len(tiers.keys_of(old)) > 1]
         ended = [iri for iri in known if iri not in shared]
-        said = (under, held, new)
+        said = (under, value, new)
         receipt = self._added(*said, known[same[0]], ended) if same else self._submitted(*said, ended)
         for other in shared:
             changed = {**tiers.without(key, known[other]), **self._who()}
@@ -198,16 +198,16 @@ class Promoting:
         because = "".join(f"; {warning}" for warning in receipt.warnings) if outcome == "proposed" else ""
         return replace(verdict, outcome=outcome, reason=f"{verdict.reason}{because}", iri=receipt.iri, receipt=receipt)
 
-    def _submitted(self, under: UniqueKey, held: Any, new: Mapping[str, Any], ended: list[str]) -> Receipt:
+    def _submitted(self, under: UniqueKey, value: Any, new: Mapping[str, Any], ended: list[str]) -> Receipt:
         """Return the receipt of a new memory, in the place of those that end."""
         instead = {"supersedes": ended, "reason": _REPLACES} if ended else {}
-        extras = [*new["extra_triples"], *tiers.value_triple(under.key, held, new["summary"], new.get(_EXPLAINS))]
+        extras = [*new["extra_triples"], *tiers.value_triple(under.key, value, new["summary"], new.get(_EXPLAINS))]
         who = {**self._who(), "applies_to_project": self.project}
         said = {"confidence": "medium", **new, **who, **instead, "extra_triples": extras}
         return self.memory.writer.submit_intent(self.project, said, under=under)
 
     def _added(
-        self, under: UniqueKey, held: Any, new: Mapping[str, Any], old: Mapping[str, Any], ended: list[str]
+        self, under: UniqueKey, value: Any, new: Mapping[str, Any], old: Mapping[str, Any], ended: list[str]
     ) -> Receipt:
         """Return the receipt of *old* saying what *new* says besides; what it says already is not written again.
 
@@ -216,7 +216,7 @@ class Promoting:
         if tiers.keys_of(old) != [under.key]:
             new = {**new, **{name: old[name] for name in ("summary", _EXPLAINS) if name in new and name in old}}
         explanation = new.get(_EXPLAINS, old.get(_EXPLAINS))
-        extras = [*new["extra_triples"], *tiers.value_triple(under.key, held, new["summary"], explanation)]
+        extras = [*new["extra_triples"], *tiers.value_triple(under.key, value, new["summary"], explanation)]
         changed = tiers.changes({**new, "extra_triples": extras}, old)
         if not changed and len(ended) == 1:
             return Receipt(old["iri"], None, self.memory.writer.refresh(self.project), "deduplicated")
@@ -371,11 +371,11 @@ class ContextManager:
         """Close it."""
         self.close()
 
-    def _promote(self, key: str, held: Any, *, force: bool = False) -> PromotionDecision:
+    def _promote(self, key: str, value: Any, *, force: bool = False) -> PromotionDecision:
         with self._lock:
-            decision = self._promoting.promote(key, held, force=force)
+            decision = self._promoting.promote(key, value, force=force)
             if decision.outcome not in ("discarded", "refused"):
-                self._done[key] = _mark(held)
+                self._done[key] = _mark(value)
             return decision
 
     def _recalled(self, query: str, limit: int) -> Sequence[Hit]:
@@ -439,27 +439,27 @@ def _named(session_id: str) -> str:
     return session_id
 
 
-def _mark(held: Any) -> str:
+def _mark(value: Any) -> str:
     """Return a text that is another one where a value changed; none for what cannot be promoted."""
     try:
-        return tiers.written(held)
+        return tiers.written(value)
     except InvalidRequest:
         return ""
 
 
-def _text(held: Any) -> str:
+def _text(value: Any) -> str:
     """Return the text of a value in which words are looked for."""
-    if isinstance(held, str):
-        return held
+    if isinstance(value, str):
+        return value
     try:
-        return json.dumps(held, ensure_ascii=False, default=str)
+        return json.dumps(value, ensure_ascii=False, default=str)
     except (TypeError, ValueError, RecursionError):
-        return str(held)
+        return str(value)
 
 
-def _memory_json(held: ActiveMemory, score: float | None) -> dict[str, Any]:
-    content = tiers.content_of(held.summary, held.explanation)
-    return {"iri": held.iri, "type": held.type, "content": content, "keys": list(held.keys), "score": score}
+def _memory_json(memory: ActiveMemory, score: float | None) -> dict[str, Any]:
+    content = tiers.content_of(memory.summary, memory.explanation)
+    return {"iri": memory.iri, "type": memory.type, "content": content, "keys": list(memory.keys), "score": score}
 
 
 #: The folder of the stream a graph is kept in.

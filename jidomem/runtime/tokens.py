@@ -52,10 +52,10 @@ class Keyring:
         """Read *path*; raises Failed `invalid_config` where it cannot be."""
         self._begin(OwnTokens(path, root))
 
-    def _begin(self, kept: TokenStorage) -> None:
-        self._kept = kept
-        self._seen = kept.look()
-        self._tokens = kept.read()
+    def _begin(self, storage: TokenStorage) -> None:
+        self._storage = storage
+        self._seen = storage.look()
+        self._tokens = storage.read()
         #: Whether nobody is let in without one. It stays so when the last is taken back: that opens no door.
         self.is_needed = bool(self._tokens)
 
@@ -78,9 +78,9 @@ class Keyring:
         secret = MARK + urlsafe_b64encode(sources.nonce()).rstrip(b"=").decode()
         reached = (EVERY,) if EVERY in projects else tuple(sorted(set(projects)))
         made = ApiToken(
-            user_config.digest(secret), agent, role, reached, self._kept.root, format_timestamp(sources.now())
+            user_config.digest(secret), agent, role, reached, self._storage.root, format_timestamp(sources.now())
         )
-        self._kept.change(lambda tokens: (*tokens, made))
+        self._storage.change(lambda tokens: (*tokens, made))
         return secret, made
 
     def take_back(self, name: str) -> ApiToken:
@@ -91,7 +91,7 @@ class Keyring:
             found[:] = _named(tokens, name)
             return tuple(token for token in tokens if token not in found)
 
-        self._kept.change(without)
+        self._storage.change(without)
         return found[0]
 
     def whose(self, secret: str) -> ApiToken | None:
@@ -111,11 +111,11 @@ class Keyring:
 
     def _catch_up(self) -> None:
         """Take in what has changed since; what cannot be read lets nobody in, and its reason is for standard error."""
-        now = self._kept.look()
+        now = self._storage.look()
         if now == self._seen:
             return
         try:
-            self._tokens = self._kept.read()
+            self._tokens = self._storage.read()
         except JidomemError as error:
             sys.stderr.write(f"jidomem: {error.detail} ({error.hint})\n")
             raise Failed(
@@ -161,9 +161,9 @@ class OwnTokens:
     def change(self, how: Callable[[tuple[ApiToken, ...]], tuple[ApiToken, ...]]) -> None:
         """Keep what *how* makes of those of this memory."""
 
-        def changed(said: UserConfig) -> UserConfig:
-            others = tuple(token for token in said.tokens if token.root != self.root)
-            return replace(said, tokens=(*others, *how(tuple(t for t in said.tokens if t.root == self.root))))
+        def changed(config: UserConfig) -> UserConfig:
+            others = tuple(token for token in config.tokens if token.root != self.root)
+            return replace(config, tokens=(*others, *how(tuple(t for t in config.tokens if t.root == self.root))))
 
         user_config.change(self._path, changed)
 
@@ -214,9 +214,9 @@ def take_back(path: Path, name: str) -> ApiToken:
     """Return the token of that id for whatever memory in folders, which is none from now on; raises NotFound."""
     found: list[ApiToken] = []
 
-    def without(said: UserConfig) -> UserConfig:
-        found[:] = _named(said.tokens, name)
-        return replace(said, tokens=tuple(token for token in said.tokens if token not in found))
+    def without(config: UserConfig) -> UserConfig:
+        found[:] = _named(config.tokens, name)
+        return replace(config, tokens=tuple(token for token in config.tokens if token not in found))
 
     user_config.change(path, without)
     return found[0]

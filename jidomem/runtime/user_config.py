@@ -68,12 +68,12 @@ class RootLimits:
     idle_seconds: float = 10.0
 
 
-def limits(said: Any, where: str) -> RootLimits:
-    """Return the limits that the table *said* sets; raises Failed `invalid_config`, naming *where* and the limit."""
-    if not isinstance(said, dict):
+def limits(values: Any, where: str) -> RootLimits:
+    """Return the limits in the table *values*; raises Failed `invalid_config`, naming *where* and the limit."""
+    if not isinstance(values, dict):
         raise _limit_error(where, "limits is a table", "write [limits]")
     known = {field.name: field.type for field in fields(RootLimits)}
-    for name, value in said.items():
+    for name, value in values.items():
         if name not in known:
             hint = did_you_mean(name, known, f"there are {', '.join(known)}")
             raise _limit_error(where, f"limits.{name} is no limit", hint)
@@ -83,7 +83,7 @@ def limits(said: Any, where: str) -> RootLimits:
             number = "a number" if known[name] == "float" else "a whole number"
             raise _limit_error(where, f"limits.{name} = {value!r} is not {number} from {least:,} to {most:,}",
                          f"write {name} = {getattr(RootLimits(), name):g}, or leave it out")  # fmt: skip
-    return RootLimits(**said)
+    return RootLimits(**values)
 
 
 def _limit_error(where: str, what: str, hint: str) -> Failed:
@@ -232,9 +232,9 @@ def _check_private(path: Path, status: os.stat_result) -> None:
         )
 
 
-def entries(kind: type[T], said: Mapping[str, Any], key: str, path: Path) -> Iterator[T]:
+def entries(kind: type[T], values: Mapping[str, Any], key: str, path: Path) -> Iterator[T]:
     """Yield what the tables *key* of *path* say; raises Failed for one that says it in another form."""
-    tables = said.get(key, [])
+    tables = values.get(key, [])
     names = [field.name for field in fields(kind)]
     for table in tables if isinstance(tables, list) else [tables]:
         if not isinstance(table, dict) or sorted(table) != sorted(names):
@@ -251,11 +251,11 @@ def entries(kind: type[T], said: Mapping[str, Any], key: str, path: Path) -> Ite
         yield kind(**said_of)
 
 
-def _index(said: Any, path: Path) -> str:
+def _index(values: Any, path: Path) -> str:
     """Return the address of the store that answers, empty where there is none."""
-    if not isinstance(said, str):
+    if not isinstance(values, str):
         raise _config_error(path, 'index is a text: index = "sparql+http://localhost:7878/query"')
-    return said
+    return values
 
 
 def _config_error(path: Path, what: str) -> Failed:

@@ -56,26 +56,26 @@ def _serve(root: str) -> None:
             _answer(memory, asked, out)
 
 
-def _answer(memory: Jidomem, asked: dict[str, Any], out: int) -> None:
+def _answer(memory: Jidomem, query: dict[str, Any], out: int) -> None:
     told: dict[str, Any]
     data: bytes | None
     _end_with_the_server(True)
     try:
-        memory.catch_up(asked["project"])
-        _limit_memory(_used() + asked["memory"])
+        memory.catch_up(query["project"])
+        _limit_memory(_used() + query["memory"])
         data = memory.reader.serialized(
-            asked["project"],
-            asked["text"],
-            rows_as=asked["rows_as"],
-            graph_as=asked["graph_as"],
-            as_of=asked["as_of"],
-            bindings=asked["bindings"],
-            within=AnswerLimits(asked["rows"], asked["size"]),
-            instead=Dataset(*asked["dataset"]) if asked["dataset"] else None,
+            query["project"],
+            query["text"],
+            rows_as=query["rows_as"],
+            graph_as=query["graph_as"],
+            as_of=query["as_of"],
+            bindings=query["bindings"],
+            within=AnswerLimits(query["rows"], query["size"]),
+            instead=Dataset(*query["dataset"]) if query["dataset"] else None,
         )
         told = {"answered": True}
     except MemoryError:
-        told, data = {"error": out_of_memory(asked["memory"]).to_dict()}, None
+        told, data = {"error": out_of_memory(query["memory"]).to_dict()}, None
     except JidomemError as error:
         told, data = {"error": error.to_dict()}, None
     finally:
@@ -86,8 +86,8 @@ def _answer(memory: Jidomem, asked: dict[str, Any], out: int) -> None:
         worker_pool.send(out, data)
 
 
-def _tell(out: int, told: dict[str, Any]) -> None:
-    worker_pool.send(out, json.dumps(told, default=str).encode())
+def _tell(out: int, message: dict[str, Any]) -> None:
+    worker_pool.send(out, json.dumps(message, default=str).encode())
 
 
 def _end_with_the_server(is_bound: bool) -> None:

@@ -269,7 +269,7 @@ class _Child:
         self._in, self._out = self._process.stdin, self._process.stdout
         self.is_sound = False
         try:
-            self._told(_START)
+            self._wait_done(_START)
         except BaseException as error:
             self.kill()
             if isinstance(error, (Ended, Late)):
@@ -294,7 +294,7 @@ class _Child:
         try:
             self._hand_over(message)
             try:
-                self._told(seconds, asker)
+                self._wait_done(seconds, asker)
             except JidomemError:
                 self.is_sound = True
                 raise
@@ -328,7 +328,7 @@ class _Child:
         for pipe in (self._in, self._out):
             pipe.close()
 
-    def _told(self, seconds: float, asker: int | None = None) -> None:
+    def _wait_done(self, seconds: float, asker: int | None = None) -> None:
         """Return when the child says that it did what it was to do; raises the error it met."""
         told: dict[str, Any] = json.loads(receive(self._out.fileno(), seconds, asker))
         if "error" in told:

@@ -150,7 +150,7 @@ def _streamed(site: RequestContext, project: str, dry_run: bool) -> Response:
     if first and all(_stops(outcome) for outcome in first):
         raise _error(first[0])
 
-    def told() -> Iterator[bytes]:
+    def lines() -> Iterator[bytes]:
         count = 0
         chunks = chain([first], _chunks(site, project, parsed, dry_run))
         for outcomes in chunks:
@@ -162,7 +162,7 @@ def _streamed(site: RequestContext, project: str, dry_run: bool) -> Response:
             if any(_stops(outcome) for outcome in outcomes):
                 return
 
-    return Response(iter(Spool(told())), 200, content_type=NDJSON)
+    return Response(iter(Spool(lines())), 200, content_type=NDJSON)
 
 
 def _chunks(site: RequestContext, project: str, parsed: Iterator[Any], dry_run: bool) -> Iterator[list[Outcome]]:

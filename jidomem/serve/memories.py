@@ -162,12 +162,12 @@ def ask(site: RequestContext, project: str, name: str) -> Response:
     return _further(found, page.cursor)
 
 
-def _further(found: Response, cursor: str | None) -> Response:
-    """Return *found* with a link to the next page, where there is one."""
+def _further(response: Response, cursor: str | None) -> Response:
+    """Return *response* with a link to the next page, if there is one."""
     if cursor is not None:
         further = urlencode({**wire.once(request.args), "cursor": cursor})
-        found.headers["Link"] = f'<{request.path}?{further}>; rel="next"'
-    return found
+        response.headers["Link"] = f'<{request.path}?{further}>; rel="next"'
+    return response
 
 
 def _form(name: str) -> tuple[str, str]:

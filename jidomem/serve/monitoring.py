@@ -64,12 +64,12 @@ def family(name: str, kind: str, text: str, samples: Iterable[Sample]) -> Metric
     return metric
 
 
-def histograms(name: str, text: str, label: str, found: Mapping[str, Histogram]) -> Metric:
+def histograms(name: str, text: str, label: str, values: Mapping[str, Histogram]) -> Metric:
     """Return a family of histograms by the value of *label*; without a label the family has one."""
     from prometheus_client.metrics_core import HistogramMetricFamily  # slow to load
 
     metric = HistogramMetricFamily(name, text, labels=[label] if label else [])
-    for value, each in sorted(found.items()):
+    for value, each in sorted(values.items()):
         bounds = [*(f"{bound:g}" for bound in BOUNDS), "+Inf"]
         buckets = [*zip(bounds, accumulate(each.counts), strict=True)]
         metric.add_metric([value] if label else [], buckets, each.seconds)
@@ -99,8 +99,8 @@ def ready(site: RequestContext) -> Response:
     return _health_response(_readiness(site))
 
 
-def _health_response(told: dict[str, Any]) -> Response:
-    return wire.answer(told) if told["status"] == "ok" else wire.answer(told, 503, Retry_After="1")
+def _health_response(state: dict[str, Any]) -> Response:
+    return wire.answer(state) if state["status"] == "ok" else wire.answer(state, 503, Retry_After="1")
 
 
 def _readiness(site: RequestContext) -> dict[str, Any]:
@@ -201,14 +201,14 @@ def _queues(site: RequestContext) -> Iterator[Metric]:
     yield family("jidomem_log_lines_lost_total", "counter", "Lines of the log nobody read in time.", [({}, lost)])
 
 
-def _projects(found: list[IndexLag]) -> Iterator[Metric]:
+def _projects(lags: list[IndexLag]) -> Iterator[Metric]:
     for name, text, values in (
-        ("journal", "The position of the journal of a project's memory.", [each.journal.position for each in found]),
-        ("index", "The position the index has reached.", [each.index.position for each in found]),
+        ("journal", "The position of the journal of a project's memory.", [each.journal.position for each in lags]),
+        ("index", "The position the index has reached.", [each.index.position for each in lags]),
     ):
-        samples: list[Sample] = [({"project": e.project}, value) for e, value in zip(found, values, strict=True)]
+        samples: list[Sample] = [({"project": e.project}, value) for e, value in zip(lags, values, strict=True)]
         yield family(f"jidomem_{name}_position", "gauge", text, samples)
-    behind: list[Sample] = [({"project": each.project}, each.behind) for each in found]
+    behind: list[Sample] = [({"project": each.project}, each.behind) for each in lags]
     yield family("jidomem_index_behind_commits", "gauge", "Commits the index has not taken in.", behind)
 
 
@@ -278,14 +278,14 @@ class Watch:
         project = (asked.view_args or {}).get("project")
         if project is not None and seen.refusal != "unauthenticated":
             given, address = asked.headers.get("User-Agent", ""), asked.environ.get("REMOTE_ADDR", "")
-            self._operation.measures.asked(project, seen.agent, given, address)
+            self._operation.measures.client_seen(project, seen.agent, given, address)
         if response.is_streamed:
-            response.call_on_close(partial(self._told, seen, route, method, status, project, level, said))
+            response.call_on_close(partial(self._record, seen, route, method, status, project, level, said))
         else:
-            self._told(seen, route, method, status, project, level, said)
+            self._record(seen, route, method, status, project, level, said)
         return response
 
-    def _told(
+    def _record(
         self,
         seen: Seen,
         route: str,
@@ -293,16 +293,16 @@ class Watch:
         status: int,
         project: str | None,
         level: str,
-        said: dict[str, Any] | None,
+        fields: dict[str, Any] | None,
     ) -> None:
-        """Count a request that was answered, and write what is *said* of it."""
+        """Count a request that was answered, and log *fields* of it."""
         seconds, measures = perf_counter() - seen.began, self._operation.measures
         measures.ended(route, method, status, seconds, seen.question)
         if seen.refusal is not None:
             measures.refused(seen.refusal, seen.agent or seen.claimed, project)
-        if said is not None:
-            said["ms"] = round(1000 * seconds, 3)
-            self._operation.tell(level, "request", said)
+        if fields is not None:
+            fields["ms"] = round(1000 * seconds, 3)
+            self._operation.tell(level, "request", fields)
 
 
 def unread(operation: Operation, refusal: JidomemError, name: str, client: str, seconds: float) -> None:
@@ -336,18 +336,18 @@ def level_of(route: str, status: int) -> str:
     return "debug" if route in _QUIET else "info"
 
 
-def _log_fields(asked: Request, response: Response, seen: Seen) -> dict[str, Any]:
+def _log_fields(incoming: Request, response: Response, seen: Seen) -> dict[str, Any]:
     """Return what the log says of a request: neither its query string nor its body, which may hold anything."""
     said: dict[str, Any] = {
         "request_id": seen.id,
-        "client": asked.environ.get("REMOTE_ADDR", ""),
-        "method": asked.method[:20],
-        "path": asked.path[:LONGEST],
+        "client": incoming.environ.get("REMOTE_ADDR", ""),
+        "method": incoming.method[:20],
+        "path": incoming.path[:LONGEST],
         "status": response.status_code,
     }
     if not response.is_streamed:
         said["bytes"] = response.content_length
-    project = (asked.view_args or {}).get("project")
+    project = (incoming.view_args or {}).get("project")
     if project is not None:
         said["project"] = project[:LONGEST]
     if seen.agent is not None:

@@ -59,23 +59,26 @@ MOST_FLASH_MESSAGES = 1_000
 
 
 class FlashMessages:
-    """The latest deeds of one server."""
+    """The messages about the latest form posts of one server, shown by the page after the redirect.
+
+    A message has a name that cannot be guessed, and only the page at its path shows it.
+    """
 
     def __init__(self) -> None:
-        self._deeds = BoundedDict[str, tuple[str, Mapping[str, str]]](MOST_FLASH_MESSAGES)
+        self._messages = BoundedDict[str, tuple[str, Mapping[str, str]]](MOST_FLASH_MESSAGES)
         self._key, self._lock = secrets.token_bytes(32), Lock()
 
-    def keep(self, path: str, said: Mapping[str, str]) -> str:
-        """Return the name under which the page at *path* finds what was *said* of a deed; the same for the same."""
-        name = blake2b(repr((path, *said.items())).encode(), key=self._key, digest_size=8).hexdigest()
+    def keep(self, path: str, message: Mapping[str, str]) -> str:
+        """Return the name of a *message* for the page at *path*; an equal message has the same name."""
+        name = blake2b(repr((path, *message.items())).encode(), key=self._key, digest_size=8).hexdigest()
         with self._lock:
-            self._deeds[name] = (path, said)
+            self._messages[name] = (path, message)
         return name
 
-    def told(self, path: str, name: str) -> Mapping[str, str]:
-        """Return what was said of the deed *name* to the page at *path*; nothing where it is none, or forgotten."""
-        place, said = self._deeds.get(name, ("", {}))
-        return said if place == path else {}
+    def message(self, path: str, name: str) -> Mapping[str, str]:
+        """Return the message *name* for the page at *path*; empty if it is unknown or no longer kept."""
+        place, message = self._messages.get(name, ("", {}))
+        return message if place == path else {}
 
 
 #: So many refusals, each of its kind, are told apart, and so many clients.
@@ -228,7 +231,7 @@ class Measures:
             self.refusals[code] += 1
             self.told_apart.add(day, project, agent, code)
 
-    def asked(self, project: str, agent: str | None, user_agent: str, address: str) -> None:
+    def client_seen(self, project: str, agent: str | None, user_agent: str, address: str) -> None:
         """Count who asked *project*."""
         with self.lock:
             self.clients.add(now(), project, agent, user_agent, address)
@@ -287,7 +290,7 @@ class Ledger:
             return True
 
     def close(self) -> None:
-        """Put the last of it into the log; where a signal came in the middle of counting, that is lost."""
+        """Put the last counts into the log; they are lost if a signal came in the middle of counting."""
         self._task.stop(_LAST)
 
 
@@ -326,11 +329,11 @@ class Log:
         """Return whether what is of *level* is written."""
         return LEVELS.index(level) >= self._least
 
-    def tell(self, level: str, event: str, said: Mapping[str, Any]) -> None:
+    def tell(self, level: str, event: str, fields: Mapping[str, Any]) -> None:
         """Write one line, soon; what nobody reads in time is counted in `lost`."""
         if self.takes(level):
             if len(self._waiting) < WAITING:
-                self._waiting.append({"time": time(), "level": level, "event": event, **said})
+                self._waiting.append({"time": time(), "level": level, "event": event, **fields})
             else:
                 self.lost += 1
             if self._wakes.empty():
@@ -385,38 +388,38 @@ MOST_FORM_POSTS = 1_000
 _DONE_ALREADY = (400, 404, 409)
 
 
-class _Deed:
-    """Something that is done once; `told` is what came of it, None until it is done."""
+class _FormPost:
+    """A form post; `result` is None until it is done."""
 
-    __slots__ = ("lock", "told")
+    __slots__ = ("lock", "result")
 
     def __init__(self) -> None:
         self.lock = Lock()
-        self.told: str | None = None
+        self.result: str | None = None
 
 
 class FormDeduplicator:
-    """The latest deeds of one server."""
+    """The latest form posts of one server: a post that comes twice is done once."""
 
     def __init__(self) -> None:
-        self._deeds = BoundedDict[Hashable, _Deed](MOST_FORM_POSTS)
+        self._posts = BoundedDict[Hashable, _FormPost](MOST_FORM_POSTS)
         self._lock = Lock()
 
     def once(self, key: Hashable, do: Callable[[], str]) -> str:
-        """Return what *do* returns; where it is refused and was done before under the same *key*, what came of it then.
+        """Return what *do* returns; if it is refused and the post *key* was done before, the earlier result.
 
-        Whoever comes with the same key meanwhile waits. Raises what *do* raises where it was not done before.
+        A second post of the same key waits for the first. Raises what *do* raises if there is no earlier result.
         """
         with self._lock:
-            deed = self._deeds.get(key) or _Deed()
-            self._deeds[key] = deed
-        with deed.lock:
+            post = self._posts.get(key) or _FormPost()
+            self._posts[key] = post
+        with post.lock:
             try:
-                deed.told = do()
+                post.result = do()
             except JidomemError as error:
-                if deed.told is None or error.http_status not in _DONE_ALREADY:
+                if post.result is None or error.http_status not in _DONE_ALREADY:
                     raise
-            return deed.told
+            return post.result
 
 
 #: For how many seconds it is believed whether a server is ready, and while somebody looks whether it still is.
@@ -513,7 +516,7 @@ class Operation:
         self.log = log
         self.leveller, self.readiness = CatchUpThread(), Readiness()
         self.repeats = FormDeduplicator()
-        self.deeds = FlashMessages()
+        self.flash_messages = FlashMessages()
         self.ledger: Ledger | None = None
         self.stopping = Event()
         self.feeds = BoundedSemaphore(max(1, connections // SHARE))
@@ -535,10 +538,10 @@ class Operation:
         if self.log is not None:
             self.log.close()
 
-    def tell(self, level: str, event: str, said: Mapping[str, Any]) -> None:
+    def tell(self, level: str, event: str, fields: Mapping[str, Any]) -> None:
         """Write one line to the log, if there is one."""
         if self.log is not None:
-            self.log.tell(level, event, said)
+            self.log.tell(level, event, fields)
 
 
 @dataclass(frozen=True, slots=True)

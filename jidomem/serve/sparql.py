@@ -125,17 +125,17 @@ def post(site: RequestContext, project: str | None = None) -> Response:
     return _answer(site, project, {**_known(request.args, *_BESIDE), "query": [_text(data)]})
 
 
-def _known(found: MultiDict[str, str], *known: str) -> Fields:
+def _known(given: MultiDict[str, str], *known: str) -> Fields:
     """Return the values of each field.
 
     Raises InvalidRequest for a field that is unknown, or stands twice, and PolicyDenied for an update.
     """
-    if "update" in found and "query" not in found:
+    if "update" in given and "query" not in given:
         raise refused("this is an update")
-    for name in found:
+    for name in given:
         if name not in known:
             raise wire.unknown(f"{request.path} takes no {name!r} here", name, known)
-    single = found.copy()
+    single = given.copy()
     several = {name: single.poplist(name) for name in (*DATASET, *FORMAT)}
     return {**several, **{name: [value] for name, value in wire.once(single).items()}}
 
@@ -244,14 +244,14 @@ def refuse(site: RequestContext, project: str) -> Response:
     raise refused(f"{request.method} would change a graph")
 
 
-def _graph(project: str, found: Mapping[str, str]) -> str | None:
+def _graph(project: str, given: Mapping[str, str]) -> str | None:
     """Return the IRI of the graph that is asked for, None for the default one; raises what cannot be read or found."""
-    if len(found) != 1 or found.get("default", "") != "":
+    if len(given) != 1 or given.get("default", "") != "":
         hint = f"give ?graph={'|'.join(_short(project))}, or ?default"
         raise InvalidRequest("this names no graph, or more than one", hint=hint)
-    if "default" in found:
+    if "default" in given:
         return None
-    name, known = found["graph"], _short(project)
+    name, known = given["graph"], _short(project)
     if name in known.values():
         return name
     if name not in known:

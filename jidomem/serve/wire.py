@@ -174,9 +174,9 @@ def problem(error: JidomemError) -> Response:
     return refused({**described(error, project), "request_id": seen.id}, error)
 
 
-def refused(told: Mapping[str, Any], error: JidomemError) -> Response:
-    """Return *told* of *error* as a problem document, with the headers that go with it; no request is looked at."""
-    found = Response(dump(told), error.http_status, content_type=PROBLEM)
+def refused(document: Mapping[str, Any], error: JidomemError) -> Response:
+    """Return the *document* about *error* as a problem response with its headers; reads no request."""
+    found = Response(dump(document), error.http_status, content_type=PROBLEM)
     found.headers.extend(retry(error))
     if error.code == "unauthenticated":
         found.headers["WWW-Authenticate"] = 'Bearer realm="jidomem"'
@@ -201,9 +201,9 @@ def described(error: JidomemError, project: str = "PROJECT") -> dict[str, Any]:
     }
 
 
-def outcome(found: Receipt | WriteResult | JidomemError, project: str) -> dict[str, Any]:
+def outcome(result: Receipt | WriteResult | JidomemError, project: str) -> dict[str, Any]:
     """Return a receipt, the result of an entry, or an error, its hints as requests about *project*, as plain values."""
-    return for_requests(found.to_dict(), project) if isinstance(found, JidomemError) else found.to_dict()
+    return for_requests(result.to_dict(), project) if isinstance(result, JidomemError) else result.to_dict()
 
 
 def arguments(*known: str) -> dict[str, str]:

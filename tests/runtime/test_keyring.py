@@ -81,7 +81,7 @@ def test_a_token_taken_back_is_gone_and_an_unknown_one_is_answered_with_those_th
         take_back(path, "00000000")
     assert (unknown.value.hint, take_back(path, made.id)) == (f"there is {made.id}", made)
     assert (keyring.whose(secret), keyring.asks()) == (None, True)
-    assert Keyring(path, keyring._kept.root).is_needed is False
+    assert Keyring(path, keyring._storage.root).is_needed is False
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o666, 0o620])

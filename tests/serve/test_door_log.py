@@ -84,7 +84,7 @@ def test_counts_of_several_servers_are_added_and_none_twice(log):
     ledgers = [Ledger(log, HTTP, measures) for measures in (one, other)]
     for measures in (one, one, other):
         measures.refused("conflict", "ana", "p")
-        measures.asked("p", "ana", "curl", "127.0.0.1")
+        measures.client_seen("p", "ana", "curl", "127.0.0.1")
         assert all(ledger.keep() for ledger in ledgers)
     for ledger in ledgers:
         ledger.close()

@@ -334,7 +334,7 @@ def _arguments(screen: Screen, site: RequestContext) -> dict[str, str]:
     done = given.pop("done", "")
     if done and not _DEED.fullmatch(done):
         raise InvalidRequest("this is nothing that is done here", hint="leave done out")
-    return {**given, **site.operation.deeds.told(request.path.removesuffix(".json"), done)}
+    return {**given, **site.operation.flash_messages.message(request.path.removesuffix(".json"), done)}
 
 
 def _page_address() -> str:
@@ -386,7 +386,7 @@ def _redirect_after(screen: Screen, page: PageRequest, form: Mapping[str, str], 
     given = dict(parse_qsl(query))
     flash = {name: given.pop(name) for name in _FLASH_FIELDS if name in given}
     if flash:
-        given["done"] = page.site.operation.deeds.keep(unquote(path), flash)
+        given["done"] = page.site.operation.flash_messages.keep(unquote(path), flash)
     return f"{path}?{urlencode(given)}" if given else path
 
 

@@ -131,7 +131,7 @@ async def _in_client_session(
     session = sessions.of(client.client_info.name if client else None, caller)
     if ctx.request is not None and (seen := ctx.request.scope.get(SEEN)) is not None:
         seen.agent = session.agent
-    measures.asked(session.project, session.agent, *_from(ctx))
+    measures.client_seen(session.project, session.agent, *_from(ctx))
     try:
         return await anyio.to_thread.run_sync(partial(work, session))
     except JidomemError as error:
