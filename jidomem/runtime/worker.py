@@ -1,9 +1,10 @@
-"""A process that answers SPARQL nobody vouches for, one query after the other, and may be killed at any moment.
+"""The worker process: does the jobs of a server that may have to be killed, one after the other.
 
     python -m jidomem.runtime.worker ROOT
 
-The engine can neither be interrupted nor held to a size from within. So its queries run here: in a process of their
-own that opens the root for itself, has stated limits, and ends with the server that started it.
+The engine can neither be interrupted nor held to a size from within. So untrusted queries, checks
+and previews run here: in a process that opens the root for itself, has stated limits, and ends with
+the server that started it.
 """
 
 from __future__ import annotations
@@ -15,8 +16,10 @@ import resource
 import signal
 import sys
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
+from jidomem import __version__
 from jidomem.errors import JidomemError
 from jidomem.index.results import AnswerLimits
 from jidomem.rdf.sparql import Dataset
@@ -25,12 +28,12 @@ from jidomem.runtime.root import Jidomem, open_root
 from jidomem.runtime.worker_pool import out_of_memory
 
 _IN, _OUT = 0, 1
-#: How far this stands back behind the named queries and the writes of the server.
+#: The lower priority of a worker, behind the named queries and the writes of the server.
 _NICE = 10
 
 
 def main(root: str) -> None:
-    """Answer the queries that come on standard input until it is closed, or nobody reads the answers."""
+    """Do the jobs that come on standard input until it is closed, or nobody reads the answers."""
     with suppress(worker_pool.Ended):
         _serve(root)
 
@@ -38,62 +41,93 @@ def main(root: str) -> None:
 def _serve(root: str) -> None:
     out = os.dup(_OUT)
     os.dup2(2, _OUT)  # nothing that prints may write among the messages
-    for stopping in (signal.SIGINT, signal.SIGHUP):  # they go to the whole group; the server tells when to stop
+    for stopping in (signal.SIGINT, signal.SIGHUP):  # they go to the whole group; the server stops its workers
         signal.signal(stopping, signal.SIG_IGN)
     os.nice(_NICE)
+    _end_with_the_server(True)
     try:
-        memory = open_root(root, index="")  # who started this asks a store itself
+        memory = open_root(root, index="")  # the server itself asks a remote store
     except JidomemError as error:
-        _tell(out, {"error": error.to_dict()})
+        _send(out, {"error": error.to_dict()})
         return
     with memory:
         if memory.project in memory.projects():
             memory.catch_up(memory.project)
-        _tell(out, {"ready": True})
+        _end_with_the_server(False)
+        _send(out, {"ready": True})
         while True:
-            asked = json.loads(worker_pool.receive(_IN))
-            _tell(out, {"taken": True})
-            _answer(memory, asked, out)
+            job = json.loads(worker_pool.receive(_IN))
+            _send(out, {"taken": True})
+            _answer(memory, job, out)
 
 
-def _answer(memory: Jidomem, query: dict[str, Any], out: int) -> None:
-    told: dict[str, Any]
-    data: bytes | None
+def _answer(memory: Jidomem, job: dict[str, Any], out: int) -> None:
+    message: dict[str, Any] = {"done": True}
+    data: bytes | None = None
     _end_with_the_server(True)
     try:
-        memory.catch_up(query["project"])
-        _limit_memory(_used() + query["memory"])
-        data = memory.reader.serialized(
-            query["project"],
-            query["text"],
-            rows_as=query["rows_as"],
-            graph_as=query["graph_as"],
-            as_of=query["as_of"],
-            bindings=query["bindings"],
-            within=AnswerLimits(query["rows"], query["size"]),
-            instead=Dataset(*query["dataset"]) if query["dataset"] else None,
-        )
-        told = {"answered": True}
+        data = _JOBS[job["job"]](memory, job)
     except MemoryError:
-        told, data = {"error": out_of_memory(query["memory"]).to_dict()}, None
+        message = {"error": out_of_memory(job.get("memory", 0)).to_dict()}
     except JidomemError as error:
-        told, data = {"error": error.to_dict()}, None
+        message = {"error": error.to_dict()}
     finally:
         _limit_memory(resource.RLIM_INFINITY)
         _end_with_the_server(False)
-    _tell(out, told)
+    _send(out, message)
     if data is not None:
         worker_pool.send(out, data)
 
 
-def _tell(out: int, message: dict[str, Any]) -> None:
+def _query(memory: Jidomem, job: dict[str, Any]) -> bytes:
+    """Return the answer to a SPARQL query, within its limits of memory, rows and bytes."""
+    memory.catch_up(job["project"])
+    _limit_memory(_used() + job["memory"])
+    return memory.reader.serialized(
+        job["project"],
+        job["text"],
+        rows_as=job["rows_as"],
+        graph_as=job["graph_as"],
+        as_of=job["as_of"],
+        bindings=job["bindings"],
+        within=AnswerLimits(job["rows"], job["size"]),
+        instead=Dataset(*job["dataset"]) if job["dataset"] else None,
+    )
+
+
+def _check(memory: Jidomem, job: dict[str, Any]) -> bytes:
+    """Return the report of a check as JSON, SARIF or JUnit XML, its paths relative to the root."""
+    from jidomem.check.check import seen_from  # slow to load, and not for queries
+    from jidomem.check.report import junit, sarif
+
+    report = memory.check(job["project"])
+    report.problems = [seen_from(problem, memory.settings.root) for problem in report.problems]
+    if job["form"] == "junit":
+        return junit(report).encode()
+    values = sarif(report, __version__) if job["form"] == "sarif" else report.to_dict()
+    return json.dumps(values, ensure_ascii=False).encode()
+
+
+def _preview(memory: Jidomem, job: dict[str, Any]) -> bytes:
+    """Return what would newly fail if the overlay of the root were that in a folder, as JSON."""
+    from jidomem.check.overlay import preview  # slow to load, and not for queries
+
+    memory.catch_up(job["project"])
+    changes = preview(memory.index, job["project"], memory.settings.root, Path(job["folder"]), job["file"])
+    return json.dumps(changes.to_dict(), ensure_ascii=False).encode()
+
+
+_JOBS = {"query": _query, "check": _check, "preview": _preview}
+
+
+def _send(out: int, message: dict[str, Any]) -> None:
     worker_pool.send(out, json.dumps(message, default=str).encode())
 
 
 def _end_with_the_server(is_bound: bool) -> None:
-    """Let the kernel end this process when the server closes its end, which a running query would not notice.
+    """Let the kernel end this process when the server closes its end, which a running job would not notice.
 
-    Nothing else comes on standard input meanwhile: the server sends the next query after the answer.
+    Nothing else comes on standard input meanwhile: the server sends the next job after the answer.
     """
     flags = fcntl.fcntl(_IN, fcntl.F_GETFL)
     fcntl.fcntl(_IN, fcntl.F_SETOWN, os.getpid())

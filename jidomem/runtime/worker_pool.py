@@ -1,8 +1,7 @@
-"""Messages between the server and its children: a length, then as many bytes.
+"""Worker processes that can be killed: a pool for untrusted SPARQL queries, and one at a time for checks.
 
-The children that answer SPARQL nobody vouches for: a few at once, kept warm, killed when one takes too long.
-
-Checks of a root for whom a server answers: one at a time, each in a process of its own that can be killed.
+A worker opens the root for itself and answers messages, each a length and as many bytes. It is
+killed on a timeout, and when nobody waits for its answer any more.
 """
 
 from __future__ import annotations
@@ -103,12 +102,13 @@ def is_disconnected(asker: int) -> bool:
 
 
 _PATIENCE = 1.0  # seconds that a question of the root waits for its turn: most are short
-_START = 60.0  # seconds until a child that does not say it is ready is given up
+_START = 60.0  # seconds until a worker that does not say it is ready is given up
+_END = 5.0  # seconds that a worker has to close its root
 _ABORTED = -6  # what the engine's allocator does when there is no memory
 
 
 class Pool:
-    """Children of one root; each answers one query at a time, and what it opened stays open for the next."""
+    """The workers of one root for queries; each answers one at a time, and keeps the root open for the next."""
 
     def __init__(self, root: Path, limits: RootLimits, remote: RemoteIndex | None = None) -> None:
         """Answer as many queries at once as *limits* say, each within them; what *remote* answers is asked there."""
@@ -117,8 +117,8 @@ class Pool:
         self._remote = remote
         self._places = BoundedSemaphore(limits.queries)
         self._lock = Lock()
-        self._idle: list[_Child] = []
-        self._busy: set[_Child] = set()
+        self._idle: list[Worker] = []
+        self._busy: set[Worker] = set()
         self._closed = False
         #: How many queries wait for one of those that are answered to end.
         self.waiting = 0
@@ -149,7 +149,7 @@ class Pool:
         *seconds*, TooLarge `result_too_large`, InvalidRequest where *asker*, a connection, is closed at its other
         end, and what the reader raises.
         """
-        asked = {"project": project, "text": text, "rows_as": rows_as, "graph_as": graph_as, "as_of": as_of}
+        query = {"project": project, "text": text, "rows_as": rows_as, "graph_as": graph_as, "as_of": as_of}
         most, known = self.limits, {**(bindings or {})}
         bounds = {"memory": most.query_memory, "rows": most.query_rows, "size": most.query_answer}
         limit = most.query_seconds if seconds is None else min(seconds, most.query_seconds)
@@ -166,10 +166,17 @@ class Pool:
                     within=AnswerLimits(most.query_rows, most.query_answer),
                     seconds=limit,
                 ).data
-        message = json.dumps({**asked, "bindings": known, "dataset": dataset, **bounds}).encode()
+        job = {"job": "query", **query, "bindings": known, "dataset": dataset, **bounds}
         while True:
-            with self._child(patience) as child, suppress(_WorkerExited):
-                return child.ask(message, limit, most.query_memory, asker)
+            with self._worker(patience) as worker, suppress(WorkerExited):
+                try:
+                    return worker.ask(job, limit, asker)
+                except Ended:
+                    raise _query_died(worker.exit_status(), most.query_memory) from None
+                except CallerDisconnected:
+                    raise hung_up() from None
+                except Late:
+                    raise _query_timeout(limit) from None
 
     def solutions(self, project: str, text: str, bindings: Mapping[str, Term] | None = None) -> Solutions:
         """Return the rows of a SELECT that was checked: a question or a gate of the root; raises what `answer` does."""
@@ -178,18 +185,18 @@ class Pool:
         )
 
     def warm(self) -> None:
-        """Start a child, so that the first query finds one; where that fails, the query will say why."""
-        with suppress(JidomemError), self._child():
+        """Start a worker, so that the first query finds one; where that fails, the query will say why."""
+        with suppress(JidomemError), self._worker():
             pass
 
     def close(self) -> None:
-        """Stop every child, whatever it does."""
+        """Stop every worker, whatever it does."""
         with self._lock:
             self._closed = True
-            for child in self._busy:
-                child.stop()  # whoever waits for its answer lets go of it
-            for child in self._idle:
-                child.kill()
+            for worker in self._busy:
+                worker.stop()  # whoever waits for its answer lets go of it
+            for worker in self._idle:
+                worker.kill()
             self._idle.clear()
 
     @contextmanager
@@ -207,23 +214,23 @@ class Pool:
             self._places.release()
 
     @contextmanager
-    def _child(self, patience: float = 0.0) -> Iterator[_Child]:
-        """Give a child that lives; it is kept for the next query unless something went wrong with this one."""
+    def _worker(self, patience: float = 0.0) -> Iterator[Worker]:
+        """Give a worker that lives; it is kept for the next query unless something went wrong with this one."""
         with self._turn(patience):
-            child = self._taken()
+            worker = self._taken()
             try:
-                yield child
+                yield worker
             except TooLarge:
                 if self._closed:
                     raise stopping() from None
                 raise
             finally:
                 with self._lock:
-                    self._busy.discard(child)
-                    if child.is_sound and not self._closed:
-                        self._idle.append(child)
+                    self._busy.discard(worker)
+                    if worker.is_sound and not self._closed:
+                        self._idle.append(worker)
                     else:
-                        child.kill()
+                        worker.kill()
 
     def _place(self, patience: float) -> bool:
         """Return whether one more may be answered, at once or after *patience* seconds."""
@@ -235,116 +242,125 @@ class Pool:
             with self._lock:
                 self.waiting -= 1
 
-    def _taken(self) -> _Child:
-        """Return an idle child that still lives, else a new one."""
+    def _taken(self) -> Worker:
+        """Return an idle worker that still lives, else a new one."""
         with self._lock:
             while self._idle:
-                child = self._idle.pop()
-                if child.lives():
-                    self._busy.add(child)
-                    return child
-                child.kill()
-        child = _Child(self._root)
+                worker = self._idle.pop()
+                if worker.lives():
+                    self._busy.add(worker)
+                    return worker
+                worker.kill()
+        worker = Worker(self._root)
+        try:
+            worker.wait_ready(_START)
+        except (Ended, Late) as error:
+            worker.kill()
+            raise QueryTimeout(
+                "the process that answers ad hoc queries could not be started",
+                hint="ask again; the server's standard error may say more",
+            ) from error
+        except BaseException:
+            worker.kill()
+            raise
         with self._lock:
             if not self._closed:
-                self._busy.add(child)
-                return child
-        child.kill()
+                self._busy.add(worker)
+                return worker
+        worker.kill()
         raise stopping()
 
 
-class _WorkerExited(Exception):
-    """A child was not there any more when it was asked."""
+class WorkerExited(Exception):
+    """The worker had ended before it took the job."""
 
 
-class _Child:
-    """One process; `is_sound` while it waits for the next query."""
+class Worker:
+    """One worker process; `is_sound` while it waits for the next job."""
 
     def __init__(self, root: Path) -> None:
-        """Start it with exec, never by a fork of what this process holds, and wait until it has opened the root."""
+        """Start it with exec, as a fork would share the threads and locks of this process."""
         command = [sys.executable, "-m", "jidomem.runtime.worker", str(root)]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._in, self._out = self._process.stdin, self._process.stdout
         self.is_sound = False
-        try:
-            self._wait_done(_START)
-        except BaseException as error:
-            self.kill()
-            if isinstance(error, (Ended, Late)):
-                raise QueryTimeout(
-                    "the process that answers ad hoc queries could not be started",
-                    hint="ask again; the server's standard error may say more",
-                ) from error
-            raise
+
+    def wait_ready(self, seconds: float, asker: int | None = None) -> None:
+        """Return when it has opened the root; raises what `ask` raises but for WorkerExited."""
+        self._wait_done(seconds, asker)
         self.is_sound = True
 
     def lives(self) -> bool:
         """Return whether the process is there."""
         return self._process.poll() is None
 
-    def ask(self, message: bytes, seconds: float, memory: int, asker: int | None) -> bytes:
-        """Return the answer.
+    def ask(self, job: Mapping[str, Any], seconds: float, asker: int | None) -> bytes:
+        """Return the answer to *job*, and raise the error that the worker met.
 
-        Raises QueryTimeout where it does not come in time, TooLarge where the process died of it, which has so much
-        *memory*, InvalidRequest where *asker* has hung up, and _Gone where it had died before it took the query.
+        Raises Late if it does not come in time, Ended if the process died of it, CallerDisconnected if
+        *asker* has hung up, and WorkerExited if the process had ended before it took the job.
         """
         self.is_sound = False
         try:
-            self._hand_over(message)
-            try:
-                self._wait_done(seconds, asker)
-            except JidomemError:
-                self.is_sound = True
-                raise
-            data = receive(self._out.fileno(), seconds, asker)
-        except Ended:
-            raise self._died(memory) from None
-        except CallerDisconnected:
-            raise hung_up() from None
-        except Late:
-            raise _query_timeout(seconds) from None
+            send(self._in.fileno(), json.dumps(job).encode())
+            receive(self._out.fileno(), _START)
+        except (Ended, Late):
+            raise WorkerExited from None
+        try:
+            self._wait_done(seconds, asker)
+        except JidomemError:
+            self.is_sound = True
+            raise
+        data = receive(self._out.fileno(), seconds, asker)
         self.is_sound = True
         return data
 
-    def _hand_over(self, message: bytes) -> None:
-        """Send the query, and wait until the process has it."""
-        try:
-            send(self._in.fileno(), message)
-            receive(self._out.fileno(), _START)
-        except (Ended, Late):
-            raise _WorkerExited from None
+    def exit_status(self) -> int:
+        """Return the status of the process, which has closed its end."""
+        return self._process.wait()
 
     def stop(self) -> None:
         """End the process at once."""
         self._process.kill()
 
     def kill(self) -> None:
-        """End the process at once, and let go of it."""
+        """End the process at once, and close its pipes."""
         self.is_sound = False
         self.stop()
+        self._close()
+
+    def end(self) -> None:
+        """Let the process close the root and end, or kill it if that takes long or it has a job."""
+        if self.is_sound:
+            self._in.close()
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(_END)
+        self.kill()
+
+    def _close(self) -> None:
         self._process.wait()
         for pipe in (self._in, self._out):
             pipe.close()
 
-    def _wait_done(self, seconds: float, asker: int | None = None) -> None:
-        """Return when the child says that it did what it was to do; raises the error it met."""
-        told: dict[str, Any] = json.loads(receive(self._out.fileno(), seconds, asker))
-        if "error" in told:
-            error = told["error"]
+    def _wait_done(self, seconds: float, asker: int | None) -> None:
+        """Return when the worker has done its job; raises the error it met."""
+        message: dict[str, Any] = json.loads(receive(self._out.fileno(), seconds, asker))
+        if "error" in message:
+            error = message["error"]
             raise JidomemError(error["detail"], hint=error["hint"], code=error["code"])
 
-    def _died(self, memory: int) -> TooLarge:
-        """Return why there is no answer of a process that ended."""
-        code = self._process.wait()
-        if code == _ABORTED:
-            return out_of_memory(memory)
-        return TooLarge(
-            f"the process that answered the query was ended (status {code}), as the system does where memory runs out",
-            hint="ask again; if it stays so, ask for less",
-            code="result_too_large",
-        )
+
+def _query_died(status: int, memory: int) -> TooLarge:
+    """Return why a query has no answer whose process ended with *status*."""
+    if status == _ABORTED:
+        return out_of_memory(memory)
+    return TooLarge(
+        f"the process that answered the query was ended (status {status}), as the system does where memory runs out",
+        hint="ask again; if it stays so, ask for less",
+        code="result_too_large",
+    )
 
 
 def _query_timeout(seconds: float) -> QueryTimeout:
@@ -376,8 +392,6 @@ def stopping() -> Busy:
 SECONDS = 600.0
 #: So long a look at a change of terms or rules may take, and so many of them are kept.
 PREVIEW_SECONDS, PREVIEWS = 120.0, 20
-#: What the process exits with when what it wrote is an error.
-REFUSED = 9
 
 
 class Checks:
@@ -393,7 +407,7 @@ class Checks:
         self.previews = BoundedDict[str, tuple[str, bytes]](PREVIEWS)
         self._root = root
         self._place, self._lock = Lock(), Lock()
-        self._process: subprocess.Popen[bytes] | None = None
+        self._worker: Worker | None = None
         self._closed = False
 
     def answer(self, project: str, form: str, asker: int | None = None) -> bytes:
@@ -403,7 +417,7 @@ class Checks:
         where the process was ended by others, InvalidRequest where *asker*, a connection, is closed at its other end,
         and what the check raises.
         """
-        found = self._alone([project, form], self.seconds, asker)
+        found = self._run({"job": "check", "project": project, "form": form}, self.seconds, asker)
         if form == "json":
             self.latest[project] = (self._now(), found)
         return found
@@ -417,7 +431,8 @@ class Checks:
 
         with TemporaryDirectory(prefix="jidomem-") as folder:
             file = lay(self._root, Path(folder), name, text)
-            found = self._alone([project, "preview", folder, file], self.preview_seconds, asker)
+            job = {"job": "preview", "project": project, "folder": folder, "file": file}
+            found = self._run(job, self.preview_seconds, asker)
         made = secrets.token_hex(8)
         self.previews[made] = (project, found)
         return made
@@ -426,58 +441,38 @@ class Checks:
         """Stop the check that is being made."""
         with self._lock:
             self._closed = True
-            if self._process is not None:
-                self._process.kill()
+            if self._worker is not None:
+                self._worker.stop()
 
-    def _alone(self, words: list[str], seconds: float, asker: int | None) -> bytes:
-        """Return what the process writes that is asked with *words*, and that no other one runs beside."""
+    def _run(self, job: Mapping[str, Any], seconds: float, asker: int | None) -> bytes:
+        """Return the answer of a worker of its own to *job*; no other check runs at the same time."""
         if not self._place.acquire(blocking=False):
             hint = "ask again in a minute, or run it where the memory is: jidomem check"
             raise Busy("a check is being made, and no more than one at once", hint=hint, code="too_many_requests")
         try:
-            return self._answer(
-                [sys.executable, "-m", "jidomem.runtime.check_process", str(self._root), *words], seconds, asker
-            )
-        finally:
-            self._place.release()
-
-    def _answer(self, command: list[str], seconds: float, asker: int | None) -> bytes:
-        theirs, ours = os.pipe()  # it ends when our end is closed, by whatever end of this process
-        try:
             with self._lock:
                 if self._closed:
                     raise stopping()
-                process = self._process = subprocess.Popen(command, stdin=theirs, stdout=subprocess.PIPE)
-            with process:
-                try:
-                    data = self._read(process, seconds, asker)
-                finally:
-                    process.kill()
+                worker = self._worker = Worker(self._root)
+            try:
+                return self._answer(worker, job, seconds, asker)
+            finally:
+                self._worker = None
+                worker.end()
         finally:
-            self._process = None
-            os.close(theirs)
-            os.close(ours)
-        if process.returncode == REFUSED:
-            error = json.loads(data)
-            raise JidomemError(error["detail"], hint=error["hint"], code=error["code"])
-        if process.returncode != 0:
-            raise stopping() if self._closed else _ended(process.returncode)
-        return data
+            self._place.release()
 
-    def _read(self, process: subprocess.Popen[bytes], seconds: float, asker: int | None) -> bytes:
-        """Return all that *process* writes, which has ended then."""
-        assert process.stdout is not None
-        found, deadline = bytearray(), monotonic() + seconds
+    def _answer(self, worker: Worker, job: Mapping[str, Any], seconds: float, asker: int | None) -> bytes:
+        deadline = monotonic() + seconds
         try:
-            while True:
-                wait(process.stdout.fileno(), deadline, asker)
-                if not (piece := os.read(process.stdout.fileno(), 1 << 20)):
-                    process.wait(max(0.0, deadline - monotonic()))
-                    return bytes(found)
-                found += piece
+            worker.wait_ready(seconds, asker)
+            return worker.ask(job, max(0.0, deadline - monotonic()), asker)
+        except (Ended, WorkerExited):
+            status = worker.exit_status()
+            raise stopping() if self._closed else _check_died(status) from None
         except CallerDisconnected:
             raise hung_up() from None
-        except (Late, subprocess.TimeoutExpired):
+        except Late:
             raise _check_timeout(seconds) from None
 
 
@@ -488,7 +483,7 @@ def _check_timeout(seconds: float) -> QueryTimeout:
     )
 
 
-def _ended(status: int) -> TooLarge:
+def _check_died(status: int) -> TooLarge:
     return TooLarge(
         f"the process that made the check was ended (status {status}), as the system does where memory runs out",
         hint="run it where the memory is: jidomem check; the server's standard error may say more",

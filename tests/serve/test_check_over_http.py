@@ -54,7 +54,7 @@ def is_checked(root):
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             words = (folder / "cmdline").read_bytes()
-            if b"jidomem.runtime.check_process" in words and os.fsencode(root) in words:
+            if b"jidomem.runtime.worker" in words and os.fsencode(root) in words:
                 return True
     return False
 
