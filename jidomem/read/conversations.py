@@ -1,6 +1,6 @@
-"""The entries that are kept under ids of one beginning now, at hand in memory and level with the index.
+"""The entry cache and the turns of a conversation.
 
-A conversation as it is read back: its turns in their order.
+The cache has the current entries whose ids begin with one prefix, and follows the index.
 """
 
 from __future__ import annotations

@@ -1,10 +1,6 @@
-"""A rewording: the sentences in which a proposal differs from the memory whose place it is to take.
+"""The history of a project: its log, its differences, the change feed and the revisions of a memory.
 
-The change feed: what each commit of a project's memory added, superseded and invalidated, in the journal's order.
-
-The revisions of a memory: which fields each version changed, and why.
-
-What the journal tells: the log of commits, what changed between two moments, and what became of one memory.
+A rewording has the sentences in which a proposal differs from the memory that it is to replace.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""The names of a source: what an imported memory is called by where it came from, its file, line, number or title.
+"""One memory, assembled from its triples: properties, status and ends; and the lookup of its names.
 
-One memory, put together from its triples: what it says, whether it is in force, and what ended it.
+A memory is named by its IRI, a part of its id, or the place it was imported from: file, line, number
+or title.
 """
 
 from __future__ import annotations

@@ -1,10 +1,6 @@
-"""The playbook: every named query there is, shipped ones and a project's own.
+"""The playbook: all named queries, shipped and of a root, and the methods of each role.
 
-The reader's functions, each of which asks one named question.
-
-The playbook as each role sees it: a method for every query of the role, and what the role should read first.
-
-Values for programs: as JSON has them, and as the cells of CSV and TSV.
+The last functions format values as JSON and as cells of CSV and TSV.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""What is linked with a memory, directly or by way of others: what it replaced, rests on, needs and disagrees with.
-
-Why a memory is there: who said it and when, on what it rests, which rules judged it, and what came of it.
-"""
+"""The provenance of a memory: author, evidence, rules, and the memories linked with it."""
 
 from __future__ import annotations
 

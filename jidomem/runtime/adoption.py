@@ -1,4 +1,4 @@
-"""Synchronise a memory with what its repository remembers: decision records as decisions, all else as proposals."""
+"""Adoption: synchronises a memory with its repository, decision records as decisions, all else as proposals."""
 
 from __future__ import annotations
 

@@ -1,10 +1,7 @@
-"""The working memory of an agent: the value it holds now, kept in the working state of a root from run to run.
+"""The memory of agents in a root: working memory, conversations, the entry store and their redaction.
 
-The conversation of a work session: what is said is recorded turn by turn, and read back in order.
-
-The durable store: entries of agents in the history of a project, journalled, and recalled by the engine of all.
-
-Redaction in the working state: what agents hold, and what is kept for them, loses the texts that are to go.
+Working memory is a value in the working state of the root. Turns of a conversation and entries are
+journalled in the history of a project, and recall searches them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""One thing an operator would look at: what was found, how bad it is, and what to do about it.
+"""The diagnostics of `jidomem doctor`: each has a state, a finding and a command that helps.
 
-What doctor looks at of the machine: Python and packages, the disk, its file system, and the port to serve at.
-
-What doctor looks at of a root: who may use it, its journal, what is derived from it, what was left, and git.
+Those of the machine are about Python, packages, the disk and the port; those of a root about its
+permissions, its journal, the index, stale caches and git.
 """
 
 from __future__ import annotations

@@ -1,10 +1,7 @@
-"""What an open root says of itself, taken in anew where it was changed: terms, rules, questions and the policy.
+"""The location of a root: a folder of this machine, or a shared log with a copy in a folder.
 
-Make a root: the folder `.jidomem/`, its configuration, and what git is told of it.
-
-The log of a shared root, opened, with the folder of its copy on this machine.
-
-Where an open root lies: in a folder that is all of it, or in a log that it shares, with a copy in a folder.
+The configuration watcher loads the schema, the playbook and the policy of a root again when its files
+change. `init` makes the folder `.jidomem/`.
 """
 
 from __future__ import annotations

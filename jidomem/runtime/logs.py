@@ -1,8 +1,7 @@
-"""What the servers of a root on this machine counted: who was refused what, on which day, and who asked; bounded.
+"""The logs in the working state of a root: the read log, the guard log and the counts of its servers.
 
-The read log: which memories were shown to whom, in which briefing; no text of theirs is kept.
-
-What the guard did, in the read log: what it showed in which session, what it stopped, and what came of that.
+The read log has which memories were shown to whom, without their texts. The server log counts
+refusals and clients; it is bounded.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""Tables of one's own configuration that choose a model: what they may say, and where the key of an endpoint is.
+"""The choice of models in the user's configuration: the embedder and the language model.
 
-Which embedder makes the vectors of a memory, as its user set it: the local one, an endpoint's, or none.
-
-Which language model reads dialogue for memory, as its user set it: the offline one, or an endpoint's.
+Each is the local one, that of an endpoint with its key, or none.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""The working state of a root, taken along where that moves.
+"""Moves: a root is moved to another place, backed up in one file, and restored from it.
 
-The tokens that were given out for a root, taken along where that moves.
-
-Move a memory root to another place, keep a copy of it in one file, and make a root of such a file again.
+The working state and the tokens of the root move with it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""What a root may bring along: folders and files that lie in it, of a stated size, and nothing that leads out of it.
+"""The configuration that a root brings: `config.toml`, its limits of size, and the trust it needs.
 
-Which roots may say more than memories: those the user trusted, as they were then.
-
-What a root says of itself in `config.toml`, read and judged.
+The files of a root must not lead out of it. A root that sets more than memories do must be trusted
+by the user, as it was when it was trusted.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Where memory lives and what its owner set: the command line's words, the environment, then `config.toml`."""
+"""The effective settings of a memory: from arguments, then the environment, then `config.toml`.
+
+With `cli/`, this is the only module that reads the environment.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The working state of a root: one SQLite file beside its journal, and transactions on it.
-
-Turns: one thread of all processes at a time does the jobs of an agent.
-"""
+"""The working state of a root: one SQLite file beside the journal, with transactions and named locks."""
 
 from __future__ import annotations
 

@@ -1,10 +1,7 @@
-"""What long-term memory holds of what was promoted: by its key, by its content, by its IRI.
+"""The two tiers of a session: short-term memory, long-term memory and the promotion between them.
 
-Promoting one value of a session: as an intent, judged like every other, in the place of what was known of it.
-
-The context of a session: what it works with now, what the project knows, and what moves from one to the other.
-
-Long-term memory: what a project knows beyond a session, in four named graphs.
+A promoted value is submitted as an intent, and supersedes the memory that has its key. Long-term
+memory is the four named graphs of a project.
 """
 
 from __future__ import annotations

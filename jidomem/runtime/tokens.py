@@ -1,4 +1,4 @@
-"""The tokens of one root: given out, taken back, and asked for whoever speaks with one; no restart in between."""
+"""The keyring: the API tokens of one root, issued, looked up and revoked without a restart of a server."""
 
 from __future__ import annotations
 

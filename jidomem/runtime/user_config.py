@@ -1,7 +1,4 @@
-"""What a request may take: bytes, rows, seconds; numbers that the user's own configuration may set.
-
-The user's own configuration: tokens, roots trusted, limits and models, in one file nobody else may read.
-"""
+"""The user's own configuration: tokens, trusted roots, limits and models, in one private file."""
 
 from __future__ import annotations
 

@@ -1,10 +1,6 @@
-"""Conversations over HTTP: turns are recorded, and read back in their order.
+"""The routes about agents: conversations, entries, work sessions and working memory.
 
-Entries over HTTP, by the store contract: they are kept, those of an agent are recalled, and they are taken back.
-
-Work sessions over HTTP: opened, and moved to a status or a phase.
-
-The working memories of agents over HTTP: read, changed as data, forgotten; each agent reaches its own.
+Each agent reaches its own working memory only.
 """
 
 from __future__ import annotations

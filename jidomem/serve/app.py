@@ -1,9 +1,4 @@
-"""Which pages of other origins a browser may let read the answers: those who runs the server names, and no other.
-
-Who is let in: the token of a request, what it may be used for, and the headers no answer goes without.
-
-The HTTP application: every route of the table, one way to refuse, and no host but those it was made for.
-"""
+"""The HTTP application: all routes, the access gate, the allowed hosts and origins, and error responses."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Intents that come over HTTP: one, an array, or lines that stream in while their outcomes stream out.
+"""The routes that take intents: one, an array, or lines whose outcomes stream back while they stream in.
 
-A stream between who writes it and who reads it, each at their own pace: what is not read yet waits on disk.
+Outcomes that the client has not read yet wait in a spool on disk.
 """
 
 from __future__ import annotations

@@ -1,13 +1,4 @@
-"""The text in which Prometheus reads figures (format 0.0.4): families of samples, each with its labels.
-
-Whether the server lives, and whether it can do its work.
-
-The figures of a server for Prometheus: what it counted, and how it stands at this moment.
-
-The id of a request: the one its sender gave it, in a form that cannot break a line, or one of ours.
-
-Each request, as it comes and goes: its id, how long it took, what is counted of it and what the log says.
-"""
+"""The monitoring of a server: request ids, the log line of a request, health, readiness and metrics."""
 
 from __future__ import annotations
 

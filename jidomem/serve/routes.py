@@ -1,11 +1,4 @@
-"""The table of routes: what is served, and what /openapi.json says of it.
-
-What many routes take and give, in the words of /openapi.json.
-
-The routes of what agents keep for themselves: entries, work sessions, conversations and working memory.
-
-The description of the interface (OpenAPI 3.1), written from the table of routes.
-"""
+"""The table of routes, and the OpenAPI 3.1 description that is generated from it."""
 
 from __future__ import annotations
 

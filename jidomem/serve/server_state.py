@@ -1,20 +1,7 @@
-"""What was done on pages, told on the page that is shown then: under a name nobody guesses, at its address alone.
+"""The state of a running server: counters, log, index lag, flash messages and the context of a request.
 
-Who was refused what, and who asked, since a server began: bounded, so that nobody fills it.
-
-What is counted while a server runs: requests, refusals, and how long requests, questions and commits take.
-
-What a server counts of refusals and clients, put every few seconds where all servers of the root find it.
-
-The log of a server: a line an event, whole whatever is in it, written by a thread nobody waits for.
-
-What forms have done: one that is sent twice, as by an impatient hand, does nothing twice and is told the same.
-
-How far the index of each project is behind its journal, told without waiting for it; and what brings it level.
-
-What a running server knows of itself: what it counts, where it logs, and whether it is stopping.
-
-What every route is handed: the open memory, and who asks; and what a route is.
+Counts are bounded, and written to the server log of the root every few seconds. The log is written
+by a thread of its own, one line an event.
 """
 
 from __future__ import annotations

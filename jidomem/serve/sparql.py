@@ -1,8 +1,6 @@
-"""The SPARQL 1.1 Protocol, queries only: read from the request, judged, and answered by a child process.
+"""The SPARQL 1.1 routes: queries by the protocol, the service description, and graphs by the Graph Store Protocol.
 
-What a SPARQL endpoint says of itself: a service description (SPARQL 1.1), in any format for graphs.
-
-The SPARQL 1.1 Graph Store Protocol, reads only: one graph of a project, or the union of all, in any format.
+Nothing is updated here; queries run in worker processes.
 """
 
 from __future__ import annotations

@@ -1,13 +1,7 @@
-"""What goes over the wire: bodies within their limits, arguments that are all known, JSON, and problem documents.
+"""The wire format: request bodies and arguments, content negotiation, JSON answers and problem documents.
 
-Hints in the words of an interface: a command of jidomem becomes the request, or the tool, that does the same.
-
-The library names commands in its hints. Over HTTP and MCP a command is named only where nothing but a shell can put a
-refusal right, and the hint then says so.
-
-Which format of an answer is wanted most: the header Accept, and the fields that clients send beside it.
-
-Fields as a query string and a form have them, read strictly: nothing that cannot be read is guessed or left out.
+The library names commands in its hints. Over HTTP and MCP a hint names the request or the tool that
+does the same; a command is left only if nothing but a shell can help, and the hint then says so.
 """
 
 from __future__ import annotations
