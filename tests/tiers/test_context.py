@@ -701,7 +701,7 @@ def test_the_cycle_comes_every_minute_and_can_be_switched_off(opened, monkeypatc
         def set(self):
             pass
 
-    monkeypatch.setattr("jidomem.base.clock.Event", Stopped)
+    monkeypatch.setattr("jidomem.base.background.Event", Stopped)
     usual, never = ContextManager(opened, "s-1"), ContextManager(opened, "s-2", interval=None)
     usual.close()
     never.close()
