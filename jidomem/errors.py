@@ -33,7 +33,7 @@ from typing import Any, TypeVar
 _FEW = 12
 Repair = Callable[[Mapping[str, Any]], dict[str, Any]]
 
-#: code -> (HTTP status, exit code); docs/errors.md has each code in words.
+#: code -> (HTTP status, exit code); docs/reference/errors.md has each code in words.
 CODES: Mapping[str, tuple[int, int]] = {
     code: answer
     for codes, answer in (

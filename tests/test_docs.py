@@ -101,6 +101,8 @@ def test_every_link_into_a_page_leads_to_a_heading(page):
 
 
 def test_the_error_page_has_each_code_with_its_status_and_exit():
-    rows = re.findall(r"^\| `(\w+)` \| .+ \| (\d+) \| (\d+) \|$", (ROOT / "docs/errors.md").read_text(), re.MULTILINE)
+    rows = re.findall(
+        r"^\| `(\w+)` \| .+ \| (\d+) \| (\d+) \|$", (ROOT / "docs/reference/errors.md").read_text(), re.MULTILINE
+    )
 
     assert {code: (int(status), int(exit_)) for code, status, exit_ in rows} == dict(CODES)

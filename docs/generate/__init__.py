@@ -5,7 +5,7 @@ from pathlib import Path
 
 DOCS = Path(__file__).parent.parent
 #: The modules that write pages, each from what the code says of itself.
-PARTS = ("http", "mcp", "python", "ontology", "shapes", "configuration", "command_line", "playbook")
+PARTS = ("http", "mcp", "python", "ontology", "shapes", "configuration", "command_line", "playbook", "errors")
 
 
 def written(part: str) -> dict[str, str]:

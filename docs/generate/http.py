@@ -17,7 +17,7 @@ _INTRODUCTION = """\
 
 What `jidomem serve` answers, written from the OpenAPI document that it gives out itself at `/openapi.json`, which a client
 generator reads as well. [HTTP](../http.md) shows how it is used. What is refused is a [problem](#problem) with a
-[code](../errors.md).
+[code](errors.md).
 
 ## Refusals
 

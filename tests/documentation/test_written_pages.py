@@ -84,7 +84,9 @@ def test_every_shape_with_a_message_is_in_the_reference():
 
 
 def test_the_error_page_says_of_each_code_what_to_do():
-    rows = re.findall(r"^\| `(\w+)` \| (.+) \| (.+) \| \d+ \| \d+ \|$", (DOCS / "errors.md").read_text(), re.MULTILINE)
+    rows = re.findall(
+        r"^\| `(\w+)` \| (.+) \| (.+) \| \d+ \| \d+ \|$", (DOCS / "reference" / "errors.md").read_text(), re.MULTILINE
+    )
 
     assert [code for code, _, _ in rows] == [*CODES]
     assert all(len(advice) > 8 for _, _, advice in rows)
