@@ -19,7 +19,7 @@ _INTRODUCTION = """\
 # Configuration: every key
 
 Nothing has to be configured. There are three places, and each has a say in other things, since a root may be somebody else's
-repository ([security](../security.md#a-repository-that-was-cloned)): what a repository brings along never names an address, a
+repository ([security](../security.md#cloned-repositories)): what a repository brings along never names an address, a
 program or a limit. What stands in none of these tables is an error that names the nearest key.
 
 | place | says | who writes it |

@@ -8,15 +8,19 @@ from pathlib import Path
 from docs.generate.tables import code, table
 from jidomem.check import terms
 from jidomem.check.terms import TermEntry, short
+from jidomem.rdf import vocab
 from jidomem.rdf.terms import iri
 from jidomem.schema.ontology import load
 
 _TERMS = """\
 # The ontology: every term
 
-What memories are said in, version {version}, written from `ontology/*.ttl`. [The ontology](../ontology.md) says how it is
-organised and how a project adds terms of its own; `jidomem ontology show TERM` shows one with its rules.
-"""
+The terms of version {version}, generated from `ontology/*.ttl`. [Ontology](../ontology.md) describes the modules and how a project adds
+its own terms; `jidomem ontology show TERM` prints a term with its rules.
+
+## Memory types
+
+{types}"""
 _HEADS = {
     "class": ("Classes", ["class", "below", "is", "such as", "not to be confused"]),
     "property": ("Properties", ["property", "of", "takes", "says", "note"]),
@@ -28,10 +32,19 @@ def pages() -> dict[str, str]:
     """Return the page, by its name."""
     schema = load()
     entries = [terms.entry(schema, term) for term in terms.glossary_terms(schema)]
-    text = _TERMS.format(version=schema.version)
+    text = _TERMS.format(version=schema.version, types=_types(entries))
     for name in sorted({_module(entry) for entry in entries}):
         text += f"\n## {name}\n" + "".join(_terms([each for each in entries if _module(each) == name]))
     return {"reference/ontology.md": text}
+
+
+def _types(entries: Iterable[TermEntry]) -> str:
+    by_class = {entry.iri: entry for entry in entries}
+    rows = []
+    for name in vocab.GUIDE_TYPES:
+        entry = by_class[vocab.type_uri(name)]
+        rows.append([code(name), code(_name(entry.iri)), entry.definition, entry.example])
+    return table(["type", "class", "meaning", "example"], rows)
 
 
 def _module(entry: TermEntry) -> str:
