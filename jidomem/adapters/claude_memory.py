@@ -40,7 +40,7 @@ class CommandError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """What is in the folder: `texts` by their paths from the root, and the folders that hold nothing."""
+    """The content of the folder: `texts` by their paths from the root, and the empty folders."""
 
     texts: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     empty: frozenset[str] = frozenset()

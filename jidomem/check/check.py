@@ -188,7 +188,7 @@ def brought(
 
 
 class _Own:
-    """What a range added, and which nodes it said more of, or less."""
+    """The statements that a range of git added, and the nodes whose statements it changed."""
 
     def __init__(self, source: TripleSource, older: TripleSource) -> None:
         now, before = {*source.triples}, {*older.triples}
@@ -341,7 +341,7 @@ UNJUDGED, MISPLACED = plain_value(EVERY_ITEM_IS_JUDGED), f"{GATE}property-is-sai
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a check was asked for.
+    """The options of a check.
 
     As the *reference* pyshacl and owlrl are given everything; *strict* lets foreign terms count. *disagreements* gives
     the rows of the question `conflicts`, *changed_files* the files that are not as they were; *own_gates* are asked by

@@ -383,7 +383,7 @@ _WHOLE = 1 << 128
 
 @dataclass(frozen=True, slots=True)
 class GraphDigest:
-    """What a graph holds: how many triples, and a digest of them that does not depend on their order."""
+    """The number of triples of a graph, and a digest that does not depend on their order."""
 
     triples: int
     digest: str
@@ -391,7 +391,7 @@ class GraphDigest:
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """What came of a replay: what each stream holds, the digest of each project's export, and what differs."""
+    """The result of a replay: the digest of each stream and each export, and the differences."""
 
     streams: dict[Stream, GraphDigest]
     exports: dict[str, str]

@@ -438,7 +438,7 @@ _FURTHER = "further.ttl"
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What would be otherwise: terms and shapes that change, and the memories in force that would newly fail.
+    """The effect of a change: changed terms and shapes, and active memories that would newly fail.
 
     `problems` are what is wrong with the changed file; where they keep a root from being opened nothing else is known,
     and it is not `usable`. `rules` counts all failures by rule, `failing` are the first of them.

@@ -148,7 +148,7 @@ def representatives(source: TripleSource, schema: Schema) -> tuple[list[Triple],
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """What reasoning sees of a triple: the classes of its subject, its property, and those of its object.
+    """The parts of a triple that reasoning uses: classes of its ends, and its property.
 
     `group` stands for all properties about which the axioms say the same; `individual` is the object where the
     ontology knows it, and `datatype` that of a literal.
@@ -184,7 +184,7 @@ class _Seen:
 
 
 class _Telling:
-    """What a triple tells of its ends beyond their stated classes, by the axioms about its property."""
+    """The classes that a triple implies for its ends, by the axioms about its property."""
 
     def __init__(self, source: TripleSource, schema: Schema) -> None:
         self._types, self._schema = source.types, schema

@@ -186,7 +186,7 @@ class Standing:
 
 @dataclass(slots=True)
 class CheckReport:
-    """What was looked at, what was found and waived, what could not be checked, and what no rule spoke about.
+    """The result of a check: findings, waivers, rules not judged, and rules without matches.
 
     `idle` are the shapes that found nothing to judge; `untargeted` counts, by class, what no shape speaks about;
     `not_compared` counts the open tasks that name no issue; `notes` are words about the check itself.

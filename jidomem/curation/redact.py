@@ -68,9 +68,9 @@ SHORTEST = 3
 
 @dataclass(frozen=True, slots=True)
 class RedactionPlan:
-    """What a redaction takes out: each trace with its stream, and the texts they are traces of.
+    """The plan of a redaction: each trace to remove with its stream, and the texts.
 
-    `held` counts the entries of the working state that show a text, by their kind; `emptied` are the active memories
+    `working_state` counts the entries of the working state that show a text, by kind; `emptied` are the active memories
     that say nothing in words any more without them.
     """
 
@@ -90,7 +90,7 @@ class JournalMaintenance:
     """The keeper of the journal that *tail* follows, for those whom *writer* knows as curators.
 
     *forget* throws away what is kept of the journal beside the index, *unlog* what the read log of a project has about
-    names that a function says yes to; *held* counts what the working state of a project has of such names. *tree* is
+    names that a function accepts; *working_texts* counts the working state of such names in a project. *tree* is
     the repository in which the files lie that memories have the blob ids of.
     """
 

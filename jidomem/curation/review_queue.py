@@ -152,7 +152,7 @@ SELECT ?item (COUNT(DISTINCT ?leans) AS ?count) WHERE { GRAPH <%s> { VALUES ?ite
 
 
 class _QueueFacts:
-    """What was found in one project: what each item is, how many lean on it, what it says in force, its dates."""
+    """The cached facts of a project: descriptions, dependents, active summaries and dates."""
 
     def __init__(self, graph: str) -> None:
         self.known: NodeCache[dict[str, Any]] = NodeCache(graph)
@@ -178,7 +178,7 @@ def review_cache(reader: MemoryReader, project: str) -> ReviewCache:
 
 
 class ReviewCache:
-    """What is known of what waits; what was not looked up yet is, and what may be another by now."""
+    """The facts about pending memories, looked up where they are missing or may have changed."""
 
     def __init__(self, reader: MemoryReader, project: str, facts: _QueueFacts) -> None:
         self._reader, self._project, self._facts = reader, project, facts

@@ -50,7 +50,7 @@ def it_answers_with_results(make: Make) -> None:
 
 
 def it_keeps_what_is_written(make: Make) -> None:
-    """What is written is recalled and listed with its id, agent, session and metadata."""
+    """A written entry is recalled and listed with its id, agent, session and metadata."""
     store = make()
     entry = _entry("row/42", session_id="s", metadata={"tenant": "t-1", "tags": ["a", {"b": None}]})
     write(store, entry)

@@ -39,7 +39,7 @@ class MemoryOff(InvalidRequest, ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """What goes to a model: messages with `role` and `content`, and structured data beside them."""
+    """The prompt of a model: messages with `role` and `content`, and structured data."""
 
     messages: Sequence[Message] = ()
     context: Mapping[str, Any] = field(default_factory=dict)

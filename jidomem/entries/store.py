@@ -30,7 +30,7 @@ Answer = TypeVar("Answer")
 
 
 class Store(Protocol):
-    """What keeps entries. Whoever implements these three operations is a store; what it cannot do, it raises.
+    """A store of entries: an object with these three operations, which raise what they cannot do.
 
     Options that a store does not know, and the metadata of requests, are for others: it leaves them alone, but for a
     misspelt one of its own (`check_spelling`).
@@ -193,7 +193,7 @@ INJECTS = ("instructions", "context")
 
 
 class InvalidPolicy(InvalidRequest, ValueError):
-    """What was given is no policy of a memory, or no definition of an agent."""
+    """The given value is no memory policy, or no definition of an agent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +210,7 @@ class FromContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryPolicy:
-    """How an agent remembers: plain data, without the store that keeps it.
+    """The memory policy of an agent: plain data, without its store.
 
     *scope* is whether its memory is shared by all its sessions or each has its own, *namespace* what it is kept apart
     by. *capture* is what of a turn is written, *inject* how what is recalled gets into the prompt, *max_entries* how

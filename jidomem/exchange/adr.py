@@ -34,7 +34,7 @@ _VERB = {"ends": "supersedes", "ended": "superseded by", "amends": "amends", "am
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """What each record supersedes and amends, by name, the records that are superseded, and the order to submit in."""
+    """The relations of records by name, the superseded records, and the order to submit in."""
 
     ends: Mapping[str, tuple[str, ...]]
     amends: Mapping[str, tuple[str, ...]]

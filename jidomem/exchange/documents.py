@@ -52,7 +52,7 @@ _PREFIXED = tuple(f"<{prefix}:" for prefix in ("jido", "owl", "rdf", "rdfs", "xs
 
 
 class DocumentFormat(Enum):
-    """How a document is written."""
+    """The format of a document."""
 
     TURTLE = "Turtle"
     JSON_LD = "JSON-LD"
@@ -274,7 +274,7 @@ class MemoryStatement:
 
 @dataclass(frozen=True, slots=True)
 class TurtleFile:
-    """What a file says: its memories, each after all that it replaces; what else it describes; what is left out."""
+    """The content of a file: memories, each after those it replaces, declarations, and notes."""
 
     statements: tuple[MemoryStatement, ...]
     declarations: tuple[Triple, ...]

@@ -79,7 +79,7 @@ class UnreadableEntry:
 
 @dataclass(slots=True)
 class Reading:
-    """What a file holds; `left_out` counts what is no memory by the reason, `source_type` says what kind of file it is.
+    """The entries of a file; `left_out` counts other content by reason, `source_type` is its kind.
 
     `places` has a line for each part that is left out, where its place is known.
     With `alone` an entry that changed is known by its key, which no other has.
@@ -154,7 +154,7 @@ _AT_ONCE = 150_000
 
 @dataclass(frozen=True, slots=True)
 class ImportedEntry:
-    """What became of one memory of a file: its receipt, its refusal, or neither when it was here already.
+    """The outcome of one memory of a file: a receipt, a refusal, or neither if it is known already.
 
     Of an entry of a source `change` says what it was, of `jidomem.exchange.sync_plan.CHANGES`; `kind` and
     `path` are those of its file, `moved_from` is the one that it was in before, `note` what a person should know of it.
@@ -173,7 +173,7 @@ class ImportedEntry:
 
 @dataclass(slots=True)
 class ImportReport:
-    """What became of everything in the files; nothing is left out without a note, or being counted by the reason.
+    """The outcome of an import; content that is left out has a note or is counted by reason.
 
     `passed` are the files that hold nothing of the kind: path and reason; `places` has a line for each part of a page
     that is left out.

@@ -175,7 +175,7 @@ _CHECKLIST = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class _Page:
-    """What all notes of a page share: its name, the files it is for, whether it holds rules, and what finds files."""
+    """The context of the notes of a page: name, files, whether it has rules, a file finder."""
 
     name: str
     scope: tuple[str, ...]

@@ -100,7 +100,7 @@ def key_in(path: str, key: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SyncStep:
-    """What becomes of one entry, or of a lineage without one, and what to write for it.
+    """The outcome of one entry, or of a lineage without one, and the intent to write for it.
 
     `write` is nothing, `version` (asserted), `proposal`, `relocation` (the same memory at a new place) or `withdrawal`
     (a proposal). The new memory takes the place of `supersedes` and brings back `revives`; the proposals `ends` no

@@ -280,7 +280,7 @@ Committed = Callable[[Collection[str]], Mapping[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class SourceScan:
-    """What was looked at: *is_gone* tells whether a file was removed, *covers* whether the source of a lineage lies
+    """The scope of a scan: *is_deleted* says whether a file was removed, *covers* whether the source of a lineage lies
     within what was looked at, so that its absence says something.
     """
 
@@ -296,7 +296,7 @@ def imported_lineages(writer: MemoryWriter, reader: MemoryReader, project: str) 
 
 @dataclass(frozen=True, slots=True)
 class Synchronisation:
-    """What is to be written so that a memory says what some sources say; `submit` writes it."""
+    """The intents that make a memory follow its sources; `submit` writes them."""
 
     writer: MemoryWriter
     project: str

@@ -144,14 +144,14 @@ _COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """What a check came to: `broken` says what is wrong with the edit, `unjudged` why it could not be made."""
+    """The result of a check: `broken` names the fault of the edit, `unjudged` why it could not run."""
 
     broken: str | None = None
     unjudged: str | None = None
 
 
 class _Overdue(Exception):
-    """What is looked for takes too long."""
+    """The search takes too long."""
 
 
 def judge(check: Check, edit: Edit, folder: Path, may_run: Callable[[str], bool]) -> CheckResult:
@@ -315,7 +315,7 @@ def _named(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the guard says of some edits: the `text` for the agent, the memories in it, and what stops them.
+    """The verdict on some edits: the `text` for the agent, its memories, and the stops.
 
     `overridden` are the stops that somebody let pass.
     """

@@ -47,7 +47,7 @@ _ENDING = re.compile(r"\.[^./]*$")
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What a convention has a machine look for: a pattern that it `forbids` or `requires`, or a `command` to pass."""
+    """The check of a convention: a pattern that it `forbids` or `requires`, or a `command` to pass."""
 
     kind: Literal["forbids", "requires", "command"]
     text: str

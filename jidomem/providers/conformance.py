@@ -39,7 +39,7 @@ STRANGE_KEYS = ("rag:cache", 'a "quoted" key', "a\nb\\c", "Grüße", "%", "a/b?c
 
 
 class ProviderContract(ABC):
-    """What every provider does; a subclass says how one is opened, and what it takes."""
+    """The contract tests of a provider; a subclass opens it and names its values."""
 
     #: Two values that the provider takes and that differ.
     values: tuple[Any, Any] = ({"text": "the first", "n": [1, 2.5, None]}, {"text": "the second", "n": []})

@@ -217,7 +217,7 @@ class Scan:
 
 @dataclass(slots=True)
 class _ProviderState:
-    """What one provider holds; the dimension is that of the first vector unless it was given.
+    """The state of one provider; the dimension is that of the first vector unless it was given.
 
     For recall each value is an item, named by the place in which it was first kept.
     """

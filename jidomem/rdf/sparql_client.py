@@ -21,7 +21,7 @@ _HASHES = {"MD5": "md5", "SHA-256": "sha256"}
 
 
 class Digest:
-    """What a server asked for, answered for each request with a count of its own; any thread may."""
+    """The challenge of a server, answered for each request with its own count, in any thread."""
 
     def __init__(self, challenge: Mapping[str, str], user: str, password: str) -> None:
         """Answer what the fields *challenge* ask for, as *user*."""
@@ -89,7 +89,7 @@ class EndpointError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class SparqlEndpoint:
-    """Where requests go; `shown` leaves out the password that the address may carry."""
+    """The endpoint of requests; `shown` is its address without a password."""
 
     secure: bool
     host: str

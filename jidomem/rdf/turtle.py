@@ -79,7 +79,7 @@ class Stated(NamedTuple):
 
 
 class Unread(Exception):
-    """What this module does not read, though it may be Turtle."""
+    """A document that this module cannot read, though it may be Turtle."""
 
 
 class _Token(NamedTuple):

@@ -82,7 +82,7 @@ class BriefingEntry:
 
 @dataclass(frozen=True, slots=True)
 class BriefingResult:
-    """What there is for a section: so many entries at least, made one by one; `more` where there are others.
+    """The entries of a section, made one by one; `more` says whether there are others.
 
     `ask` is the command that lists them all, where it is not that of SECTIONS; `limit` is how many were ranked at most,
     where there are more. The first `urgent` entries are fitted before those of all other sections.
@@ -111,7 +111,7 @@ class BriefingSection:
 
 @dataclass(frozen=True, slots=True)
 class Briefing:
-    """What an agent should know first: as `text`, counted as so many `tokens`, and by section."""
+    """The briefing of an agent: its `text`, the count of `tokens`, and its sections."""
 
     project: str
     sections: tuple[BriefingSection, ...]

@@ -53,7 +53,7 @@ class VectorQuery:
 
 @dataclass(frozen=True, slots=True)
 class RecallQuery:
-    """What is asked: the text, its stems, the files it is about, when, and what makes likeness known, if anything.
+    """The query: its text, stems, files, moment, and the vector query if there is one.
 
     `limit` is how many answers are wanted at most.
     """

@@ -71,7 +71,7 @@ class Recalled:
 
 
 class Entries:
-    """What reads the entries of one project."""
+    """The reader of the entries of one project."""
 
     def __init__(self, project: str, texts: Texts, index: OxigraphIndex) -> None:
         self._stream = Stream(project, "history")
@@ -155,7 +155,7 @@ _FIELD_NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """What was found, with its score, the parts of that, and the candidate that it was chosen as by likeness."""
+    """A result with its score, the parts of the score, and its candidate in ranked recall."""
 
     name: str
     score: float
@@ -173,7 +173,7 @@ class _Ranking:
 
 
 class Recalling:
-    """What answers recall over the texts of one root."""
+    """The recall over the texts of one root."""
 
     def __init__(
         self,

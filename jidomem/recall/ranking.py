@@ -303,7 +303,7 @@ def day_of(moment: str) -> date | None:
 
 @dataclass(frozen=True, slots=True)
 class RankingSource:
-    """What is looked through: texts of a stream, and what makes likeness to them known, if anything."""
+    """A source of candidates: the texts of a stream, and the vector query if there is one."""
 
     texts: Readable
     stream: Stream
@@ -313,7 +313,7 @@ class RankingSource:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """What answers a question, the best first, the question as it was met, and by what it was ranked."""
+    """The ranked candidates, best first, the analysed question, and the name of the ranking."""
 
     ranked: Sequence[Ranked]
     question: Question

@@ -137,7 +137,7 @@ Directive: TypeAlias = MemoryQuery | MemoryUpsert | MemoryDelete
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """What happened: for a directive, `data` holds its request_id, status (ok or error), result and meta.
+    """An event; for a directive, `data` has its request_id, status (ok or error), result and meta.
 
     With the status error there is a `reason`: code, detail and hint, and whatever mends it, such as `fixed_intent`.
     """
@@ -254,7 +254,7 @@ class Scored:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a query found, the best first."""
+    """The results of a query, the best first."""
 
     state: State
     rows: Sequence[Scored]

@@ -21,11 +21,11 @@ Refuse = Callable[[str, str], Exception]
 
 
 class InvalidEntry(InvalidRequest, ValueError):
-    """What was given is no entry; the message names the field."""
+    """The given value is no entry; the message names the field."""
 
 
 class InvalidWrite(InvalidRequest, ValueError):
-    """What was given is no request to write, or no result of one."""
+    """The given value is no write request, or no result of one."""
 
 
 def time_ordered(prefix: str) -> str:
@@ -44,7 +44,7 @@ def entry_id(generator: IdGenerator = time_ordered) -> str:
 @hint_fields
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """What *agent_id* remembers, in one session or in all; `metadata` is the caller's own and kept as it is.
+    """A text that *agent_id* remembers, in one session or in all; `metadata` is stored unchanged.
 
     Two entries are equal if all five fields are. An `id` that is given is kept.
     """

@@ -332,7 +332,7 @@ def _renamed(values: Mapping[str, Any], *, old: str, new: str) -> dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What was kept: given only after the commit is durable.
+    """The outcome of a write, returned only after the commit is durable.
 
     `status` is asserted, proposed or deduplicated; `filled` names what the writer filled in and with what;
     `commit` is None for a dry run, which keeps nothing.

@@ -38,7 +38,7 @@ class Embedder(Protocol):
 
 
 class Rows(Protocol):
-    """What a statement gave: the rows it found, or how many it changed."""
+    """The result of a statement: its rows, or the number of changed rows."""
 
     @property
     def rowcount(self) -> int:
@@ -171,7 +171,7 @@ class Trait:
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """What a segment taught, in the order it was said."""
+    """The facts and traits learnt from a segment, in the order of the dialogue."""
 
     facts: tuple[Fact, ...] = ()
     traits: tuple[Trait, ...] = ()
@@ -179,7 +179,7 @@ class Learned:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What long-term memory says of one, who is named in `of`, as far as it matters to a question.
+    """The long-term memory about the object `of` that is relevant to a question.
 
     Of the one whom the question is from, `asks` is True.
     """
@@ -193,7 +193,7 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class ModelPrompt:
-    """What a language model is asked: the words of the program in `system`, those of others quoted in `user`."""
+    """The prompt of a language model: instructions in `system`, quoted text of others in `user`."""
 
     system: str
     user: str
@@ -205,7 +205,7 @@ class ModelPrompt:
 
 @dataclass(frozen=True, slots=True)
 class OutputLimits:
-    """How much a model may say at most: keywords of a text, facts and traits of a segment, signs of each text."""
+    """The limits of a model's output: keywords, facts, traits, and characters of each text."""
 
     keywords: int = 20
     chain: int = 300

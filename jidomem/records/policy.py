@@ -29,7 +29,7 @@ class AgentPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """How strict the writer is.
+    """The write policy.
 
     `on_conflict` maps a kind family (`decision`, `convention`, `fact`, `task` ...) to refuse, propose or warn; what
     it does not name is refused. `strict` refuses agents and sessions nobody declared and terms of foreign

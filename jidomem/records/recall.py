@@ -20,7 +20,7 @@ LIMIT, MOST, LONGEST = 5, 1_000, 65_536
 
 
 class InvalidRecall(InvalidRequest, ValueError):
-    """What was given is no request to recall, or no result of one."""
+    """The given value is no recall request, or no result of one."""
 
 
 class LongQuery(TooLarge, ValueError):
@@ -30,7 +30,7 @@ class LongQuery(TooLarge, ValueError):
 @hint_fields
 @dataclass(frozen=True, slots=True)
 class RecallRequest:
-    """Who asks for what: *query* is any text, of which single words may match, *limit* is from 1 to 1,000.
+    """A recall request: *query* is any text, whose single words may match; *limit* is 1 to 1,000.
 
     With the scope `session` only what was asserted in *session_id* is looked through. `metadata` is the caller's own.
     """
@@ -85,7 +85,7 @@ class RecallRequest:
 
 @dataclass(frozen=True, slots=True)
 class Narrowing:
-    """What is looked through, and how much of what was found is given.
+    """The filters of a recall.
 
     *kinds* are types or classes, each with those below it; *about* are files, and what is about one of them ranks
     higher. *since* and *until* bound when a memory was recorded, *agent* and *session* are who asserted it and where.
@@ -169,7 +169,7 @@ class Hit(Entry):
 
 @dataclass(frozen=True, slots=True)
 class MemoryRecall(RecallResult):
-    """What was found in the memory of a project, the best first; `metadata` says how, and what was left out.
+    """The recalled memories of a project, best first; `metadata` says how, and what was left out.
 
     `inactive` counts the memories that are not active and would rank among the entries, or among the first five.
     """
@@ -294,7 +294,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked: `stems` has the word each stem is looked for by, `counts` how many passages hold it.
+    """The analysed question: `stems` maps stems to words, `counts` is the number of passages with each.
 
     `speakers` are those named in what is looked through whose name stands in the question; `now` is the moment asked
     at. `has_vectors` says whether any cosine is known.

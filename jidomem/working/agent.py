@@ -19,7 +19,7 @@ from jidomem.working.memory import Memory, NewTask
 
 
 class HasState(Protocol):
-    """What an agent is here: an object whose `state` is a mapping."""
+    """An agent: an object whose `state` is a mapping."""
 
     @property
     def state(self) -> Mapping[str, Any]:

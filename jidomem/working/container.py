@@ -61,7 +61,7 @@ EXPIRES_KEY = "jido.expires_at"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How many custom spaces a memory may have, and how many bytes of JSON each of its spaces; None is no limit."""
+    """The limits of a memory: custom spaces, and bytes of JSON of each space; None is no limit."""
 
     max_spaces: int | None = None
     max_space_bytes: int | None = None
@@ -193,7 +193,7 @@ _FIELDS = ("data", "rev", "metadata")
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """What a space holds, how often that changed, and words about it.
+    """A space: its data, its revision and its metadata.
 
     >>> Space({"language": "en"})
     Space(data={'language': 'en'}, rev=0, metadata={})
@@ -272,14 +272,14 @@ M = TypeVar("M")
 
 
 class ChangeOptions(TypedDict, total=False):
-    """What every change may be told: the container revision it expects, and the moment it happens at."""
+    """The options of every change: the expected revision of the memory, and the moment."""
 
     expected_rev: int | None
     now: int | None
 
 
 class SpaceChange(ChangeOptions, total=False):
-    """What a change of one space may be told besides: the revision it expects of that space."""
+    """The options of a change of one space: also the expected revision of that space."""
 
     expected_space_rev: int | None
 

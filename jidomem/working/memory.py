@@ -146,7 +146,7 @@ def _same(before: Sequence[Any], after: Sequence[Any]) -> bool:
 
 
 class NewTask(SpaceChange, total=False):
-    """What a new task may be told besides: its id, its status, who mints its id."""
+    """The options of a new task: also its id, its status, and the source of ids."""
 
     id: str | None
     status: str

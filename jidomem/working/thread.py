@@ -115,7 +115,7 @@ Handler = Callable[[Any, Signal], Any]
 
 
 class Plugin(Protocol):
-    """What is mounted on an agent: its name tells it from others; what it keeps, it keeps in spaces named after it."""
+    """A plugin of an agent: it has a unique name, and stores in spaces named after it."""
 
     @property
     def name(self) -> str:
@@ -228,7 +228,7 @@ def project(projector: Projector, memory: Memory, thread: Thread, ctx: Context |
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """When a projector runs: each *every_ms* that passed, each *after_entries* the thread grew by, whichever is first.
+    """The schedule of a projector: after *every_ms* or *after_entries* new entries, whichever is first.
 
     It says where the last run left off, so that running gives the next schedule. With neither it runs on demand only.
     """

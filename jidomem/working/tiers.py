@@ -42,7 +42,7 @@ def estimate(text: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What was said by whom (user, assistant, system, tool), when, and how many tokens that is."""
+    """A message: its role (user, assistant, system, tool), content, moment and tokens."""
 
     role: str
     content: str
@@ -314,7 +314,7 @@ TYPE_OF_CATEGORY: Mapping[str, str] = {
 
 
 class PromotionRule(NamedTuple):
-    """How important a type of item is, from 0 to 1, its category, and its type of memory unless the category's."""
+    """The importance of a type of item, from 0 to 1, its category, and its type of memory."""
 
     importance: float
     category: str
@@ -357,7 +357,7 @@ _NO_RULE = PromotionRule(0.0, "facts")
 
 @dataclass(frozen=True, slots=True)
 class PromotionDecision:
-    """What became of one item, and why.
+    """The outcome of one item, and the reason.
 
     `outcome` is discarded (not important enough), promoted, updated (what was known is superseded), known (nothing to
     add), proposed (a curator decides) or refused: then `error` is what the writer said. `iri` is the memory.

@@ -175,7 +175,7 @@ _READER = {"python": 1, "elixir": 2}
 
 @dataclass(frozen=True, slots=True)
 class CodeNote:
-    """What could not be read, or not in whole: where, and why."""
+    """A file that could not be read in whole: its path and line, and the reason."""
 
     path: str
     line: int
@@ -187,7 +187,7 @@ class CodeNote:
 
 @dataclass(slots=True)
 class CodeImportReport:
-    """What an import found, and did: files by what became of them, what they define, and what was kept of it."""
+    """The result of an import: files by outcome, definitions, notes, triples, commits."""
 
     files: Counter[str] = field(default_factory=Counter)
     counts: Counter[str] = field(default_factory=Counter)
@@ -207,7 +207,7 @@ class _FileVersion:
 
 @dataclass(slots=True)
 class _Batch:
-    """What is kept in one commit."""
+    """The content of one commit."""
 
     rows: list[Triple] = field(default_factory=list)
     came: list[Term] = field(default_factory=list)

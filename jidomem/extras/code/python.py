@@ -68,7 +68,7 @@ class Module:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What could not be read in a file: the line, and what is wrong there."""
+    """A fault in a file: its line, and the reason."""
 
     line: int
     message: str
@@ -76,7 +76,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Extracted:
-    """What a file defines, and where it is broken; what stands around a fault is there all the same."""
+    """The definitions in a file, and its faults; definitions around a fault are included."""
 
     modules: tuple[Module, ...] = ()
     faults: tuple[Fault, ...] = ()

@@ -37,7 +37,7 @@ class Vector(tuple[float, ...]):
 
 
 class ValidatedModel:
-    """What the values of all tiers can: hold a field to its form, and go to JSON and back without a loss."""
+    """The base of the values of the tiers: validates fields, and converts to JSON and back."""
 
     __slots__ = ()
 
@@ -387,7 +387,7 @@ DEFAULT_TYPE = "default"
 
 @dataclass(frozen=True, slots=True)
 class AgentRecord(ValidatedModel):
-    """What is set for one agent: its type, and the settings that are its own."""
+    """The record of one agent: its type, and its own settings."""
 
     agent_id: str
     agent_type: str = DEFAULT_TYPE

@@ -34,7 +34,7 @@ _FIELDS = "id, project, agent, kind, subject, payload, asked, attempts, due, fai
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What is to be done for an agent: a kind of job, what it is about, and what else it takes, as JSON.
+    """A task for an agent: the kind of job, its subject, and its payload as JSON.
 
     Of one kind and subject an agent has one job: to ask for it again is to ask for it once more after it.
     """
@@ -180,7 +180,7 @@ def _json(value: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a job: it is done where there is no error, else it is tried again later.
+    """The outcome of a job: done where there is no error, else retried later.
 
     `is_away` tells that a model could not be asked, or gave what cannot be used.
     """

@@ -39,7 +39,7 @@ E = TypeVar("E", KnowledgeEntry, TraitEntry)
 
 @dataclass(frozen=True, slots=True)
 class Learnt(ValidatedModel):
-    """What is learnt of one object, named by its type and identifier; of the agent itself where both are None.
+    """The learnings about one object by type and identifier; about the agent where both are None.
 
     An agent's own persona has a profile and traits: facts of it are those of an object, such as ("agent", its id).
     """
@@ -64,7 +64,7 @@ class Learnt(ValidatedModel):
 
 @dataclass(frozen=True, slots=True)
 class Lesson(ValidatedModel):
-    """What a model found in pages of a segment, at a moment; entries that name no pages rest on all of them."""
+    """The learnings of a model from a segment; entries without pages rest on all of its pages."""
 
     segment_id: str
     pages: tuple[str, ...]
@@ -284,7 +284,7 @@ def _text(trait: Trait) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Judgement(ValidatedModel):
-    """How much facts matter to all agents, from 0 to 1, by their ids."""
+    """The importance of facts to all agents, from 0 to 1, by their ids."""
 
     importance: Mapping[str, float] = field(default_factory=dict)
 

@@ -37,7 +37,7 @@ T = TypeVar("T", DialoguePage, DialogueSegment, KnowledgeEntry, TraitEntry, Syst
 
 @dataclass(frozen=True, slots=True)
 class RetrievalQuery(ValidatedModel):
-    """What is asked, its vector and its keywords as a model gave them, and who asks, where that is known."""
+    """The question, its vector and keywords from a model, and the asking object if known."""
 
     text: str
     embedding: Vector | None = None
@@ -74,7 +74,7 @@ class RetrievedItem(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class PersonaMatch:
-    """What is known of one object, or of the agent where *key* is None: its profile, and what matters of the rest."""
+    """The relevant memory of one object, or of the agent where *key* is None, with its profile."""
 
     key: ObjectKey | None
     profile: Mapping[str, Any]
@@ -90,7 +90,7 @@ class PersonaMatch:
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
-    """What each tier holds on a question, best first; short-term memory in the order it was said.
+    """The results of each tier, best first; short-term memory in the order of the dialogue.
 
     `stm` is all of short-term memory, `leaving` what has left it and is in no segment yet. `segments` are those most
     like the question, `pages` the best of their pages. `error` is why the model could not be asked for all that the

@@ -29,7 +29,7 @@ _RATIO, _LEAST = 16.0, 1e-150
 
 
 class Described(Protocol):
-    """What can be held against a segment: a page, another segment, a question."""
+    """A value that can be compared with a segment: a page, another segment, a question."""
 
     @property
     def embedding(self) -> Vector | None:
@@ -125,7 +125,7 @@ def _words_of(text: str) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class TierPolicy:
-    """What the moves of an agent go by: its settings, and the scores, each of which may be one of your own."""
+    """The policy of an agent's moves: its settings and scores, each replaceable."""
 
     config: MemoryOSConfig = field(default_factory=MemoryOSConfig)
     fscore: Callable[[Described, Described, MemoryOSConfig], float] = fscore
@@ -144,7 +144,7 @@ class TierPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Description(ValidatedModel):
-    """What a model said of one page: its vector and its keywords, whether it goes on with another, and its chain.
+    """A model's description of one page: vector, keywords, the page it continues, and its chain.
 
     What is None is left as it is.
     """
@@ -229,7 +229,7 @@ def known_page(tiers: Tiers, page_id: str) -> DialoguePage:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where a page would go: the segment that it is most like, None for a new one, and how like it is to each.
+    """The placement of a page: the most similar segment, None for a new one, and all similarities.
 
     `pages` are those the segment would have then, of which a model makes its summary, and `keywords` its keywords.
     """
@@ -347,7 +347,7 @@ def _without(pages: tuple[DialoguePage, ...], forgotten: DialoguePage) -> tuple[
 
 @dataclass(frozen=True, slots=True)
 class Retelling(ValidatedModel):
-    """What a segment is told as anew: `pages` are the ids of those that were summed up, all that it has."""
+    """The new description of a segment: `pages` are the ids of all of its pages."""
 
     segment_id: str
     topic_summary: str

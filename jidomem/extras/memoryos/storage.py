@@ -208,7 +208,7 @@ _ALL = ""
 
 @dataclass(frozen=True, slots=True)
 class _CachedHolder(Generic[M]):
-    """What was last seen of a holder: which life of it, its memory, and where the parts of that stand."""
+    """The last state read of a holder: its life, its memory, and the positions of its parts."""
 
     lineage: str
     memory: M
@@ -226,7 +226,7 @@ class TierMove(Generic[M]):
 
 @dataclass(frozen=True, slots=True)
 class HolderFormat(Generic[M]):
-    """How what a holder has is kept: what it is at first, and how it is taken to parts and put together again.
+    """The format of a holder: its first value, and the functions that split and join its parts.
 
     `parts` may leave out what is the very same in a second memory.
     """
@@ -237,7 +237,7 @@ class HolderFormat(Generic[M]):
 
 
 class TierStorage(Generic[M]):
-    """What one holder has in one project; any number of threads and processes move it, one after the other.
+    """The stored memory of one holder in one project; threads and processes move it in turn.
 
     Every call raises what `Keeping` raises where the file cannot be read or written, and Failed for what is no memory.
     """

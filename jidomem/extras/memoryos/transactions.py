@@ -47,7 +47,7 @@ _DONE = "DELETE FROM memoryos_asked WHERE project = ? AND holder = ? AND request
 
 @dataclass(frozen=True, slots=True)
 class Forgotten:
-    """What went with a page: where it was (`stm`, `leaving`, `archive` or a segment's id), and what it had led to.
+    """The report of a forgotten page: its place (`stm`, `leaving`, `archive` or segment) and effects.
 
     `facts`, `traits` and `system` are the ids of entries that rested on it. `promoted` are the memories of the project
     that such facts became: they are in the journal, and stay there until they are withdrawn or redacted.

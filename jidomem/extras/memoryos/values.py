@@ -20,7 +20,7 @@ from jidomem.records.directive import Directive, Step
 
 
 class ObjectKey(NamedTuple):
-    """Who or what a persona is of: a type such as user, service or file, and what tells it from others of that type."""
+    """The object of a persona: a type such as user, service or file, and an identifier."""
 
     type: str
     identifier: str
@@ -231,7 +231,7 @@ class TraitEntry(ValidatedModel):
 
 @dataclass(frozen=True, slots=True)
 class ObjectPersona(ValidatedModel):
-    """What an agent knows of one user, service, file or other thing: its profile, facts and traits, oldest first."""
+    """An agent's knowledge of one object: its profile, facts and traits, oldest first."""
 
     agent_id: str
     type: str
@@ -252,7 +252,7 @@ class ObjectPersona(ValidatedModel):
 
 @dataclass(frozen=True, slots=True)
 class AgentPersona(ValidatedModel):
-    """What an agent is: its profile, and the traits it has come to, oldest first."""
+    """The persona of an agent: its profile and its traits, oldest first."""
 
     agent_id: str
     profile: Mapping[str, Any] = field(default_factory=dict)
@@ -264,7 +264,7 @@ class AgentPersona(ValidatedModel):
 
 @dataclass(frozen=True, slots=True)
 class SystemEntry(ValidatedModel):
-    """What all agents may know: a fact, the agent it came from, how much it matters, and the pages it rests on."""
+    """A shared fact: its text, source agent, importance, and the pages it rests on."""
 
     id: str
     content: str
@@ -284,7 +284,7 @@ _TEXT, _WORDS, _VECTOR, _SHARE = map(config.optional, (config.text, config.words
 
 @dataclass(frozen=True, slots=True)
 class Tiers(ValidatedModel):
-    """What one agent holds: short-term, mid-term and long-term memory; `rev` counts the moves that changed it.
+    """The memory of one agent: short-term, mid-term and long-term; `rev` counts its moves.
 
     `stm` is the queue of its newest pages, `leaving` those that were pushed out of it and are not yet in a segment,
     both in the order they came; `mtm` are the segments, oldest first; `personas` are of others, `agent` is its own.
@@ -344,7 +344,7 @@ class Tiers(ValidatedModel):
 
 @dataclass(frozen=True, slots=True)
 class SystemMemory(ValidatedModel):
-    """What all agents of a project may know, in the order it came; `rev` counts the moves that changed it."""
+    """The memory of all agents of a project, oldest first; `rev` counts its moves."""
 
     rev: int = 0
     entries: tuple[SystemEntry, ...] = ()

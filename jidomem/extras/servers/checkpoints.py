@@ -51,7 +51,7 @@ _NO_MOMENT = "00000000T000000.000000Z"
 
 @dataclass(frozen=True, slots=True)
 class CheckpointPosition:
-    """How far a copy reaches in its log, the id of the last commit in it and the version that it comes to.
+    """The position of a copy in its log: its reach, its last commit and its version.
 
     *orders* are the commits in it that order a redaction of which nobody here has seen that it was carried out. It is
     of one *life* of the log.
@@ -76,7 +76,7 @@ class CheckpointPosition:
 
 
 class LogMismatch(Exception):
-    """What a log says next does not go on from the copy: that is of another log, or of an earlier life of this one."""
+    """The log does not continue the copy, which is of another log or life."""
 
 
 def path_of(home: str, stream: Stream) -> str:

@@ -38,7 +38,7 @@ class LogEntry:
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """How far a stream reaches: the number of its last entry, 0 where there is none, and how often it was rewritten.
+    """The reach of a stream: the number of its last entry, 0 where there is none, and its rewrites.
 
     *last* is the commit of that entry where the log tells it with the rest, at no cost; else it is empty.
     """
@@ -50,7 +50,7 @@ class Reach:
 
 @dataclass(frozen=True, slots=True)
 class LogState:
-    """What one question tells: how far streams reach, the tag of a file, and the life of the log.
+    """The state of a log: the reach of streams, the tag of a file, and the life of the log.
 
     That is given when a log is made, so that one which was made anew in its place has another.
     """
@@ -130,7 +130,7 @@ class SharedLog(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """What a file holds, and a tag, which is another one whenever its bytes are others."""
+    """The data of a file, and its tag, which changes whenever its bytes do."""
 
     data: bytes
     tag: str
@@ -159,7 +159,7 @@ Forms = dict[bytes, bytes]
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """How much a stream holds: commits, bytes of their documents, and one digest over ids and documents."""
+    """The extent of a stream: commits, bytes of their documents, and one digest over both."""
 
     commits: int
     size: int
@@ -229,7 +229,7 @@ V = TypeVar("V")
 
 
 class SingleFlight(Generic[K, V]):
-    """What tells many threads the values of keys, none of them older than the moment at which it was asked.
+    """Concurrent reads of keys share one request; no value is older than the call.
 
     One question is on its way at a time, so that the more there are who ask, the fewer questions each of them takes.
     """

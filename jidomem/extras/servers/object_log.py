@@ -62,7 +62,7 @@ _FORM = "an object store is named as in: --root s3://BUCKET/PREFIX"
 
 @dataclass(frozen=True, slots=True)
 class _Cause:
-    """What an error speaks of, and what to do; whether it may pass, and whether the request may have been served."""
+    """The cause of an error, its hint, whether it is transient, and may have been served."""
 
     mark: str
     hint: str
@@ -334,7 +334,7 @@ _REWRITES_KEY = "rewrites"
 
 @dataclass(frozen=True, slots=True)
 class Rewrites:
-    """How often each stream was rewritten, and the rewriting under way: a stream, and new bytes for keys of it.
+    """The rewrite counts of the streams, and the pending rewrite: a stream, and new bytes of its keys.
 
     *life* is the log's own, given when it is made.
     """

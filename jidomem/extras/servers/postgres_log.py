@@ -33,7 +33,7 @@ _AGAIN = 5.0
 
 
 class NotificationListener:
-    """What was told of each stream. Nothing is lost where nobody tells: who waits looks every so often by itself.
+    """The notifications of each stream. None is required: a waiting thread also polls.
 
     Some servers tell nobody, and some poolers pass nothing on: once a look has found what was not told, looks come
     often, until something is told.

@@ -170,7 +170,7 @@ _MISFIT = "jidomem asks stores that answer as SPARQL 1.1 has it: Oxigraph, or on
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """How a store is fed and asked; with `proven` it is asked these questions alone."""
+    """The abilities of a store; with `proven` it is asked these queries alone."""
 
     lines: int = LINES
     conditional: bool = True
@@ -241,7 +241,7 @@ _ROOM = 4
 
 
 class RemoteIndex:
-    """What a store behind an endpoint answers, level with the journal at every question.
+    """The index in a remote store, synchronised with the journal before every query.
 
     `answers` says which questions it may be asked: the index of this process answers all the others.
     """

@@ -48,7 +48,7 @@ _STATE = (
 
 @dataclass(frozen=True, slots=True)
 class RemoteWatermark:
-    """What a store says of one graph: the life it is in, and the mark of how far it reaches, or `said` otherwise.
+    """The watermark of a remote graph: its life, and the commits `applied`.
 
     `origin` is the commit it began with, `newest` the one put in last, of which `whole` tells whether it is there.
     `lacks` are the files that were damaged when it was fed; `form` says how it was fed, empty up to 0.1.0.

@@ -191,7 +191,7 @@ _FORM, _DIGEST = 1, 16
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """What a list says: each segment with its number of vectors, and whose turn it is until when; none where 0."""
+    """The list of segments with their sizes, and the lease: its holder and its end, 0 for none."""
 
     segments: tuple[tuple[str, int], ...] = ()
     by: str = ""

@@ -168,7 +168,7 @@ class ManyLog(Protocol):
 
 
 class TransferEndpoint(Protocol):
-    """Where a root lies. Raises what the end raises where it cannot be read or written, and JournalDamaged."""
+    """The place of a root. Raises what the end raises, and JournalDamaged."""
 
     @property
     def name(self) -> str:

@@ -35,7 +35,7 @@ from jidomem.write.writer import MemoryWriter
 
 
 class NamedTerm(NamedTuple):
-    """What something is called, and the IRI it has; None where the ontology does not know it."""
+    """The label of a term and its IRI, None where the ontology does not have it."""
 
     text: str
     iri: str | None
@@ -369,7 +369,7 @@ _MEANWHILE = (400, 404, 409)
 
 
 class RefusalNotice(JidomemError):
-    """What was not done; `rows` tell each thing it is about: its text and address, why, and what helps."""
+    """A refusal; `rows` have each memory it is about: text, address, reason and hint."""
 
     code = "conflict"
 

@@ -43,7 +43,7 @@ OTHER = "other"
 
 @dataclass(slots=True)
 class SeenCall(Seen):
-    """What is known of a request over HTTP: the status of its answer, and what it asked of the protocol."""
+    """The record of an HTTP request: the status of its response, and its MCP method."""
 
     status: int = 500
     call: str | None = None
