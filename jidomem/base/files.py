@@ -1,12 +1,12 @@
-"""Owner, group and mode of what is made in a root: each folder passes its own on, so those of the root decide.
+"""The files of a root: each is created with the owner, group and mode that its folder passes on.
 
-The umask of the process that happens to come first would lock the other users of a shared root out. A file gets the
-bits of its folder but for the executable ones, the group of the folder and, made by uid 0, its owner. A folder that a
-group may write in gets the setgid bit as well, so that files which a library makes there have that group too.
+The umask of the process that happens to come first would lock out the other users of a shared
+root. A file gets the mode bits of its folder except the executable ones, the group of the folder
+and, created by uid 0, its owner. A folder that a group may write in gets the setgid bit as well,
+so that files created there by a library have that group too.
 
-Where the data files are: the ontology, the shapes, the playbook and this project's own memory, in every install.
-
-A SQLite file that many read while one writes.
+The module also has the one file lock and the one atomic write, the paths of the shipped data
+files (ontology, shapes, queries, own memory), and SQLite's write-ahead log.
 """
 
 from __future__ import annotations

@@ -274,12 +274,12 @@ def _pieces() -> re.Pattern[bytes]:
     return re.compile(_PIECE, re.DOTALL | re.VERBOSE)  # of most files there is no need to look
 
 
-def _checked(found: _Value, error: type[ValueError]) -> _Value:
-    """Return *found*, in which lists and tables stand in one another at most `DEEPEST` levels."""
-    level: list[Any] = [found] if isinstance(found, list | dict) else []
+def _checked(value: _Value, error: type[ValueError]) -> _Value:
+    """Return *value*, in which lists and tables stand in one another at most `DEEPEST` levels."""
+    level: list[Any] = [value] if isinstance(value, list | dict) else []
     for _ in range(DEEPEST_JSON + 1):
         if not level:
-            return found
+            return value
         within = (value.values() if isinstance(value, dict) else value for value in level)
         level = [each for values in within for each in values if isinstance(each, list | dict)]
     raise error(_TOO_DEEP)

@@ -49,11 +49,11 @@ class Stemmer:
 
     def _learn(self, new: Iterable[str]) -> None:
         found = {name: list(words_of(name)) for name in new}
-        stems = self._found([*{word for words in found.values() for word in words if not word.isdigit()}])
+        stems = self._stems_by_word([*{word for words in found.values() for word in words if not word.isdigit()}])
         self._known.update((name, [(word, stems.get(word, word)) for word in words]) for name, words in found.items())
         self._kept += sum(map(len, found.values()))
 
-    def _found(self, every: Sequence[str]) -> dict[str, str]:
+    def _stems_by_word(self, every: Sequence[str]) -> dict[str, str]:
         """Return the stem of each of *every*; of digits there is none but themselves."""
         if not every:
             return {}

@@ -246,16 +246,18 @@ _BESIDE = re.compile(r"(?:positive |negative )?(?:consequences?|context|links?|s
 _LONGEST_LINE = 20_000
 
 
-def answer(said: Mapping[str, Sequence[object]]) -> str:
-    """Return the text of a memory with the properties *said* that stands beside its summary, as it was written.
+def answer(properties: Mapping[str, Sequence[object]]) -> str:
+    """Return the text of a memory with the properties *properties* that stands beside its summary, as it was written.
 
     >>> answer({"summary": ["Use Oxigraph"], "rationale": ["It embeds."], "detailedExplanation": ["It embeds. Fast."]})
     'It embeds. Fast.'
     """
-    summary = " ".join(str(next(iter(said.get("summary", ())), "")).split())
+    summary = " ".join(str(next(iter(properties.get("summary", ())), "")).split())
     found: list[str] = []
-    for name in ANSWERS if "invalidates" in said else ANSWERS[:2]:  # the reason of another correction is no text of it
-        for value in said.get(name, ()):
+    for name in (
+        ANSWERS if "invalidates" in properties else ANSWERS[:2]
+    ):  # the reason of another correction is no text of it
+        for value in properties.get(name, ()):
             text = str(value).strip()
             words = " ".join(text.split())
             if not text or words == summary or is_remark(text):
@@ -275,23 +277,23 @@ def is_remark(text: str) -> bool:
     return _REMARK.fullmatch(text.strip()) is not None
 
 
-def excerpt(said: Mapping[str, Sequence[object]], longest: int = EXCERPT) -> str:
+def excerpt(properties: Mapping[str, Sequence[object]], longest: int = EXCERPT) -> str:
     """Return `answer` as plain words on one line of at most *longest* characters; nothing where there is none.
 
-    What the summary says already is not said again. Where the sentence that decides would be cut off, the excerpt
+    What the summary says already is not properties again. Where the sentence that decides would be cut off, the excerpt
     begins with it, after an ellipsis.
 
-    >>> told = "It grew. It was slow, as many said. We will use one queue."
+    >>> told = "It grew. It was slow, as many properties. We will use one queue."
     >>> excerpt({"rationale": [told]}, 40), excerpt({"rationale": [told]}, 60)
-    ('… We will use one queue.', 'It grew. It was slow, as many said. We will use one queue.')
+    ('… We will use one queue.', 'It grew. It was slow, as many properties. We will use one queue.')
     """
-    return opening(answer_sentences(said, longest), longest).text
+    return opening(answer_sentences(properties, longest), longest).text
 
 
-def answer_sentences(said: Mapping[str, Sequence[object]], longest: int = EXCERPT) -> list[str]:
+def answer_sentences(properties: Mapping[str, Sequence[object]], longest: int = EXCERPT) -> list[str]:
     """Return the sentences of `answer`, as many as are read for an excerpt of *longest*, without the summary."""
-    parts = [*sentences(answer(said)[: _READ * longest])]
-    summary = " ".join(str(next(iter(said.get("summary", ())), "")).split()).rstrip(".:… ")
+    parts = [*sentences(answer(properties)[: _READ * longest])]
+    summary = " ".join(str(next(iter(properties.get("summary", ())), "")).split()).rstrip(".:… ")
     if parts and summary and parts[0].rstrip(".:… ") == summary:
         del parts[0]
     return parts

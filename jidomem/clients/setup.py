@@ -38,45 +38,45 @@ def parse_hook_input(text: str) -> dict[str, Any]:
     return found
 
 
-def folder_of(said: Mapping[str, Any]) -> str | None:
+def folder_of(event: Mapping[str, Any]) -> str | None:
     """Return the folder a client works in, None where it does not say."""
-    roots = said.get("workspace_roots")
-    named = roots[0] if isinstance(roots, list) and roots else said.get("cwd")
+    roots = event.get("workspace_roots")
+    named = roots[0] if isinstance(roots, list) and roots else event.get("cwd")
     return named if isinstance(named, str) and named else None
 
 
-def session_of(said: Mapping[str, Any]) -> str | None:
+def session_of(event: Mapping[str, Any]) -> str | None:
     """Return by what name a client calls its session, None where it does not say."""
-    named = said.get("session_id") or said.get("conversation_id")
+    named = event.get("session_id") or event.get("conversation_id")
     return named if isinstance(named, str) else None
 
 
-def answer(client: str, said: Mapping[str, Any], *, context: str = "", stop: str = "", warning: str = "") -> str:
-    """Return what answers *client* what it *said*: a *context* for its agent, why to *stop*, or a *warning*.
+def answer(client: str, event: Mapping[str, Any], *, context: str = "", stop: str = "", warning: str = "") -> str:
+    """Return the answer to an *event* of *client*: a *context* for its agent, why to *stop*, or a *warning*.
 
     Nothing where there is nothing to tell. A warning is for whoever sits before the client.
     """
     if client == "cursor":
-        return _of_cursor(said, context, stop, warning)
+        return _of_cursor(event, context, stop, warning)
     own: dict[str, Any] = {"additionalContext": context} if context else {}
     if stop:
         own |= {"permissionDecision": "deny", "permissionDecisionReason": stop}
-    event = {"hookEventName": said.get("hook_event_name", "PreToolUse")}
-    found: dict[str, Any] = {"hookSpecificOutput": {**event, **own}} if own else {}
+    named = {"hookEventName": event.get("hook_event_name", "PreToolUse")}
+    found: dict[str, Any] = {"hookSpecificOutput": {**named, **own}} if own else {}
     return _written({**found, **({"systemMessage": warning} if warning else {})})
 
 
-def _of_cursor(said: Mapping[str, Any], context: str, stop: str, warning: str) -> str:
+def _of_cursor(event: Mapping[str, Any], context: str, stop: str, warning: str) -> str:
     found: dict[str, Any] = {}
     if stop:
         found = {"permission": "deny", "user_message": stop, "agent_message": f"{stop}\n{context}".rstrip()}
-    elif context and said.get("hook_event_name") != "preToolUse":  # which tells an agent only why it is stopped
+    elif context and event.get("hook_event_name") != "preToolUse":  # which tells an agent only why it is stopped
         found = {"additional_context": context}
     return _written({**found, **({"user_message": warning} if warning and not stop else {})})
 
 
-def _written(found: Mapping[str, Any]) -> str:
-    return json.dumps(found, ensure_ascii=True) if found else ""
+def _written(message: Mapping[str, Any]) -> str:
+    return json.dumps(message, ensure_ascii=True) if message else ""
 
 
 SERVER = "jidomem"

@@ -60,28 +60,28 @@ def parsed(answer: str) -> Mapping[str, Any]:
     return found
 
 
-def parse_chain(found: Mapping[str, Any], bounds: OutputLimits) -> str:
+def parse_chain(reply: Mapping[str, Any], bounds: OutputLimits) -> str:
     """Return the summary of a talk."""
-    return cut(_text(found, "chain", "chain"), bounds.chain)
+    return cut(_text(reply, "chain", "chain"), bounds.chain)
 
 
-def parse_continues(found: Mapping[str, Any]) -> bool:
+def parse_continues(reply: Mapping[str, Any]) -> bool:
     """Return whether a talk goes on."""
-    return _truth(found, "continues", "continues")
+    return _truth(reply, "continues", "continues")
 
 
-def keywords(found: Mapping[str, Any], bounds: OutputLimits) -> tuple[str, ...]:
+def keywords(reply: Mapping[str, Any], bounds: OutputLimits) -> tuple[str, ...]:
     """Return keywords in lower case, each once; what is too long for one is none. Raises Malformed."""
-    told = _list(found, "keywords")
+    told = _list(reply, "keywords")
     if not all(isinstance(word, str) for word in told):
         raise MalformedAnswer("keywords has what is no text")
     words = dict.fromkeys(_clean(word).casefold() for word in told)
     return tuple(word for word in words if 0 < len(word) <= LONGEST_WORD)[: bounds.keywords]
 
 
-def summary(found: Mapping[str, Any], bounds: OutputLimits) -> str:
+def summary(reply: Mapping[str, Any], bounds: OutputLimits) -> str:
     """Return the summaries of up to two topics as one text, each behind its theme; raises Malformed for none."""
-    topics = list(_objects(found, "topics"))[:2]
+    topics = list(_objects(reply, "topics"))[:2]
     if not topics:
         raise MalformedAnswer("topics is empty")
     told = [
@@ -90,16 +90,16 @@ def summary(found: Mapping[str, Any], bounds: OutputLimits) -> str:
     return cut(" ".join(told), bounds.summary)
 
 
-def learned(found: Mapping[str, Any], bounds: OutputLimits, pages: int) -> Learned:
+def learned(reply: Mapping[str, Any], bounds: OutputLimits, pages: int) -> Learned:
     """Return facts and traits, as many as *bounds* lets; what reads like a private matter is one, whatever is said."""
-    facts = [_fact(place, fact, bounds, pages) for place, fact in _objects(found, "facts")]
-    traits = [_trait(place, trait, bounds, pages) for place, trait in _objects(found, "traits")]
+    facts = [_fact(place, fact, bounds, pages) for place, fact in _objects(reply, "facts")]
+    traits = [_trait(place, trait, bounds, pages) for place, trait in _objects(reply, "traits")]
     return Learned(tuple(facts[: bounds.facts]), tuple(traits[: bounds.traits]))
 
 
-def scores(found: Mapping[str, Any], count: int) -> tuple[float, ...]:
+def scores(reply: Mapping[str, Any], count: int) -> tuple[float, ...]:
     """Return *count* numbers from 0 to 1; raises Malformed for others, or for more or fewer."""
-    told = _list(found, "scores")
+    told = _list(reply, "scores")
     if len(told) != count:
         raise MalformedAnswer(f"scores has {len(told)} numbers for {count} facts")
     if not all(type(score) in (int, float) and 0 <= score <= 1 for score in told):
@@ -107,22 +107,22 @@ def scores(found: Mapping[str, Any], count: int) -> tuple[float, ...]:
     return tuple(map(float, told))
 
 
-def _fact(place: str, told: Mapping[str, Any], bounds: OutputLimits, pages: int) -> Fact:
-    text = cut(_text(told, "text", f"{place}.text"), bounds.statement)
-    return _made(place, lambda: Fact(text, **_known(place, told, text, pages)))
+def _fact(place: str, values: Mapping[str, Any], bounds: OutputLimits, pages: int) -> Fact:
+    text = cut(_text(values, "text", f"{place}.text"), bounds.statement)
+    return _made(place, lambda: Fact(text, **_known(place, values, text, pages)))
 
 
-def _trait(place: str, told: Mapping[str, Any], bounds: OutputLimits, pages: int) -> Trait:
-    name, value = (cut(_text(told, each, f"{place}.{each}"), bounds.statement) for each in ("name", "value"))
-    return _made(place, lambda: Trait(name, value, **_known(place, told, f"{name} {value}", pages)))
+def _trait(place: str, values: Mapping[str, Any], bounds: OutputLimits, pages: int) -> Trait:
+    name, value = (cut(_text(values, each, f"{place}.{each}"), bounds.statement) for each in ("name", "value"))
+    return _made(place, lambda: Trait(name, value, **_known(place, values, f"{name} {value}", pages)))
 
 
-def _known(place: str, told: Mapping[str, Any], text: str, pages: int) -> dict[str, Any]:
-    page = told.get("page")
+def _known(place: str, values: Mapping[str, Any], text: str, pages: int) -> dict[str, Any]:
+    page = values.get("page")
     if page is not None and (type(page) is not int or not 0 <= page < pages):
         raise MalformedAnswer(f"{place}.page is no number of a page")
-    private = _truth(told, "private", f"{place}.private") if "private" in told else False
-    return {"confidence": told.get("confidence"), "subject": told.get("subject"), "page": page,
+    private = _truth(values, "private", f"{place}.private") if "private" in values else False
+    return {"confidence": values.get("confidence"), "subject": values.get("subject"), "page": page,
             "private": private or is_private(text)}  # fmt: skip
 
 
@@ -135,29 +135,29 @@ def _made(place: str, make: Callable[[], T]) -> T:
         ) from None
 
 
-def _list(found: Mapping[str, Any], name: str) -> list[Any]:
-    told = found.get(name)
+def _list(reply: Mapping[str, Any], name: str) -> list[Any]:
+    told = reply.get(name)
     if not isinstance(told, list):
         raise MalformedAnswer(f"{name} is no list")
     return told
 
 
-def _objects(found: Mapping[str, Any], name: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    for number, told in enumerate(_list(found, name)):
+def _objects(reply: Mapping[str, Any], name: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for number, told in enumerate(_list(reply, name)):
         if not isinstance(told, dict):
             raise MalformedAnswer(f"{name}[{number}] is no object")
         yield f"{name}[{number}]", told
 
 
-def _text(told: Mapping[str, Any], name: str, place: str) -> str:
-    text = told.get(name)
+def _text(values: Mapping[str, Any], name: str, place: str) -> str:
+    text = values.get(name)
     if not isinstance(text, str) or not _clean(text):
         raise MalformedAnswer(f"{place} is no text that says something")
     return _clean(text)
 
 
-def _truth(told: Mapping[str, Any], name: str, place: str) -> bool:
-    truth = told.get(name)
+def _truth(values: Mapping[str, Any], name: str, place: str) -> bool:
+    truth = values.get(name)
     if not isinstance(truth, bool):
         raise MalformedAnswer(f"{place} is neither true nor false")
     return truth
@@ -292,7 +292,7 @@ class ChatModel:
 
     def answer(self, prompt: ModelPrompt) -> str:
         """Return what the model answers to *prompt*, as it is."""
-        return self._said(_messages(prompt), {}).strip()
+        return self._completion(_messages(prompt), {}).strip()
 
     def _rated(self, facts: Sequence[str]) -> tuple[float, ...]:
         prompt = offline.importance_prompt(facts, self._room)
@@ -301,20 +301,20 @@ class ChatModel:
     def _read(self, prompt: ModelPrompt, read: Callable[[Mapping[str, Any]], T]) -> T:
         """Return what *read* makes of the answer; one that is malformed is asked for once more, with its fault told."""
         messages, form = _messages(prompt), {"response_format": {"type": "json_object"}} if self._json_mode else {}
-        said = self._said(messages, form)
+        said = self._completion(messages, form)
         try:
             return read(parsed(said))
         except MalformedAnswer as fault:
             again = [_of("assistant", cut(said, self._room)), _of("user", _AGAIN.format(fault))]
         try:
-            return read(parsed(self._said([*messages, *again], form)))
+            return read(parsed(self._completion([*messages, *again], form)))
         except MalformedAnswer as fault:
             raise ModelUnavailable(
                 f"{self.name} answered twice with what cannot be used: {fault}",
                 hint="use a model that keeps to the form it is asked for, or the offline one",
             ) from None
 
-    def _said(self, messages: list[Message], form: Mapping[str, Any]) -> str:
+    def _completion(self, messages: list[Message], form: Mapping[str, Any]) -> str:
         body = {**self._options, **form, "model": self._model, "messages": messages}
         choice = _first(self._endpoint.post(_PATH, body))
         if choice is None:

@@ -118,15 +118,15 @@ class EndpointEmbedder:
             raise self._unusable("did not say which vector is of which text")
         return [self._vector(placed[place]) for place in range(count)]
 
-    def _vector(self, said: Any) -> Vector:
-        if not isinstance(said, list) or not set(map(type, said)) <= {float, int}:
+    def _vector(self, values: Any) -> Vector:
+        if not isinstance(values, list) or not set(map(type, values)) <= {float, int}:
             raise self._unusable("gave what is no list of numbers")
-        if len(said) != self.size:
+        if len(values) != self.size:
             hint = "one store has vectors of one dimension: set dimensions to those of the model, and all are made anew"
-            raise self._unusable(f"gave a vector of {len(said)} numbers, not {self.size}", hint)
-        if not 0 < max(map(abs, said)) <= _LARGEST:
+            raise self._unusable(f"gave a vector of {len(values)} numbers, not {self.size}", hint)
+        if not 0 < max(map(abs, values)) <= _LARGEST:
             raise self._unusable("gave a vector that points nowhere: it has no length, or one beyond all bounds")
-        return array("f", said).tolist()  # more digits tell nothing, and cost twice the room
+        return array("f", values).tolist()  # more digits tell nothing, and cost twice the room
 
     def _unusable(self, what: str, hint: str = "see that the model is one that embeds texts") -> ModelUnavailable:
         return ModelUnavailable(f"{self.model} at {self.endpoint.address} {what}", hint=hint)

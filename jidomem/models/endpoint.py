@@ -311,12 +311,12 @@ class ModelEndpoint:
             self._outside.sleep(pause)
         raise self._refusal(path, answer, tried)
 
-    def _ask(self, path: str, said: bytes, until: float) -> EndpointResponse | Broken:
+    def _ask(self, path: str, body: bytes, until: float) -> EndpointResponse | Broken:
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
         if self._key is not None:
             headers["Authorization"] = self._key.bearer()
         bounds = ExchangeLimits(self._patience.connect, self._patience.silence, until, self._most)
-        return exchange(self.address, path, headers, said, bounds, self._outside.monotonic)
+        return exchange(self.address, path, headers, body, bounds, self._outside.monotonic)
 
     def _pause(self, tried: int, answer: EndpointResponse | Broken) -> float:
         """Return the seconds until the next try: those asked for, else twice those before, less some by chance."""

@@ -112,9 +112,9 @@ class OnnxGraph:
         self._add(1, *parts, _bytes(4, kind.encode()), *settings, _bytes(7, of.encode()))
         return names
 
-    def written(self, asked: str, rank: int, given: str) -> bytes:
-        """Return the file of the graph: it is asked with whole numbers as *asked*, and gives the floats *given*."""
-        ends = _bytes(11, _value(asked, INT64, rank)) + _bytes(12, _value(given, FLOAT, rank))
+    def written(self, inputs: str, rank: int, outputs: str) -> bytes:
+        """Return the file of the graph, which takes whole numbers as *inputs* and gives floats as *outputs*."""
+        ends = _bytes(11, _value(inputs, INT64, rank)) + _bytes(12, _value(outputs, FLOAT, rank))
         graph = b"".join([*self._parts, _bytes(2, b"graph"), ends])
         sets = [_bytes(8, _bytes(1, of.encode()) + _number(2, version)) for of, version in _SETS.items()]
         return b"".join([_number(1, _FORM), *sets, _bytes(_GRAPH, graph)])

@@ -407,13 +407,13 @@ def quoted(value: Any) -> str:
     return "".join(sign if sign.isprintable() else json.dumps(sign)[1:-1] for sign in text)
 
 
-def _task(words: str, tag: str, told: Iterable[Any]) -> ModelPrompt:
-    return ModelPrompt(f"{_READER}\n{words.rstrip()}", _block(tag, told))
+def _task(words: str, tag: str, lines: Iterable[Any]) -> ModelPrompt:
+    return ModelPrompt(f"{_READER}\n{words.rstrip()}", _block(tag, lines))
 
 
-def _block(tag: str, told: Iterable[Any]) -> str:
-    lines = [quoted(each) for each in told]
-    return "\n".join([f"<{tag}>", *lines, f"</{tag}>"]) if lines else ""
+def _block(tag: str, lines: Iterable[Any]) -> str:
+    quotes = [quoted(each) for each in lines]
+    return "\n".join([f"<{tag}>", *quotes, f"</{tag}>"]) if quotes else ""
 
 
 def _numbered(pages: Sequence[DialogueTurn], room: int) -> list[Mapping[str, Any]]:

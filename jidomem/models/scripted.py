@@ -68,35 +68,35 @@ class ScriptedModel:
 
     def generate_meta_chain(self, pages: Sequence[DialogueTurn]) -> str:
         """Return the next chain of the script."""
-        return self._told("generate_meta_chain", pages)
+        return self._scripted("generate_meta_chain", pages)
 
     def continues(self, previous: DialogueTurn, page: DialogueTurn) -> bool:
         """Return the next answer of the script."""
-        return self._told("continues", previous, page)
+        return self._scripted("continues", previous, page)
 
     def calculate_embedding(self, text: str) -> Vector:
         """Return the next vector of the script, that of the embedder where there is none."""
-        return self._told("calculate_embedding", text, unscripted=lambda: self._embedder.generate([text])[0])
+        return self._scripted("calculate_embedding", text, unscripted=lambda: self._embedder.generate([text])[0])
 
     def calculate_embeddings(self, texts: Sequence[str]) -> Sequence[Vector]:
         """Return the next vectors of the script, those of the embedder where there are none."""
-        return self._told("calculate_embeddings", texts, unscripted=lambda: self._embedder.generate(texts))
+        return self._scripted("calculate_embeddings", texts, unscripted=lambda: self._embedder.generate(texts))
 
     def extract_keywords(self, text: str) -> tuple[str, ...]:
         """Return the next keywords of the script."""
-        return self._told("extract_keywords", text)
+        return self._scripted("extract_keywords", text)
 
     def generate_segment_summary(self, pages: Sequence[DialogueTurn]) -> str:
         """Return the next summary of the script."""
-        return self._told("generate_segment_summary", pages)
+        return self._scripted("generate_segment_summary", pages)
 
     def extract_traits(self, segment: Segment) -> Learned:
         """Return the next facts and traits of the script."""
-        return self._told("extract_traits", segment)
+        return self._scripted("extract_traits", segment)
 
     def rate_importance(self, facts: Sequence[str]) -> tuple[float, ...]:
         """Return the next ratings of the script."""
-        return self._told("rate_importance", facts)
+        return self._scripted("rate_importance", facts)
 
     def generate_final_prompt(
         self,
@@ -108,13 +108,13 @@ class ScriptedModel:
     ) -> ModelPrompt:
         """Return the next prompt of the script, the one that any model builds where there is none."""
         given = (query, stm, mtm, lpm, system_memory)
-        return self._told("generate_final_prompt", *given, unscripted=lambda: final_prompt(*given))
+        return self._scripted("generate_final_prompt", *given, unscripted=lambda: final_prompt(*given))
 
     def answer(self, prompt: ModelPrompt) -> str:
         """Return the next answer of the script."""
-        return self._told("answer", prompt)
+        return self._scripted("answer", prompt)
 
-    def _told(self, function: str, *given: Any, unscripted: Callable[[], T] | None = None) -> T:
+    def _scripted(self, function: str, *given: Any, unscripted: Callable[[], T] | None = None) -> T:
         with self._lock:
             self.asked.append(RecordedCall(function, given))
             makes = self._script.get(function)

@@ -25,9 +25,9 @@ _SECONDS = 10
 _COMMITS, _UNKNOWN = 2_000, 1_000
 
 
-def moved(tree: Worktree, gone: Iterable[Anchor]) -> dict[Anchor, str]:
-    """Return where each file of *gone* is now: where its content is found, else where git saw it renamed to."""
-    wanted = sorted(set(gone))
+def moved(tree: Worktree, missing: Iterable[Anchor]) -> dict[Anchor, str]:
+    """Return where each file of *missing* is now: where its content is found, else where git saw it renamed to."""
+    wanted = sorted(set(missing))
     if not wanted:
         return {}
     places = _places(tree, {anchor.blob for anchor in wanted})

@@ -103,23 +103,23 @@ def look(base: Path, kinds: Collection[str] = tuple(KINDS)) -> FolderScan:
     return found
 
 
-def _records(base: Path, paths: Sequence[str], found: FolderScan) -> list[str]:
+def _records(base: Path, paths: Sequence[str], scan: FolderScan) -> list[str]:
     """Return the paths of decision records; what looks like one and is none is passed, with the reason."""
     own, folders = list[str](), tuple(_named_folders(base))
     for path in paths:
         if _sample(path, ADR) is None:
             own.append(path)
         elif record_files.judge(path, folders)[0] in (Chance.CERTAIN, Chance.LIKELY):
-            found.passed.append(Passed(path, _SAMPLES))
+            scan.passed.append(Passed(path, _SAMPLES))
     survey = record_files.survey(own, folders)
-    found.passed += [Passed(path, why) for path, why in survey.passed]
+    scan.passed += [Passed(path, why) for path, why in survey.passed]
     read = []
     for path in survey.possible[: MOST[ADR]]:
         text = (plain_file(base / path, _READ) or b"").decode("utf-8", "replace")
         if record_files.reads_like_record(text):
             read.append(path)
         elif record_files.is_proposal(path):
-            found.passed.append(Passed(path, "a design proposal, no decision record"))
+            scan.passed.append(Passed(path, "a design proposal, no decision record"))
     return [*survey.records, *read]
 
 
@@ -198,7 +198,7 @@ def _sample(path: str, kind: str) -> str | None:
     return record_files.sample_folder(dirname(folder) if kind == NOTES else folder)
 
 
-def _graphs(base: Path, known: Sequence[str], found: FolderScan) -> Iterator[str]:
+def _graphs(base: Path, known: Sequence[str], scan: FolderScan) -> Iterator[str]:
     """Yield the graphs that the configurations of clients name, and that are not *known*."""
     met = set(known)
     for client in _CLIENTS:
@@ -210,49 +210,49 @@ def _graphs(base: Path, known: Sequence[str], found: FolderScan) -> Iterator[str
             if not given:
                 continue
             if path is None:
-                found.passed.append(Passed(given, f"named by {client}, and lies outside of the repository"))
+                scan.passed.append(Passed(given, f"named by {client}, and lies outside of the repository"))
             elif path not in met and os.path.lexists(base / path):
                 met.add(path)
                 yield path
 
 
-def _unquoted(said: str) -> str:
+def _unquoted(path: str) -> str:
     """Return what stands in quotes, as JSON reads it; as it is where that cannot, as of one backslash of Windows."""
     try:
-        return str(decode_json(said))
+        return str(decode_json(path))
     except ValueError:
-        return said[1:-1]
+        return path[1:-1]
 
 
-def _read(base: Path, kind: str, paths: Sequence[str], found: FolderScan) -> None:
+def _read(base: Path, kind: str, paths: Sequence[str], scan: FolderScan) -> None:
     """Read the files of one kind into sources; those that cannot be taken are passed, with the reason."""
     taken: dict[bytes, str] = {}
     files: list[tuple[str, bytes]] = []
     most = MOST[kind]
     for path in sorted(paths)[:most]:
         if _UNNAMED.search(path):
-            found.passed.append(Passed(ascii(path)[1:-1], "its name cannot be written down: rename it"))
+            scan.passed.append(Passed(ascii(path)[1:-1], "its name cannot be written down: rename it"))
             continue
         data = plain_file(base / path, LARGEST[kind])
         if data is None and not os.path.lexists(base / path):
             continue  # git tracks it still, and it was removed
         if data is None:
-            found.passed.append(Passed(path, _why_not(base, path, LARGEST[kind])))
+            scan.passed.append(Passed(path, _why_not(base, path, LARGEST[kind])))
         elif kind == NOTES and data in taken:
-            found.passed.append(Passed(path, f"says the same as {taken[data]}"))
+            scan.passed.append(Passed(path, f"says the same as {taken[data]}"))
         elif kind != GRAPH or is_graph(data):
             taken[data] = path
             files.append((path, data))
     if len(paths) > most:
         folder = dirname(sorted(paths)[most]) or "."
-        found.passed.append(Passed(folder, f"{len(paths) - most} files beyond the first {most}"))
+        scan.passed.append(Passed(folder, f"{len(paths) - most} files beyond the first {most}"))
     if kind == ADR:
         folders: dict[str, list[tuple[str, bytes]]] = {}
         for file in files:
             folders.setdefault(record_files.folder_of(file[0]), []).append(file)
-        found.sources += [SourceFiles(kind, folder, tuple(some)) for folder, some in folders.items()]
+        scan.sources += [SourceFiles(kind, folder, tuple(some)) for folder, some in folders.items()]
     else:
-        found.sources += [SourceFiles(kind, path, ((path, data),)) for path, data in files]
+        scan.sources += [SourceFiles(kind, path, ((path, data),)) for path, data in files]
 
 
 def _why_not(base: Path, path: str, largest: int) -> str:

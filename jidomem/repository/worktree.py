@@ -277,14 +277,14 @@ def is_blob(data: bytes, blob: str) -> bool:
     return any(blob_id(other, algorithm) == blob for other in (plain, plain.replace(b"\n", b"\r\n")) if other != data)
 
 
-def _git_folder(found: Path) -> Path | None:
+def _git_folder(path: Path) -> Path | None:
     """Return the folder with the configuration of a repository: `.git`, or what a file of that name leads to."""
-    if found.is_dir():
-        return found if (found / "HEAD").is_file() else None
-    text = _text(found)
+    if path.is_dir():
+        return path if (path / "HEAD").is_file() else None
+    text = _text(path)
     if not text.startswith("gitdir: "):
         return None
-    own = (found.parent / text[8:].strip()).resolve()
+    own = (path.parent / text[8:].strip()).resolve()
     shared = _text(own / "commondir").strip()
     return (own / shared).resolve() if shared else own
 
@@ -395,9 +395,9 @@ class PathFinder:
 
     def of(self, page: str) -> Callable[[str], str | None]:
         """Return what gives the path of what a word of *page* names, None where there is nothing by that name."""
-        return partial(self._found, dirname(page))
+        return partial(self._matches, dirname(page))
 
-    def _found(self, folder: str, word: str) -> str | None:
+    def _matches(self, folder: str, word: str) -> str | None:
         if "://" in word:
             path = None if self._addresses is None else self._addresses.path(word)
             return path if path is not None and self._has(path) else None

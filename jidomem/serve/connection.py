@@ -254,7 +254,7 @@ class HttpExchange:
         with self._lock:
             return [part for event in events for part in self._h11.send_with_data_passthrough(event) or ()]
 
-    def is_kept(self) -> bool:
+    def keeps_connection(self) -> bool:
         """Return whether the answer was given, and its head said that the connection is kept."""
         return self._h11.our_state is h11.DONE
 
@@ -593,7 +593,7 @@ class HttpConnection:
         own = {"wsgi.input": body, wire.CONNECTION: self.link.fileno()}
         run(self._app, {**self._about, **environ, **own}, reply)
         self._is_answering = False
-        if not (turn.is_kept() and body.drain()) and (not turn.at_end or self.link.has_more()):
+        if not (turn.keeps_connection() and body.drain()) and (not turn.at_end or self.link.has_more()):
             self.link.end(_LONGEST_DRAIN)
         return turn
 

@@ -86,15 +86,17 @@ def _unreadable() -> InvalidRequest:
     return InvalidRequest("the address of the PostgreSQL database cannot be read", hint=hint)
 
 
-def _shown(said: Mapping[str, Any], schema: str) -> str:
+def _shown(options: Mapping[str, Any], schema: str) -> str:
     """Return an address of what tells databases apart, and who asks."""
-    hosts = str(said.get("host") or said.get("hostaddr") or "").split(",")
-    ports = str(said.get("port") or "").split(",")
+    hosts = str(options.get("host") or options.get("hostaddr") or "").split(",")
+    ports = str(options.get("port") or "").split(",")
     ports = ports * len(hosts) if len(ports) == 1 else ports
     where = ",".join(quote(host, safe="") + (f":{port}" if port else "") for host, port in zip(hosts, ports))  # noqa: B905
-    user = f"{quote(str(said['user']), safe='')}@" if said.get("user") else ""
-    more = {key: said[key] for key in ("service",) if key in said} | ({"schema": schema} if schema != SCHEMA else {})
-    return f"postgresql://{user}{where}/{quote(str(said.get('dbname') or ''))}" + (
+    user = f"{quote(str(options['user']), safe='')}@" if options.get("user") else ""
+    more = {key: options[key] for key in ("service",) if key in options} | (
+        {"schema": schema} if schema != SCHEMA else {}
+    )
+    return f"postgresql://{user}{where}/{quote(str(options.get('dbname') or ''))}" + (
         f"?{urlencode(more)}" if more else ""
     )
 
@@ -263,10 +265,10 @@ def _look_at(connection: PostgresConnection, address: PostgresAddress) -> None:
         raise Failed(f"{address.name}: the database is in {encoding}, not in UTF8", hint=hint, code="invalid_config")
 
 
-def _keep_warning(connection: PostgresConnection, said: psycopg.errors.Diagnostic) -> None:
+def _keep_warning(connection: PostgresConnection, notice: psycopg.errors.Diagnostic) -> None:
     with suppress(AttributeError):
-        if said.severity_nonlocalized == "WARNING":
-            connection.warned = said.message_primary or "a warning"
+        if notice.severity_nonlocalized == "WARNING":
+            connection.warned = notice.message_primary or "a warning"
 
 
 #: What brings the tables from each layout to the next; {s} is the schema. None is changed once it was released.
