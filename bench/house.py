@@ -128,7 +128,7 @@ class Trace:
 
 def trace(call: Callable[[], Any]) -> Trace:
     """Return the trace of *call* in this thread."""
-    own, found = f"{PACKAGES[0]}{os.sep}", Trace()
+    own, entered = f"{PACKAGES[0]}{os.sep}", Trace()
     depth = 0
 
     def profile(frame: FrameType, event: str, _: Any) -> None:
@@ -137,15 +137,15 @@ def trace(call: Callable[[], Any]) -> Trace:
             return
         depth += 1 if event == "call" else -1
         if event == "call":
-            found.calls.append((frame.f_code.co_filename.removeprefix(own), frame.f_code.co_qualname))
-            found.deepest = max(found.deepest, depth)
+            entered.calls.append((frame.f_code.co_filename.removeprefix(own), frame.f_code.co_qualname))
+            entered.deepest = max(entered.deepest, depth)
 
     sys.setprofile(profile)
     try:
         call()
     finally:
         sys.setprofile(None)
-    return found
+    return entered
 
 
 def traces() -> dict[str, Trace]:
@@ -154,8 +154,8 @@ def traces() -> dict[str, Trace]:
 
     with tempfile.TemporaryDirectory() as folder, jidomem.open(Path(folder) / ".jidomem", project="p") as memory:
 
-        def submit(summary: str) -> None:
-            intent = MemoryUpdateIntent(
+        def fact(summary: str) -> MemoryUpdateIntent:
+            return MemoryUpdateIntent(
                 type="fact",
                 summary=summary,
                 asserted_by="a",
@@ -163,11 +163,12 @@ def traces() -> dict[str, Trace]:
                 applies_to_project="p",
                 confidence="high",
             )
-            memory.writer.submit_intent("p", intent)
 
+        writer = memory.writer
         for number in range(3):
-            submit(f"the build needs Rust 1.{number}")
-        write = trace(lambda: submit("the build needs Rust 1.80"))
+            writer.submit_intent("p", fact(f"the build needs Rust 1.{number}"))
+        last = fact("the build needs Rust 1.80")
+        write = trace(lambda: writer.submit_intent("p", last))
         time.sleep(2 * SETTLE / 1e9)  # a folder that was changed just now is read again by each request
         client = create_app(memory).test_client()
         address = "/projects/p/queries/active-decisions"

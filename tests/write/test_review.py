@@ -14,7 +14,8 @@ from jidomem.errors import Failed
 from jidomem.index.store import OxigraphIndex
 from jidomem.rdf.terms import literal
 from jidomem.rdf.vocab import TYPE, jido
-from jidomem.records.policy import LITERAL_LIMIT
+from jidomem.records.policy import LITERAL_LIMIT, Policy
+from jidomem.schema.ontology import EffectiveRules
 from jidomem.write.group_commit import CommitQueues
 from jidomem.write.pipeline import Pipeline
 from jidomem.write.submission import Submission
@@ -26,13 +27,17 @@ def summaries(triples):
     return sorted(value for _, predicate, value in triples if predicate.endswith("#summary>"))
 
 
+def rules_of(memory):
+    return EffectiveRules(memory.schema, Policy())
+
+
 def queue_of(memory):
-    return CommitQueues(memory.tail, memory.sources, memory.law).of("p")
+    return CommitQueues(memory.tail, memory.sources, rules_of(memory)).of("p")
 
 
 def test_a_submission_whose_judging_was_interrupted_in_another_thread_is_judged_again(memory):  # C023
     """Thread A holds the turn and judges what B submitted when Ctrl-C reaches A."""
-    queue, pipeline = queue_of(memory), Pipeline(memory.law, memory.sources.new_id)
+    queue, pipeline = queue_of(memory), Pipeline(rules_of(memory), memory.sources.new_id)
     calls, answers = [], []
 
     class InterruptedOnce:

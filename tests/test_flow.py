@@ -1,0 +1,53 @@
+"""The way of an intent: a warm submission enters few files and calls, in the order of docs/architecture.md."""
+
+import re
+from pathlib import Path
+
+import pytest
+from conftest import intent
+
+import jidomem
+from bench.house import trace
+from jidomem import MemoryUpdateIntent
+
+PAGE = Path(__file__).parent.parent / "docs" / "architecture.md"
+_FUNCTION = re.compile(r"`((?:write|journal|index)\.[a-z_]+(?:\.\w+)+)`")
+
+
+def walk():
+    """The functions that the numbered walk of the page names, as file and qualified name."""
+    section = PAGE.read_text("utf-8").partition("## The way of an intent")[2].partition("\n## ")[0]
+    steps = section[section.index("\n1. ") : section.index("\n\nA block")]
+    names = (name.split(".", 2) for name in _FUNCTION.findall(steps))
+    return [(f"{package}/{module}.py", function) for package, module, function in names]
+
+
+def fact(summary):
+    return MemoryUpdateIntent(**intent(summary=summary))
+
+
+@pytest.fixture(scope="module")
+def warm(tmp_path_factory):
+    """The trace of the fourth submission of a root."""
+    with jidomem.open(tmp_path_factory.mktemp("flow") / ".jidomem", project="p") as memory:
+        writer = memory.writer
+        for number in range(3):
+            writer.submit_intent("p", fact(f"the build needs Rust 1.{number}"))
+        last = fact("the build needs Rust 1.80")
+        yield trace(lambda: writer.submit_intent("p", last))
+
+
+def test_a_warm_submission_enters_few_files_and_calls(warm):
+    assert warm.files <= 30
+    assert len(warm.calls) <= 512
+    assert warm.moves <= 250
+    assert warm.deepest <= 20
+
+
+def test_a_warm_submission_follows_the_walk_of_the_page(warm):
+    steps = walk()
+    assert len(steps) > 15
+    at = 0
+    for step in steps:
+        assert step in warm.calls[at:], f"{step} is not entered after {warm.calls[at - 1]}"
+        at = warm.calls.index(step, at) + 1
