@@ -97,7 +97,7 @@ class PendingCommits:
             ahead = mark(graph).after([commit])
             self.commits[graph] = [*self.commits.get(graph, ()), commit]  # first: what is marked is there, or waits
             self.marks[graph] = ahead
-            return sum(len(each.data) for commits in self.commits.values() for each in commits)
+            return sum([len(each.data) for commits in self.commits.values() for each in commits])
 
     def take(self, load: Callable[[str, list[Commit]], None]) -> None:
         """Have *load* take in what waits; where it fails, what follows from what is not in waits no more either."""

@@ -403,7 +403,10 @@ def _turtle_of(secrets: Sequence[str], blocks: Iterable[_Block]) -> bytes:
         out += ["", _written(subject)]
         for named, verb, value in rows:
             # a plain text stands as it is, as most values do
-            term = value if value[:1] == value[-1:] == '"' else _written(value)
+            if value[:1] == value[-1:] == '"':
+                term = value
+            else:
+                term = _prefixed(value) if value.startswith(_NAMESPACES) else _written(value)
             out.append(f"    {_prefixed(verb) if named else 'a'} {term} ;")
         out[-1] = out[-1][:-1] + "."
     return ("\n".join(out) + "\n").encode()

@@ -57,7 +57,7 @@ def literal(text: str, datatype: str = XSD + "string", language: str = "") -> Te
 
 def integer(value: int) -> Term:
     """Return the term of an xsd:integer."""
-    return literal(str(value), XSD + "integer")
+    return f'"{value:d}"^^<{XSD}integer>'
 
 
 def boolean(value: bool) -> Term:
@@ -96,9 +96,11 @@ def parse_literal(term: Term) -> Literal:
     if match is None:
         raise ValueError(f"not a literal: {term}")
     text, language, datatype = match.groups()
+    if "\\" in text:
+        text = _unescape(text)
     if language:
-        return Literal(_unescape(text), "http://www.w3.org/1999/02/22-rdf-syntax-ns#langString", language)
-    return Literal(_unescape(text), datatype or XSD + "string")
+        return Literal(text, "http://www.w3.org/1999/02/22-rdf-syntax-ns#langString", language)
+    return Literal(text, datatype or XSD + "string")
 
 
 def ntriples_line(triple: Triple) -> str:
@@ -107,8 +109,6 @@ def ntriples_line(triple: Triple) -> str:
 
 
 def _unescape(text: str) -> str:
-    if "\\" not in text:
-        return text
     return _UNESCAPE.sub(lambda m: _PLAIN[m[1]] if m[1] else chr(int(m[2] or m[3], 16)), text)
 
 

@@ -16,6 +16,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from functools import partial
+from inspect import unwrap
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -208,6 +209,13 @@ class MemoryUpdateIntent:
         return cls(**values)
 
     @classmethod
+    def from_fields(cls, values: Mapping[str, Any]) -> MemoryUpdateIntent:
+        """Return the intent of *values*, whose keys are fields, without the hints of the constructor."""
+        intent = object.__new__(cls)
+        _INIT(intent, **values)
+        return intent
+
+    @classmethod
     def from_json(cls, text: str | bytes) -> MemoryUpdateIntent:
         """Return the intent in a JSON object; raises InvalidRequest `malformed_json` with line and column."""
         return cls.from_dict(parse_json(text))
@@ -228,6 +236,7 @@ class MemoryUpdateIntent:
 
 FIELDS: Mapping[str, Any] = {f.name: f for f in fields(MemoryUpdateIntent)}
 _VALUES = attrgetter(*FIELDS)
+_INIT: Callable[..., None] = unwrap(MemoryUpdateIntent.__init__)
 LIST_FIELDS = frozenset(
     ("evidence", "supersedes", "invalidates", "extra_triples", "about", "alternatives", "coexists_with", "revives")
 )

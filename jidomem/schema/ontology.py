@@ -277,9 +277,12 @@ class Schema:
         individuals, entailed = self.individuals, list[Triple]()
         for subject, predicate, value in data:
             if predicate == TYPE:
-                entailed += [(subject, TYPE, cls) for cls in self._ancestors.get(value, ())]
+                for cls in self._ancestors.get(value, ()):
+                    entailed.append((subject, TYPE, cls))
             if value in individuals:
-                entailed += [(value, TYPE, above) for cls in individuals[value] for above in self.ancestors(cls)]
+                for cls in individuals[value]:
+                    for above in self._ancestors.get(cls) or (cls,):
+                        entailed.append((value, TYPE, above))
         return entailed
 
     def _unjudged(self, data: list[Triple], focus: set[Term] | None) -> list[Term]:

@@ -69,6 +69,7 @@ TYPE_SYNONYMS: Mapping[str, str] = {
 }
 
 
+@lru_cache(maxsize=256)
 def family(kind: str) -> str:
     """Return the kind directly below MemoryItem that *kind* belongs to.
 
@@ -97,6 +98,10 @@ def choices_of(kind: str | None) -> Mapping[str, tuple[str, ...]]:
     elif kind in DECISIONS:
         choices["status"] = vocab.DECISION_STATUS
     return choices
+
+
+#: The kinds that have defaults.
+HAVE_DEFAULTS = frozenset(("task", *ERRORS, *CONVENTIONS))
 
 
 def defaults_of(kind: str | None, values: Mapping[str, Any]) -> dict[str, tuple[str, Any]]:

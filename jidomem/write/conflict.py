@@ -55,8 +55,10 @@ def keys(intent: MemoryUpdateIntent) -> dict[str, str]:
     assert intent.type
     topic = normal_text(intent.topic or "")
     about = sorted(set(map(normal_text, intent.about)))
-    said = ((name, value) for name, value in intent.fields() if value is not None and value != [])
-    content = {name: _comparable(value) for name, value in said if name not in _LIKENED}
+    content: dict[str, Any] = {}
+    for name, value in intent.fields():
+        if value is not None and value != [] and name not in _LIKENED:
+            content[name] = _comparable(value)
     content |= {"about": about, "extra_triples": _without_subject(intent)}
     found = [f"identical:{digest(content)}", active.duplicate(intent.type, intent.summary or "", topic, about)]
     kind, scope = family(intent.type), intent.convention_scope
@@ -255,6 +257,8 @@ def _comparable(value: Any) -> Any:
 
 def _without_subject(intent: MemoryUpdateIntent) -> list[Any]:
     """Return the extra triples with `this` for the memory's own IRI, so that two fresh IRIs compare equal."""
+    if not intent.extra_triples:
+        return []
     return sorted((["this" if s == intent.iri else s, p, o] for s, p, o in intent.extra_triples), key=str)
 
 

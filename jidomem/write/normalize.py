@@ -17,7 +17,7 @@ from dataclasses import field as dataclass_field
 from datetime import datetime
 from typing import Any
 
-from jidomem.base.clock import parse_moment
+from jidomem.base.clock import format_timestamp, parse_moment
 from jidomem.base.words import slug
 from jidomem.errors import IntentRefused, InvalidRequest, NotFound, TooLarge, Violation
 from jidomem.rdf import vocab
@@ -27,6 +27,7 @@ from jidomem.records.policy import ENTRIES_LIMIT, LITERAL_LIMIT, LITERAL_MOST, T
 from jidomem.schema.ontology import Schema
 from jidomem.write import canonical
 from jidomem.write.canonical import (
+    HAVE_DEFAULTS,
     SYNONYMS,
     TYPE_SYNONYMS,
     choices_of,
@@ -92,6 +93,8 @@ class FieldNormalizer:
         if name in LIST_FIELDS:
             return self._list(name, value)
         if isinstance(value, str):
+            if value.isprintable() and len(value) * 4 <= self.literal:  # as most are
+                return value.strip() or None
             return self.text(name, value) or None
         if value is None or (name == "confidence" and isinstance(value, (int, float))):
             return value
@@ -140,7 +143,7 @@ class FieldNormalizer:
 
     def reference(self, name: str, text: str, folder: str) -> str:
         """Return the IRI *text* stands for: itself, a prefixed name, or a plain name below *folder*."""
-        if canonical.is_reference(text):
+        if (":" in text or "<" in text) and canonical.is_reference(text):
             found = self.iri(name, text)
             if canonical.is_reserved(found) and not re.match(f"{vocab.BASE}{folder}/[^/]+$|{vocab.JIDO}", found):
                 self.refuse("invalid_iri", name, text, f"{name} is a name, or an IRI below {vocab.BASE}{folder}/")
@@ -416,20 +419,22 @@ def normalize(
     given = dict(values)
     values["type"] = _kind(tidy, values["type"])
     values["iri"] = tidy.iri("iri", values["iri"]) if values["iri"] else f"{vocab.BASE}memory/{new_id()}"
-    values["extra_triples"] = lift(written(tidy, values["extra_triples"], values["iri"]), values)
-    _timestamp(values, now)
+    if values["extra_triples"]:
+        values["extra_triples"] = lift(written(tidy, values["extra_triples"], values["iri"]), values)
     values["confidence"] = _confidence(tidy, values["confidence"])
     _choices(tidy, values)
     _references(tidy, values)
     _moments(tidy, values)
+    _timestamp(values, now)
     extras = {predicate for subject, predicate, _ in values["extra_triples"] if subject == values["iri"]}
-    for field, (prop, default) in defaults_of(values["type"], values).items():
-        if values[field] is None and vocab.JIDO + prop not in extras:
-            values[field] = default
+    if values["type"] in HAVE_DEFAULTS:
+        for field, (prop, default) in defaults_of(values["type"], values).items():
+            if values[field] is None and vocab.JIDO + prop not in extras:
+                values[field] = default
     if tidy.violations:
         raise IntentRefused(tidy.violations)
     filled = {name: value for name, value in values.items() if given[name] is None and value is not None}
-    return Normal(MemoryUpdateIntent(**values), filled)
+    return Normal(MemoryUpdateIntent.from_fields(values), filled)
 
 
 def _kind(tidy: FieldNormalizer, given: str | None) -> str | None:
@@ -481,7 +486,7 @@ def _timestamp(values: dict[str, Any], now: datetime) -> None:
     if values["timestamp"]:
         values["extra_triples"] = [triple for triple in values["extra_triples"] if triple not in undated]
     elif not undated:
-        values["timestamp"] = now.isoformat()
+        values["timestamp"] = format_timestamp(now)
 
 
 def _choices(tidy: FieldNormalizer, values: dict[str, Any]) -> None:
@@ -502,6 +507,8 @@ def _references(tidy: FieldNormalizer, values: dict[str, Any]) -> None:
             [tidy.iri(field, name) if canonical.is_reference(name) else name for name in values[field]]
         )
     for field, plain in (("evidence", str), ("about", canonical.plain_path)):
+        if not values[field]:
+            continue
         values[field] = canonical.unique(
             [tidy.iri(field, one) if canonical.is_reference(one, prose=True) else plain(one) for one in values[field]]
         )
@@ -587,11 +594,13 @@ def without_names(intent: MemoryUpdateIntent) -> MemoryUpdateIntent:
 
 
 def _has_names(intent: MemoryUpdateIntent) -> bool:
-    return (
-        any(not is_reference(name) for field in ITEM_LISTS for name in getattr(intent, field))
-        or any(is_short_id(name) for field in _MIXED for name in getattr(intent, field))
-        or any(_is_name(value) for _, _, value in intent.extra_triples)
-    )
+    for field in ITEM_LISTS:
+        if not all(map(is_reference, getattr(intent, field))):
+            return True
+    for field in _MIXED:
+        if any(map(is_short_id, getattr(intent, field))):
+            return True
+    return any(map(_is_name, [value for _, _, value in intent.extra_triples])) if intent.extra_triples else False
 
 
 def _is_name(value: dict[str, str]) -> bool:

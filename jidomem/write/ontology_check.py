@@ -130,11 +130,11 @@ def _second_values(triples: Iterable[Triple], types: Mapping[Term, frozenset[Ter
     """
     first: dict[tuple[Term, Term], Term] = {}
     of_one = _functional(schema)
+    is_item = {subject: schema.fits(kinds, _ITEM) for subject, kinds in types.items()}
     functional = [
         triple
         for triple in triples
-        if triple[1] in of_one
-        and (field_of(triple[1]) == "extra_triples" or not schema.fits(types.get(triple[0], _NONE), _ITEM))
+        if triple[1] in of_one and (field_of(triple[1]) == "extra_triples" or not is_item.get(triple[0], False))
     ]
     return [
         _misplaced(triple, f"{plain_value(triple[1])} has one value, and {plain_value(triple[0])} was given another")

@@ -155,16 +155,20 @@ class Pipeline:
         intent = permissions.check_promotion(intent, view, allowed.is_curator)
         validate.require_fields(intent, project)
         validate.check_references(intent, view, policy, names.listed)
-        validate.check_extra_triples(intent, view, schema)
-        if not options.as_it_was:
-            validate.check_patterns(intent)
+        if intent.extra_triples:
+            validate.check_extra_triples(intent, view, schema)
+            if not options.as_it_was:
+                validate.check_patterns(intent)
         described, declared, warnings = self.describe(intent, options, view, now)
         # 3 conflict
         keys = conflict.keys(intent)
         if not options.as_it_was and (same := conflict.identical(intent, keys, view)) is not None:
             return self._deduplicated(intent, same, request, view)
         conflicts, close = conflict.detect(intent, keys, view, self._is_functional, options.under)
-        conflicts = [each for each in conflicts if each.kind == "stale_supersession" or each.iri not in options.ending]
+        if options.ending:
+            conflicts = [
+                each for each in conflicts if each.kind == "stale_supersession" or each.iri not in options.ending
+            ]
         status = self._status(intent, conflicts, described, options, view)
         confirmed = permissions.confirmations(intent, view) if options.relocates else ()
         held_back, marks = permissions.proposal_reason(
@@ -186,11 +190,14 @@ class Pipeline:
             filled["evidence"] = intent.evidence
         if not options.as_it_was:
             close = [*close, *_odd_moments(proposal, intent, now)]
-        warnings = [*looks_secret, *warnings, *close, *_absent(options.absent)]
+        if options.absent:
+            close = [*close, *_absent(options.absent)]
+        warnings = [*looks_secret, *warnings, *close]
         receipt = Receipt(
             intent.iri or "", None, Version(), STATUS_NAMES[status], filled, tuple(conflicts), tuple(warnings)
         )
-        rows = [*described, *declared, *triples.relate(intent, status, [each.iri for each in conflicts])]
+        rows = [*described, *declared]
+        rows += triples.relate(intent, status, [each.iri for each in conflicts] if conflicts else ())
         rows += [*self._key_triples(intent, keys), *marks]
         if intent.idempotency_key:
             rows += retry_triples(iri(receipt.iri), intent, request, receipt)
@@ -270,14 +277,15 @@ class Pipeline:
         """Return the decision to append *rows*, with the writer's own declaration where the project has none yet."""
         writer = [] if view.types(WRITER_AGENT) else triples.agent_stub(WRITER_AGENT, _WRITER_POLICY)
         everything = tuple(dict.fromkeys([*rows, *writer]))
-        new = dict.fromkeys(subject for subject, predicate, _ in everything if predicate == TYPE)
-        return Decision(receipt, everything, tuple(node for node in new if not view.types(node)))
+        new = dict.fromkeys([subject for subject, predicate, _ in everything if predicate == TYPE])
+        return Decision(receipt, everything, tuple([node for node in new if not view.types(node)]))
 
     def check_shapes(self, rows: list[Triple], view: WriteSnapshot) -> list[str]:
         """Return the warnings of the shapes on *rows* in declared terms; raises IntentRefused."""
-        declared = (s for s, p, o in rows if p in self.schema.properties or (p == TYPE and o in self.schema.classes))
-        focus = dict.fromkeys(declared)
-        return validate.judge_shapes(rows, focus, view, self.schema.judge)
+        schema = self.schema
+        properties, classes = schema.properties, schema.classes
+        focus = dict.fromkeys([s for s, p, o in rows if p in properties or (p == TYPE and o in classes)])
+        return validate.judge_shapes(rows, focus, view, schema.judge)
 
     def describe(
         self, intent: MemoryUpdateIntent, options: SubmitOptions, view: WriteSnapshot, now: datetime
@@ -292,14 +300,17 @@ class Pipeline:
             # a memory that is named as evidence keeps the class of its type
             if not (value == _EVIDENCE and predicate == TYPE and view.is_item(subject))
         ]
-        described += file_anchor_triples(iri(intent.iri or ""), intent.about, options.blobs or {})
-        described += ontology_check.declare_objects(intent, view, self.schema)
+        schema = self.schema
+        if intent.about:
+            described += file_anchor_triples(iri(intent.iri or ""), intent.about, options.blobs or {})
+        if intent.extra_triples:
+            described += ontology_check.declare_objects(intent, view, schema)
         declared = triples.stubs(intent, view, self.policy, now)
         item = iri(intent.iri or "")
         links = [triple for triple in triples.relate(intent, triples.ASSERTED) if triple[0] == item]
         try:
             keep_values = options.imported or options.as_it_was
-            warnings = ontology_check.check_terms(described, view, self.schema, self.policy, keep_values=keep_values)
+            warnings = ontology_check.check_terms(described, view, schema, self.policy, keep_values=keep_values)
             warnings += self.check_shapes([*described, *declared, *links], view)
         except IntentRefused as refusal:  # an id that was only just made says nothing to its author
             faults = [replace(fault, message=fault.message.replace(plain_value(item), "this memory"))
@@ -309,12 +320,11 @@ class Pipeline:
 
     def screened(self, matches: Iterable[tuple[str, secrets.SecretMatch]]) -> list[str]:
         """Return warnings of likely secrets where the policy says so; raise IntentRefused where it refuses them."""
-        if self.policy.secrets == "off":
-            return []
-        violations = secrets.refusals(matches)
-        if violations and self.policy.secrets == "refuse":
+        policy = self.policy.secrets
+        violations = [] if policy == "off" else secrets.refusals(matches)
+        if violations and policy == "refuse":
             raise IntentRefused([replace(violation, hint=_STORED_ELSEWHERE) for violation in violations])
-        return [violation.message for violation in violations]
+        return [violation.message for violation in violations] if violations else []
 
     def _status(
         self,
@@ -353,8 +363,9 @@ class Pipeline:
     def _key_triples(self, intent: MemoryUpdateIntent, keys: Iterable[str]) -> list[Triple]:
         """Return the keys by which a later disagreement with *intent* is found."""
         all_keys = [*keys]
-        for slot in conflict.value_keys(intent, self._is_functional).items():
-            all_keys += slot
+        if intent.extra_triples:
+            for slot in conflict.value_keys(intent, self._is_functional).items():
+                all_keys += slot
         item = iri(intent.iri or "")
         return [(item, _CONFLICT_KEY, literal(key)) for key in all_keys]
 

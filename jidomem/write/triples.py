@@ -1,13 +1,12 @@
-"""Stage 4: an intent as triples.  Pure: `describe` says what it is, `relate` what it replaces.
+"""The triples of an intent, and the way back from triples to an intent. Stage 4 of the pipeline; pure over rows.
 
-A memory as the intent that would say it again.  Pure over rows: the way back from triples to an intent.
-
-Work sessions: opened once, moved by events, never rewritten.  Pure over rows.
+`describe` returns the statements of a memory, `relate` its links to the memories that it replaces, `restate` the intent
+that would say it again. The triples of work sessions are built here too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -81,15 +80,22 @@ def describe(intent: MemoryUpdateIntent) -> list[Triple]:
     for field, name in NAMES.items():
         if (value := getattr(intent, field)) is not None:
             triples.append((item, jido(name), jido(value)))
-    triples += _status(intent, item)
-    triples += [(item, jido("about"), value_of(entry)) for entry in intent.about]
-    triples += [(item, jido("coexistsWith"), iri(other)) for other in intent.coexists_with]
+    if intent.status is not None:
+        triples += _status(intent, item)
+    for entry in intent.about:
+        triples.append((item, jido("about"), value_of(entry)))
+    for other in intent.coexists_with:
+        triples.append((item, jido("coexistsWith"), iri(other)))
     if intent.tracked_by is not None:
         triples.append((item, jido("trackedBy"), literal(intent.tracked_by, vocab.XSD + "anyURI")))
-    triples += [(item, jido(MOMENTS[f]), date_time(getattr(intent, f))) for f in MOMENTS if getattr(intent, f)]
-    triples += _evidence(intent, item)
-    triples += _alternatives(intent, item)
-    triples += [extra(triple) for triple in intent.extra_triples]
+    for field, name in MOMENTS.items():
+        if value := getattr(intent, field):
+            triples.append((item, jido(name), date_time(value)))
+    if intent.evidence:
+        triples += _evidence(intent, item)
+    if intent.alternatives:
+        triples += _alternatives(intent, item)
+    triples += map(extra, intent.extra_triples)
     return list(dict.fromkeys(triples))
 
 
@@ -103,9 +109,12 @@ def relate(intent: MemoryUpdateIntent, status: Term, conflicting: Iterable[str] 
             links.append((item, jido(field), other))
             if status == ASSERTED:
                 links.append((other, jido(inverse), item))
-    links += [(item, jido("revives"), iri(other)) for other in intent.revives]
-    links += [(item, jido("conflictsWith"), iri(other)) for other in conflicting]
-    links += [(node, jido("hasAssertionStatus"), status) for node in alternative_nodes(intent)]
+    for other in intent.revives:
+        links.append((item, jido("revives"), iri(other)))
+    for other in conflicting:
+        links.append((item, jido("conflictsWith"), iri(other)))
+    if intent.alternatives:
+        links += [(node, jido("hasAssertionStatus"), status) for node in alternative_nodes(intent)]
     return links
 
 
@@ -121,12 +130,13 @@ def stubs(intent: MemoryUpdateIntent, view: WriteSnapshot, policy: Policy, now: 
     project = iri(intent.applies_to_project)
     if not view.describes(project):
         triples += project_stub(project)
-    for agent in dict.fromkeys(filter(None, (intent.asserted_by, intent.assigned_to))):
-        if not view.types(iri(agent)):
-            triples += agent_stub(iri(agent), policy.agents.get(name_of(iri(agent)), AgentPolicy()))
+    author = iri(intent.asserted_by)
+    for agent in dict.fromkeys((author, iri(intent.assigned_to)) if intent.assigned_to else (author,)):
+        if not view.types(agent):
+            triples += agent_stub(agent, policy.agents.get(name_of(agent), AgentPolicy()))
     session = iri(intent.asserted_in)
     if not view.describes(session):
-        triples += session_stub(session, project, iri(intent.asserted_by), intent.timestamp or format_timestamp(now))
+        triples += session_stub(session, project, author, intent.timestamp or format_timestamp(now))
     return triples
 
 
@@ -199,16 +209,18 @@ def read_back(triples: Iterable[Triple]) -> None:
         raise IntentRefused([Violation("invalid_iri", message, field="extra_triples", value=changed[:300])])
 
 
-def _provenance(intent: MemoryUpdateIntent, item: Term) -> Iterator[Triple]:
-    """Yield who asserted *item*, where, how sure, for which project."""
+def _provenance(intent: MemoryUpdateIntent, item: Term) -> list[Triple]:
+    """Return the author, session, project and confidence of *item*."""
+    triples = []
     for field, name in IRIS.items():
         if (value := getattr(intent, field)) is not None:
-            yield item, jido(name), iri(value)
+            triples.append((item, jido(name), iri(value)))
     confidence = intent.confidence
     if isinstance(confidence, float):
-        yield item, jido("confidenceValue"), decimal(confidence)
+        triples.append((item, jido("confidenceValue"), decimal(confidence)))
     if confidence is not None:
-        yield item, jido("hasConfidence"), jido(vocab.CONFIDENCE[level_of(confidence)])
+        triples.append((item, jido("hasConfidence"), jido(vocab.CONFIDENCE[level_of(confidence)])))
+    return triples
 
 
 def level_of(confidence: str | float) -> str:
@@ -219,8 +231,7 @@ def level_of(confidence: str | float) -> str:
 
 
 def _status(intent: MemoryUpdateIntent, item: Term) -> list[Triple]:
-    if intent.status is None:
-        return []
+    assert intent.status
     if intent.type == "task":
         return [(item, jido("hasTaskStatus"), jido(intent.status))]
     if intent.type in ERRORS:

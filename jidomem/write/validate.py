@@ -89,8 +89,7 @@ Judge = Callable[[Iterable[Triple], Iterable[Term]], Iterable[Finding]]
 
 def require_fields(intent: MemoryUpdateIntent, project: str) -> None:
     """Raise IntentRefused unless every required field is there, the project is *project*, and a decision says why."""
-    missing = [name for name in REQUIRED if getattr(intent, name) is None]
-    violations = [_missing(name, project) for name in missing]
+    violations = [_missing(name, project) for name in REQUIRED if getattr(intent, name) is None]
     if intent.applies_to_project not in (None, f"{vocab.BASE}projects/{project}"):
         given, own = intent.applies_to_project or "", f"{vocab.BASE}projects/{project}"
         meant = misspelling_of(vocab.local_name(given), (project,))
