@@ -154,7 +154,7 @@ def _beside(address: str, options: Options) -> Row:
     """What two processes keep in one root, each with its copy and in a project of its own, beside what one keeps."""
     with ExitStack() as held:
         both = [held.enter_context(_writer(address, options, project)) for project in ("left", "right")]
-        found = in_turn({"one": lambda: _kept_by(both[:1]), "two": lambda: _kept_by(both)}, options.rounds)
+        found = in_turn({"one": lambda: _write_all(both[:1]), "two": lambda: _write_all(both)}, options.rounds)
     rate = Spread.of([2 * AT_ONCE / each for each in found["two"]])
     beside = f"{Spread.ratio([2 * each for each in found['one']], found['two'])} x the rate of one"
     what = f"{AT_ONCE:,} at once by each of two processes, PostgreSQL"
@@ -176,7 +176,7 @@ def _writer(address: str, options: Options, project: str) -> Iterator[subprocess
         process.communicate()
 
 
-def _kept_by(writers: list[subprocess.Popen[str]]) -> None:
+def _write_all(writers: list[subprocess.Popen[str]]) -> None:
     """Have each of *writers* keep what it has next, and wait until all have."""
     for each in writers:
         assert each.stdin is not None

@@ -38,7 +38,7 @@ def rows(options: Options) -> Iterator[Row]:
     (folder / "config.toml").chmod(0o600)
     environment = {"XDG_CONFIG_HOME": str(folder.parent)}
     with http.ours(options.copy(), environment=environment) as port, ThreadPoolExecutor(1) as aside:
-        _asked(port, 1.0)
+        _latencies(port, 1.0)
         for name, text in BOMBS.items():
             yield _row(port, name, aside, text, 2.0 if options.quick else 10.0)
 
@@ -61,16 +61,16 @@ def _row(port: int, name: str, aside: ThreadPoolExecutor, text: str, seconds: fl
 
 def _while(port: int, bomb: Future[Any]) -> list[float]:
     """Seconds of each answer to a named query until *bomb* has its own; in slices, since nobody knows when that is."""
-    found = _asked(port, 0.5)
+    found = _latencies(port, 0.5)
     while not bomb.done():
-        found += _asked(port, 0.5)
+        found += _latencies(port, 0.5)
     return found
 
 
-def _asked(port: int, seconds: float) -> list[float]:
+def _latencies(port: int, seconds: float) -> list[float]:
     path = f"/projects/{load.PROJECT}/queries/{http.QUESTION}?limit={http.LIMIT}"
-    told = http.clients(port, seconds, [{"kind": "query", "path": path}] * CLIENTS)
-    taken: list[float] = told["taken"]["query"]
+    answer = http.clients(port, seconds, [{"kind": "query", "path": path}] * CLIENTS)
+    taken: list[float] = answer["taken"]["query"]
     return taken
 
 

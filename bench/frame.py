@@ -195,7 +195,7 @@ def run(benchmarks: Mapping[str, Callable[[Options], Iterable[Row]]], given: arg
         memories, rounds = (2_000, 5) if given.quick else (10_000, 15)
         options = Options(given.memories or memories, given.quick, given.rounds or rounds, Path(name))
 
-        def found() -> Iterator[Row]:
+        def measured_rows() -> Iterator[Row]:
             for name, measure in benchmarks.items():
                 own = replace(options, folder=Path(tempfile.mkdtemp(dir=options.folder)))
                 for row in _whole(name, measure, own):
@@ -204,7 +204,7 @@ def run(benchmarks: Mapping[str, Callable[[Options], Iterable[Row]]], given: arg
                         given.json.write_text(json.dumps(report(kept, options), indent=2) + "\n", "utf-8")
                     yield kept[-1]
 
-        for line in table(found()):
+        for line in table(measured_rows()):
             print(line, flush=True)
     return not any(row.measured == BROKEN for row in kept)
 

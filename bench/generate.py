@@ -50,11 +50,11 @@ class Pool:
     def __init__(self, random: Random) -> None:
         self._random, self._held = random, list[Fields]()
 
-    def put(self, said: Fields) -> None:
+    def put(self, fields: Fields) -> None:
         if len(self._held) < OPEN:
-            self._held.append(said)
+            self._held.append(fields)
         else:
-            self._held[int(self._random.random() * OPEN)] = said
+            self._held[int(self._random.random() * OPEN)] = fields
 
     def some(self) -> Fields | None:
         return self._held[int(self._random.random() * len(self._held))] if self._held else None
@@ -90,7 +90,7 @@ class Life:
     def plain(self, kind: str) -> Iterator[Fields]:
         """A fact, discovery, risk, assumption, hypothesis, lesson, convention or decision."""
         n, area, matter, tool = self.number, self.area(), self.one(words.MATTERS), self.one(words.TOOLS)
-        scene, symptom, deed = self.one(words.SCENES), self.one(words.SYMPTOMS), self.one(words.DEEDS)
+        scene, symptom, deed = self.one(words.SCENES), self.one(words.SYMPTOMS), self.one(words.ACTIONS)
         summary = {
             "fact": f"On {scene}, {area} needs {1 + n % 97} ms for {matter} with {tool} (run {n})",
             "discovery": f"{area} {symptom} on {scene} once {tool} restarts (run {n})",
@@ -130,7 +130,7 @@ class Life:
         if self.chance(0.3):
             said["tracked_by"] = f"https://git.example.org/{self.project}/issues/{self.number}"
         summary = (
-            f"{self.one(words.DEEDS).capitalize()} the {self.one(words.MATTERS)} of {self.area()} (#{self.number})"
+            f"{self.one(words.ACTIONS).capitalize()} the {self.one(words.MATTERS)} of {self.area()} (#{self.number})"
         )
         yield self.say({"type": "task", "summary": summary, "about": self.about(), **said}, keep="task")
 
@@ -161,7 +161,7 @@ class Life:
         links = [["jido:hasRootCause", {"@id": root["iri"]}]]
         yield root
         if self.chance(0.6):
-            summary = f"After incident {n}: {self.one(words.DEEDS)} the {self.one(words.MATTERS)} before shipping"
+            summary = f"After incident {n}: {self.one(words.ACTIONS)} the {self.one(words.MATTERS)} before shipping"
             said = {"type": "lesson", "summary": summary, "about": about, "evidence": [reported["iri"]]}
             lesson = self.say(said)
             links.append(["jido:producedLesson", {"@id": lesson["iri"]}])
@@ -216,12 +216,12 @@ class Life:
 
     # how it is said
 
-    def say(self, said: Fields, *, keep: str | None = None) -> Fields:
+    def say(self, fields: Fields, *, keep: str | None = None) -> Fields:
         """The intent, with who, when, how surely and on what evidence; *keep* is the pool it may be ended from."""
         session = self.session()
         agents = session["agents"]
         intent = {
-            **said,
+            **fields,
             "iri": self.iri(self.number),
             "applies_to_project": self.project,
             "asserted_by": agents[int(self.random.random() ** 2 * len(agents))],
@@ -229,12 +229,12 @@ class Life:
             "confidence": self.one(("medium", "high", "low")) if self.chance(0.8) else round(self.random.random(), 2),
             "timestamp": self.now().isoformat(),
         }
-        if "evidence" not in said and self.chance(EVIDENCE_SHARE):
+        if "evidence" not in fields and self.chance(EVIDENCE_SHARE):
             intent["evidence"] = self.evidence()
         if self.chance(EXPLAINED_SHARE):
             remarks = [self.one(words.REMARKS) for _ in range(1 + int(self.random.random() * 4))]
             intent["detailed_explanation"] = " ".join(remarks)
-        if said["type"] not in ("lesson", "root_cause") and self.chance(KEYED_SHARE):
+        if fields["type"] not in ("lesson", "root_cause") and self.chance(KEYED_SHARE):
             intent["idempotency_key"] = f"{self.project}-{self.number}"
         self.number += 1
         self.recent.put({"iri": intent["iri"]})

@@ -106,8 +106,8 @@ def _shown(driver: Any, address: str) -> list[float]:
     return [*driver.execute_script(PLACED), driver.execute_script(DAGRE)]
 
 
-def _row(what: str, found: list[list[float]]) -> Row:
-    placed, there, nodes, dagre = zip(*found, strict=True)
+def _row(what: str, times: list[list[float]]) -> Row:
+    placed, there, nodes, dagre = zip(*times, strict=True)
     return Row(
         f"graph of {min(nodes)} {what}, {WIDTH} x {HEIGHT}",
         f"laid out in {GOAL_MS} ms",
@@ -115,7 +115,7 @@ def _row(what: str, found: list[list[float]]) -> Row:
         " after the page was asked for",
         f"{Spread.ratio(placed, dagre)} x dagre alone, as it comes",
         percentile(placed, 50) <= GOAL_MS,
-        {"milliseconds": found},
+        {"milliseconds": times},
     )
 
 

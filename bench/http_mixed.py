@@ -84,19 +84,19 @@ def _loaded(port: int, seconds: float, *asking: dict[str, str]) -> dict[str, Any
     return http.clients(port, seconds, [*asking] * (CLIENTS // len(asking)))
 
 
-def _words(found: dict[str, Any], kind: str) -> str:
-    ms = [1000 * seconds for seconds in found["taken"][kind]]
+def _words(latencies: dict[str, Any], kind: str) -> str:
+    ms = [1000 * seconds for seconds in latencies["taken"][kind]]
     return f"p50 {short(percentile(ms, 50))} ms, p99 {short(percentile(ms, 99))} ms, {len(ms):,} of them"
 
 
-def _beside(found: dict[str, Any] | None, kind: str) -> str:
-    return "oxigraph is not installed" if found is None else f"{_words(found, kind)}, oxigraph serve"
+def _beside(latencies: dict[str, Any] | None, kind: str) -> str:
+    return "oxigraph is not installed" if latencies is None else f"{_words(latencies, kind)}, oxigraph serve"
 
 
-def _lost(found: dict[str, Any]) -> str:
+def _lost(latencies: dict[str, Any]) -> str:
     """How many of the acknowledged are not there."""
-    lost = [number for number in found["acknowledged"] if f'"topic {number}"' not in found["kept"]]
-    return f"{len(lost):,} of {len(found['acknowledged']):,} lost"
+    lost = [number for number in latencies["acknowledged"] if f'"topic {number}"' not in latencies["kept"]]
+    return f"{len(lost):,} of {len(latencies['acknowledged']):,} lost"
 
 
 if __name__ == "__main__":

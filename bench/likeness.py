@@ -62,13 +62,13 @@ def _rows(size: int, options: Options) -> Iterator[Row]:
 
 
 def _beside(
-    name: str, make: Callable[[Vectors], tuple[Search, str]], vectors: Vectors, asked: Vectors, exact: list[list[int]]
+    name: str, make: Callable[[Vectors], tuple[Search, str]], vectors: Vectors, queries: Vectors, exact: list[list[int]]
 ) -> Row:
     made: list[tuple[Search, str]] = []
     took = seconds(lambda: made.append(make(vectors)))
     search, said = made[0]
-    each = [seconds(lambda: search(one)) * 1000 for one in asked]  # noqa: B023 (called at once)
-    measured = f"{short(median(each))} ms, {_recall(search, asked, exact):.3f} of them; {said}"
+    each = [seconds(lambda: search(one)) * 1000 for one in queries]  # noqa: B023 (called at once)
+    measured = f"{short(median(each))} ms, {_recall(search, queries, exact):.3f} of them; {said}"
     return Row(f"the same by {name}", "-", measured, f"made in {short(took)} s")
 
 
@@ -133,12 +133,12 @@ def _exact(vectors: Vectors, one: Vectors) -> list[int]:
     return [int(row) + 1 for row in best[np.argsort(-cosines[best])]]
 
 
-def _all(search: Search, asked: Vectors) -> Callable[[], object]:
-    return lambda: [search(one) for one in asked]
+def _all(search: Search, queries: Vectors) -> Callable[[], object]:
+    return lambda: [search(one) for one in queries]
 
 
-def _recall(search: Search, asked: Vectors, exact: list[list[int]]) -> float:
-    return mean(len({*search(one)} & {*best}) / TOP for one, best in zip(asked, exact, strict=True))
+def _recall(search: Search, queries: Vectors, exact: list[list[int]]) -> float:
+    return mean(len({*search(one)} & {*best}) / TOP for one, best in zip(queries, exact, strict=True))
 
 
 if __name__ == "__main__":

@@ -161,12 +161,12 @@ def heard(talk: Any, settings: str) -> dict[str, Any]:
 
 
 def evidence(
-    os: MemoryOS, pages: Mapping[str, Exchange], gold: Sequence[Sequence[str]], found: Sequence[Mapping[str, Any]]
+    os: MemoryOS, pages: Mapping[str, Exchange], gold: Sequence[Sequence[str]], hits: Sequence[Mapping[str, Any]]
 ) -> dict[str, float]:
     """Return which share of the turns that answer a question is in the pages found, with STM, and in the segments."""
     held = {segment.id: [page.id for page in segment.pages] for segment in os.tiers.mtm}
     shares: dict[str, list[float]] = {"found": [], "with stm": [], "in segments": []}
-    for wanted, one in zip(gold, found, strict=True):
+    for wanted, one in zip(gold, hits, strict=True):
         best = [page["id"] for page in one["pages"]]
         recent = [page["id"] for page in (*one["stm"], *one["leaving"])]
         within = [page for segment in one["segments"] for page in held[segment["id"]]]

@@ -106,10 +106,10 @@ def _latency(options: Options) -> Iterator[Row]:
         yield Row(what, "5 ms", f"{spread} ms", ", ".join(ratios), spread.middle <= 5, {"ms": ms})
 
 
-async def _filled(held: int, client: Any) -> None:
-    """Have *held* entities kept, 500 at once."""
-    for first in range(0, held, 500):
-        names = [f"held {n}" for n in range(first, min(first + 500, held))]
+async def _filled(facts: int, client: Any) -> None:
+    """Have *facts* entities kept, 500 at once."""
+    for first in range(0, facts, 500):
+        names = [f"held {n}" for n in range(first, min(first + 500, facts))]
         answer = await client.call_tool("create_entities", _entities(names))
         assert not answer.is_error, answer
 

@@ -37,7 +37,7 @@ from jidomem.records.directive import Step
 
 SEGMENTS, PAGES, NUMBERS, ENTRIES, PERSONAS, FACTS = 200, 50, 384, 1_000, 3, 100
 GOAL_MS = 20
-ASKED = "the indexing of the disk"
+QUESTION = "the indexing of the disk"
 WORDS = [
     f"{one}{other}" for one in ("index", "disk", "lunch", "release", "test") for other in ("", "ing", "er", "less")
 ]
@@ -51,7 +51,7 @@ def rows(options: Options) -> Iterator[Row]:
     root = Path(tempfile.mkdtemp(dir=options.folder)) / "root"
     with _opened(root) as memory:
         ada = _agent(memory)
-        ada._moves.kept.update(lambda _: Step(full(chance, segments)))
+        ada._moves.storage.update(lambda _: Step(full(chance, segments)))
         ada._moves.system.update(lambda _: Step(shared(chance)))
         ada.add("a first page", "so that all of it is open")
         everything = [page for segment in ada.tiers.mtm for page in segment.pages]
@@ -62,7 +62,9 @@ def rows(options: Options) -> Iterator[Row]:
             ada.transfer_page_to_mtm(page.id)
 
         def scanned() -> None:
-            question = RetrievalQuery(ASKED, ada.model.calculate_embedding(ASKED), ada.model.extract_keywords(ASKED))
+            question = RetrievalQuery(
+                QUESTION, ada.model.calculate_embedding(QUESTION), ada.model.extract_keywords(QUESTION)
+            )
             scored = [(fscore(page, question, ada.config), page.id) for page in everything]
             sorted(scored)[-7:]
 
@@ -72,8 +74,8 @@ def rows(options: Options) -> Iterator[Row]:
 
         times = in_turn(
             {
-                "retrieve": lambda: ada.retrieve(ASKED, visiting=False),
-                "retrieve, and warm what was found": lambda: ada.retrieve(ASKED),
+                "retrieve": lambda: ada.retrieve(QUESTION, visiting=False),
+                "retrieve, and warm what was found": lambda: ada.retrieve(QUESTION),
                 "add a page": lambda: ada.add(f"page {next(numbers)} about {chance.choice(WORDS)}", "yes"),
                 "add a page and transfer it": transferred,
                 "open the tiers": cold,

@@ -34,7 +34,13 @@ GOAL_MS, AS_OF, BARE = 20, 3, 1.3
 SLOW = 0.25
 JIDO = "https://jido.ai/ontology#"
 #: What to ask for where a question needs to be told: some value of that property, or some node that has it.
-TOLD = {"topic": "topic", "module": "affectedModule", "file": "about", "evidence": "derivedFrom", "item": "supersedes"}
+PROPERTIES = {
+    "topic": "topic",
+    "module": "affectedModule",
+    "file": "about",
+    "evidence": "derivedFrom",
+    "item": "supersedes",
+}
 
 
 def rows(options: Options) -> Iterator[Row]:
@@ -43,7 +49,7 @@ def rows(options: Options) -> Iterator[Row]:
         end = datetime.fromisoformat(memory.catch_up(load.PROJECT).recorded_at)
         past = generate.START + (end - generate.START) / 2
         store = memory.index._store  # the bare side: the very same store, asked directly
-        measured = [_row(query, memory, store, past, options) for query in memory.playbook if _told(query, store)]
+        measured = [_row(query, memory, store, past, options) for query in memory.playbook if _value_of(query, store)]
         yield from measured
     slowest = max(measured, key=lambda row: row.figures["ms"])
     what = f"slowest of {len(measured)} questions, limit {LIMIT}, {options.memories:,} memories"
@@ -78,10 +84,10 @@ def _row(query: NamedQuery, memory: Jidomem, store: Any, past: datetime, options
     )
 
 
-def _bare(query: NamedQuery, told: dict[str, str], store: Any) -> Callable[[], object]:
+def _bare(query: NamedQuery, variables: dict[str, str], store: Any) -> Callable[[], object]:
     """The same question put to the store itself."""
     names = {snake(param.name): param.name for param in query.params}
-    terms = query.bind({"project": load.PROJECT} | {names[name]: value for name, value in told.items()}
+    terms = query.bind({"project": load.PROJECT} | {names[name]: value for name, value in variables.items()}
                        if query.takes("project") else {})  # fmt: skip
     held = [
         graph for graph in (*(graph_iri(load.PROJECT, name) for name in GRAPHS), ONTOLOGY_GRAPH) if _holds(store, graph)
@@ -108,14 +114,14 @@ def _needed(query: NamedQuery) -> list[QueryParameter]:
     return [param for param in query.params if param.default is None and param.name != "project"]
 
 
-def _told(query: NamedQuery, store: Any) -> bool:
+def _value_of(query: NamedQuery, store: Any) -> bool:
     """Whether there is something to ask this question with."""
     return all(_value(param, store) for param in _needed(query))
 
 
 def _value(param: QueryParameter, store: Any) -> str:
     """Some value for a parameter; empty where none can be found."""
-    quad = next(store.quads_for_pattern(None, ox.NamedNode(JIDO + TOLD.get(param.name, param.name)), None), None)
+    quad = next(store.quads_for_pattern(None, ox.NamedNode(JIDO + PROPERTIES.get(param.name, param.name)), None), None)
     value = "" if quad is None else str(quad.object.value)
     return value if value and to_term(value, param.type, param.name) else ""
 

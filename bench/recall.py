@@ -114,7 +114,7 @@ class Dense:
         self._vectors: list[tuple[str, Vector]] = []
 
     def write(self, turns: Sequence[Any]) -> None:
-        vectors = self._embedder.generate([said(turn) for turn in turns])
+        vectors = self._embedder.generate([spoken_text(turn) for turn in turns])
         self._vectors += zip([turn.gid for turn in turns], vectors, strict=True)
 
     def recall(self, query: str, k: int, scope: str | None = None) -> list[str]:
@@ -135,7 +135,7 @@ class Chroma:
         self._turns = self._client.create_collection(f"talk-{uuid4().hex}", metadata={"hnsw:space": "cosine"})
 
     def write(self, turns: Sequence[Any]) -> None:
-        texts = [said(turn) for turn in turns]
+        texts = [spoken_text(turn) for turn in turns]
         vectors = [[*map(float, vector)] for vector in self._embedder.generate(texts)]
         self._turns.add(ids=[turn.gid for turn in turns], documents=texts, embeddings=vectors)
 
@@ -161,13 +161,13 @@ class LangGraph:
 
     def write(self, turns: Sequence[Any]) -> None:
         for turn in turns:
-            self._store.put(("talk",), turn.gid, {"text": said(turn)})
+            self._store.put(("talk",), turn.gid, {"text": spoken_text(turn)})
 
     def recall(self, query: str, k: int, scope: str | None = None) -> list[str]:
         return [found.key for found in self._store.search(("talk",), query=query, limit=k)]
 
 
-def said(turn: Any) -> str:
+def spoken_text(turn: Any) -> str:
     """Return a turn as all sides embed it."""
     return f"{turn.speaker}: {turn.content}"
 

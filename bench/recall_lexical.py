@@ -43,10 +43,10 @@ def _rows(size: int, options: Options) -> Iterator[Row]:
         known = told["memories"] / took
         said = f"{short(known)} a second, {told['bytes']:,} bytes"
         yield Row(f"take in {size:,} memories", f"{INGEST} a second", said, met=known >= INGEST, figures=told)
-        yield from _asked(size, memory, options)
+        yield from _query_times(size, memory, options)
 
 
-def _asked(size: int, memory: Jidomem, options: Options) -> Iterator[Row]:
+def _query_times(size: int, memory: Jidomem, options: Options) -> Iterator[Row]:
     queries = _queries(memory)
     each = [_ms(memory, query) for query in queries]
     once_more, past = cycle(queries), generate.START + size // 2 * generate.STEP

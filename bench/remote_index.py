@@ -39,7 +39,7 @@ def served(store: str) -> AbstractContextManager[str]:
     )()
 
 
-def asked(memory: Jidomem) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def queries_of(memory: Jidomem) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Each question, in each of its forms."""
     rows = memory.reader.select(PROJECT, _OLD)
     half, needs = rows[len(rows) // 2], {"item": rows[0]["old"], "agent": rows[0]["by"], "since": rows[0]["at"]}
@@ -99,7 +99,7 @@ def main() -> int:
         own.writer.submit_many(PROJECT, list(intents(options.memories, project=PROJECT)))
         print(fed(far))
         assert far.remote is not None
-        every = list(asked(own))
+        every = list(queries_of(own))
         here = sorted({name for name, _ in every if not far.remote.answers(name)})
         there = [compared(own, far, name, given, options.rounds) for name, given in every if name not in here]
     ratios, differ = sorted(ratio for ratio, _ in there), sum(not same for _, same in there)

@@ -24,7 +24,7 @@ from tests import postgres_server
 
 GOAL = 1.7
 SECONDS, CONNECTIONS, DECISIONS = 3.0, 8, 50
-ASKED = f"/projects/{load.PROJECT}/queries/decisions"
+PATH = f"/projects/{load.PROJECT}/queries/decisions"
 _TICK = os.sysconf("SC_CLK_TCK")
 
 
@@ -50,10 +50,10 @@ def rows(options: Options) -> Iterator[Row]:
         servers = [held.enter_context(http.serving_at(address, options.folder / name)) for name in ("one", "two")]
         _fill(servers[0][0])
 
-        def asked(number: int) -> None:
-            runs[number].append(_asked(servers[:number], database, options))
+        def request(number: int) -> None:
+            runs[number].append(_request(servers[:number], database, options))
 
-        in_turn({"one": lambda: asked(1), "two": lambda: asked(2)}, options.rounds)
+        in_turn({"one": lambda: request(1), "two": lambda: request(2)}, options.rounds)
     one, two = (runs[number][1:] for number in runs)  # the first of each warmed it
     ratio = Spread.ratio([run.rate for run in two], [run.rate for run in one])
     for number, each in ((1, one), (2, two)):
@@ -73,10 +73,10 @@ def _where(runs: Sequence[Run]) -> str:
     return f"ms of a core a question: {took}"
 
 
-def _asked(servers: Sequence[tuple[str, int]], database: Any, options: Options) -> Run:
+def _request(servers: Sequence[tuple[str, int]], database: Any, options: Options) -> Run:
     """What *servers* answered to connections that are divided among them."""
     ports = [urlsplit(url).port for url, _ in servers]
-    asking = [{"kind": "read", "path": ASKED, "port": ports[n % len(ports)]} for n in range(CONNECTIONS)]
+    asking = [{"kind": "read", "path": PATH, "port": ports[n % len(ports)]} for n in range(CONNECTIONS)]
     backends = [database.process.pid, *(pid for (pid,) in database.sql("SELECT pid FROM pg_stat_activity"))]
     parts = [[pid for _, pid in servers], backends]
     before = [sum(map(used, part)) for part in parts]

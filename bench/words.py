@@ -31,7 +31,7 @@ TOOLS = (
     "Oxigraph", "SQLite", "PostgreSQL", "Redis", "Kafka", "gRPC", "OpenTelemetry", "Flask", "Ecto", "Tokio", "pytest",
     "Docker", "nginx", "Parquet", "Arrow", "OpenAPI", "JSON Schema", "SHACL", "Terraform", "GitHub Actions",
 )  # fmt: skip
-DEEDS = (
+ACTIONS = (
     "add", "remove", "split", "rename", "document", "speed up", "test", "rewrite", "bound", "cache", "stream", "log",
     "validate", "migrate", "simplify", "parallelise",
 )  # fmt: skip

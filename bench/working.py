@@ -19,7 +19,7 @@ from jidomem.working.tiers import MAXIMUM
 #: Calls a turn: of what takes nanoseconds, and of what takes milliseconds.
 FAST, SLOW = 50_000, 10
 GOAL_NS = 1_000
-HELD = {"type": "decision", "content": "Use the sixth index", "rationale": "it was measured"}
+ITEM = {"type": "decision", "content": "Use the sixth index", "rationale": "it was measured"}
 
 
 def rows(options: Options) -> Iterator[Row]:
@@ -62,12 +62,12 @@ def _short(context: ContextManager) -> Mapping[str, Callable[[], object]]:
 def _long(memory: jidomem.Jidomem, context: ContextManager) -> Mapping[str, Callable[[], object]]:
     """Long-term memory by key, by a named question, by words, and what is promoted into it."""
     with memory.context("earlier", interval=None) as earlier:
-        if earlier.store("choice", HELD, promote=True).outcome != "promoted":
+        if earlier.store("choice", ITEM, promote=True).outcome != "promoted":
             raise SystemExit("the memory to look for could not be promoted")
         numbers = count()
 
         def promoted() -> Any:
-            said = {**HELD, "content": f"Use the index number {next(numbers)}"}
+            said = {**ITEM, "content": f"Use the index number {next(numbers)}"}
             return earlier.store("last", said, promote=True)
 
         return {

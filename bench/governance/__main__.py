@@ -24,43 +24,45 @@ from time import perf_counter
 from typing import Any
 
 from bench import frame
-from bench.governance.figures import SMALL, Found, Measure, Size
+from bench.governance.figures import SMALL, Measure, Measured, Size
 from bench.governance.process import Process, system
 from bench.governance.scenarios import SCENARIOS, run
 from bench.governance.systems import SYSTEMS
 
-Table = dict[Measure, dict[str, Found]]
+Table = dict[Measure, dict[str, Measured]]
 
 
 def measure(wheres: Sequence[str], only: Sequence[str], size: Size, folder: Path, say: Any = print) -> Table:
     """Return what each scenario found for each system, in folders of their own below *folder*."""
-    found: Table = {}
+    table: Table = {}
     for scenario in only:
         for where in wheres:
             own = folder / scenario / system(where).name
             own.mkdir(parents=True)
             start = perf_counter()
-            told: dict[Measure, Found] = {}
+            cells: dict[Measure, Measured] = {}
             try:
-                told |= {each.measure: each for each in run(scenario, partial(Process, where), own, size)}
+                cells |= {each.measure: each for each in run(scenario, partial(Process, where), own, size)}
             except Exception as error:  # one that fails stops no other
                 traceback.print_exc()
-                told = {each: Found(each, failed=f"{type(error).__name__}: {error}") for each in SCENARIOS[scenario][1]}
-            for each, cell in told.items():
-                found.setdefault(each, {})[system(where).name] = cell
+                cells = {
+                    each: Measured(each, failed=f"{type(error).__name__}: {error}") for each in SCENARIOS[scenario][1]
+                }
+            for each, cell in cells.items():
+                table.setdefault(each, {})[system(where).name] = cell
             say(f"{scenario}, {system(where).name}: {perf_counter() - start:.1f} s", file=sys.stderr)
-    return found
+    return table
 
 
-def lines(found: Table, names: Sequence[str]) -> Iterator[str]:
+def lines(table: Table, names: Sequence[str]) -> Iterator[str]:
     """Return the table, and below it the words for what is unsupported."""
     yield "| | counted | better | " + " | ".join(names) + " |"
     yield "|---" * (3 + len(names)) + "|"
-    for each, cells in found.items():
+    for each, cells in table.items():
         yield f"| {each.dimension} | {each.words} | {each.better} | " + " | ".join(str(cells[n]) for n in names) + " |"
     yield ""
     words: dict[tuple[str, str], list[str]] = {}
-    for each, cells in found.items():
+    for each, cells in table.items():
         for name, cell in cells.items():
             if cell.unsupported:
                 words.setdefault((name, cell.unsupported), []).append(each.dimension)
@@ -68,10 +70,10 @@ def lines(found: Table, names: Sequence[str]) -> Iterator[str]:
         yield f"- {name}, {', '.join(dict.fromkeys(dimensions))}: unsupported; {why}."
 
 
-def report(found: Table, wheres: Sequence[str], size: Size, folder: Path, seconds: float) -> Mapping[str, Any]:
+def report(table: Table, wheres: Sequence[str], size: Size, folder: Path, seconds: float) -> Mapping[str, Any]:
     """Return the figures with what they need to mean anything later."""
     rows = [
-        {**asdict(each), "systems": {name: _raw(cell) for name, cell in cells.items()}} for each, cells in found.items()
+        {**asdict(each), "systems": {name: _raw(cell) for name, cell in cells.items()}} for each, cells in table.items()
     ]
     versions = {each.name: each.version() for each in map(system, wheres)}
     kept = frame.report([], frame.Options(0, False, size.rounds, folder))
@@ -86,7 +88,7 @@ def report(found: Table, wheres: Sequence[str], size: Size, folder: Path, second
     }
 
 
-def _raw(cell: Found) -> dict[str, Any]:
+def _raw(cell: Measured) -> dict[str, Any]:
     if cell.failed:
         return {"failed": cell.failed}
     if cell.unsupported:
@@ -124,16 +126,16 @@ def main() -> None:
             wheres.append(where)
     start = perf_counter()
     with tempfile.TemporaryDirectory(prefix="jidomem-governance-", ignore_cleanup_errors=True) as folder:
-        found = measure(wheres, given.only, size, Path(folder))
-        for line in lines(found, [system(where).name for where in wheres]):
+        table = measure(wheres, given.only, size, Path(folder))
+        for line in lines(table, [system(where).name for where in wheres]):
             print(line)
         for each in map(system, wheres):
             print(f"- {each.name} {each.version()}: {each.how}.")
         if given.json:
-            told = report(found, wheres, size, Path(folder), perf_counter() - start)
+            told = report(table, wheres, size, Path(folder), perf_counter() - start)
             given.json.write_text(json.dumps(told, indent=2, default=str) + "\n", "utf-8")
     print(f"\n`{shlex.join(['python', *sys.orig_argv[1:]])}`: {perf_counter() - start:.0f} s", file=sys.stderr)
-    sys.exit(any(cell.failed for cells in found.values() for cell in cells.values()))
+    sys.exit(any(cell.failed for cells in table.values() for cell in cells.values()))
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ class Measure:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Measured:
     """What one system gave, round by round, of how many, with raw *counts*; or why it was not asked, or failed."""
 
     measure: Measure

@@ -22,7 +22,7 @@ REPOSITORY = Path(__file__).parents[2]
 Open = Callable[[Path], Any]
 
 
-class Gone(Exception):
+class ProcessEnded(Exception):
     """The process ended before it answered."""
 
 
@@ -63,14 +63,14 @@ class Process:
             pickle.dump((name, arguments), self.popen.stdin)
             self.popen.stdin.flush()
         except BrokenPipeError as error:
-            raise Gone(name) from error
+            raise ProcessEnded(name) from error
 
     def answer(self) -> Any:
         """Return what the last call returned, or raise what it raised."""
         try:
             value = pickle.load(self.popen.stdout)
         except (EOFError, pickle.UnpicklingError) as error:
-            raise Gone(f"exit code {self.popen.wait()}") from error
+            raise ProcessEnded(f"exit code {self.popen.wait()}") from error
         if isinstance(value, Exception):
             raise value
         return value
@@ -83,7 +83,7 @@ class Process:
 
     def close(self) -> None:
         """Close the memory, and the process with it."""
-        with suppress(Gone):
+        with suppress(ProcessEnded):
             self.begin("close")
             self.answer()
         self._left()

@@ -32,7 +32,7 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredFact:
     """That something is kept: what the system calls it, and whether it told its writer that it disagrees."""
 
     id: str
@@ -84,11 +84,11 @@ class System:
     def close(self) -> None:
         """Leave the memory in order."""
 
-    def keep(self, fact: Fact) -> Kept:
+    def keep(self, fact: Fact) -> StoredFact:
         """Keep *fact*, durably when it returns; raise `Refused` where the system did not keep it."""
         self._cannot("keep")
 
-    def replace(self, old: str, fact: Fact) -> Kept:
+    def replace(self, old: str, fact: Fact) -> StoredFact:
         """Keep *fact* in the place of the entry *old*."""
         self._cannot("replace")
 

@@ -11,7 +11,7 @@ import jidomem
 from docs.generate.tables import cell, code, table
 from jidomem.serve.app import create_app
 
-Found = Mapping[str, Any]
+JsonObject = Mapping[str, Any]
 _INTRODUCTION = """\
 # HTTP: every route
 
@@ -45,11 +45,11 @@ def pages() -> dict[str, str]:
     return {"reference/http.md": f"{head}\n## Routes\n{routes}\n## Schemas\n{schemas}"}
 
 
-def _refuses(answer: Found) -> bool:
+def _refuses(answer: JsonObject) -> bool:
     return "application/problem+json" in answer.get("content", {})
 
 
-def _route(method: str, path: str, operation: Found) -> str:
+def _route(method: str, path: str, operation: JsonObject) -> str:
     rows = [
         [code(each["name"]), each["in"], type_of(each["schema"]), each.get("description", "")]
         for each in operation.get("parameters", [])
@@ -69,11 +69,11 @@ def _route(method: str, path: str, operation: Found) -> str:
     return f"\n### {method.upper()} {path}\n\n" + "\n".join(part for part in parts if part)
 
 
-def _content(content: Found) -> str:
+def _content(content: JsonObject) -> str:
     return ", ".join(f"{code(media)} {type_of(found['schema'])}".strip() for media, found in content.items())
 
 
-def _schema(name: str, schema: Found) -> str:
+def _schema(name: str, schema: JsonObject) -> str:
     properties = schema.get("properties", {})
     needed = schema.get("required", [])
     rows = [
@@ -84,12 +84,12 @@ def _schema(name: str, schema: Found) -> str:
     return f"\n### {name}\n\n{said}" + (table(["field", "takes", "always", ""], rows) or f"{type_of(schema)}.\n")
 
 
-def type_of(schema: Found) -> str:
+def type_of(schema: JsonObject) -> str:
     """Return in a few words what *schema* takes."""
     return " or ".join(_types(schema)) or "anything"
 
 
-def _types(schema: Found) -> Iterator[str]:
+def _types(schema: JsonObject) -> Iterator[str]:
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
         yield f"[{name}](#{name.lower()})"
@@ -107,7 +107,7 @@ def _types(schema: Found) -> Iterator[str]:
         yield " or ".join(types) + _bounds(schema)
 
 
-def _bounds(schema: Found) -> str:
+def _bounds(schema: JsonObject) -> str:
     bounds = [
         f"{word} {schema[key]:,}"
         for key, word in (("minimum", "from"), ("exclusiveMinimum", "above"), ("maximum", "to"))

@@ -77,17 +77,17 @@ def _fields(schema: Mapping[str, Any], head: list[str]) -> str:
     return table(head, rows)
 
 
-def _resources(found: Iterable[types.Resource]) -> str:
-    rows = [[code(each.uri), each.mime_type or "", each.description or ""] for each in found]
+def _resources(resources_of_server: Iterable[types.Resource]) -> str:
+    rows = [[code(each.uri), each.mime_type or "", each.description or ""] for each in resources_of_server]
     return "\n## Resources\n\n" + table(["address", "is", "holds"], rows)
 
 
-def _templates(found: Iterable[types.ResourceTemplate]) -> str:
-    rows = [[code(each.uri_template), each.mime_type or "", each.description or ""] for each in found]
+def _templates(templates_of_server: Iterable[types.ResourceTemplate]) -> str:
+    rows = [[code(each.uri_template), each.mime_type or "", each.description or ""] for each in templates_of_server]
     return "\nAnd, with a part to fill in:\n\n" + table(["address", "is", "holds"], rows)
 
 
-def _prompts(found: Iterable[types.Prompt]) -> str:
+def _prompts(prompts_of_server: Iterable[types.Prompt]) -> str:
     rows = [
         [
             code(each.name),
@@ -97,6 +97,6 @@ def _prompts(found: Iterable[types.Prompt]) -> str:
                 for argument in each.arguments or []
             ),
         ]
-        for each in found
+        for each in prompts_of_server
     ]
     return "\n## Prompts\n\n" + table(["prompt", "does", "takes"], rows)

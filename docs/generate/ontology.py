@@ -67,9 +67,9 @@ def _row(entry: TermEntry) -> list[str]:
     return [name, _names(above), entry.definition, entry.example, entry.note]
 
 
-def _names(found: Iterable[str]) -> str:
-    return ", ".join(code(_name(each)) for each in found)
+def _names(terms: Iterable[str]) -> str:
+    return ", ".join(code(_name(each)) for each in terms)
 
 
-def _name(found: str) -> str:
-    return short(iri(found))
+def _name(term_: str) -> str:
+    return short(iri(term_))

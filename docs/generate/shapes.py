@@ -22,7 +22,7 @@ its message tells the author what to do. [The ontology](../ontology.md#the-shape
 project adds rules of its own.
 """
 _JIDO = rdflib.Namespace("https://jido.ai/ontology#")
-_SAID = {SH.message, SH.severity, SH.path, SH.property, RDF.type, _JIDO.checkSeverity, _JIDO.atWriteOnly}
+_DESCRIBED = {SH.message, SH.severity, SH.path, SH.property, RDF.type, _JIDO.checkSeverity, _JIDO.atWriteOnly}
 _TARGETS = (SH.targetClass, SH.targetSubjectsOf, SH.targetObjectsOf, SH.targetNode)
 
 
@@ -46,7 +46,7 @@ def _rules(path: Path) -> Iterator[list[str]]:
         yield [
             code(str(shape).rpartition("#")[2]),
             f"{about}: {_word(graph, path_of)}" if path_of is not None else about,
-            ", ".join(sorted(_held(graph, shape))),
+            ", ".join(sorted(_constraints(graph, shape))),
             _severity(graph, shape, severity),
             str(message),
         ]
@@ -60,9 +60,9 @@ def _severity(graph: rdflib.Graph, shape: rdflib.term.Node, severity: rdflib.ter
     return f"{grave}; at write alone" if graph.value(shape, _JIDO.atWriteOnly) is not None else grave
 
 
-def _held(graph: rdflib.Graph, shape: rdflib.term.Node) -> Iterator[str]:
+def _constraints(graph: rdflib.Graph, shape: rdflib.term.Node) -> Iterator[str]:
     for predicate, value in graph.predicate_objects(shape):
-        if predicate not in _SAID and predicate not in _TARGETS:
+        if predicate not in _DESCRIBED and predicate not in _TARGETS:
             yield f"{str(predicate).rpartition('#')[2]} {_word(graph, value)}"
 
 
@@ -70,7 +70,7 @@ def _word(graph: rdflib.Graph, value: rdflib.term.Node) -> str:
     if (value, RDF.first, None) in graph:
         return ", ".join(_word(graph, each) for each in Collection(graph, value))
     if isinstance(value, rdflib.BNode):
-        held = ", ".join(sorted(_held(graph, value)))
+        held = ", ".join(sorted(_constraints(graph, value)))
         path = graph.value(value, SH.path)
         return f"({held})" if path is None else f"({_word(graph, path)}: {held})"
     return code(short(iri(str(value))) if isinstance(value, rdflib.URIRef) else value)

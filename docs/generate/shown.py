@@ -95,15 +95,15 @@ class Names:
             done = found.end()
         return "".join([*parts, re.escape(line[done:])])
 
-    def _passing(self, found: re.Match[str], groups: dict[str, str]) -> str:
-        if found["id"] in self.known:
-            return re.escape(self.known[found["id"]])
+    def _passing(self, match: re.Match[str], groups: dict[str, str]) -> str:
+        if match["id"] in self.known:
+            return re.escape(self.known[match["id"]])
         number = f"g{len(groups)}"
-        known = next((key for key, name in groups.items() if name == found["id"]), None)
+        known = next((key for key, name in groups.items() if name == match["id"]), None)
         if known:
             return f"(?P={known})"
-        groups[number] = found[0]
-        return f"(?P<{number}>{_like(found[0])})"
+        groups[number] = match[0]
+        return f"(?P<{number}>{_like(match[0])})"
 
 
 def _like(name: str) -> str:

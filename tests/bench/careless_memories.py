@@ -6,7 +6,7 @@ import time
 from array import array
 from pathlib import Path
 
-from bench.governance.system import Entry, Kept, Origin, Refused, System
+from bench.governance.system import Entry, Origin, Refused, StoredFact, System
 from bench.governance.vectors import vector
 
 
@@ -35,7 +35,7 @@ class Careless(System):
         if self.vectors is not None:
             with self.vectors.open("ab") as file:
                 file.write(self.written(vector(fact.text)))
-        return Kept(str(len(rows)))
+        return StoredFact(str(len(rows)))
 
     def replace(self, old, fact):
         return self.keep(fact)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from bench.governance.__main__ import lines, measure
-from bench.governance.figures import SMALL, Found
+from bench.governance.figures import SMALL, Measured
 from bench.governance.process import Process, system
 from bench.governance.scenarios import SCENARIOS, run
 from bench.governance.scenarios.erasure import VECTORS
@@ -121,8 +121,8 @@ def test_an_adapter_answers_each_question_or_says_why_its_system_does_not(name, 
 
 def test_the_table_says_unsupported_with_the_reason_and_shows_rounds_by_their_spread():
     found = {
-        LOST: {"a": Found(LOST, [3, 0, 9], [40, 40, 41]), "b": Found(LOST, [0], [40])},
-        AS_OF: {"a": Found(AS_OF, unsupported="no versions (README)"), "b": Found(AS_OF, [4], [6])},
+        LOST: {"a": Measured(LOST, [3, 0, 9], [40, 40, 41]), "b": Measured(LOST, [0], [40])},
+        AS_OF: {"a": Measured(AS_OF, unsupported="no versions (README)"), "b": Measured(AS_OF, [4], [6])},
     }
 
     shown = list(lines(found, ["a", "b"]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from bench.governance.figures import Found, Size
+from bench.governance.figures import Measured, Size
 from bench.governance.process import Open
 from bench.governance.scenarios import erasure as erasing
 from bench.governance.scenarios import keeping, past
@@ -26,7 +26,7 @@ SCENARIOS = {
 }
 
 
-def run(name: str, open_: Open, folder: Path, size: Size) -> Iterator[Found]:
+def run(name: str, open_: Open, folder: Path, size: Size) -> Iterator[Measured]:
     """Yield what a scenario found for the system that *open_* opens: each of its measures, or why there is none."""
     scenario, measures = SCENARIOS[name]
     open_measures = dict.fromkeys(measures)
@@ -35,4 +35,4 @@ def run(name: str, open_: Open, folder: Path, size: Size) -> Iterator[Found]:
             del open_measures[found.measure]
             yield found
     except Unsupported as error:
-        yield from (Found(each, unsupported=str(error)) for each in open_measures)
+        yield from (Measured(each, unsupported=str(error)) for each in open_measures)

@@ -8,7 +8,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from bench.governance.figures import Found, Measure, Size
+from bench.governance.figures import Measure, Measured, Size
 from bench.governance.process import Open, opened
 from bench.governance.system import Fact, Unsupported
 from bench.governance.vectors import traces
@@ -25,7 +25,7 @@ VECTORS = Measure(
 Traces = Mapping[str, Sequence[bytes]]
 
 
-def erasure(open_: Open, folder: Path, size: Size) -> Iterator[Found]:
+def erasure(open_: Open, folder: Path, size: Size) -> Iterator[Measured]:
     """Secrets among other facts, every second one replaced; read, restarted, erased, closed, then looked for.
 
     Once more in another folder, where vectors are kept, those are looked for.
@@ -53,7 +53,7 @@ def _embedding(open_: Open) -> Open:
     return embedding
 
 
-def _erased(measure: Measure, open_: Open, folder: Path, traces: Traces) -> Found:
+def _erased(measure: Measure, open_: Open, folder: Path, traces: Traces) -> Measured:
     """Return in how many of the secrets that are erased one of its *traces* is left."""
     secrets = [*traces]
     others = [Fact(f"door {n} is green", f"colour of door {n}") for n in range(2 * len(secrets))]
@@ -86,7 +86,7 @@ def _erased(measure: Measure, open_: Open, folder: Path, traces: Traces) -> Foun
         "files that hold them": sorted(set().union(*left.values())),
         "other facts gone": len({fact.text for fact in others} - texts),
     }
-    return Found(measure, [len(left)], [len(secrets)], counts)
+    return Measured(measure, [len(left)], [len(secrets)], counts)
 
 
 def _holding(folder: Path, traces: Traces) -> dict[str, set[str]]:

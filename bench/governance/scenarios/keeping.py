@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from bench.governance.figures import Found, Measure, Size
+from bench.governance.figures import Measure, Measured, Size
 from bench.governance.process import Open, opened
 from bench.governance.system import Fact, Refused, Unsupported
 
@@ -21,7 +21,7 @@ CONTRADICTIONS = Measure(
 ALARMS = Measure("contradictions", "pairs that agree and were refused, flagged or listed", "of those pairs", "fewer")
 
 
-def duplicates(open_: Open, folder: Path, size: Size) -> Iterator[Found]:
+def duplicates(open_: Open, folder: Path, size: Size) -> Iterator[Measured]:
     """Each fact is restated in four ways, after a restart."""
     facts = [
         Fact(f"service {n} listens on port {8000 + n}", f"port of service {n}", key=f"r-{n}") for n in range(size.facts)
@@ -46,10 +46,10 @@ def duplicates(open_: Open, folder: Path, size: Size) -> Iterator[Found]:
             kept[way] = len(system.in_force()) - before
         still = len({_plain(entry.text) for entry in system.in_force()} & {_plain(fact.text) for fact in facts})
     counts = {"kept again": kept, "facts still there": still, "facts": len(facts)}
-    yield Found(DUPLICATES, [sum(kept.values())], [len(ways) * len(facts)], counts)
+    yield Measured(DUPLICATES, [sum(kept.values())], [len(ways) * len(facts)], counts)
 
 
-def contradictions(open_: Open, folder: Path, size: Size) -> Iterator[Found]:
+def contradictions(open_: Open, folder: Path, size: Size) -> Iterator[Measured]:
     """Pairs of statements, one after the other; then what the system says of them."""
     disagree = Counter[str]()
     agree = Counter[str]()
@@ -74,8 +74,8 @@ def contradictions(open_: Open, folder: Path, size: Size) -> Iterator[Found]:
         "disagreeing, both in force": both, "disagreeing, first replaced": first_gone,
     }  # fmt: skip
     unsupported = "" if any((disagree + agree).values()) else unsupported
-    yield Found(CONTRADICTIONS, [disagree.total()], [len(_DISAGREE) * size.facts], counts, unsupported)
-    yield Found(ALARMS, [agree.total()], [len(_AGREE) * size.facts], counts, unsupported)
+    yield Measured(CONTRADICTIONS, [disagree.total()], [len(_DISAGREE) * size.facts], counts, unsupported)
+    yield Measured(ALARMS, [agree.total()], [len(_AGREE) * size.facts], counts, unsupported)
 
 
 _DISAGREE = ("one topic, another value", "the topic in other words, another value")

@@ -9,8 +9,8 @@ from pathlib import Path
 from random import Random
 from time import perf_counter, sleep
 
-from bench.governance.figures import Found, Measure, Size
-from bench.governance.process import Gone, Process, opened
+from bench.governance.figures import Measure, Measured, Size
+from bench.governance.process import Process, ProcessEnded, opened
 from bench.governance.system import Fact
 
 LOST = Measure(
@@ -22,13 +22,13 @@ UNREADABLE = Measure(
 RATE = Measure("lost writes", "writes acknowledged meanwhile, all processes together", "a second", "more")
 
 
-def lost_writes(open_: Callable[[Path], Process], folder: Path, size: Size) -> Iterator[Found]:
+def lost_writes(open_: Callable[[Path], Process], folder: Path, size: Size) -> Iterator[Measured]:
     """Four processes write as fast as they are acknowledged; two are killed in the middle of a write."""
     rounds = [_round(open_, folder / f"round-{n}", size, Random(f"{size.seed} {n}")) for n in range(size.rounds)]
     counts = {key: [each[key] for each in rounds] for key in rounds[0]}
-    yield Found(LOST, counts["lost"], counts["acknowledged"], counts)
-    yield Found(UNREADABLE, counts["unreadable"], counts["readers"], counts)
-    yield Found(RATE, [each["acknowledged"] / each["seconds"] for each in rounds], counts=counts)
+    yield Measured(LOST, counts["lost"], counts["acknowledged"], counts)
+    yield Measured(UNREADABLE, counts["unreadable"], counts["readers"], counts)
+    yield Measured(RATE, [each["acknowledged"] / each["seconds"] for each in rounds], counts=counts)
 
 
 def _round(open_: Callable[[Path], Process], folder: Path, size: Size, chance: Random) -> dict[str, float]:
@@ -61,7 +61,7 @@ def _written(writer: Process, number: int, writes: int, last: int | None, pause:
     texts, errors = [], 0
     for n in range(writes):
         fact = Fact(f"process {number} saw value {n}", f"value {n} of process {number}", agent=f"agent-{number}")
-        with suppress(Gone):
+        with suppress(ProcessEnded):
             writer.begin("keep", fact)
             if n == last:
                 sleep(pause)
@@ -70,7 +70,7 @@ def _written(writer: Process, number: int, writes: int, last: int | None, pause:
             try:
                 writer.answer()
                 texts.append(fact.text)
-            except Gone:
+            except ProcessEnded:
                 raise
             except Exception:
                 errors += 1

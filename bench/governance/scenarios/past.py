@@ -11,7 +11,7 @@ from random import Random
 from time import sleep
 from typing import Any
 
-from bench.governance.figures import Found, Measure, Size
+from bench.governance.figures import Measure, Measured, Size
 from bench.governance.process import Open, opened
 from bench.governance.system import Fact, Origin, Unsupported, now
 
@@ -35,7 +35,7 @@ GAP = 0.005  # seconds between a write and a moment that is asked about
 SECOND = timedelta(seconds=1)  # a clock may count in seconds
 
 
-def undo(open_: Open, folder: Path, size: Size) -> Iterator[Found]:
+def undo(open_: Open, folder: Path, size: Size) -> Iterator[Measured]:
     """A bulk that replaces every second fact and adds as many bad ones; then back to the moment before it."""
     good = [Fact(f"step {n} is safe", f"step {n}") for n in range(size.facts)]
     bad = [Fact(f"import {n} is wrong", f"import {n}", agent="importer", session="s-2") for n in range(size.facts)]
@@ -52,9 +52,11 @@ def undo(open_: Open, folder: Path, size: Size) -> Iterator[Found]:
         touched = [f"import {n}" for n in range(size.facts)] + [f"step {n}" for n in range(0, size.facts, 2)]
         right = sum(after[topic] == before[topic] for topic in touched)
         counts = {"untouched that changed": sum(after[fact.topic] != before[fact.topic] for fact in good[1::2])}
-        yield Found(RESTORED, [right], [len(touched)], counts)
-        told = [(_asked(system, "explain", entry), _asked(system, "ended", entry)) for entry in ids]
-    yield Found(EXPLAINED, [sum(bool(origin and origin.who == "importer" and why) for origin, why in told)], [len(bad)])
+        yield Measured(RESTORED, [right], [len(touched)], counts)
+        told = [(_answer_of(system, "explain", entry), _answer_of(system, "ended", entry)) for entry in ids]
+    yield Measured(
+        EXPLAINED, [sum(bool(origin and origin.who == "importer" and why) for origin, why in told)], [len(bad)]
+    )
 
 
 def _by_topic(system: Any) -> dict[str, list[str]]:
@@ -65,7 +67,7 @@ def _by_topic(system: Any) -> dict[str, list[str]]:
     return found
 
 
-def as_of(open_: Open, folder: Path, size: Size) -> Iterator[Found]:
+def as_of(open_: Open, folder: Path, size: Size) -> Iterator[Measured]:
     """Topics that change three times each, in a drawn order; after each change all of them are asked for, later."""
     steps = [n for n in range(size.facts // 2) for _ in range(3)]
     Random(size.seed).shuffle(steps)
@@ -85,7 +87,7 @@ def as_of(open_: Open, folder: Path, size: Size) -> Iterator[Found]:
             told = [entry.text for entry in system.as_of(moment)]
             given = {n: [text for text in told if text.startswith(f"limit {n} ")] for n in topics}
             right += sum(given[n] == ([then[n]] if n in then else []) for n in topics)
-    yield Found(AS_OF, [right], [len(moments) * len(topics)], {"moments": len(moments), "topics": len(topics)})
+    yield Measured(AS_OF, [right], [len(moments) * len(topics)], {"moments": len(moments), "topics": len(topics)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +98,7 @@ class _Written:
     latest: datetime
 
 
-def provenance(open_: Open, folder: Path, size: Size) -> Iterator[Found]:
+def provenance(open_: Open, folder: Path, size: Size) -> Iterator[Measured]:
     """Facts of several agents, sessions and sources, every second one replaced by another agent; all restarted."""
     written: dict[str, _Written] = {}
     cannot: Unsupported | None = None
@@ -117,17 +119,17 @@ def provenance(open_: Open, folder: Path, size: Size) -> Iterator[Found]:
         try:
             yield _complete(system, written)
         except Unsupported as error:
-            yield Found(COMPLETE, unsupported=str(error))
+            yield Measured(COMPLETE, unsupported=str(error))
         if cannot:
             raise cannot
-        told = {entry: _asked(system, "replaced", entry) for entry, each in written.items() if each.replaced}
-    yield Found(REPLACED, [sum(text == written[entry].replaced for entry, text in told.items())], [len(told)])
+        told = {entry: _answer_of(system, "replaced", entry) for entry, each in written.items() if each.replaced}
+    yield Measured(REPLACED, [sum(text == written[entry].replaced for entry, text in told.items())], [len(told)])
 
 
-def _complete(system: Any, written: Mapping[str, _Written]) -> Found:
+def _complete(system: Any, written: Mapping[str, _Written]) -> Measured:
     answers = defaultdict[str, list[bool]](list)
     for entry, each in written.items():
-        told = _asked(system, "explain", entry) or Origin()
+        told = _answer_of(system, "explain", entry) or Origin()
         when = told.when and (told.when if told.when.tzinfo else told.when.replace(tzinfo=UTC))
         answers["who"].append(told.who == each.fact.agent)
         answers["when"].append(when is not None and each.earliest - SECOND <= when <= each.latest + SECOND)
@@ -135,10 +137,10 @@ def _complete(system: Any, written: Mapping[str, _Written]) -> Found:
         answers["source"].append(told.source == each.fact.source)
     counts = {question: f"{sum(right)} of {len(right)}" for question, right in answers.items()}
     right = [each for values in answers.values() for each in values]
-    return Found(COMPLETE, [sum(right)], [len(right)], counts)
+    return Measured(COMPLETE, [sum(right)], [len(right)], counts)
 
 
-def _asked(system: Any, call: str, entry: str) -> Any:
+def _answer_of(system: Any, call: str, entry: str) -> Any:
     """Return what is told of *entry*; nothing, where the system fails to."""
     try:
         return getattr(system, call)(entry)

@@ -8,7 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 from time import sleep
 
-from bench.governance.figures import Found, Measure, Size
+from bench.governance.figures import Measure, Measured, Size
 from bench.governance.process import Open, opened
 from bench.governance.system import Fact, Unsupported, now
 
@@ -20,16 +20,16 @@ CHANGED = Measure(
 GRACE = 1.1  # seconds: a clock that counts in seconds has ticked
 
 
-def staleness(open_: Open, folder: Path, size: Size) -> Iterator[Found]:
+def staleness(open_: Open, folder: Path, size: Size) -> Iterator[Measured]:
     """Each of the three, in a folder of its own, and restarted before it is read."""
     for measure, part in ((REPLACED, _replaced), (EXPIRED, _expired), (CHANGED, _changed)):
         own = folder / part.__name__
         own.mkdir()
         try:
             values, of, counts = part(open_, own, size)
-            yield Found(measure, [values], [of], counts)
+            yield Measured(measure, [values], [of], counts)
         except Unsupported as error:
-            yield Found(measure, unsupported=str(error))
+            yield Measured(measure, unsupported=str(error))
 
 
 def _replaced(open_: Open, folder: Path, size: Size) -> tuple[int, int, dict[str, int]]:

