@@ -1,9 +1,4 @@
-"""Held values: what goes into a memory is copied and held fast, so that nobody changes it from outside.
-
-Values as JSON: what has a form in JSON comes back as it was, anything else is refused with its place.
-
-JSON, TOML and Turtle of files that others wrote: what is nested too deeply is refused as other faults are.
-"""
+"""JSON values: immutable copies, values in JSON form, and parsed files with bounded nesting. Pure."""
 
 from __future__ import annotations
 

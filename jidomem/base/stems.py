@@ -1,4 +1,4 @@
-"""The words of texts by their stems, as the Porter stemmer of SQLite's full text search finds them."""
+"""Word stems as SQLite's full text search makes them, with its Porter stemmer."""
 
 from __future__ import annotations
 

@@ -1,11 +1,4 @@
-"""The words of a text, as they are looked for: folded, with identifiers and paths whole and in parts.  Pure.
-
-The text that answers for a memory: its decision and reasons first, the context last, cut at a sentence.  Pure.
-
-Text of others as quoted data: one line that nothing in it can end.  Pure.
-
-What of a text one vector is made of: all of it, or of a long one each of its pieces.  Pure.
-"""
+"""The words of texts: search words, excerpts, quotations and pieces. Pure."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""Change one entry of a JSON text, with comments or without, and leave every other sign of it as it is.  Pure.
+"""The configuration files of clients: one entry changes, the rest stays.
 
-Change one table of a TOML text and leave every other sign of it as it is: what comes out is read back.  Pure.
-
-Write the files of a client: each whole or not at all, and none that lies elsewhere than it says.
+A JSON text may have comments. A file is written whole or not at all, and never outside its folder.
 """
 
 from __future__ import annotations

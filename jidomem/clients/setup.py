@@ -1,9 +1,4 @@
-"""What a client tells a hook, and how it is answered: each in its own words.  Pure.
-
-What each client reads: in which files a memory is named to it, and which of its hooks call for one.
-
-The hook of git that asks before a commit what governs its files: a marked block in a script that may hold more.
-"""
+"""The set-up of clients: their configuration files, the protocol of their hooks, and the git hook."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""A language model behind an endpoint that speaks as OpenAI's does: memory's tasks put to a chat model.
-
-The answers of a language model to the tasks of memory, held to the form that was asked for.
-"""
+"""The chat model: the tasks of memory as prompts of an OpenAI endpoint, with checked answers."""
 
 from __future__ import annotations
 

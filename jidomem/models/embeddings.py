@@ -1,11 +1,4 @@
-"""What an embedder is asked: texts, and none of them anything else.
-
-What is read of the pages of a dialogue.
-
-Vectors from an endpoint that speaks as OpenAI's does: some texts a request, and no vector that could mislead.
-
-Vectors of texts from the hashes of their stems: what is compared by where there is no embedding model.
-"""
+"""Embedders: vectors from an endpoint in OpenAI's format, and vectors of hashed stems without a model."""
 
 from __future__ import annotations
 

@@ -1,10 +1,8 @@
-"""An endpoint that speaks as OpenAI's does: JSON posted and JSON answered, tried again where that may help.
+"""The endpoint client: JSON over HTTP in OpenAI's format, with retries and a total deadline.
 
-It is asked directly: proxies of the environment are not used, and no redirect is followed, so a key goes to one host.
-
-One HTTP exchange over a connection of its own, which ends in the stated time whatever the other side does.
-
-A key of an endpoint: it opens one, and stands in no text that anybody is shown.
+The endpoint is asked directly: proxies of the environment are not used and no redirect is
+followed, so a key goes to one host. Each exchange has a connection of its own and ends in the
+stated time, whatever the server does. A key appears in no message.
 """
 
 from __future__ import annotations

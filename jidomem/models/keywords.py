@@ -1,9 +1,4 @@
-"""The words that tell what a text is about, by the stems that recall finds words by.
-
-How much a statement matters to agents that were not there, by the words it has.
-
-Summaries made of the sentences that say most of what a text is about.
-"""
+"""Keywords, importance and summaries of texts by rule, without a model."""
 
 from __future__ import annotations
 

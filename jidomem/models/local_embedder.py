@@ -1,7 +1,4 @@
-"""Texts as the numbers of their pieces, as BERT's uncased models cut them: words without accents, in known parts.
-
-The embedder that needs no network and no key: all-MiniLM-L6-v2, whose weights a package brings along.
-"""
+"""The local embedder: all-MiniLM-L6-v2 and its word pieces, without network or key."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
-"""all-MiniLM-L6-v2 as a graph that reckons with whole numbers of 8 bits, made from the weights as they are published.
+"""The MiniLM network: an ONNX graph in whole numbers of 8 bits, made from the published weights.
 
-The published file has each weight in 8 bits, and reckons with floats; here what is multiplied is put into 8 bits as
-well, for each text by itself, so that the same text gives the same vector whatever else is asked for.
-
-The few parts of the ONNX format that a network needs: arrays read from a file, and a graph written with arrays.
+The published file has its weights in 8 bits and computes in floats. Here each factor is quantised
+as well, for each text by itself, so that a text has the same vector in every batch. The module
+also reads and writes the few parts of the ONNX format that the network needs.
 """
 
 from __future__ import annotations

@@ -1,10 +1,7 @@
-"""The language model that needs no network: rules and counts of words, the same answer to the same text always.
+"""The offline language model: rules and word counts, with the same answer to the same text always.
 
-How people word what they say of themselves in English, as a table of rules.
-
-What people say of themselves in English, found by rule: likes, work, home, belongings, plans and deeds.
-
-What a language model is asked, in words: the tasks of memory, and the question with all that memory has on it.
+It finds statements of people about themselves in English by a table of rules, and words the
+prompts of each task of memory.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""Whether files are still as they were when a memory about them was written.
-
-Where files that are gone went, as git sees it; without git, nobody knows.
-
-The file that a path which is not there may stand for: the nearest by its name, of those the folder holds.
-"""
+"""The freshness of files that memories are about: unchanged, moved, or missing."""
 
 from __future__ import annotations
 

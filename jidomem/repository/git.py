@@ -1,8 +1,6 @@
-"""Ask git about the repository a folder lies in, so that nothing its configuration names is run and nothing fetched.
+"""The git commands of a root: they run nothing that a configuration names, and fetch nothing.
 
-Which files of a folder were removed: a file that a sparse checkout leaves out, or that cannot be read, was not.
-
-The moments at which files came into a git repository, renames followed.
+A file that a sparse checkout leaves out, or that cannot be read, does not count as removed.
 """
 
 from __future__ import annotations

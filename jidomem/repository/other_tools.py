@@ -1,4 +1,4 @@
-"""What a repository remembers already, in files of other tools: decision records, notes for agents, graphs, issues."""
+"""The records of other tools in a repository: decision records, notes for agents, graphs and issues."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The names and places of decision records: which files of a repository may hold one, and why another does not."""
+"""The names and folders of decision records: files that may hold one, and reasons why others do not."""
 
 from __future__ import annotations
 

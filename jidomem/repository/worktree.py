@@ -1,12 +1,6 @@
-"""The working tree of the repository a root lies in: which of its files may be looked at, and the id of each.
+"""The working tree of a root's repository: its readable files with their ids, and their web addresses.
 
-What git ignores, by the rules of gitignore(5).  Pure: the rules are given as text.
-
-Web addresses of the files of a repository, as GitHub, GitLab and Gitea form them from its remotes.
-
-Which files a folder holds that may be looked through: those git does not ignore, else what a short walk meets.
-
-The files of a folder that are a project's own: what git tracks or would, and the id of each one's content.
+Ignore rules follow gitignore(5) and are given as text. Without git, a short walk lists the files.
 """
 
 from __future__ import annotations

@@ -1,14 +1,7 @@
-"""One connection: requests in, answers out, one after the other, until either side has done.
+"""The HTTP/1.1 connection: it reads requests and writes answers one after the other, by h11.
 
-A connection whose other end keeps pace: who stops, or trickles, is waited for no longer than is stated.
-
-One turn on a connection: a request and the answer to it, as h11 reads and writes them, at the pace of the link.
-
-The body of one request, read while it comes: one that is cut, or does not come in time, is never taken for whole.
-
-What the head of a request says to an application, unless it could be taken for two things.
-
-The answer to one request, on its way to the client: what an application says, as the events of h11.
+A `ThroughputGuard` ends an exchange whose other end stops or trickles. A body that is cut, or does
+not come in time, never counts as whole, and a request that can be read in two ways is refused.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
-"""The server process: where it listens, until when it serves, and a clean stop.
+"""The server process: it listens, gives each connection a thread, and stops cleanly.
 
-One process has to own an index, and no process that opens a root may fork, so that requests are answered by threads of
-this one.
-
-The connections of a server: so many at once, each with a thread of its own.
+One process owns an index, and no process that opens a root may fork: threads of this process
+answer the requests. A `ConnectionPool` bounds their number.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""The address of a memory root in PostgreSQL: what to connect with, and what of it may be shown.
+"""The PostgreSQL connection of a root: its address, its pool and its tables.
 
-Connections to a PostgreSQL server: a few that are lent, each replaced by another where it is lost.
-
-The tables of a root in PostgreSQL: made at the first opening, brought up to date at a later one.
+Tables are made at the first opening and brought up to date at a later one.
 """
 
 from __future__ import annotations
