@@ -1,4 +1,4 @@
-"""Background work: a task that runs every few seconds, and a task that one thread at a time runs on demand."""
+"""Background work: periodic tasks and tasks on demand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON values: immutable copies, values in JSON form, and parsed files with bounded nesting. Pure."""
+"""JSON values: immutable copies, values in JSON form and parsed files. Pure."""
 
 from __future__ import annotations
 

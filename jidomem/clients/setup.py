@@ -1,4 +1,4 @@
-"""The set-up of clients: their configuration files, the protocol of their hooks, and the git hook."""
+"""The set-up of clients: their configuration files, hooks and the git hook."""
 
 from __future__ import annotations
 

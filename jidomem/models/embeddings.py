@@ -1,4 +1,4 @@
-"""Embedders: vectors from an endpoint in OpenAI's format, and vectors of hashed stems without a model."""
+"""Embedders: vectors from an endpoint in OpenAI's format, and of hashed stems without a model."""
 
 from __future__ import annotations
 

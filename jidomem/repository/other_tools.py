@@ -1,4 +1,4 @@
-"""The records of other tools in a repository: decision records, notes for agents, graphs and issues."""
+"""The records of other tools in a repository: decisions, notes, graphs and issues."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The names and folders of decision records: files that may hold one, and reasons why others do not."""
+"""The names and folders of decision records, and why another file is none."""
 
 from __future__ import annotations
 

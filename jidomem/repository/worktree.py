@@ -1,4 +1,4 @@
-"""The working tree of a root's repository: its readable files with their ids, and their web addresses.
+"""The working tree of a root's repository: its files, their ids and web addresses.
 
 Ignore rules follow gitignore(5) and are given as text. Without git, a short walk lists the files.
 """
