@@ -317,8 +317,9 @@ EVERYDAY = {
 WORDS_OF_THE_FIELD = {"NotFound"}
 #: The packages whose names are done; the others are added as theirs are.
 NAMED = [
-    "adapters", "check", "curation", "entries", "exchange", "extras/code", "extras/memoryos", "extras/web", "providers",
-    "rdf", "recall", "records", "schema", "serve/mcp", "working",
+    "adapters", "base", "check", "clients", "curation", "entries", "exchange", "extras/code", "extras/memoryos",
+    "extras/web", "models", "providers",
+    "rdf", "read", "recall", "records", "repository", "schema", "serve", "working",
 ]  # fmt: skip
 
 
