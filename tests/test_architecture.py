@@ -346,3 +346,23 @@ def test_public_names_are_nouns_and_verbs_of_the_field(package):
     names = {name for path in paths for name in definitions(path)}
 
     assert sorted(name for name in names - WORDS_OF_THE_FIELD if words_of(name) & EVERYDAY) == []
+
+
+def test_each_function_that_answers_a_question_exists():
+    import pkgutil
+
+    section = PAGE.read_text("utf-8").partition("## Questions of a newcomer")[2].partition("\n## ")[0]
+    names = re.findall(r"^\| .+ \| .+ \| `([\w.]+)` \|$", section, re.MULTILINE)
+
+    assert len(names) > 10
+    for name in names:
+        pkgutil.resolve_name(f"jidomem.{name}")
+
+
+def test_each_file_that_a_new_field_needs_exists_and_has_the_field_of_the_example():
+    section = PAGE.read_text("utf-8").partition("## Add a field to a fact")[2].partition("\n## ")[0]
+    files = re.findall(r"`([\w/]+\.(?:py|ttl))`", section)
+
+    assert len(files) > 5
+    for name in files:
+        assert re.search("tracked_by|trackedBy", (ROOT / name).read_text("utf-8")), name

@@ -1,4 +1,4 @@
-"""docs/command-line.md, written from the commands."""
+"""docs/reference/command-line.md, written from the commands."""
 
 from __future__ import annotations
 
@@ -91,4 +91,4 @@ def _dedented(examples: str) -> str:
 
 def pages() -> dict[str, str]:
     """Return the page, by its name."""
-    return {"command-line.md": markdown()}
+    return {"reference/command-line.md": markdown()}

@@ -24,7 +24,7 @@ program or a limit. What stands in none of these tables is an error that names t
 
 | place | says | who writes it |
 |---|---|---|
-| the options of a [command](../command-line.md#global-options) | this once | you |
+| the options of a [command](command-line.md#global-options) | this once | you |
 | the environment | for this process and those it starts | you |
 | your own configuration, `~/.config/jidomem/config.toml` on Linux | for every root on this machine | you, `jidomem access token` and `jidomem access trust` |
 | `config.toml` of a root | how its memory is governed | the project, in git |

@@ -102,7 +102,7 @@ def test_the_examples_of_a_family_of_verbs_run_too(path, repository, made_real):
 
 
 def test_the_reference_page_is_written_from_the_verbs():
-    page = (ROOT / "docs" / "command-line.md").read_text("utf-8")
+    page = (ROOT / "docs" / "reference" / "command-line.md").read_text("utf-8")
 
     assert page == markdown(), "run: python -m docs.generate command_line"
 

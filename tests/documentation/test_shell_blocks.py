@@ -15,7 +15,10 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 RUN = {
     "console": ("tests/test_docs.py, test_readme.py and documentation/test_run_pages.py", None),
     "python": ("the same", None),
-    "sh": ("tests/serve/test_http_page.py and tests/cli/test_help.py", {"docs/http.md", "docs/command-line.md"}),
+    "sh": (
+        "tests/serve/test_http_page.py and tests/cli/test_help.py",
+        {"docs/http.md", "docs/reference/command-line.md"},
+    ),
     "pycon": ("as examples of docstrings", re.compile(r"docs/reference/python.*")),
 }
 DATA = {"text", "toml", "json", "yaml", "sql", "sparql", "turtle", "py"}
