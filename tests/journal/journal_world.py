@@ -70,7 +70,7 @@ def lying(monkeypatch) -> None:
     write = disk.write
 
     def turned(descriptor, data):
-        if data.startswith(b"# jidomem journal pack"):
+        if data.startswith(b"# jidomem pack"):
             data = bytearray(data)
             data[len(data) // 2] ^= 1
         write(descriptor, bytes(data))
