@@ -273,12 +273,12 @@ def is_remark(text: str) -> bool:
 def excerpt(properties: Mapping[str, Sequence[object]], longest: int = EXCERPT) -> str:
     """Return `answer` as plain words on one line of at most *longest* characters; nothing where there is none.
 
-    What the summary says already is not properties again. Where the sentence that decides would be cut off, the excerpt
+    What the summary says already is not repeated. Where the sentence that decides would be cut off, the excerpt
     begins with it, after an ellipsis.
 
-    >>> told = "It grew. It was slow, as many properties. We will use one queue."
+    >>> told = "It grew. It was slow, as many said. We will use one queue."
     >>> excerpt({"rationale": [told]}, 40), excerpt({"rationale": [told]}, 60)
-    ('… We will use one queue.', 'It grew. It was slow, as many properties. We will use one queue.')
+    ('… We will use one queue.', 'It grew. It was slow, as many said. We will use one queue.')
     """
     return opening(answer_sentences(properties, longest), longest).text
 

@@ -302,7 +302,7 @@ def test_an_agent_and_a_session_stand_in_where_an_intent_names_none():
 
 
 def test_many_intents_go_piece_by_piece_and_all_are_kept(monkeypatch):
-    monkeypatch.setattr("jidomem.write.submission.PIECE", 3)
+    monkeypatch.setattr("jidomem.write.batch.PIECE", 3)
 
     result = run("submit", stdin=lines(*({**INTENTS[0], "about": [f"{n}.py"]} for n in range(8))))
 

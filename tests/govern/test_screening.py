@@ -140,7 +140,7 @@ def test_a_secret_that_was_redacted_is_no_longer_found(repository):
     (found,) = problems()
     command = found["message"].rpartition("jidomem ")[2].replace("TEXT", "leaked").split()
 
-    assert command[:2] == ["redact", item]
+    assert command[:3] == ["journal", "redact", item]
     run(*command)
 
     assert problems(code=0) == []

@@ -110,19 +110,19 @@ def test_all_that_one_user_of_a_group_makes_another_can_use(root, large, mode):
         for each, name in ((bob, "Bob"), (ana, "Ana"), (bob, "Bob again")):
             for words in ALL:
                 each.run(*(word.format(user=name) for word in words))
-        assert "ask about the index" in ana.run("working", "tasks")
+        assert "ask about the index" in ana.run("agent", "working", "tasks")
         assert closed(root) == []
-        assert "can be read and written (uid 2001)" in ana.run("doctor")
+        assert "can be read and written (uid 2001)" in ana.run("status", "--doctor")
 
 
 def test_what_uid_0_makes_in_a_root_belongs_to_its_owner(root):
     root.chmod(0o755)
     with user(0, root, group=0) as administrator, user(ANA, root) as ana:
         administrator.run("remember", "CI runs on ARM", "--type", "fact")
-        administrator.run("working", "put", "language", "en")
+        administrator.run("agent", "working", "put", "language", "en")
 
         ana.run("remember", "CI runs at night", "--type", "fact")
-        ana.run("working", "put", "language", "de")
+        ana.run("agent", "working", "put", "language", "de")
     assert {(path.stat().st_uid, path.stat().st_gid) for path in root.rglob("*")} == {(ANA, TEAM)}
 
 
@@ -147,7 +147,7 @@ def test_a_refusal_names_what_a_group_cannot_write_and_its_hint_repairs_it(root,
     closed.chmod(0o755 if closed.is_dir() else 0o644)
 
     with user(BOB, root) as bob:
-        told, doctor = bob.run(*words, code=1), bob.run("doctor")
+        told, doctor = bob.run(*words, code=1), bob.run("status", "--doctor")
         hint = told.partition("hint: ")[2].strip()
         mode, bits = ("0755", "g+rwxs") if closed.is_dir() else ("0644", "g+rw")
         assert f"uid {BOB} may not read and write {closed} (mode {mode}, {ANA}:{ANA})" in told

@@ -3,10 +3,10 @@
 import pytest
 from conftest import decision, intent
 
-from jidomem.extras.web.memory import COUNT, FOUND
+from jidomem.extras.web.memory import COUNT, MOST_HITS
 from jidomem.serve.app import create_app
 
-MANY = FOUND + 40
+MANY = MOST_HITS + 40
 
 
 @pytest.fixture
@@ -42,11 +42,11 @@ def test_what_few_words_find_is_counted_and_nothing_else(client):
 def test_of_more_than_is_looked_at_the_page_says_so(client):
     told = page(client, q="walrus")
 
-    assert told["found"] == {"count": FOUND, "fitting": FOUND, "more": True}
+    assert told["found"] == {"count": MOST_HITS, "fitting": MOST_HITS, "more": True}
     assert len(told["days"][0]["memories"]) == COUNT
     for facet in ("kind", "agent", "session", "state"):
-        assert sum(counts(told, facet).values()) == FOUND
-    assert f"The first {FOUND} found, the best first" in client.get("/ui/p/timeline?q=walrus").text
+        assert sum(counts(told, facet).values()) == MOST_HITS
+    assert f"The first {MOST_HITS} found, the best first" in client.get("/ui/p/timeline?q=walrus").text
 
 
 def test_what_ended_is_found_behind_many_that_are_in_force(client):

@@ -247,7 +247,7 @@ def test_files_of_a_root_are_pushed_pulled_listed_and_removed(address, tmp_path)
         "config.toml,31",
     ]
     assert not (tmp_path / "home" / "shapes" / "own.ttl").exists()
-    assert "is a folder" in jidomem_here(str(folder), tmp_path / "home", "root", "list").stderr
+    assert "is a folder" in jidomem_here(str(folder), tmp_path / "home", "root", "files").stderr
 
 
 @pytest.mark.parametrize(

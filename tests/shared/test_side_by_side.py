@@ -78,7 +78,7 @@ def test_what_one_server_acknowledged_any_other_answers_with_and_a_token_counts_
         status, found = facts(there.url, version)
         assert status == 200
         assert f"fact {number}" in found
-    added = [f"{BIN}/jidomem", "--root", one.address, "token", "add", "ana", "--project", "p"]
+    added = [f"{BIN}/jidomem", "--root", one.address, "access", "token", "add", "ana", "--project", "p"]
     token = subprocess.run(added, env=environment("one"), capture_output=True, text=True, check=True).stdout.strip()
 
     until(lambda: facts(two.url)[0] == 401)
