@@ -55,7 +55,9 @@ def together(folder, marks, *words):
     return [(*child.communicate(timeout=120), child.returncode) for child in children]
 
 
-@pytest.mark.parametrize("words", [("init", "--from", "auto"), ("root", "import", "adr", *RECORDS)], ids=["init", "import adr"])
+@pytest.mark.parametrize(
+    "words", [("init", "--from", "auto"), ("root", "import", "adr", *RECORDS)], ids=["init", "import adr"]
+)
 def test_two_processes_that_import_one_repository_at_once_both_end_well_and_keep_each_record_once(
     repository, tmp_path, words
 ):
