@@ -363,7 +363,8 @@ def reindex(door: Door) -> int:
     memory.texts.files.forget_all()
     search_index.forget(memory.settings.root)
     vectors = {name: _embedded(memory, name, shown) for name in memory.projects() if memory.embedding}
-    memory.reader.keep_lists([] if damage else memory.projects())
+    for name in [] if damage else memory.projects():
+        memory.texts.read(Stream(name), lambda file: None)
     seconds = time.perf_counter() - start
     streams = [
         {"project": stream.project, "stream": stream.name, "version": str(mark.version), "commits": mark.commits}

@@ -17,7 +17,7 @@ from http_world import BIN
 
 import jidomem
 from jidomem.errors import Failed, IntentRefused, JidomemError
-from jidomem.index import follower, ordered_lists
+from jidomem.index import follower
 from jidomem.runtime.location import init
 from jidomem.runtime.settings import load
 from jidomem_cli.main import cli
@@ -237,10 +237,9 @@ def test_a_file_without_end_is_refused_by_its_size(root, place):
 
 @pytest.fixture
 def indexed(tmp_path, monkeypatch):
-    """A root with an index on disk, and with lists."""
+    """A root with an index on disk, and with a search index."""
     monkeypatch.setattr(follower, "LARGE", 1)
     monkeypatch.setattr(follower, "MANY", 1)
-    monkeypatch.setattr(ordered_lists, "FEW", 0)
     made = init(tmp_path / "author", "p")
     with jidomem.open(made) as memory:
         memory.writer.submit_many("p", [intent(summary="truth"), decision(topic="store")])
@@ -248,7 +247,7 @@ def indexed(tmp_path, monkeypatch):
             memory.writer.submit_intent("p", decision(summary=f"use {number}", topic=f"store {number}"))
     with jidomem.open(made) as memory:
         memory.catch_up("p")
-        memory.reader.keep_lists(["p"])
+        memory.ask("facts", project="p")
     return made
 
 
