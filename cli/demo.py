@@ -146,7 +146,7 @@ def _conflict() -> None:
     _run(*words, "--supersedes", replaced[-8:])
     _say("Nothing was overwritten: now, and as it was a moment ago.")
     for moment in ([], ["--as-of", before]):
-        _run("ask", "decisions", *moment, only="as the index")
+        _run("ask", "decisions", "-v", *moment, only="as the index")
 
 
 def _task_and_error() -> None:
