@@ -25,7 +25,7 @@ from jidomem.errors import JidomemError
 from jidomem.extras.servers import addresses
 from jidomem.journal.journal import Stream
 from tests import postgres_server, seaweed
-from tests.shared.wire import Wire
+from tests.servers.wire import Wire
 
 CALLS = 5  # submits timed together in one round
 AT_ONCE = 1_000

@@ -58,14 +58,15 @@ class Target:
 TARGETS = {
     "spaces": Target(
         tuple(f"jidomem/working/{name}.py" for name in ("__init__", "agent", "container", "memory", "thread")),
-        ("tests/spaces",),
+        ("tests/working",),
     ),
-    "tiers": Target(("jidomem/working/tiers.py",), ("tests/tiers",)),
+    "tiers": Target(("jidomem/working/tiers.py",), ("tests/working",)),
     "write": Target(
         ("jidomem/write",),
         (
             "tests/write",
-            *(f"tests/govern/test_{name}.py" for name in ("freshness", "review_queue")),
+            "tests/recall/test_freshness.py",
+            "tests/curation/test_review_queue.py",
             *(f"tests/runtime/test_{name}.py" for name in ("conversation", "entry_store")),
         ),
         ("--ignore-glob=*/test_stateful*.py",),  # long, and other tests notice the same
@@ -76,7 +77,7 @@ TARGETS = {
     ),
     "rank": Target(
         ("jidomem/recall/bm25.py",),
-        ("tests/read/test_rank.py", "tests/read/test_recall.py", "tests/read/test_recall_law.py"),
+        ("tests/recall/test_rank.py", "tests/recall/test_recall.py", "tests/recall/test_recall_law.py"),
     ),
 }
 

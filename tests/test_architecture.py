@@ -366,3 +366,21 @@ def test_each_file_that_a_new_field_needs_exists_and_has_the_field_of_the_exampl
     assert len(files) > 5
     for name in files:
         assert re.search("tracked_by|trackedBy", (ROOT / name).read_text("utf-8")), name
+
+
+#: The folders of tests that are about no single package.
+OTHER_TESTS = {
+    "bench", "cases", "cli", "contracts", "documentation", "formats", "ontology", "peers", "queries", "shapes",
+    "standards", "torture",
+}  # fmt: skip
+
+
+def test_each_folder_of_tests_is_named_as_a_package():
+    packages = {path.parent.name for path in (ROOT / "jidomem").rglob("__init__.py")}
+    folders = {
+        path.relative_to(ROOT / "tests").parts[0]
+        for path in (ROOT / "tests").rglob("*.py")
+        if path.parent != ROOT / "tests"
+    }
+
+    assert sorted(folders - packages - OTHER_TESTS) == []

@@ -12,7 +12,7 @@ ROOT = Path(__file__).parent.parent
 VERSIONS = ("3.12", "3.13")
 ROOMS = ("cli/test_first_minutes.py", "exchange", "formats", "test_readme.py", "write/test_writer.py")
 #: What is run by the last of them alone.
-MORE = ("adapters", "code", "contracts", "entries", "journal", "providers", "spaces", "write/test_conflict.py")
+MORE = ("adapters", "code", "contracts", "entries", "journal", "providers", "working", "write/test_conflict.py")
 
 
 @pytest.mark.parametrize(

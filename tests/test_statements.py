@@ -57,7 +57,7 @@ def test_a_statement_is_proved_where_each_of_its_tests_was_run_and_passed_in_eve
 def test_a_state_machine_and_a_method_are_found_under_the_names_that_pytest_gives_them(tmp_path):
     text = (
         '<testcase classname="tests.write.test_stateful.TestMemory" name="runTest"/>'
-        '<testcase classname="tests.shared.test_mirror.TestIt" name="test_it[a]"/>'
+        '<testcase classname="tests.servers.test_local_copy.TestIt" name="test_it[a]"/>'
     )
     (tmp_path / "tests.xml").write_text(f"<testsuites><testsuite>{text}</testsuite></testsuites>")
     came = statement_table.outcomes(tmp_path / "tests.xml")
@@ -65,7 +65,7 @@ def test_a_state_machine_and_a_method_are_found_under_the_names_that_pytest_give
     stateful = TESTS / "write" / "test_stateful.py"
     assert ("TestMemory::runTest", {"C014", "C079", "C118"}) in [(test.name, found) for test, found in named(stateful)]
     assert statement_table.outcome_of(statement_table.Test(stateful, "TestMemory::runTest"), came) == "passed"
-    method = statement_table.Test(TESTS / "shared" / "test_mirror.py", "test_it")
+    method = statement_table.Test(TESTS / "servers" / "test_local_copy.py", "test_it")
     assert statement_table.outcome_of(method, came) == "passed"
 
 

@@ -23,7 +23,7 @@ if __name__ == "__main__":
     if kind == "files":
         journal = FileJournal(Path(home))
     else:
-        sys.path.insert(0, str(Path(__file__).parents[1] / "shared"))
+        sys.path.insert(0, str(Path(__file__).parents[1] / "servers"))
         from file_log import FileLog
 
         from jidomem.extras.servers.journal import MirroredJournal

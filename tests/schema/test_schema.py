@@ -20,7 +20,7 @@ from jidomem.schema import ontology
 from jidomem.schema.ontology import ITEM
 from jidomem.schema.shacl import EVERY_ITEM_IS_JUDGED, Finding, validate_graph
 
-CASES = Path(__file__).parent / "shapes" / "cases"
+CASES = Path(__file__).parents[1] / "shapes" / "cases"
 DATE_TIME = "^^<http://www.w3.org/2001/XMLSchema#dateTime>"
 A, B = "<https://jido.ai/memory/a>", "<https://jido.ai/memory/b>"
 FACT = (

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from conftest import fixed_sources, intent
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_extracting import COMMANDED
+from test_code_parsers import COMMANDED
 
 import jidomem
 from jidomem.errors import Failed

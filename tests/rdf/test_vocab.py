@@ -94,7 +94,7 @@ def test_a_type_nobody_declared_is_a_memory_item():  # E065
 
 
 def test_the_documentation_tells_the_meaning_and_an_example_of_each_of_the_eleven_types():  # E068
-    docs = Path(__file__).parent.parent / "docs"
+    docs = Path(__file__).parents[2] / "docs"
     page = (docs / "reference" / "ontology.md").read_text("utf-8")
     texts = {(s, local_name(p)): parse_literal(o).text for s, p, o in ONTOLOGY.triples if "skos" in p}
     for kind in vocab.GUIDE_TYPES:

@@ -3,18 +3,14 @@
 import json
 import os
 import subprocess
-import sys
 import time
 from contextlib import ExitStack
 from http.client import HTTPException
 from itertools import count
-from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 from conftest import intent
-
-sys.path.insert(0, str(Path(__file__).parent.parent / "serve"))
 from http_world import BIN, Client, running
 
 LONG = 60.0
