@@ -24,20 +24,20 @@ from jidomem.runtime.settings import FOLDER, address_of, own_config
 from jidomem.runtime.tokens import take_back
 from jidomem.runtime.user_config import EVERY, ROLES, ApiToken, read
 from jidomem.write.canonical import family
-from jidomem_cli.fields import own_words
-from jidomem_cli.options import ROWS, Door, Verb, Verbs, pass_door
+from jidomem_cli.fields import reject_placeholder
+from jidomem_cli.options import ROWS, App, Command, CommandGroup, pass_app
 from jidomem_cli.output import show_json, show_receipt, show_rows
 
 _WRITES = ("agent", "wait")
 _POLICY_COLUMNS = ("says", "by", "reason", "change")
-_reason = click.option("--reason", metavar="TEXT", help="Why; kept with the change.", callback=own_words)
+_reason = click.option("--reason", metavar="TEXT", help="Why; kept with the change.", callback=reject_placeholder)
 _dry_run = click.option("--dry-run", is_flag=True, help="Judge it and keep nothing.")
 _kind = click.option("--kind", type=click.Choice(KINDS), metavar="KIND", help="For this type, or family of types.")
 _about = click.option("--about", metavar="PATH", help="For what is about this file, folder or module, or lies below.")
 _scope = click.option("--scope", type=click.Choice(vocab.SCOPE), metavar="SCOPE", help="For conventions of this scope.")
 
 
-@click.group(cls=Verbs)
+@click.group(cls=CommandGroup)
 def policy() -> None:
     """Say who may assert, who only proposes, and who is denied; each change is a commit of its own.
 
@@ -53,8 +53,8 @@ def policy() -> None:
 
 
 @policy.command("show", formats=ROWS, as_of=True)
-@pass_door
-def show(door: Door) -> None:
+@pass_app
+def show(app: App) -> None:
     """List the current rules, roles and confirmations; all changes there were: jidomem ask policy-changes.
 
     Examples:
@@ -63,9 +63,9 @@ def show(door: Door) -> None:
     """
     rows = [
         {**_policy_rows(change), "by": change.by or "the root's configuration", "reason": change.reason}
-        for change in _authority(door).in_force
+        for change in _authority(app).in_force
     ]
-    show_rows(door, rows, _POLICY_COLUMNS)
+    show_rows(app, rows, _POLICY_COLUMNS)
 
 
 @policy.command("set", writes=_WRITES)
@@ -78,9 +78,9 @@ def show(door: Door) -> None:
 @_scope
 @_reason
 @_dry_run
-@pass_door
+@pass_app
 def set_(
-    door: Door,
+    app: App,
     allows: str | None,
     preset: str | None,
     role: str | None,
@@ -104,15 +104,15 @@ def set_(
         hint = "jidomem access policy set propose --kind decision, or jidomem access policy set --preset curated"
         raise InvalidRequest("give a rule, or the name of a preset", hint=hint)
     if preset is None:
-        _change(door, [given], reason, dry_run)
+        _change_policy(app, [given], reason, dry_run)
         return
-    rules = _authority(door).rules
+    rules = _authority(app).rules
     over = [rule for rule in rules if rule.kind or rule.path or rule.scope or rule.agent] if preset == "open" else []
-    changes = [*PRESETS[preset], *(_taken_back(rule) for rule in over)]
+    changes = [*PRESETS[preset], *(_unset_rule(rule) for rule in over)]
     if not changes:
-        door.say("it is open already, nothing changed")
+        app.info("it is open already, nothing changed")
     else:
-        _change(door, changes, reason, dry_run)
+        _change_policy(app, changes, reason, dry_run)
 
 
 @policy.command("grant", writes=_WRITES)
@@ -120,15 +120,15 @@ def set_(
 @click.argument("role")
 @_reason
 @_dry_run
-@pass_door
-def grant(door: Door, agent_: str, role: str, reason: str | None, dry_run: bool) -> None:
+@pass_app
+def grant(app: App, agent_: str, role: str, reason: str | None, dry_run: bool) -> None:
     """Give AGENT a ROLE: agent, curator, admin, reader, or one of the ontology such as Architect.
 
     Examples:
       jidomem access policy grant bob Architect --reason "he knows the store"
       jidomem access policy grant rita curator --dry-run
     """
-    _change(door, [Change(agent=agent_, grants=role_named(role))], reason, dry_run)
+    _change_policy(app, [Change(agent=agent_, grants=role_named(role))], reason, dry_run)
 
 
 @policy.command("confirm", writes=_WRITES)
@@ -138,9 +138,9 @@ def grant(door: Door, agent_: str, role: str, reason: str | None, dry_run: bool)
 @click.option("--off", is_flag=True, help="Let them wait for a curator again.")
 @_reason
 @_dry_run
-@pass_door
+@pass_app
 def confirm(
-    door: Door, way: str, kind: str | None, days: int | None, off: bool, reason: str | None, dry_run: bool
+    app: App, way: str, kind: str | None, days: int | None, off: bool, reason: str | None, dry_run: bool
 ) -> None:
     """Let `jidomem review --by-rule` confirm proposals: restated by a second agent, or unopposed for some days.
 
@@ -150,7 +150,7 @@ def confirm(
       jidomem access policy confirm restated --kind fact --off
     """
     change = Change(confirms=way, kind=kind, days=days, allows=UNSET if off else None)
-    _change(door, [change], reason, dry_run)
+    _change_policy(app, [change], reason, dry_run)
 
 
 @policy.command("may", as_of=True)
@@ -158,27 +158,27 @@ def confirm(
 @click.argument("what", metavar="KIND", type=click.Choice(KINDS))
 @click.option("--about", multiple=True, metavar="PATH", help="What it would be about; repeat it for more.")
 @_scope
-@pass_door
-def may(door: Door, who: str, what: str, about: tuple[str, ...], scope: str | None) -> None:
+@pass_app
+def may(app: App, who: str, what: str, about: tuple[str, ...], scope: str | None) -> None:
     """Say what would become of a KIND that AGENT submits, and by which rule; also as of a past moment.
 
     Examples:
       jidomem access policy may bob architectural_decision --about src/billing/api.py
     """
-    rules = _authority(door)
+    rules = _authority(app)
     agent = who if ":" in who else f"{vocab.BASE}agents/{slug(who)}"
     role = rules.role_of(agent)
     verdict, rule = rules.verdict(agent, role, (what, family(what)), about, scope)
-    if door.json:
+    if app.json:
         show_json({"agent": agent, "role": role, "verdict": verdict, "rule": str(rule) if rule else None})
         return
     click.echo(verdict)
-    door.say(f"{who} has the role {role}; " + (f"the rule: {rule}" if rule else "no rule speaks of it"))
+    app.info(f"{who} has the role {role}; " + (f"the rule: {rule}" if rule else "no rule speaks of it"))
 
 
-def _authority(door: Door) -> AccessPolicy:
-    memory = door.read()
-    return authority(memory.reader, memory.project, memory.settings.policy, as_of=door.as_of)
+def _authority(app: App) -> AccessPolicy:
+    memory = app.read()
+    return authority(memory.reader, memory.project, memory.settings.policy, as_of=app.as_of)
 
 
 def _policy_rows(change: Change) -> dict[str, Any]:
@@ -186,24 +186,24 @@ def _policy_rows(change: Change) -> dict[str, Any]:
     return {"says": str(change), **{name: getattr(change, name) for name in fields}, "change": change.node or None}
 
 
-def _taken_back(rule: Change) -> Change:
+def _unset_rule(rule: Change) -> Change:
     return Change(rule.agent, rule.role, rule.kind, rule.path, rule.scope, allows=UNSET)
 
 
-def _change(door: Door, changes: list[Change], reason: str | None, dry_run: bool) -> None:
-    memory = door.open()
+def _change_policy(app: App, changes: list[Change], reason: str | None, dry_run: bool) -> None:
+    memory = app.open()
     receipt = memory.writer.change_policy(memory.project, changes, reason=reason, dry_run=dry_run)
-    show_receipt(door, memory, receipt)
+    show_receipt(app, memory, receipt)
     for change in changes:
-        door.say(str(change))
+        app.info(str(change))
     if not memory.writer.authority(memory.project).administrators:
-        door.say("nobody is an administrator, so everybody may change this: jidomem access policy grant AGENT admin")
+        app.info("nobody is an administrator, so everybody may change this: jidomem access policy grant AGENT admin")
 
 
 _TOKEN_COLUMNS = ("id", "agent", "role", "projects", "root", "added")
 
 
-@click.group(cls=Verbs)
+@click.group(cls=CommandGroup)
 def token() -> None:
     """Say who may ask a served memory: with a token, as an agent in a role, for some of its projects.
 
@@ -221,8 +221,8 @@ def token() -> None:
 @click.option("--role", type=click.Choice(ROLES), default="agent", show_default=True, help="What it may do.")
 @click.option("--project", "projects", multiple=True, metavar="ID", help="What it reaches; repeat it for more.")
 @click.option("--all-projects", is_flag=True, help="It reaches every project there is or will be.")
-@pass_door
-def add(door: Door, agent: str, role: str, projects: tuple[str, ...], all_projects: bool) -> None:
+@pass_app
+def add(app: App, agent: str, role: str, projects: tuple[str, ...], all_projects: bool) -> None:
     """Give out a token for AGENT. It is printed this once, and kept nowhere.
 
     Without --project it reaches the project of this root.
@@ -234,47 +234,47 @@ def add(door: Door, agent: str, role: str, projects: tuple[str, ...], all_projec
     """
     if all_projects and projects:
         raise InvalidRequest("it reaches all projects or the ones named", hint="leave out --project or --all-projects")
-    with door.open() as memory:
+    with app.open() as memory:
         memory.writer.acting_as(agent, role)  # raises for what would be refused with each request
         keyring = memory.place.keyring()
         reached = (EVERY,) if all_projects else projects or (memory.project,)
         secret, made = keyring.give_out(agent, role, reached, memory.sources)
-    if door.json:
+    if app.json:
         show_json({"token": secret, **_token_row(made)})
         return
     click.echo(secret)
-    door.say(f"{agent} has it as {role}, for {', '.join(made.projects)}; it is not shown again")
-    door.say(f"take it back with: jidomem access token remove {made.id}")
+    app.info(f"{agent} has it as {role}, for {', '.join(made.projects)}; it is not shown again")
+    app.info(f"take it back with: jidomem access token remove {made.id}")
 
 
 @token.command("list", formats=ROWS)
-@pass_door
-def list_tokens(door: Door) -> None:
+@pass_app
+def list_tokens(app: App) -> None:
     """List the tokens given out, for every folder or for the shared root named, without what they are.
 
     Examples:
       jidomem access token list
     """
-    shared = address_of(door.root) is not None
-    tokens = door.open().place.keyring().tokens if shared else read(own_config()).tokens
-    show_rows(door, [_token_row(each) for each in tokens], _TOKEN_COLUMNS)
+    shared = address_of(app.root) is not None
+    tokens = app.open().place.keyring().tokens if shared else read(own_config()).tokens
+    show_rows(app, [_token_row(each) for each in tokens], _TOKEN_COLUMNS)
 
 
 @token.command("remove")
 @click.argument("id_", metavar="ID")
-@pass_door
-def remove(door: Door, id_: str) -> None:
+@pass_app
+def remove(app: App, id_: str) -> None:
     """Take back the token ID: from now on it is none.
 
     Examples:
       jidomem access token remove 1f2e3d4c
     """
-    shared = address_of(door.root) is not None
-    gone = door.open().place.keyring().take_back(id_) if shared else take_back(own_config(), id_)
-    if door.json:
-        show_json(_token_row(gone))
+    shared = address_of(app.root) is not None
+    revoked = app.open().place.keyring().take_back(id_) if shared else take_back(own_config(), id_)
+    if app.json:
+        show_json(_token_row(revoked))
     else:
-        door.say(f"taken back: {gone.id}, of {gone.agent}, for {gone.root}")
+        app.info(f"taken back: {revoked.id}, of {revoked.agent}, for {revoked.root}")
 
 
 def _token_row(each: ApiToken) -> dict[str, object]:
@@ -288,12 +288,12 @@ def _token_row(each: ApiToken) -> dict[str, object]:
     }
 
 
-@click.command(cls=Verb)
+@click.command(cls=Command)
 @click.argument("path", type=click.Path())
 @click.option("--command", metavar="COMMAND", help="Only let its strict conventions have this command run, as written.")
 @click.option("--off", is_flag=True, help="Trust it no longer.")
-@pass_door
-def trust_root(door: Door, path: str, command: str | None, off: bool) -> None:
+@pass_app
+def trust_root(app: App, path: str, command: str | None, off: bool) -> None:
     """Trust the root at PATH, or in it, as it is now: its config.toml may say where jidomem serve listens.
 
     A root is found on disk, and may be somebody else's. Trust is kept in your own configuration, and ends when the
@@ -307,20 +307,20 @@ def trust_root(door: Door, path: str, command: str | None, off: bool) -> None:
     root = _root(path)
     if command is not None:
         trusting.let_run(own_config(), root, command, now(), off=off)
-        if door.json:
+        if app.json:
             show_json({"root": str(root), "command": command, "may_run": not off})
         else:
-            door.say(f"{command!r} may {'run no longer' if off else 'run'} for {root}, before an edit")
+            app.info(f"{command!r} may {'run no longer' if off else 'run'} for {root}, before an edit")
         return
     if off:
         trusting.distrust(own_config(), root)
     else:
         trusting.trust(own_config(), root, now())
-    if door.json:
+    if app.json:
         show_json({"root": str(root), "trusted": not off})
     else:
         what = f"its config.toml may set {' and '.join(OF_TRUST)}, until something of it changes"
-        door.say(f"{root} is trusted no longer" if off else f"{root} is trusted: {what}")
+        app.info(f"{root} is trusted no longer" if off else f"{root} is trusted: {what}")
 
 
 def _root(path: str) -> Path:

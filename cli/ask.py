@@ -17,7 +17,7 @@ from jidomem.read.raw_sparql import Result
 from jidomem.recall.governing import FRESHNESS_COLUMNS
 from jidomem.records.active import STATUSES
 from jidomem.records.named_query import NamedQuery, QueryParameter, snake
-from jidomem_cli.options import ROWS, Door, Verb, pass_door
+from jidomem_cli.options import ROWS, App, Command, pass_app
 from jidomem_cli.output import form_of, show_json, show_rows
 
 #: Parameters with an option of their own, here and on every other verb.
@@ -41,7 +41,7 @@ STATUS = click.option(
 
 
 @click.command(
-    cls=Verb, formats=(*ROWS, "ttl"), paged=True, as_of=True, valid_at=True,
+    cls=Command, formats=(*ROWS, "ttl"), paged=True, as_of=True, valid_at=True,
     context_settings={"ignore_unknown_options": True},
 )  # fmt: skip
 @click.argument("name", required=False)
@@ -50,9 +50,9 @@ STATUS = click.option(
 @STATUS
 @click.option("--sparql", metavar="QUERY|FILE|-", help="Answer a SPARQL query instead.")
 @click.option("--infer", is_flag=True, help="With --sparql: let `a` match the superclasses of what is stated, too.")
-@pass_door
+@pass_app
 def ask(
-    door: Door,
+    app: App,
     name: str | None,
     params: tuple[str, ...],
     include_inactive: bool,
@@ -80,63 +80,63 @@ def ask(
       jidomem ask --sparql 'SELECT ?s WHERE { ?s a <https://jido.ai/ontology#Task> } ORDER BY ?s'
       jidomem ask --sparql query.rq --format csv
     """
-    inactive = (include_inactive, status is not None, door.limit is not None, door.cursor is not None)
+    inactive = (include_inactive, status is not None, app.limit is not None, app.cursor is not None)
     if sparql is not None:
-        if name is not None or any((*inactive, door.valid_at is not None)):
+        if name is not None or any((*inactive, app.valid_at is not None)):
             hint = "name moments, limits and status in the query"
             raise InvalidRequest("--sparql takes no other question, and none of its options", hint=hint)
-        _run_sparql(door, sparql, infer=infer)
+        _run_sparql(app, sparql, infer=infer)
         return
     if infer:
         raise InvalidRequest("--infer is for SPARQL", hint="add --sparql QUERY")
-    if door.format == "ttl":
+    if app.format == "ttl":
         raise InvalidRequest("rows cannot be ttl", hint=f"give --format {' or '.join(ROWS)}")
     if name is not None and name.startswith("-"):
         raise InvalidRequest("name the question first", hint=f"jidomem ask QUESTION {name} VALUE")
     if name is None:
-        if any((*inactive, door.as_of is not None)):
+        if any((*inactive, app.as_of is not None)):
             raise InvalidRequest("the list of questions is shown whole", hint="name a question, such as open-tasks")
-        _show_playbook(door, door.open())
+        _show_playbook(app, app.open())
         return
-    memory = door.read()
+    memory = app.read()
     if name == "changed-files":
-        show_rows(door, memory.changed_files(), FRESHNESS_COLUMNS)
+        show_rows(app, memory.changed_files(), FRESHNESS_COLUMNS)
         return
     name = name if name in memory.playbook.names() else SHORT_NAMES.get(name, name)
     query = memory.playbook.get(name)
-    door.options = {**door.options, **{snake(param.name): _option(param) for param in query.params}}
-    given = dict(map(_param, _pairs(query, params))) | ({} if status is None else {"status": status})
-    answer(door, memory, name, include_inactive=include_inactive, params=given)
+    app.options = {**app.options, **{snake(param.name): _option(param) for param in query.params}}
+    values = dict(map(_param, _pairs(query, params))) | ({} if status is None else {"status": status})
+    answer(app, memory, name, include_inactive=include_inactive, params=values)
 
 
 def answer(
-    door: Door, memory: Jidomem, name: str, *, include_inactive: bool, params: Mapping[str, str] | None = None
+    app: App, memory: Jidomem, name: str, *, include_inactive: bool, params: Mapping[str, str] | None = None
 ) -> int:
     """Print the rows of one named query, and return how many there are."""
     page = memory.reader.ask_page(
         name,
         project=memory.project,
-        as_of=door.as_of,
-        valid_at=door.valid_at,
+        as_of=app.as_of,
+        valid_at=app.valid_at,
         include_inactive=include_inactive,
-        limit=door.limit,
-        cursor=door.cursor,
+        limit=app.limit,
+        cursor=app.cursor,
         **(params or {}),
     )
     columns = memory.playbook.get(name).columns
-    if form_of(door) == "table" and not any(row.get("topic") for row in page.rows):
+    if form_of(app) == "table" and not any(row.get("topic") for row in page.rows):
         columns = tuple(column for column in columns if column != "topic")
-    show_rows(door, page.rows, columns, page.cursor, memory=memory)
+    show_rows(app, page.rows, columns, page.cursor, memory=memory)
     return len(page.rows)
 
 
-def _show_playbook(door: Door, memory: Jidomem) -> None:
+def _show_playbook(app: App, memory: Jidomem) -> None:
     rows = [
         {"role": role, "name": query.name, "params": " ".join(_own(query)), "answers": query.summary}
         for role, queries in memory.playbook.roles().items()
         for query in queries
     ]
-    show_rows(door, rows, ("role", "name", "answers", "params"))
+    show_rows(app, rows, ("role", "name", "answers", "params"))
 
 
 def _own(query: NamedQuery) -> list[str]:
@@ -190,45 +190,45 @@ def _param(word: str) -> tuple[str, str]:
 _FORMATS = {"select": ROWS, "ask": ("table", "json", "jsonl"), "graph": ("ttl", "table", "json", "jsonl")}
 
 
-def _run_sparql(door: Door, given: str, *, infer: bool) -> None:
-    """Print the answer to a SPARQL query: *given*, or the text of the file, or of standard input, that it names."""
-    text = _query_text(given)
-    memory = door.read()
-    result = memory.reader.run(memory.project, text, infer=infer, as_of=door.as_of)
+def _run_sparql(app: App, source: str, *, infer: bool) -> None:
+    """Print the answer to a SPARQL query: *source*, or the text of the file, or of standard input, that it names."""
+    text = _query_text(source)
+    memory = app.read()
+    result = memory.reader.run(memory.project, text, infer=infer, as_of=app.as_of)
     for graph in unknown_graphs(check(without_service_prefixes(text)), graphs_of(memory.project)):
-        door.warn(f"<{graph}> is not a graph of this project, and is read as empty")
-    if door.format is not None and door.format not in _FORMATS[result.kind]:
+        app.warn(f"<{graph}> is not a graph of this project, and is read as empty")
+    if app.format is not None and app.format not in _FORMATS[result.kind]:
         raise InvalidRequest(
-            f"the answer to this query cannot be {door.format}",
+            f"the answer to this query cannot be {app.format}",
             hint=f"give --format {' or '.join(_FORMATS[result.kind])}",
         )
-    _show(door, result)
+    _show(app, result)
 
 
-def _query_text(given: str) -> str:
-    is_file = given == "-" or (os.path.exists(given) and not os.path.isdir(given))
-    if not is_file and given and not _SYNTAX.search(given):
-        raise InvalidRequest(f"there is no file {given}", hint="give a query, a file that holds one, or -")
+def _query_text(source: str) -> str:
+    is_file = source == "-" or (os.path.exists(source) and not os.path.isdir(source))
+    if not is_file and source and not _SYNTAX.search(source):
+        raise InvalidRequest(f"there is no file {source}", hint="give a query, a file that holds one, or -")
     try:
         if not is_file:
-            return given
-        with click.open_file(given, encoding="utf-8-sig") as file:
+            return source
+        with click.open_file(source, encoding="utf-8-sig") as file:
             text: str = file.read(MAX_BYTES + 1)
             return text
     except UnicodeDecodeError as error:
         raise InvalidRequest(f"the query is not UTF-8 at byte {error.start}", hint="send UTF-8 text") from error
     except OSError as error:
-        raise InvalidRequest(f"{given}: {error.strerror}", hint="name a file that can be read") from error
+        raise InvalidRequest(f"{source}: {error.strerror}", hint="name a file that can be read") from error
 
 
-def _show(door: Door, result: Result) -> None:
+def _show(app: App, result: Result) -> None:
     if result.kind == "select":
-        show_rows(door, result.rows, result.variables)
+        show_rows(app, result.rows, result.variables)
     elif result.kind == "ask":
-        as_json = door.json or door.format in ("json", "jsonl")
+        as_json = app.json or app.format in ("json", "jsonl")
         show_json({"boolean": result.truth}) if as_json else click.echo(str(result.truth).lower())
-    elif door.format == "ttl" or (door.format is None and not door.json):
+    elif app.format == "ttl" or (app.format is None and not app.json):
         click.echo(turtle(result.triples), nl=False)
     else:
         names = ("subject", "predicate", "object")
-        show_rows(door, [dict(zip(names, triple, strict=True)) for triple in sorted(result.triples)], names)
+        show_rows(app, [dict(zip(names, triple, strict=True)) for triple in sorted(result.triples)], names)

@@ -12,7 +12,7 @@ import click
 
 from jidomem.errors import InvalidRequest, JidomemError
 from jidomem_cli.errors import print_error
-from jidomem_cli.options import Door, Verb, clean, pass_door
+from jidomem_cli.options import App, Command, clean, pass_app
 from jidomem_cli.output import show_json
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class CheckArguments:
     secrets: bool
 
 
-@click.command(cls=Verb, formats=FORMATS)
+@click.command(cls=Command, formats=FORMATS)
 @click.argument("paths", type=FILE, nargs=-1)
 @click.option("--since", metavar="GITREF", help="Report only what came after that revision.")
 @click.option("--baseline", type=FILE, help="Findings accepted until a day; else the root's baseline.toml.")
@@ -50,9 +50,9 @@ class CheckArguments:
 @click.option("--secrets", is_flag=True, help="Report all likely secrets, whatever the range or the baseline.")
 @click.option("--data", type=FILE, help="Any Turtle, to be held to --shapes alone.")
 @click.option("--shapes", type=FILE, help="The SHACL shapes for --data.")
-@pass_door
+@pass_app
 def check(
-    door: Door,
+    app: App,
     paths: Sequence[Path],
     since: str | None,
     baseline: Path | None,
@@ -74,29 +74,29 @@ def check(
       jidomem check --data people.ttl --shapes people-shapes.ttl
     """
     try:
-        report = _report(door, CheckArguments(paths, data, shapes, since, baseline, issues, reference, secrets))
-        show(door, report)
+        report = _report(app, CheckArguments(paths, data, shapes, since, baseline, issues, reference, secrets))
+        show(app, report)
     except Exception as error:
-        return MISUSE if complain_in_format(error, door) == MISUSE else UNCHECKED
+        return MISUSE if complain_in_format(error, app) == MISUSE else UNCHECKED
     return report.exit_code
 
 
-def complain_in_format(error: Exception, door: Door) -> int:
+def complain_in_format(error: Exception, app: App) -> int:
     """Say in the format asked for what kept memory from being opened or checked; return the exit code of the error.
 
     A fault of the root's own terms and shapes is a finding, with its place; everything else counts as unchecked.
     """
-    report = _report_on(error, door)
+    report = _report_on(error, app)
     if report is not None and report.problems:
-        show(door, report)
+        show(app, report)
         return error.exit_code if isinstance(error, JidomemError) else UNCHECKED
-    code = print_error(error, door)
-    if report is not None and code != MISUSE and not door.json and (door.format or "text") != "text":
-        show(door, report)
+    code = print_error(error, app)
+    if report is not None and code != MISUSE and not app.json and (app.format or "text") != "text":
+        show(app, report)
     return code
 
 
-def _report_on(error: Exception, door: Door) -> CheckReport | None:
+def _report_on(error: Exception, app: App) -> CheckReport | None:
     """Return a report on what *error* kept from being checked, with the faults of the root's own terms and shapes."""
     if not isinstance(error, JidomemError):
         return None
@@ -104,9 +104,9 @@ def _report_on(error: Exception, door: Door) -> CheckReport | None:
     from jidomem.check.report import CheckReport
     from jidomem.runtime import settings
 
-    if error.code == "invalid_config" and settings.address_of(door.root) is None:
+    if error.code == "invalid_config" and settings.address_of(app.root) is None:
         try:
-            report = check_overlay(settings.find(door.root)[0])
+            report = check_overlay(settings.find(app.root)[0])
         except JidomemError:  # of the bounds of a root, which *error* names
             report = CheckReport()
         report.judged, report.problems = 0, [each for each in report.problems if each.severity == "violation"]
@@ -116,53 +116,53 @@ def _report_on(error: Exception, door: Door) -> CheckReport | None:
     return CheckReport(unchecked=[f"{error.detail}; {error.hint}" if error.hint else error.detail])
 
 
-def _report(door: Door, asked: CheckArguments) -> CheckReport:
+def _report(app: App, arguments: CheckArguments) -> CheckReport:
     """Return the report on what was named; raises InvalidRequest when that is not clear."""
     from jidomem.check.check import check_files
     from jidomem.check.report import waive
     from jidomem.check.rules import check_data
 
-    if (asked.data is None) != (asked.shapes is None) or (asked.data and asked.paths):
+    if (arguments.data is None) != (arguments.shapes is None) or (arguments.data and arguments.paths):
         raise InvalidRequest("--data and --shapes go together, and without PATHS", hint="see: jidomem check --help")
-    if asked.secrets and (asked.data or asked.paths):
+    if arguments.secrets and (arguments.data or arguments.paths):
         raise InvalidRequest("--secrets is about the journal", hint="leave out PATHS and --data")
-    if asked.issues and (asked.data or asked.paths):
+    if arguments.issues and (arguments.data or arguments.paths):
         raise InvalidRequest("--open-tasks-from is about the project's memory", hint="leave out PATHS and --data")
-    baseline = _baseline(asked)
-    if asked.data and asked.shapes:
-        if asked.since or asked.reference:
+    baseline = _baseline(arguments)
+    if arguments.data and arguments.shapes:
+        if arguments.since or arguments.reference:
             raise InvalidRequest("--data is checked as a whole, by pyshacl", hint="leave out --since and --reference")
-        data, shapes = ((str(path), path.read_bytes()) for path in (asked.data, asked.shapes))
+        data, shapes = ((str(path), path.read_bytes()) for path in (arguments.data, arguments.shapes))
         report = check_data(data, shapes)
-    elif asked.paths:
-        memory = door.open()
-        files = [(str(path), path.read_bytes()) for path in asked.paths]
-        report = check_files(files, memory.schema, _options(memory, asked, Path.cwd()))
+    elif arguments.paths:
+        memory = app.open()
+        files = [(str(path), path.read_bytes()) for path in arguments.paths]
+        report = check_files(files, memory.schema, _options(memory, arguments, Path.cwd()))
     else:
-        memory = door.read()
-        options = _options(memory, asked, memory.settings.root)
+        memory = app.read()
+        options = _options(memory, arguments, memory.settings.root)
         return memory.check(asked=replace(options, baseline=baseline or options.baseline))
     if baseline:
-        waive(report, baseline, _today(), in_part=bool(asked.since))
+        waive(report, baseline, _today(), in_part=bool(arguments.since))
     return report
 
 
-def _baseline(asked: CheckArguments) -> Baseline | None:
+def _baseline(arguments: CheckArguments) -> Baseline | None:
     from jidomem.check.report import read_baseline
 
-    return read_baseline(str(asked.baseline), asked.baseline.read_bytes()) if asked.baseline else None
+    return read_baseline(str(arguments.baseline), arguments.baseline.read_bytes()) if arguments.baseline else None
 
 
-def _options(memory: Jidomem, asked: CheckArguments, folder: Path) -> Options:
+def _options(memory: Jidomem, arguments: CheckArguments, folder: Path) -> Options:
     from jidomem.check.check import read_issues
     from jidomem.journal.branches import Revision
 
     return replace(
         memory.check_options(),
-        reference=asked.reference,
-        secrets=asked.secrets,
-        revision=Revision(folder, asked.since) if asked.since else None,
-        issues=[read_issues(str(path), path.read_bytes()) for path in asked.issues] if asked.issues else None,
+        reference=arguments.reference,
+        secrets=arguments.secrets,
+        revision=Revision(folder, arguments.since) if arguments.since else None,
+        issues=[read_issues(str(path), path.read_bytes()) for path in arguments.issues] if arguments.issues else None,
     )
 
 
@@ -179,10 +179,10 @@ def _shown(problem: Problem) -> Problem:
     return seen_from(problem, Path.cwd())
 
 
-def show(door: Door, report: CheckReport) -> None:
+def show(app: App, report: CheckReport) -> None:
     """Print a report in the format asked for, its paths as seen from the working directory."""
     report.problems = [_shown(problem) for problem in report.problems]
-    form = "json" if door.json else door.format or "text"
+    form = "json" if app.json else app.format or "text"
     if form == "json":
         show_json(report.to_dict())
     elif form == "sarif":
@@ -195,23 +195,23 @@ def show(door: Door, report: CheckReport) -> None:
 
         click.echo(junit(report), nl=False)
     else:
-        _print(door, report, form)
+        _print(app, report, form)
 
 
-def _print(door: Door, report: CheckReport, form: str) -> None:
+def _print(app: App, report: CheckReport, form: str) -> None:
     """Print findings as lines; words about the check go to standard error."""
     from jidomem.check.report import commands, coverage, merge_redactions, notes
 
-    shown = report if door.verbose else replace(report, problems=merge_redactions(report.problems))
+    shown = report if app.verbose else replace(report, problems=merge_redactions(report.problems))
     for text in commands(shown) if form == "github" else [*map(_line, shown.problems), *_unchecked(report)]:
         click.echo(text)
-    for text in [*notes(report), *(coverage(report) if door.verbose else ())]:
-        door.say(text)
+    for text in [*notes(report), *(coverage(report) if app.verbose else ())]:
+        app.info(text)
     for one in report.waived:
         by = f" by {one.by}" if one.by else ""
-        door.say(clean(f"waived until {one.until}{by}: {one.problem.name}: {one.problem.item}: {one.reason}"))
+        app.info(clean(f"waived until {one.until}{by}: {one.problem.name}: {one.problem.item}: {one.reason}"))
     found = ", ".join(f"{count} {name}{'' if count == 1 else 's'}" for name, count in report.counts().items() if count)
-    door.say(f"{report.judged} judged: {found or 'nothing found'}")
+    app.info(f"{report.judged} judged: {found or 'nothing found'}")
 
 
 def _unchecked(report: CheckReport) -> list[str]:

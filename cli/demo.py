@@ -17,7 +17,7 @@ import click
 
 import jidomem
 from jidomem.base import files
-from jidomem_cli.options import Door, Verb, pass_door
+from jidomem_cli.options import App, Command, pass_app
 from jidomem_cli.output import show_json
 
 KINDS: tuple[Mapping[str, Any], ...] = (
@@ -40,10 +40,10 @@ KINDS: tuple[Mapping[str, Any], ...] = (
 )
 
 
-@click.command(cls=Verb)
+@click.command(cls=Command)
 @click.option("--keep", type=click.Path(file_okay=False, path_type=Path), help="Make the root here, and leave it.")
-@pass_door
-def demo(door: Door, keep: Path | None) -> None:
+@pass_app
+def demo(app: App, keep: Path | None) -> None:
     """Show what memory does: intents in, refusals repaired, conflicts settled, questions answered, a past state.
 
     Examples:
@@ -51,13 +51,13 @@ def demo(door: Door, keep: Path | None) -> None:
       jidomem demo --keep tour
     """
     started = time.monotonic()
-    if door.json:
-        told = io.StringIO()
-        with redirect_stdout(told):
-            _show_tour(door, keep)
-        show_json({"tour": told.getvalue().splitlines(), "seconds": round(time.monotonic() - started, 1)})
+    if app.json:
+        output = io.StringIO()
+        with redirect_stdout(output):
+            _show_tour(app, keep)
+        show_json({"tour": output.getvalue().splitlines(), "seconds": round(time.monotonic() - started, 1)})
         return
-    _show_tour(door, keep)
+    _show_tour(app, keep)
     _say(f"That took {time.monotonic() - started:.1f} s. Where to go next:")
     click.echo(
         "  jidomem init                        make a memory for the repository you stand in\n"
@@ -68,12 +68,12 @@ def demo(door: Door, keep: Path | None) -> None:
     )
 
 
-def _show_tour(door: Door, keep: Path | None) -> None:
+def _show_tour(app: App, keep: Path | None) -> None:
     """Run the tour in *keep*, or in a folder that goes when it has ended."""
     if keep is not None:
         keep.mkdir(parents=True, exist_ok=True)
         _tour(keep.resolve())
-        door.say(f"the root is kept in {keep}")
+        app.info(f"the root is kept in {keep}")
     else:
         with tempfile.TemporaryDirectory(prefix="jidomem-demo-") as folder:
             _tour(Path(folder))

@@ -20,66 +20,66 @@ from jidomem.errors import Conflict, InvalidRequest, JidomemError, Violation, ne
 from jidomem.rdf.vocab import BASE, local_name
 from jidomem.records.intent import FIELD_ALIASES, FIELDS
 from jidomem_cli.fields import HELP
-from jidomem_cli.options import Door, clean
+from jidomem_cli.options import App, clean
 from jidomem_cli.output import short
 
 BUG = 1
 #: The options that say a field of every intent that does not.
-_WHO = {"asserted_by": "--agent", "asserted_in": "--session"}
+_OPTION_FOR_ALL = {"asserted_by": "--agent", "asserted_in": "--session"}
 #: What is shown of a memory that disagrees, and how many characters of each.
-_OF_AN_ITEM = ("type", "status", "rationale", "detailed_explanation", "about", "asserted_by", "timestamp")
+_ITEM_FIELDS = ("type", "status", "rationale", "detailed_explanation", "about", "asserted_by", "timestamp")
 _SHOWN = 160
 #: Fields whose options have another name.
 _OPTION_OF = {"path": "about", "agent": "whom"}
 Options = Callable[[Mapping[str, Any]], str]
 
 
-def print_error(error: Exception, door: Door) -> int:
+def print_error(error: Exception, app: App) -> int:
     """Say what went wrong and return the exit code for it."""
     if isinstance(error, click.ClickException):
-        error = _misused(error)
+        error = _usage_error(error)
     if isinstance(error, JidomemError):
-        tell(error, door)
+        print_refusal(error, app)
         return error.exit_code
     detail = f"{type(error).__name__}: {error}"
     hint = "this is a bug in jidomem; run it again with -v and report the traceback"
-    if door.verbose:
+    if app.verbose:
         click.echo("".join(traceback.format_exception(error)), err=True, nl=False)
-    if door.json:
+    if app.json:
         click.echo(json.dumps({"code": "internal_error", "detail": detail, "hint": hint}, ensure_ascii=False))
     else:
-        click.echo(f"{door.painted('error:', 'red')} {clean(detail)}; {hint}", err=True)
+        click.echo(f"{app.styled('error:', 'red')} {clean(detail)}; {hint}", err=True)
     return BUG
 
 
-def tell(error: JidomemError, door: Door, *, options: Options | None = None, where: str = "") -> None:
+def print_refusal(error: JidomemError, app: App, *, options: Options | None = None, where: str = "") -> None:
     """Print one error, on standard output where that is JSON.
 
     *options* writes fields as the verb takes them, and so what puts it right; *where* opens the line of a person.
     """
-    if door.json:
-        values = {**error.to_dict(), "hint": _in_options(error.hint, door)}
+    if app.json:
+        values = {**error.to_dict(), "hint": _in_options(error.hint, app)}
         click.echo(json.dumps(values, ensure_ascii=False, default=str))
         return
     if not where and error.position is not None and error.code != "malformed_json":  # which names its line
         where = f"intent {error.position + 1}: "
-    click.echo(f"{door.painted('error:', 'red')} {where}{clean(error.detail)}", err=True)
+    click.echo(f"{app.styled('error:', 'red')} {where}{clean(error.detail)}", err=True)
     is_one = len(error.violations) == 1
-    lines = [line for violation in error.violations for line in _violation(violation, door, is_one=is_one)]
+    lines = [line for violation in error.violations for line in _violation(violation, app, is_one=is_one)]
     has_choices = isinstance(error, Conflict) and (options is not None or error.hints_choices)
     if isinstance(error, Conflict):
         lines += _conflicts(error)
     for line in lines:
         click.echo(f"  {clean(line)}", err=True)
     fixed = getattr(error, "fixed_intent", None)
-    if fixed and not _mended(error, options):
-        click.echo(f"{door.painted('hint:', 'cyan')} this would be accepted:\n{_resubmit(fixed, door)}", err=True)
+    if fixed and not _corrected_options(error, options):
+        click.echo(f"{app.styled('hint:', 'cyan')} this would be accepted:\n{_resubmit(fixed, app)}", err=True)
     elif isinstance(error, Conflict) and has_choices:
         ways = "".join(f"\n  {clean(line)}" for line in _choices(error, options))
-        click.echo(f"{door.painted('hint:', 'cyan')} choose one:{ways}", err=True)
+        click.echo(f"{app.styled('hint:', 'cyan')} choose one:{ways}", err=True)
     elif error.hint:
-        hint = "\n".join(map(clean, (_mended(error, options) or _in_options(error.hint, door)).split("\n")))
-        click.echo(f"{door.painted('hint:', 'cyan')} {hint}", err=True)
+        hint = "\n".join(map(clean, (_corrected_options(error, options) or _in_options(error.hint, app)).split("\n")))
+        click.echo(f"{app.styled('hint:', 'cyan')} {hint}", err=True)
 
 
 def as_options(fields: Mapping[str, Any]) -> str:
@@ -90,9 +90,9 @@ def as_options(fields: Mapping[str, Any]) -> str:
     >>> as_options({"supersedes": []})
     'no --supersedes'
     """
-    given = " ".join(f"--{name.replace('_', '-')} {value}" for name, value in _entries(fields))
+    options = " ".join(f"--{name.replace('_', '-')} {value}" for name, value in _entries(fields))
     dropped = " ".join(f"--{name.replace('_', '-')}" for name, value in fields.items() if value == [])
-    return f"{given}, without {dropped}" if given and dropped else given or f"no {dropped}"
+    return f"{options}, without {dropped}" if options and dropped else options or f"no {dropped}"
 
 
 def as_changes(fields: Mapping[str, Any]) -> str:
@@ -115,16 +115,18 @@ def _entries(fields: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield name, shlex.quote(short(entry))
 
 
-def _mended(error: JidomemError, options: Options | None) -> str:
+def _corrected_options(error: JidomemError, options: Options | None) -> str:
     """Return which options of its verb put all of *error* right, empty where they do not."""
-    found = error.violations
-    mended = all(violation.field in HELP and (violation.nearest or violation.value is None) for violation in found)
-    if not found or options is None or not mended:
+    violations = error.violations
+    is_correctable = all(
+        violation.field in HELP and (violation.nearest or violation.value is None) for violation in violations
+    )
+    if not violations or options is None or not is_correctable:
         return ""
-    return f"give {options({str(violation.field): violation.nearest or 'TEXT' for violation in found})}"
+    return f"give {options({str(violation.field): violation.nearest or 'TEXT' for violation in violations})}"
 
 
-def _misused(error: click.ClickException) -> InvalidRequest:
+def _usage_error(error: click.ClickException) -> InvalidRequest:
     """Return what was called wrongly as an error of ours, with an example where arguments are missing or too many."""
     context, detail = getattr(error, "ctx", None), error.format_message()
     hint = f"see: {context.command_path if context else 'jidomem'} --help"
@@ -146,45 +148,45 @@ def _option_for(error: click.NoSuchOption) -> str | None:
     return next((param.opts[0] for param in params if param.name == field), None)
 
 
-def _in_options(hint: str, door: Door) -> str:
+def _in_options(hint: str, app: App) -> str:
     """Return *hint* with the fields it names as options of the verb, where it has them."""
 
     def option(match: re.Match[str]) -> str:
         leave_out, name = match[1] or "", _OPTION_OF.get(match[2], match[2])
-        if name in door.options:
-            return leave_out + door.options[name]
-        if (flag := f"--{name.replace('_', '-')}") in door.options.values():
+        if name in app.options:
+            return leave_out + app.options[name]
+        if (flag := f"--{name.replace('_', '-')}") in app.options.values():
             return leave_out + flag
-        if name in FIELDS and "changes" in door.options:
+        if name in FIELDS and "changes" in app.options:
             return f"{leave_out}--set {name}" if leave_out else f"--set {name}=VALUE"
         return match[0]
 
     return re.sub(r"(leave out )?`([a-z_]+)`", option, hint)
 
 
-def _violation(violation: Violation, door: Door, *, is_one: bool) -> Iterator[str]:
+def _violation(violation: Violation, app: App, *, is_one: bool) -> Iterator[str]:
     """Yield the lines of one broken rule; its message, and how to put it right, only where the error holds several."""
     if not is_one:
         known = violation.field is None or violation.message.startswith(violation.field)
         yield violation.message if known else f"{violation.field}: {violation.message}"
-    if violation.value is None and violation.field in _WHO:
-        yield f"{violation.field} may be said for all: {_WHO[violation.field]} NAME"
+    if violation.value is None and violation.field in _OPTION_FOR_ALL:
+        yield f"{violation.field} may be said for all: {_OPTION_FOR_ALL[violation.field]} NAME"
     if violation.nearest:
         yield f"nearest: {violation.nearest}"
     elif violation.allowed:
         yield f"allowed: {', '.join(violation.allowed)}"
     elif violation.hint and not is_one:
-        yield _in_options(violation.hint, door)
+        yield _in_options(violation.hint, app)
 
 
 def _conflicts(error: Conflict) -> Iterator[str]:
     """Yield the memories that disagree."""
-    for found in error.conflicts:
-        yield f"{found.kind} with {found.iri}: {cut(found.summary, _SHOWN)[0]}"
-        if found.kind == "stale_supersession":  # it ended: the memory in its place is what to read
+    for conflict in error.conflicts:
+        yield f"{conflict.kind} with {conflict.iri}: {cut(conflict.summary, _SHOWN)[0]}"
+        if conflict.kind == "stale_supersession":  # it ended: the memory in its place is what to read
             continue
-        item = error.items.get(found.iri, {})
-        for name in (name for name in _OF_AN_ITEM if item.get(name)):
+        item = error.items.get(conflict.iri, {})
+        for name in (name for name in _ITEM_FIELDS if item.get(name)):
             value = item[name] if isinstance(item[name], list) else [item[name]]
             yield f"  {name}: {', '.join(map(_plain, value))}"
 
@@ -203,15 +205,15 @@ def _plain(value: Any) -> str:
     return local_name(text) if text.startswith(BASE) else cut(text, _SHOWN, blanks=True)[0]
 
 
-def place(door: Door) -> str:
+def place(app: App) -> str:
     """Return the options that make a command to paste meet the same memory."""
-    given = {"--root": door.root, "--project": door.project}
-    return "".join(f" {name} {shlex.quote(value)}" for name, value in given.items() if value)
+    values = {"--root": app.root, "--project": app.project}
+    return "".join(f" {name} {shlex.quote(value)}" for name, value in values.items() if value)
 
 
-def _resubmit(intent: Mapping[str, Any], door: Door) -> str:
+def _resubmit(intent: Mapping[str, Any], app: App) -> str:
     """Return the command that submits *intent*, ready to paste."""
-    return f"jidomem submit{place(door)} - <<'EOF'\n{json.dumps(dict(intent), ensure_ascii=False)}\nEOF"
+    return f"jidomem submit{place(app)} - <<'EOF'\n{json.dumps(dict(intent), ensure_ascii=False)}\nEOF"
 
 
 def unknown_command(word: str, names: Sequence[str], context: click.Context) -> InvalidRequest:

@@ -41,8 +41,8 @@ from jidomem.runtime.root_config import slug_of
 from jidomem.runtime.settings import FOLDER
 from jidomem.write.canonical import moment as moment_of
 from jidomem_cli import init
-from jidomem_cli.errors import print_error, tell
-from jidomem_cli.options import Door, Verb, Verbs, clean, pass_door
+from jidomem_cli.errors import print_error, print_refusal
+from jidomem_cli.options import App, Command, CommandGroup, clean, pass_app
 from jidomem_cli.output import short, show_json
 
 if TYPE_CHECKING:
@@ -53,11 +53,11 @@ if TYPE_CHECKING:
 _MAX_SHOWN = 20
 
 
-@click.command("code", cls=Verb, writes=("agent", "wait"))
+@click.command("code", cls=Command, writes=("agent", "wait"))
 @click.argument("path", type=click.Path(exists=True, file_okay=False, path_type=Path), default=".")
 @click.option("--dry-run", is_flag=True, help="Read what changed and keep nothing.")
-@pass_door
-def code(door: Door, path: Path, dry_run: bool) -> int:
+@pass_app
+def code(app: App, path: Path, dry_run: bool) -> int:
     """Read the Python and Elixir code below PATH into the codebase graph: modules, functions and what depends on what.
 
     Only files that changed since are read again; what is gone counts no more, and --as-of answers as it was. What git
@@ -69,26 +69,26 @@ def code(door: Door, path: Path, dry_run: bool) -> int:
     """
     from jidomem.extras.code.importer import ENDINGS, import_code  # an extra
 
-    memory = door.open()
-    _refuse_elsewhere(door, memory, path)
+    memory = app.open()
+    _refuse_elsewhere(app, memory, path)
     base, below = _place(memory, path.resolve())
     listing = tracked(base, below, ENDINGS)
-    show, close = _progress(door, len(listing.files))
+    show, close = _progress(app, len(listing.files))
     try:
         report = import_code(memory.writer, memory.tail, memory.project, listing, below, dry_run=dry_run, seen=show)
     finally:
         close()
-    _tell(door, memory.project, report, dry_run)
+    _print_code_report(app, memory.project, report, dry_run)
     return 0
 
 
-def _refuse_elsewhere(door: Door, memory: Jidomem, path: Path) -> None:
+def _refuse_elsewhere(app: App, memory: Jidomem, path: Path) -> None:
     """Raise InvalidRequest for code that is not of the memory's repository, unless its project was named.
 
     A project has one tree: all that was known of it would be gone.
     """
     tree = memory.tree
-    if tree is None or door.project is not None or path.resolve().is_relative_to(tree.base.resolve()):
+    if tree is None or app.project is not None or path.resolve().is_relative_to(tree.base.resolve()):
         return
     name = slug_of(path.resolve().name)
     raise InvalidRequest(
@@ -107,14 +107,14 @@ def _place(memory: Jidomem, path: Path) -> tuple[Path, str]:
     return base, path.relative_to(base).as_posix().removeprefix(".")
 
 
-def _progress(door: Door, files: int) -> tuple[Callable[[str], None], Callable[[], None]]:
+def _progress(app: App, files: int) -> tuple[Callable[[str], None], Callable[[], None]]:
     """Return what is called with each file, and at the end: a bar on a terminal, elsewhere nothing."""
-    if door.quiet or not sys.stderr.isatty():
+    if app.quiet or not sys.stderr.isatty():
         return lambda path: None, lambda: None
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-    console = Console(stderr=True, color_system="auto" if door.paints(sys.stderr) else None)
+    console = Console(stderr=True, color_system="auto" if app.supports_color(sys.stderr) else None)
     columns = TextColumn("reading"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[path]}")
     progress = Progress(*columns, console=console, transient=True)
     task = progress.add_task("", total=files, path="")
@@ -122,26 +122,26 @@ def _progress(door: Door, files: int) -> tuple[Callable[[str], None], Callable[[
     return lambda path: progress.update(task, advance=1, path=clean(path)[-60:]), progress.stop
 
 
-def _tell(door: Door, project: str, report: CodeImportReport, dry_run: bool) -> None:
+def _print_code_report(app: App, project: str, report: CodeImportReport, dry_run: bool) -> None:
     """Say what was read and kept, and what could not be read."""
     from jidomem.extras.code.importer import FILES
 
-    if door.json:
+    if app.json:
         notes = [{"path": note.path, "line": note.line or None, "message": note.message} for note in report.notes]
         counts = {"files": dict(report.files), "found": dict(report.counts), "triples": report.triples}
         show_json({"project": project, "dry_run": dry_run, **counts, "commits": report.commits, "notes": notes})
         return
     for note in report.notes[:_MAX_SHOWN]:
-        door.say(clean(str(note)))
+        app.info(clean(str(note)))
     if len(report.notes) > _MAX_SHOWN:
-        door.say(f"and {len(report.notes) - _MAX_SHOWN} notes more; all with --json")
+        app.info(f"and {len(report.notes) - _MAX_SHOWN} notes more; all with --json")
     if not report.files:
-        door.say("there is no Python or Elixir file there that git does not ignore: nothing was kept")
+        app.info("there is no Python or Elixir file there that git does not ignore: nothing was kept")
         return
     files = ", ".join(f"{report.files[word]:,} {word}" for word in FILES if report.files[word]) or "none"
     found = ", ".join(f"{count:,} {word}" for word, count in report.counts.items())
     kept = "would be kept" if dry_run else "kept"
-    door.say(f"files: {files}{f'; in what was read: {found}' if found else ''}; {report.triples:,} statements {kept}")
+    app.info(f"files: {files}{f'; in what was read: {found}' if found else ''}; {report.triples:,} statements {kept}")
 
 
 #: The largest file of another memory that is taken in.
@@ -156,11 +156,11 @@ WRITES = ("agent", "session", "wait")
 FORMATS = {"turtle": "ttl", "jsonld": "jsonld", "nquads": "nq", "markdown": "md", "mcp-memory": "jsonl"}
 
 
-@click.command(cls=Verb, as_of=True)
+@click.command(cls=Command, as_of=True)
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="The file, or its folder; else standard output.")
 @click.option("--format", "form", type=click.Choice([*FORMATS]), default="turtle", help="How to write it.")
-@pass_door
-def export(door: Door, output: Path | None, form: str) -> int:
+@pass_app
+def export(app: App, output: Path | None, form: str) -> int:
     """Write the project's memory as one file: what is remembered, without the journal's bookkeeping.
 
     turtle and jsonld hold every memory, nquads also the other graphs of the project; jidomem root import reads all
@@ -172,15 +172,17 @@ def export(door: Door, output: Path | None, form: str) -> int:
       jidomem root export -o .
       jidomem root export --format markdown --as-of 2026-11-01
     """
-    memory = door.read()
+    memory = app.read()
     memory.catch_up(memory.project)
-    moment = None if door.as_of is None else _moment(door.as_of)
-    data = _in_force(door, memory, form, moment) if form in ("markdown", "mcp-memory") else _rdf(memory, form, moment)
+    moment = None if app.as_of is None else _moment(app.as_of)
+    data = (
+        _active_export(app, memory, form, moment) if form in ("markdown", "mcp-memory") else _rdf(memory, form, moment)
+    )
     if len(data) > LARGEST:
-        door.say(f"{len(data):,} bytes are more than jidomem root import takes ({LARGEST:,}); {MOVING}")
+        app.info(f"{len(data):,} bytes are more than jidomem root import takes ({LARGEST:,}); {MOVING}")
     if output is not None:
-        _save(door, memory.project, data, output, form)
-    elif door.json:
+        _save(app, memory.project, data, output, form)
+    elif app.json:
         show_json({"project": memory.project, form: data.decode()})
     else:
         sys.stdout.buffer.write(data)
@@ -190,25 +192,25 @@ def export(door: Door, output: Path | None, form: str) -> int:
 def _rdf(memory: Jidomem, form: str, moment: str | None) -> bytes:
     """Return all that is remembered; as N-Quads, what the project's other graphs say as well."""
 
-    def kept(stream: Stream) -> list[Commit]:
+    def commits_until(stream: Stream) -> list[Commit]:
         commits = memory.journal.read(stream)
         return [commit for commit in commits if moment is None or commit.recorded_at <= moment]
 
     if form == "nquads":
         streams = [Stream(memory.project, name) for name in NAMES]
-        return exporting.nquads({stream.graph: after_clearing(stream, kept(stream)) for stream in streams})
+        return exporting.nquads({stream.graph: after_clearing(stream, commits_until(stream)) for stream in streams})
     write = exporting.turtle if form == "turtle" else exporting.jsonld
-    return write(memory.project, kept(Stream(memory.project, "memory")), memory.schema.version)
+    return write(memory.project, commits_until(Stream(memory.project, "memory")), memory.schema.version)
 
 
-def _in_force(door: Door, memory: Jidomem, form: str, moment: str | None) -> bytes:
+def _active_export(app: App, memory: Jidomem, form: str, moment: str | None) -> bytes:
     """Return what is active, oldest first, and say how much else there is."""
     ask, project = memory.reader.ask, memory.project
     every = {row["item"] for row in ask("timeline", project=project, as_of=moment, include_inactive=True)}
     rows = reversed(ask("timeline", project=project, as_of=moment))
     found = [memory.reader.get_memory(project, item, as_of=moment) for item in dict.fromkeys(r["item"] for r in rows)]
     if left := len(every) - len(found):
-        door.say(f"{left} superseded, withdrawn or only proposed left out: --format turtle has them")
+        app.info(f"{left} superseded, withdrawn or only proposed left out: --format turtle has them")
     if form == "mcp-memory":
         return other_formats.export_mcp_memory(project, found)
     worded = (node for one in found for name in other_formats.WORDED for node in one["properties"].get(name, ()))
@@ -217,7 +219,7 @@ def _in_force(door: Door, memory: Jidomem, form: str, moment: str | None) -> byt
     return other_formats.markdown(project, found, memory.schema.is_a, moment, texts)
 
 
-def _save(door: Door, project: str, data: bytes, output: Path, form: str) -> None:
+def _save(app: App, project: str, data: bytes, output: Path, form: str) -> None:
     """Write an export to the file *output*, or into that folder; raises Failed `write_failed`."""
     name = f"{project}_memory.{FORMATS[form]}"
     path = output / name if output.is_dir() else output
@@ -228,12 +230,12 @@ def _save(door: Door, project: str, data: bytes, output: Path, form: str) -> Non
     except OSError as error:
         hint = disk_error_hint(error, f"name a file in a folder that is there: jidomem root export -o {name}")
         raise Failed(f"{path}: {error.strerror}", hint=hint, code="write_failed") from error
-    if door.json:
+    if app.json:
         show_json({"project": project, "file": str(path), "bytes": len(data)})
-    door.say(f"{len(data):,} bytes to {path}")
+    app.info(f"{len(data):,} bytes to {path}")
 
 
-class _ImportVerbs(Verbs):
+class _ImportVerbs(CommandGroup):
     """The verbs of importing, and `--check`, which takes what is to be checked in the place of a verb."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -260,8 +262,8 @@ def import_() -> None:
 
 @import_.command(hidden=True, formats=("text", "json", "github"))
 @click.argument("sources", nargs=-1, metavar="[KIND|PATH]...")
-@pass_door
-def check(door: Door, sources: tuple[str, ...]) -> int:
+@pass_app
+def check(app: App, sources: tuple[str, ...]) -> int:
     """List the differences between memory and the sources in its repository (default: all of them).
 
     The exit code is 1 where a source changed and the change is not imported, or is pending review, else that of a
@@ -277,26 +279,26 @@ def check(door: Door, sources: tuple[str, ...]) -> int:
     from jidomem_cli.check import UNCHECKED, complain_in_format
 
     try:
-        return init.check(door, sources or (init.AUTO,))
+        return init.check(app, sources or (init.AUTO,))
     except JidomemError as error:
-        status = complain_in_format(error, door) if door.format == "github" else print_error(error, door)
+        status = complain_in_format(error, app) if app.format == "github" else print_error(error, app)
         return UNCHECKED if status == DIFFERENT else status
 
 
 import_.add_command(code)
 
 
-def _taking(kind: str, form: DocumentFormat, example: str) -> None:
+def _add_document_command(kind: str, form: DocumentFormat, example: str) -> None:
     """Add the verb that takes in a document of RDF in one form."""
 
     @click.argument("files", type=FILE, nargs=-1, required=True)
-    @pass_door
-    def take(door: Door, files: Sequence[Path]) -> int:
-        memory = door.open()
+    @pass_app
+    def import_files(app: App, files: Sequence[Path]) -> int:
+        memory = app.open()
         code = 0
         for path in files:
             report = import_document(memory.writer, memory.schema, memory.project, str(path), _content(path), form)
-            code = code or _print_report(door, memory, report)
+            code = code or _print_report(app, memory, report)
         return code
 
     more = "\n\n    What stands in the project's other graphs is kept there." if form is DocumentFormat.N_QUADS else ""
@@ -307,30 +309,30 @@ def _taking(kind: str, form: DocumentFormat, example: str) -> None:
     Examples:
       {example}
     """
-    import_.command(kind, writes=WRITES, help=cleandoc(text))(take)
+    import_.command(kind, writes=WRITES, help=cleandoc(text))(import_files)
 
 
-_taking("turtle", DocumentFormat.TURTLE, "jidomem root import turtle memory.ttl")
-_taking("jsonld", DocumentFormat.JSON_LD, "jidomem root import jsonld memory.jsonld")
-_taking("nquads", DocumentFormat.N_QUADS, "jidomem root import nquads memory.nq")
+_add_document_command("turtle", DocumentFormat.TURTLE, "jidomem root import turtle memory.ttl")
+_add_document_command("jsonld", DocumentFormat.JSON_LD, "jidomem root import jsonld memory.jsonld")
+_add_document_command("nquads", DocumentFormat.N_QUADS, "jidomem root import nquads memory.nq")
 
 
-def _importing(kind: str, what: str, more: str, example: str) -> None:
+def _add_source_command(kind: str, what: str, more: str, example: str) -> None:
     """Add the verb that imports files of one kind."""
 
     @click.argument("files", type=FILE, nargs=-1, required=True)
     @click.option("--dry-run", is_flag=True, help="Judge each entry and write nothing.")
-    @pass_door
-    def take(door: Door, files: Sequence[Path], dry_run: bool) -> int:
-        memory = door.open()
+    @pass_app
+    def import_files(app: App, files: Sequence[Path], dry_run: bool) -> int:
+        memory = app.open()
         base = _base(memory)
         named = [SourceFile(kind, _name(base, path, kind), _content(path)) for path in files]
         look = SourceScan(Checkout(base).is_removed) if base else SourceScan()
         find = PathFinder(base).of if base else lambda page: lambda word: None
         found = Synchronisation.of(memory.writer, memory.reader, memory.project, named, look, find=find)
         report = found.submit(partial(first_commits, base) if base else lambda paths: {}, dry_run=dry_run)
-        code = _print_report(door, memory, report)
-        if door.json:
+        code = _print_report(app, memory, report)
+        if app.json:
             show_json({"counts": _counts(report), "left_out": dict(report.left_out), "notes": report.notes})
         return code
 
@@ -342,21 +344,23 @@ def _importing(kind: str, what: str, more: str, example: str) -> None:
     Examples:
       {example}
     """
-    import_.command(kind, writes=WRITES, help=cleandoc(text))(take)
+    import_.command(kind, writes=WRITES, help=cleandoc(text))(import_files)
 
 
 _PROPOSED = "All come in as proposals: jidomem review lists what is pending."
-_importing(
+_add_source_command(
     ADR,
     "Markdown decision records (Nygard and MADR forms)",
     "Give them together: they name each other.",
     "jidomem root import adr docs/adr/0001-record-decisions.md docs/adr/0002-use-a-journal.md",
 )
-_importing(ISSUES, "the issues of beads as tasks and bugs", _PROPOSED, "jidomem root import beads .beads/issues.jsonl")
-_importing(
+_add_source_command(
+    ISSUES, "the issues of beads as tasks and bugs", _PROPOSED, "jidomem root import beads .beads/issues.jsonl"
+)
+_add_source_command(
     GRAPH, "the graph of the MCP memory server as facts", _PROPOSED, "jidomem root import mcp-memory memory.jsonl"
 )
-_importing(
+_add_source_command(
     NOTES, "the notes of a CLAUDE.md, AGENTS.md or MEMORY.md", _PROPOSED, "jidomem root import memory-md CLAUDE.md"
 )
 
@@ -401,52 +405,52 @@ def _moment(text: str) -> str:
     return found
 
 
-def _print_report(door: Door, memory: Jidomem, report: ImportReport) -> int:
+def _print_report(app: App, memory: Jidomem, report: ImportReport) -> int:
     """Print what became of each memory, and every note; return the exit code of the first refusal."""
     refused = Counter[tuple[str, str | None]]()
     for entry in report.entries:
-        if door.json:
+        if app.json:
             show_json(_as_json(entry))
         elif isinstance(entry.outcome, JidomemError):
             click.echo(f"refused: {entry.outcome.code}: {clean(entry.place)}: {clean(entry.summary)}")
             refused[entry.outcome.detail, entry.outcome.hint] += 1
             if refused[entry.outcome.detail, entry.outcome.hint] == 1:  # the reason many share is told once
-                tell(entry.outcome, door, where=f"{clean(entry.place)}: ")
+                print_refusal(entry.outcome, app, where=f"{clean(entry.place)}: ")
         else:
             words = [entry.change, entry.outcome.status if isinstance(entry.outcome, Receipt) else ""]
             click.echo(f"{short(entry.iri)}  {', '.join(filter(None, words)) or 'unchanged'}  {clean(entry.summary)}")
     for count in refused.values():
         if count > 1:
-            door.say(f"{count - 1:,} more {'is' if count == 2 else 'are'} refused for that reason")
-    init.say_changes(door, memory, report.entries, ("conflict",))
+            app.info(f"{count - 1:,} more {'is' if count == 2 else 'are'} refused for that reason")
+    init.print_changes(app, memory, report.entries, ("conflict",))
     for path, why in report.passed:
-        door.say(clean(f"skipped: {path}: {why}"))
+        app.info(clean(f"skipped: {path}: {why}"))
     for note in report.notes:
-        door.say(clean(note))
-    for part in report.places if door.verbose else ():
-        door.say(clean(part))
+        app.info(clean(note))
+    for part in report.places if app.verbose else ():
+        app.info(clean(part))
     if not (report.entries or report.notes or report.passed or report.left_out):
-        door.say("nothing was found in it: is it a file of that kind?")
-    told = _counts(report)
+        app.info("nothing was found in it: is it a file of that kind?")
+    counts = _counts(report)
     if any(entry.change for entry in report.entries):  # they came from a source, and not from a document
-        told = {word: told.get(word, 0) for word in (*CHANGES, "refused")}
-        told = {word: count for word, count in told.items() if count or word in ("added", "unchanged")}
-    counts = ", ".join(f"{count} {word}" for word, count in told.items())
+        counts = {word: counts.get(word, 0) for word in (*CHANGES, "refused")}
+        counts = {word: count for word, count in counts.items() if count or word in ("added", "unchanged")}
+    text = ", ".join(f"{count} {word}" for word, count in counts.items())
     left = "".join(f", {count} left out ({reason})" for reason, count in sorted(report.left_out.items()))
-    door.say(f"{counts}{left}, {len(report.notes)} notes; project {memory.project}")
+    app.info(f"{text}{left}, {len(report.notes)} notes; project {memory.project}")
     return next((e.outcome.exit_code for e in report.refusals if isinstance(e.outcome, JidomemError)), 0)
 
 
 def _counts(report: ImportReport) -> dict[str, int]:
     """Return how many memories were written, were here already and were refused, and how many changed in which way."""
-    kept, refused = len(report.accepted), len(report.refusals)
+    accepted, refused = len(report.accepted), len(report.refusals)
     changes = Counter(entry.change for entry in report.entries if not isinstance(entry.outcome, JidomemError))
-    counts = {"kept": kept, "here already": len(report.entries) - kept - refused, "refused": refused}
+    counts = {"kept": accepted, "here already": len(report.entries) - accepted - refused, "refused": refused}
     return {**counts, **{change: changes[change] for change in CHANGES if any(changes)}}
 
 
 def _as_json(entry: ImportedEntry) -> dict[str, object]:
     outcome = entry.outcome.to_dict() if entry.outcome else None
     word = "refused" if isinstance(entry.outcome, JidomemError) else "kept" if entry.outcome else "here already"
-    said = {"iri": entry.iri, "summary": entry.summary, "place": entry.place, "became": word, "outcome": outcome}
-    return {**said, **({name: value for name, value in init.as_change(entry).items() if name not in said})}
+    values = {"iri": entry.iri, "summary": entry.summary, "place": entry.place, "became": word, "outcome": outcome}
+    return {**values, **({name: value for name, value in init.as_change(entry).items() if name not in values})}

@@ -136,7 +136,7 @@ def intent_options(names: Iterable[str] = tuple(HELP)) -> Callable[[Function], F
         for name in reversed([*names]):
             flag = f"--{name.replace('_', '-')}"
             option = click.option(
-                flag, name, multiple=name in LIST_FIELDS, metavar="TEXT", help=HELP[name], callback=own_words
+                flag, name, multiple=name in LIST_FIELDS, metavar="TEXT", help=HELP[name], callback=reject_placeholder
             )
             function = option(function)
         return function
@@ -144,16 +144,16 @@ def intent_options(names: Iterable[str] = tuple(HELP)) -> Callable[[Function], F
     return decorate
 
 
-def given(values: Mapping[str, Any]) -> dict[str, Any]:
+def present_fields(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields that were set, as an intent has them.
 
-    >>> given({"topic": None, "about": ("a.py",), "evidence": ()})
+    >>> present_fields({"topic": None, "about": ("a.py",), "evidence": ()})
     {'about': ['a.py']}
     """
     return {name: list(v) if isinstance(v, tuple) else v for name, v in values.items() if v not in (None, ())}
 
 
-def own_words(context: click.Context, param: click.Parameter, value: Any) -> Any:
+def reject_placeholder(context: click.Context, param: click.Parameter, value: Any) -> Any:
     """Return the value of an option; raises InvalidRequest for the placeholder of a command to paste."""
     for text in value if isinstance(value, tuple) else (value,):
         if text is not None and text.strip() in _PLACEHOLDERS:
@@ -183,7 +183,7 @@ def json_or_text(text: str) -> Any:
         return text
 
 
-def whole_id(memory: Jidomem, name: str) -> str:
+def memory_iri(memory: Jidomem, name: str) -> str:
     """Return the IRI of a memory from its IRI, which is not looked up here, or from another name of it."""
     return memory.reader.whole_id(memory.project, memory_path(memory, name))
 

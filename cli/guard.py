@@ -31,9 +31,8 @@ from jidomem.repository import git
 from jidomem.runtime import root_config, settings
 from jidomem.runtime.logs import GuardLog
 from jidomem_cli.fields import Paths
-from jidomem_cli.hooks import HOOK_CLIENTS, answering
-from jidomem_cli.hooks import HOOK_CLIENTS as HOOKED
-from jidomem_cli.options import ROWS, Door, Verb, pass_door
+from jidomem_cli.hooks import HOOK_CLIENTS, answer_hook
+from jidomem_cli.options import ROWS, App, Command, pass_app
 from jidomem_cli.output import form_of, short, show_json, show_rows
 
 if TYPE_CHECKING:
@@ -44,15 +43,15 @@ _TOUCHED = ("file_path", "notebook_path", "path", "target_file")
 _WRITTEN = ("content", "contents")
 
 
-@click.command(cls=Verb)
+@click.command(cls=Command)
 @click.argument("paths", metavar="PATH...", nargs=-1)
 @click.option("--staged", is_flag=True, help="What is to be committed, instead of paths.")
 @click.option("--hook", type=click.Choice(HOOK_CLIENTS), help="Answer a client that calls this before an edit.")
 @click.option("--session", metavar="NAME", help="What was shown in it is not shown again; else one a day.")
 @click.option("--override", metavar="REASON", help="Let the next edit of PATH go ahead, whatever stops it.")
-@pass_door
+@pass_app
 def guard(
-    door: Door, paths: tuple[str, ...], staged: bool, hook: str | None, session: str | None, override: str | None
+    app: App, paths: tuple[str, ...], staged: bool, hook: str | None, session: str | None, override: str | None
 ) -> None:
     """Tell what governs files, before they are edited: strict conventions, decisions and past errors.
 
@@ -67,93 +66,97 @@ def guard(
     if (len(paths) > 0) + staged + (hook is not None) != 1 or (override is not None and not paths):
         raise InvalidRequest("a path is needed, or --staged, or --hook", hint="name a file: jidomem guard src/a.py")
     if hook is not None:
-        answering(door, hook, "guard", lambda said: _of_hook(door, hook, said, session))
+        answer_hook(app, hook, "guard", lambda hook_input: _of_hook(app, hook, hook_input, session))
         return
-    post = _post(door)
-    if post is None:
+    local = _local_guard(app)
+    if local is None:
         return
-    name = session or post.session or f"{'git' if staged else 'day'}-{now():%Y-%m-%d}"
+    name = session or local.session or f"{'git' if staged else 'day'}-{now():%Y-%m-%d}"
     if override is not None:
-        _override(door, post.guard, post.paths.others(paths), name, override)
+        _override(app, local.guard, local.paths.others(paths), name, override)
         return
-    folder = post.paths.folder
-    edits = _staged(post) if staged else [Edit(path, None, text_of(folder / path)) for path in post.paths.others(paths)]
-    _tell(door, post.guard.judge(edits, name))
+    folder = local.paths.folder
+    edits = (
+        _staged(local) if staged else [Edit(path, None, text_of(folder / path)) for path in local.paths.others(paths)]
+    )
+    _print_verdict(app, local.guard.judge(edits, name))
 
 
-class _Post:
+class _LocalGuard:
     """The guard of the memory that is found from here, and where its paths begin."""
 
-    def __init__(self, found: settings.Settings) -> None:
-        self.session = found.session
-        self.guard = Guard(found, now, lambda command: root_config.may_run(settings.own_config(), found.root, command))
-        self.paths = Paths(found.root, self.guard.tree)
+    def __init__(self, loaded: settings.Settings) -> None:
+        self.session = loaded.session
+        self.guard = Guard(
+            loaded, now, lambda command: root_config.may_run(settings.own_config(), loaded.root, command)
+        )
+        self.paths = Paths(loaded.root, self.guard.tree)
 
 
-def _post(door: Door) -> _Post | None:
-    if settings.address_of(door.root) is not None:
+def _local_guard(app: App) -> _LocalGuard | None:
+    if settings.address_of(app.root) is not None:
         raise Failed(
             "the guard reads the memory of the repository that is edited, and a shared root is of none",
             hint="keep what governs its files there: jidomem init; then leave out --root, and unset JIDOMEM_ROOT",
             code="invalid_config",
         )
-    found = settings.load(door.root, door.project)
-    return _Post(found) if found.root.is_dir() else None
+    loaded = settings.load(app.root, app.project)
+    return _LocalGuard(loaded) if loaded.root.is_dir() else None
 
 
-def _of_hook(door: Door, client: str, said: Mapping[str, Any], session: str | None) -> Mapping[str, str]:
+def _of_hook(app: App, client: str, hook_input: Mapping[str, Any], session: str | None) -> Mapping[str, str]:
     """Return what a client is answered before it edits, or after it read."""
-    post = _post(door)
-    if post is None:
+    local = _local_guard(app)
+    if local is None:
         return {}
-    event = said.get("hook_event_name")
-    edits = list(_edits(post, said.get("tool_input") or {}))
+    event = hook_input.get("hook_event_name")
+    edits = list(_edits(local, hook_input.get("tool_input") or {}))
     if event == "postToolUse":  # nothing is there to be stopped any more
         edits = [Edit(edit.path) for edit in edits]
-    name = session or setup.session_of(said) or f"day-{now():%Y-%m-%d}"
-    verdict = post.guard.judge(edits, name, tells=event != "preToolUse")
+    name = session or setup.session_of(hook_input) or f"day-{now():%Y-%m-%d}"
+    verdict = local.guard.judge(edits, name, tells=event != "preToolUse")
     return {"context": verdict.text, "stop": stopped(verdict.stops)}
 
 
-def _edits(post: _Post, told: Any) -> Iterator[Edit]:
+def _edits(local: _LocalGuard, tool_input: Any) -> Iterator[Edit]:
     """Yield what the input of a tool makes of files; without a text for one that is only looked at."""
-    if isinstance(told, str) and told.startswith("{"):
+    if isinstance(tool_input, str) and tool_input.startswith("{"):
         with suppress(ValueError):  # what is no JSON names no file
-            told = decode_json(told)
-    if not isinstance(told, Mapping):
+            tool_input = decode_json(tool_input)
+    if not isinstance(tool_input, Mapping):
         return
-    if isinstance(patch := told.get("command"), str) and "*** " in patch:
+    if isinstance(patch := tool_input.get("command"), str) and "*** " in patch:
         for name, (before, after, is_new) in of_patch(patch).items():
-            if (path := post.paths.of(name)) is not None:
+            if (path := local.paths.of(name)) is not None:
                 yield Edit(path, None if is_new else before, after, whole=is_new)
         return
-    given = next((told[name] for name in _TOUCHED if isinstance(told.get(name), str)), None)
+    given = next((tool_input[name] for name in _TOUCHED if isinstance(tool_input.get(name), str)), None)
     if not given:
         return
-    for path in post.paths.touched(given):
-        yield _edit(path, post.paths.folder / path, told)
+    for path in local.paths.touched(given):
+        yield _edit(path, local.paths.folder / path, tool_input)
 
 
-def _edit(path: str, file: Path, told: Mapping[str, Any]) -> Edit:
-    content = next((told[name] for name in _WRITTEN if isinstance(told.get(name), str)), None)
+def _edit(path: str, file: Path, tool_input: Mapping[str, Any]) -> Edit:
+    content = next((tool_input[name] for name in _WRITTEN if isinstance(tool_input.get(name), str)), None)
     if content is not None:
         return Edit(path, text_of(file), content)
-    if (changes := changes_of(told)) is not None:
+    if (changes := changes_of(tool_input)) is not None:
         return edited(path, file, changes)
-    cell = told.get("new_source")
+    cell = tool_input.get("new_source")
     return Edit(path, None, cell, whole=False) if isinstance(cell, str) else Edit(path)
 
 
-def _staged(post: _Post) -> list[Edit]:
+def _staged(local: _LocalGuard) -> list[Edit]:
     """Return what is to be committed; texts are read only where a check needs them."""
-    if post.guard.tree is None:
+    if local.guard.tree is None:
         raise InvalidRequest("there is no repository here, so nothing is staged", hint="jidomem guard PATH")
-    top, index = post.guard.tree.top, os.environ.get("GIT_INDEX_FILE")
+    top, index = local.guard.tree.top, os.environ.get("GIT_INDEX_FILE")
     index = os.path.abspath(index) if index else None
     listed = git.read_git(top, "diff", "--cached", "--name-only", "-z", "--diff-filter=ACMRT", index=index) or b""
     named = filter(None, os.fsdecode(listed).split("\0"))
-    names = {path: name for name in named if (path := post.paths.of(str(top / name)))}
-    rules = post.guard.governing(list(names))
+    names = {path: name for name in named if (path := local.paths.of(str(top / name)))}
+    rules = local.guard.governing(list(names))
 
     def text(revision: str, name: str) -> str | None:
         data = git.read_git(top, "cat-file", "blob", f"{revision}:{name}", index=index)
@@ -165,21 +168,21 @@ def _staged(post: _Post) -> list[Edit]:
     ]
 
 
-def _override(door: Door, post: Guard, paths: Sequence[str], session: str, reason: str) -> None:
+def _override(app: App, local: Guard, paths: Sequence[str], session: str, reason: str) -> None:
     if not reason.strip():
         raise InvalidRequest("an override says why", hint='--override "the old interface needs it"')
-    if not post.let(paths, session, reason):
+    if not local.let(paths, session, reason):
         raise InvalidRequest("read_log = false in config.toml keeps nothing", hint="edit the file without the hook")
     for path in paths:
-        door.say(f"the next edit of {path} goes ahead")
+        app.info(f"the next edit of {path} goes ahead")
 
 
-def _tell(door: Door, verdict: Verdict) -> None:
-    if door.json:
+def _print_verdict(app: App, verdict: Verdict) -> None:
+    if app.json:
         click.echo(json.dumps(_plain(verdict), ensure_ascii=False))
     elif verdict.text:
         click.echo(verdict.text, nl=False)
-    if verdict.stops and not door.json:
+    if verdict.stops and not app.json:
         click.echo(stopped(verdict.stops), err=True)
     if verdict.stops:
         click.get_current_context().exit(_STOPPED)
@@ -195,17 +198,17 @@ def _stop(stop: Stop) -> dict[str, str]:
     return {"path": stop.path, "iri": stop.rule.item, "summary": stop.rule.summary, "reason": stop.reason}
 
 
-@click.command(cls=Verb, formats=("md", "json"), as_of=True, valid_at=True)
+@click.command(cls=Command, formats=("md", "json"), as_of=True, valid_at=True)
 @click.option("--agent", "who", envvar="JIDOMEM_AGENT", metavar="NAME",
               help="Who is briefed, else $JIDOMEM_AGENT: its tasks come first, and what is new to it.")  # fmt: skip
 @click.option("--role", metavar="ROLE", help="Whose matters come first; else the role the agent is declared with.")
 @click.option("--budget-tokens", type=click.IntRange(1), metavar="N", help="How long it may be (1500).")
 @click.option("--about", multiple=True, metavar="PATH", help="A file that will be worked on; repeat it for more.")
 @click.option("--task", metavar="TEXT", help="The work to be done, in words: memories that match come early.")
-@click.option("--hook", type=click.Choice(HOOKED), help="Answer a client that calls this when a session begins.")
-@pass_door
+@click.option("--hook", type=click.Choice(HOOK_CLIENTS), help="Answer a client that calls this when a session begins.")
+@pass_app
 def briefing(
-    door: Door, who: str | None, role: str | None, budget_tokens: int | None, about: tuple[str, ...],
+    app: App, who: str | None, role: str | None, budget_tokens: int | None, about: tuple[str, ...],
     task: str | None, hook: str | None,
 ) -> None:  # fmt: skip
     """Tell what an agent should know first: rules that bind, then what is near to its files and task, then the rest.
@@ -219,54 +222,54 @@ def briefing(
       jidomem agent briefing --role Debugger --about src/a.py --json
     """
     if hook is not None:
-        answering(
-            door,
+        answer_hook(
+            app,
             hook,
             "agent briefing",
-            lambda said: _begun(door, said, who or CLIENTS[hook].agent, role, budget_tokens),
+            lambda hook_input: _begun(app, hook_input, who or CLIENTS[hook].agent, role, budget_tokens),
         )
         return
-    memory = door.read()
-    told = memory.briefing(
+    memory = app.read()
+    result = memory.briefing(
         agent=who,
         role=role,
         budget_tokens=budget_tokens,
         about=Paths(memory.settings.root, memory.tree).each(about),
         task=task,
-        as_of=door.as_of,
-        valid_at=door.valid_at,
+        as_of=app.as_of,
+        valid_at=app.valid_at,
     )
-    if form_of(door) == "json":
-        show_json(plain(told.to_dict()))
+    if form_of(app) == "json":
+        show_json(plain(result.to_dict()))
     else:
-        click.echo(told.text, nl=False)
+        click.echo(result.text, nl=False)
 
 
 def _begun(
-    door: Door, said: Mapping[str, Any], agent: str, role: str | None, budget_tokens: int | None
+    app: App, hook_input: Mapping[str, Any], agent: str, role: str | None, budget_tokens: int | None
 ) -> Mapping[str, Any]:
     """Return the briefing of *agent* as context; nothing where nothing is remembered."""
-    memory = door.open()
+    memory = app.open()
     if not memory.settings.root.is_dir() or memory.project not in memory.projects():
         return {}
-    if said.get("source") == "compact" and memory.read_log is not None:  # what it was shown it has lost
-        GuardLog(memory.read_log, memory.project).forget_shown(setup.session_of(said) or "")
-    told = memory.briefing(agent=agent, role=role, budget_tokens=budget_tokens)
-    return {"context": told.text} if any(section.entries or section.left_out for section in told.sections) else {}
+    if hook_input.get("source") == "compact" and memory.read_log is not None:  # what it was shown it has lost
+        GuardLog(memory.read_log, memory.project).forget_shown(setup.session_of(hook_input) or "")
+    result = memory.briefing(agent=agent, role=role, budget_tokens=budget_tokens)
+    return {"context": result.text} if any(section.entries or section.left_out for section in result.sections) else {}
 
 
-_TOLD, _LONG = 5, 100
+_MAX_RELATED, _LONG = 5, 100
 _OPTION = "--include-inactive"
 
 
-@click.command(cls=Verb, formats=ROWS, as_of=True, valid_at=True)
+@click.command(cls=Command, formats=ROWS, as_of=True, valid_at=True)
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True)
 @click.option("--all", "every", is_flag=True, help="All that governs the files, not the nearest alone.")
 @click.option("--limit", type=click.IntRange(1), metavar="N",
               help=f"At most N memories a file (default: {MOST_SHOWN}; with --json all).")  # fmt: skip
 @click.option("--include-inactive", is_flag=True, help="Also memories that are not active.")
-@pass_door
-def governing(door: Door, paths: tuple[str, ...], every: bool, limit: int | None, include_inactive: bool) -> None:
+@pass_app
+def governing(app: App, paths: tuple[str, ...], every: bool, limit: int | None, include_inactive: bool) -> None:
     """List the rules, decisions, errors and lessons that govern files, the nearest first.
 
     That is what is about the file itself, then about its folder and the folders above it, then about a pattern, then
@@ -279,44 +282,42 @@ def governing(door: Door, paths: tuple[str, ...], every: bool, limit: int | None
       jidomem governing README.md --all
       jidomem governing src/a.py src/b.py --json
     """
-    memory = door.read()
-    asked = Paths(memory.settings.root, memory.tree).each(paths)
-    answer = memory.governing_answer(
-        *asked, as_of=door.as_of, valid_at=door.valid_at, include_inactive=include_inactive
-    )
-    found = answer.rows
-    form = form_of(door)
+    memory = app.read()
+    wanted = Paths(memory.settings.root, memory.tree).each(paths)
+    answer = memory.governing_answer(*wanted, as_of=app.as_of, valid_at=app.valid_at, include_inactive=include_inactive)
+    governed = answer.rows
+    form = form_of(app)
     is_read = form in ("table", "md")
     if limit is None and is_read:
         limit = MOST_SHOWN
-    rows = found if limit is None or every else nearest(found, limit)
+    rows = governed if limit is None or every else nearest(governed, limit)
     if form == "json":
-        values = {"rows": [plain(row) for row in rows], "cursor": None, "count": len(found)}
+        values = {"rows": [plain(row) for row in rows], "cursor": None, "count": len(governed)}
         show_json({**values, **answer.to_dict(_OPTION)})
     else:
         if is_read:
             rows = [{**row, "freshness": _freshness(row["freshness"])} for row in rows]
         none = _whole_project(answer.conventions or 0)
         show_rows(
-            door,
+            app,
             rows,
-            GOVERNING_COLUMNS if len(asked) > 1 else GOVERNING_COLUMNS[1:],
+            GOVERNING_COLUMNS if len(wanted) > 1 else GOVERNING_COLUMNS[1:],
             memory=memory,
             whole="summary",
             none=none,
         )
-    if len(rows) < len(found) and form != "json":
-        door.say(f"… {len(found) - len(rows)} more: --all")
+    if len(rows) < len(governed) and form != "json":
+        app.info(f"… {len(governed) - len(rows)} more: --all")
     if form != "json":
         for text in answer.notices():
-            door.say(text)
+            app.info(text)
     others: list[RelatedMemory] = []
-    if not (include_inactive or door.quiet or door.as_of or door.valid_at):
-        others = related_memories(memory.reader, memory.project, asked, {row["item"] for row in found})
-        _print_related(door, "related, not binding", [one for one in others if not one.waits])
-        _say_pending(door, memory, [one for one in others if one.waits], is_empty=not found)
+    if not (include_inactive or app.quiet or app.as_of or app.valid_at):
+        others = related_memories(memory.reader, memory.project, wanted, {row["item"] for row in governed})
+        _print_related(app, "related, not binding", [one for one in others if not one.waits])
+        _print_pending(app, memory, [one for one in others if one.waits], is_empty=not governed)
     if form != "json" and (text := answer.inactive_but({one.item for one in others}).notice(_OPTION)):
-        door.say(text)
+        app.info(text)
 
 
 def _whole_project(conventions: int) -> str:
@@ -326,47 +327,47 @@ def _whole_project(conventions: int) -> str:
     return f" about this alone; conventions of the project: {conventions}, see: jidomem ask conventions"
 
 
-def _print_related(door: Door, what: str, found: Sequence[RelatedMemory]) -> None:
+def _print_related(app: App, label: str, memories: Sequence[RelatedMemory]) -> None:
     """Say how much there is of *what*, and the nearest of it."""
-    if found:
-        door.say(f"{what}: {len(found)}")
-        _say_nearest(door, found)
+    if memories:
+        app.info(f"{label}: {len(memories)}")
+        _print_nearest(app, memories)
 
 
-def _say_pending(door: Door, memory: Jidomem, found: Sequence[RelatedMemory], *, is_empty: bool) -> None:
+def _print_pending(app: App, memory: Jidomem, proposals: Sequence[RelatedMemory], *, is_empty: bool) -> None:
     """Say on one line how many proposals about the files are pending, of how many, then the nearest and what accepts.
 
     Where there are none, the number of all is said only if nothing else was found.
     """
-    if not found and not is_empty:
+    if not proposals and not is_empty:
         return
     pending = len(memory.reader.ask("proposals", project=memory.project)) if memory.journal.knows(memory.project) else 0
-    pending = max(pending, len(found))
-    of_all = "" if pending == len(found) else f" (of {pending} in all, see: jidomem review)"
-    if not found:
+    pending = max(pending, len(proposals))
+    of_all = "" if pending == len(proposals) else f" (of {pending} in all, see: jidomem review)"
+    if not proposals:
         if pending:
-            door.say(f"pending proposals: {pending}, none about this; see: jidomem review")
+            app.info(f"pending proposals: {pending}, none about this; see: jidomem review")
         return
     from jidomem_cli.errors import place  # it brings what each verb of writing takes
 
-    door.say(f"pending proposals about this, not active until accepted: {len(found)}{of_all}")
-    _say_nearest(door, found)
-    review = f"jidomem review{place(door)} accept"
-    door.say(f"accept one: {review} {short(found[0].item)}; all: {review} --all")
+    app.info(f"pending proposals about this, not active until accepted: {len(proposals)}{of_all}")
+    _print_nearest(app, proposals)
+    review = f"jidomem review{place(app)} accept"
+    app.info(f"accept one: {review} {short(proposals[0].item)}; all: {review} --all")
 
 
-def _say_nearest(door: Door, found: Sequence[RelatedMemory]) -> None:
-    for one in found[:_TOLD]:
-        door.say(f"  {short(one.item)}  {one.kind}: {cut(one.summary, _LONG)[0]}")
+def _print_nearest(app: App, memories: Sequence[RelatedMemory]) -> None:
+    for one in memories[:_MAX_RELATED]:
+        app.info(f"  {short(one.item)}  {one.kind}: {cut(one.summary, _LONG)[0]}")
 
 
-def _freshness(found: Sequence[dict[str, str | None]]) -> list[str]:
+def _freshness(files: Sequence[dict[str, str | None]]) -> list[str]:
     """Return what became of the files of a memory in words; in one where all are as they were."""
-    changed = [_outcome_text(each) for each in found if each["state"] != "unchanged"]
-    return changed or (["unchanged"] if found else [])
+    changed = [_outcome_text(each) for each in files if each["state"] != "unchanged"]
+    return changed or (["unchanged"] if files else [])
 
 
-def _outcome_text(found: dict[str, str | None]) -> str:
+def _outcome_text(file: dict[str, str | None]) -> str:
     """Return what became of a file, in words."""
-    at = f" to {found['at']}" if found["at"] not in (None, found["path"]) else ""
-    return f"{found['path']} {found['state']}{at}"
+    at = f" to {file['at']}" if file["at"] not in (None, file["path"]) else ""
+    return f"{file['path']} {file['state']}{at}"

@@ -1,9 +1,4 @@
-"""`jidomem completion`: the script that lets a shell complete verbs and options.
-
-What verbs share that a client calls as a hook: they hear it out, answer in its words, and never fail it.
-
-`jidomem setup`: name the memory to the programs agents run in.
-"""
+"""`jidomem setup` and `jidomem completion`: connect clients and shells; hooks that clients call."""
 
 from __future__ import annotations
 
@@ -25,15 +20,15 @@ from jidomem.clients.setup import CLIENTS, MODE, AgentProgram, FileChange, plan_
 from jidomem.errors import InvalidRequest, JidomemError, TooLarge
 from jidomem.runtime import location
 from jidomem.runtime.settings import FOLDER
-from jidomem_cli.options import Door, Verb, pass_door
+from jidomem_cli.options import App, Command, pass_app
 from jidomem_cli.output import show_json
 
 
-@click.command(cls=Verb)
+@click.command(cls=Command)
 @click.argument("shell", type=click.Choice(("bash", "zsh", "fish")))
 @click.pass_context
-@pass_door
-def completion(door: Door, context: click.Context, shell: str) -> None:
+@pass_app
+def completion(app: App, context: click.Context, shell: str) -> None:
     """Print the completion script of SHELL; load it in the shell's own start-up file.
 
     Examples:
@@ -42,33 +37,36 @@ def completion(door: Door, context: click.Context, shell: str) -> None:
     kind = get_completion_class(shell)
     assert kind is not None, shell
     script = kind(context.find_root().command, {}, "jidomem", "_JIDOMEM_COMPLETE").source()
-    show_json({"shell": shell, "script": script}) if door.json else click.echo(script)
+    show_json({"shell": shell, "script": script}) if app.json else click.echo(script)
 
 
 HOOK_CLIENTS = ("claude", "cursor", "codex")
 _LARGEST = 64 * 1024 * 1024
 
 
-def answering(door: Door, client: str, verb: str, found: Callable[[Mapping[str, Any]], Mapping[str, str]]) -> None:
-    """Print in the words of *client* what is *found* of what it tells on standard input; silent where nothing is.
+Answer = Callable[[Mapping[str, Any]], Mapping[str, str]]
 
-    The client goes on whatever happens: what *verb* could not do is told to whoever sits before it.
+
+def answer_hook(app: App, client: str, command: str, answer_of: Answer) -> None:
+    """Print the answer to the hook input on standard input, in the format of *client*; nothing where it is empty.
+
+    The client continues in any case: an error is a warning of *command* in the answer.
     """
-    if door.root is not None or door.json or door.as_of is not None:
-        raise InvalidRequest(f"{verb} --hook is called by a client", hint=f"jidomem setup {client}")
-    said: Mapping[str, Any] = {}
+    if app.root is not None or app.json or app.as_of is not None:
+        raise InvalidRequest(f"{command} --hook is called by a client", hint=f"jidomem setup {client}")
+    hook_input: Mapping[str, Any] = {}
     try:
-        said = _heard()
+        hook_input = _read_hook_input()
         with suppress(OSError):
-            os.chdir(os.environ.get("CLAUDE_PROJECT_DIR") or setups.folder_of(said) or ".")
-        answer = setups.answer(client, said, **found(said))
+            os.chdir(os.environ.get("CLAUDE_PROJECT_DIR") or setups.folder_of(hook_input) or ".")
+        answer = setups.answer(client, hook_input, **answer_of(hook_input))
     except JidomemError as error:
-        answer = setups.answer(client, said, warning=f"jidomem {verb}: {error.detail} ({error.hint})")
+        answer = setups.answer(client, hook_input, warning=f"jidomem {command}: {error.detail} ({error.hint})")
     if answer:
         click.echo(answer)
 
 
-def _heard() -> dict[str, Any]:
+def _read_hook_input() -> dict[str, Any]:
     data = sys.stdin.buffer.read(_LARGEST + 1)
     if len(data) > _LARGEST:
         what = f"a hook is told at most {_LARGEST:,} bytes"
@@ -80,14 +78,14 @@ _NOT_SET_UP = 1
 _SHELL_SECONDS = 5.0
 
 
-@click.command(cls=Verb)
+@click.command(cls=Command)
 @click.argument("client", type=click.Choice((*CLIENTS, "git")))
 @click.option("--user", is_flag=True, help="For every folder you open, not for this repository.")
 @click.option("--remove", is_flag=True, help="Take out what was written.")
 @click.option("--check", is_flag=True, help="Change nothing; end with 1 unless all is there and current.")
 @click.option("--print", "print_", is_flag=True, help="Print what the files would hold, and change nothing.")
-@pass_door
-def setup(door: Door, client: str, user: bool, remove: bool, check: bool, print_: bool) -> None:
+@pass_app
+def setup(app: App, client: str, user: bool, remove: bool, check: bool, print_: bool) -> None:
     """Name the memory of this repository to an MCP client, and have it call for briefings and the guard by itself.
 
     What else its files hold stays as it is, sign by sign. A repository without a memory gets one. With `git` a hook of
@@ -99,7 +97,7 @@ def setup(door: Door, client: str, user: bool, remove: bool, check: bool, print_
       jidomem setup cursor --print
       jidomem setup codex --remove
     """
-    if door.root is not None:
+    if app.root is not None:
         raise InvalidRequest("setup is for the folder you stand in, not for --root", hint=f"jidomem setup {client}")
     if check + print_ > 1 or (check and remove):
         raise InvalidRequest("--check, --print and --remove ask for different things", hint="give one of them")
@@ -107,25 +105,25 @@ def setup(door: Door, client: str, user: bool, remove: bool, check: bool, print_
     changes = _changes(client, folder, user, remove)
     due = [change for change in changes if change.is_due]
     if print_:
-        _print(door, changes)
+        _print(app, changes)
     elif check:
-        _print_setup(door, client, changes, due, "missing or not current: ")
+        _print_setup(app, client, changes, due, "missing or not current: ")
         if due:
             click.get_current_context().exit(_NOT_SET_UP)
     else:
         for change in due:
             write(change.path, change.after, MODE if client == "git" else None)
-        _print_setup(door, client, changes, due, "taken out of: " if remove else "wrote ")
+        _print_setup(app, client, changes, due, "taken out of: " if remove else "wrote ")
         if not remove:
-            _ready(door, client, folder, user)
+            _make_memory(app, client, folder, user)
 
 
 def _folder() -> Path:
     """Return the folder that holds the memory, else the repository, else the one that is worked in."""
-    here = Path.cwd().resolve()
-    above = (here, *here.parents)
-    held = next((folder for folder in above if (folder / FOLDER).is_dir()), None)
-    return held or next((folder for folder in above if (folder / ".git").exists()), here)
+    working = Path.cwd().resolve()
+    above = (working, *working.parents)
+    holder = next((folder for folder in above if (folder / FOLDER).is_dir()), None)
+    return holder or next((folder for folder in above if (folder / ".git").exists()), working)
 
 
 def _changes(name: str, folder: Path, user: bool, removed: bool) -> list[FileChange]:
@@ -158,10 +156,12 @@ def _place(client: AgentProgram, folder: Path, user: bool) -> Callable[[str], Pa
 def _command() -> str:
     """Return what starts this program from any folder: its name where a fresh shell finds it, else where it is."""
     shell = os.environ.get("SHELL") or "/bin/sh"
-    kept = [f"{name}={os.environ[name]}" for name in ("HOME", "USER", "LOGNAME", "SHELL") if name in os.environ]
-    asked = ["env", "-i", *kept, "TERM=dumb", shell, "-lc", "command -v jidomem"]
+    environment = [f"{name}={os.environ[name]}" for name in ("HOME", "USER", "LOGNAME", "SHELL") if name in os.environ]
+    shell_command = ["env", "-i", *environment, "TERM=dumb", shell, "-lc", "command -v jidomem"]
     try:
-        done = subprocess.run(asked, stdin=subprocess.DEVNULL, capture_output=True, timeout=_SHELL_SECONDS, check=False)
+        done = subprocess.run(
+            shell_command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_SHELL_SECONDS, check=False
+        )
         if done.returncode == 0 and done.stdout.strip():
             return "jidomem"
     except (OSError, subprocess.SubprocessError):
@@ -169,8 +169,8 @@ def _command() -> str:
     return str(Path(sys.executable).parent / "jidomem")
 
 
-def _print(door: Door, changes: Sequence[FileChange]) -> None:
-    if door.json:
+def _print(app: App, changes: Sequence[FileChange]) -> None:
+    if app.json:
         show_json({"files": [{**_change_json(change), "text": change.after} for change in changes]})
         return
     for change in changes:
@@ -178,30 +178,30 @@ def _print(door: Door, changes: Sequence[FileChange]) -> None:
         click.echo(change.after or "", nl=not (change.after or "\n").endswith("\n"))
 
 
-def _print_setup(door: Door, client: str, changes: Sequence[FileChange], due: Sequence[FileChange], done: str) -> None:
-    if door.json:
+def _print_setup(app: App, client: str, changes: Sequence[FileChange], due: Sequence[FileChange], done: str) -> None:
+    if app.json:
         show_json({"client": client, "current": not due, "files": [_change_json(change) for change in changes]})
         return
     for change in due:
-        door.say(f"{done}{change.path}")
+        app.info(f"{done}{change.path}")
     if not due:
-        door.say(f"{client}: all is as it is to be")
+        app.info(f"{client}: all is as it is to be")
 
 
 def _change_json(change: FileChange) -> dict[str, object]:
     return {"path": str(change.path), "is": change.before is not None, "due": change.is_due}
 
 
-def _ready(door: Door, name: str, folder: Path, user: bool) -> None:
+def _make_memory(app: App, name: str, folder: Path, user: bool) -> None:
     """Make the memory where there is none, and say what else there is to do."""
     if not user and not (folder / FOLDER).exists():
-        door.say(f"made {location.init(folder, door.project)}")
+        app.info(f"made {location.init(folder, app.project)}")
     command = _command()
     if command != "jidomem":
-        door.say(f"a fresh shell finds no jidomem, so {command} is called: others who clone this have it elsewhere")
+        app.info(f"a fresh shell finds no jidomem, so {command} is called: others who clone this have it elsewhere")
     if name == "git":
         return
     if find_spec("mcp") is None:
-        door.warn("the MCP SDK is not installed, and no client can start the server: pip install 'jidomem[mcp]'")
+        app.warn("the MCP SDK is not installed, and no client can start the server: pip install 'jidomem[mcp]'")
     if CLIENTS[name].note:
-        door.say(f"next: {CLIENTS[name].note}")
+        app.info(f"next: {CLIENTS[name].note}")

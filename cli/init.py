@@ -36,8 +36,8 @@ from jidomem.repository.other_tools import DULL, KINDS, FolderScan, Passed, from
 from jidomem.repository.worktree import listing
 from jidomem.runtime import location, root_config, settings
 from jidomem.runtime.adoption import Scope, compare
-from jidomem_cli.errors import place, tell
-from jidomem_cli.options import Door, Verb, clean, pass_door
+from jidomem_cli.errors import place, print_refusal
+from jidomem_cli.options import App, Command, clean, pass_app
 from jidomem_cli.output import short, show_json, show_rows
 
 if TYPE_CHECKING:
@@ -59,12 +59,12 @@ _MAX_SHOWN = 8
 _TRIED = 10
 
 
-def looked(folder: Path, names: Sequence[str]) -> FolderScan:
+def scan_sources(folder: Path, names: Sequence[str]) -> FolderScan:
     """Return what is found in *folder* by *names*: `auto`, kinds of memory, or paths; raises InvalidRequest."""
-    found = FolderScan()
+    scan = FolderScan()
     kinds = [*KINDS] if AUTO in names else [name for name in names if name in KINDS]
     if kinds:
-        found = look(folder, kinds)
+        scan = look(folder, kinds)
     for name in names:
         if name != AUTO and name not in KINDS:
             path = Path(name)
@@ -74,10 +74,10 @@ def looked(folder: Path, names: Sequence[str]) -> FolderScan:
                     f"--from {name}: no such file or folder, and none of {choice}", hint=f"jidomem init --from {AUTO}"
                 )
             some = from_path(folder, path)
-            known = {source.path for source in found.sources}
-            found.sources += [source for source in some.sources if source.path not in known]
-            found.passed += some.passed
-    return found
+            known = {source.path for source in scan.sources}
+            scan.sources += [source for source in some.sources if source.path not in known]
+            scan.passed += some.passed
+    return scan
 
 
 def scope_of(folder: Path, names: Sequence[str]) -> Scope:
@@ -88,11 +88,11 @@ def scope_of(folder: Path, names: Sequence[str]) -> Scope:
 
 
 @contextmanager
-def judged_in(door: Door, root: Path, dry_run: bool) -> Iterator[Jidomem]:
+def open_for_import(app: App, root: Path, dry_run: bool) -> Iterator[Jidomem]:
     """Yield the memory at *root*; for a dry run a copy of it, which is removed."""
     if not dry_run:
-        door.root = str(root)
-        yield door.open()
+        app.root = str(root)
+        yield app.open()
         return
     with tempfile.TemporaryDirectory(prefix="jidomem-init-") as name:
         copy = Path(name) / root.name
@@ -102,15 +102,15 @@ def judged_in(door: Door, root: Path, dry_run: bool) -> Iterator[Jidomem]:
                 shutil.copytree(root / part, copy / part)
             elif (root / part).exists():
                 shutil.copy2(root / part, copy / part)
-        door.root = str(copy)
-        with door.open() as memory:
+        app.root = str(copy)
+        with app.open() as memory:
             yield memory
 
 
 def show(
-    door: Door,
+    app: App,
     memory: Jidomem,
-    found: FolderScan,
+    scan: FolderScan,
     adopted: Sequence[Adopted],
     report: ImportReport,
     made: dict[str, Any],
@@ -121,41 +121,41 @@ def show(
     """
     dry_run = not made
     read = {path for each in adopted for path in each.files}
-    found.passed[:] = [each for each in found.passed if each.path not in read]
+    scan.passed[:] = [each for each in scan.passed if each.path not in read]
     rows = [_row(each) for each in adopted]
     refusals = [(entry, entry.outcome) for entry in report.entries if isinstance(entry.outcome, JidomemError)]
-    following = _next(door, memory, adopted, dry_run)
+    following = _next(app, memory, adopted, dry_run)
     code = refusals[0][1].exit_code if refusals else 0
-    if door.json:
-        passed = [{"path": each.path, "why": each.why} for each in _passed(found, report)]
-        told = [{"place": entry.place, "summary": entry.summary, **error.to_dict()} for entry, error in refusals]
-        show_json({**made, "found": [each.to_dict() for each in adopted], "passed": passed, "refused": told,
+    if app.json:
+        passed = [{"path": each.path, "why": each.why} for each in _passed(scan, report)]
+        refused = [{"place": entry.place, "summary": entry.summary, **error.to_dict()} for entry, error in refusals]
+        show_json({**made, "found": [each.to_dict() for each in adopted], "passed": passed, "refused": refused,
                    "changes": [as_change(entry) for entry in report.entries if entry.change],
-                   "notes": report.notes, "left_out": dict(report.left_out), "whole": found.is_whole,
+                   "notes": report.notes, "left_out": dict(report.left_out), "whole": scan.is_whole,
                    "dry_run": dry_run, "next": [command for command, _ in following]})  # fmt: skip
         return code
     if rows:
-        show_rows(door, rows, [name for name in _COLUMNS if name not in _RARE or any(row[name] != "-" for row in rows)])
-    say_changes(door, memory, report.entries, CHANGES if dry_run or door.verbose else CHANGES[1:-1])
-    _say_refused(door, refusals)
-    _say_rest(door, found, report)
+        show_rows(app, rows, [name for name in _COLUMNS if name not in _RARE or any(row[name] != "-" for row in rows)])
+    print_changes(app, memory, report.entries, CHANGES if dry_run or app.verbose else CHANGES[1:-1])
+    _print_refused(app, refusals)
+    _print_skipped(app, scan, report)
     if not rows:
-        door.say("found no decision records, notes for agents, memory.jsonl or .beads/issues.jsonl here")
-        door.say("what has another name or place is named: jidomem init --from PATH")
+        app.info("found no decision records, notes for agents, memory.jsonl or .beads/issues.jsonl here")
+        app.info("what has another name or place is named: jidomem init --from PATH")
     if dry_run:
-        door.say("nothing was written: leave out --dry-run to write it")
+        app.info("nothing was written: leave out --dry-run to write it")
     width = max((len(command) for command, _ in following), default=0)
     for number, (command, what) in enumerate(following):
-        door.say(f"{'next: ' if not number else '      '}{command.ljust(width)}  {what}")
+        app.info(f"{'next: ' if not number else '      '}{command.ljust(width)}  {what}")
     return code
 
 
-def check(door: Door, names: Sequence[str]) -> int:
+def check(app: App, names: Sequence[str]) -> int:
     """List what the sources by these names and the memory do not agree on; return the exit code.
 
     A memory that was changed here by a decision of its own is a difference, and no reason to exit with 1.
     """
-    memory = door.read()
+    memory = app.read()
     root = memory.settings.root
     if memory.settings.address is not None or root.name != settings.FOLDER:
         raise InvalidRequest(
@@ -163,59 +163,59 @@ def check(door: Door, names: Sequence[str]) -> int:
             hint="jidomem root import --check, in a repository whose memory is in .jidomem",
         )
     base = root.resolve().parent
-    found = compare(memory, base, looked(base, names).sources, scope_of(base, names))
-    steps = sorted((step for step in found.plan.steps if step.change != "unchanged"), key=_order)
-    pending, unreviewed, broken = found.plan.pending, found.plan.unreviewed, found.sources.broken
+    compared = compare(memory, base, scan_sources(base, names).sources, scope_of(base, names))
+    steps = sorted((step for step in compared.plan.steps if step.change != "unchanged"), key=_order)
+    pending, unreviewed, broken = compared.plan.pending, compared.plan.unreviewed, compared.sources.broken
     code = 1 if steps or pending else broken[0].error.exit_code if broken else 0
-    secret = {id(step): _secret_refusal(*at) for step in steps if (at := _secret(memory, found, step)) is not None}
+    secret = {id(step): _secret_refusal(*at) for step in steps if (at := _secret(memory, compared, step)) is not None}
     rows = [{**_difference(step), **secret.get(id(step), {})} for step in steps]
     rows += map(_pending_difference, pending)
-    local = [_local_difference(each) for each in found.plan.local]
-    if door.json or door.format == "json":
+    local = [_local_difference(each) for each in compared.plan.local]
+    if app.json or app.format == "json":
         unread = [{"place": each.place, **each.error.to_dict()} for each in broken]
-        counts = {change: found.plan.counts[change] for change in CHANGES}
+        counts = {change: compared.plan.counts[change] for change in CHANGES}
         show_json({"equal": code == 0 and not local, "counts": counts,
                    "pending": len(pending), "unreviewed": unreviewed, "differences": rows,
                    "changed_here": local, "unreadable": unread})  # fmt: skip
         return code
-    if door.format == "github":
+    if app.format == "github":
         for line in _annotations(rows, local, broken):
             click.echo(line)
     elif rows:
         columns = ["change", "place", "summary", *(["proposal"] if pending else [])]
-        show_rows(door, rows, columns)
-    for each in broken if door.format != "github" else ():
-        tell(each.error, door, where=f"{clean(each.place)}: ")
-    total = ", ".join(_counted(found.plan)) or "none"
+        show_rows(app, rows, columns)
+    for each in broken if app.format != "github" else ():
+        print_refusal(each.error, app, where=f"{clean(each.place)}: ")
+    total = ", ".join(_counted(compared.plan)) or "none"
     if rows:
-        door.say(f"memory and sources differ: {total}")
+        app.info(f"memory and sources differ: {total}")
     elif broken:
-        door.say(f"not all sources can be read: {total}")
+        app.info(f"not all sources can be read: {total}")
     else:
-        door.say(f"{'all sources are imported' if local else 'memory says what the sources say'}: {total}")
+        app.info(f"{'all sources are imported' if local else 'memory says what the sources say'}: {total}")
     if local:
-        _say_local(door, local)
+        _print_local(app, local)
     for step in (step for step in steps if step.change == "redacted"):
-        door.say(f"{step.place}: {step.note}")
+        app.info(f"{step.place}: {step.note}")
     refused = [(step, refusal) for step in steps if (refusal := refusal_of(step)) is not None]
     for step, refusal in refused:
-        tell(refusal, door, where=f"{step.place}: ")
-    for row in rows if door.format != "github" else ():
+        print_refusal(refusal, app, where=f"{step.place}: ")
+    for row in rows if app.format != "github" else ():
         if row["refusal"]:
-            tell(InvalidRequest(row["refusal"], hint=_TAKEN_OUT), door, where=f"{row['place']}: ")
+            print_refusal(InvalidRequest(row["refusal"], hint=_TAKEN_OUT), app, where=f"{row['place']}: ")
     if any(step.change != "redacted" and step.holder is None and id(step) not in secret for step in steps):
         again = " ".join(f"--from {shlex.quote(name)}" for name in names)
-        door.say(f"bring memory level with them: jidomem init {again}")
-    settle = _settling(door, memory) if pending else {}
+        app.info(f"bring memory level with them: jidomem init {again}")
+    settle = _settling(app, memory) if pending else {}
     for change in pending[:_MAX_SHOWN]:
-        door.say(
+        app.info(
             f"pending: jidomem show {short(change.proposal)}, then: {settle.get(change.proposal, 'jidomem review')}"
         )
     if len(pending) > _MAX_SHOWN:
-        door.say(f"and {len(pending) - _MAX_SHOWN:,} more: jidomem review")
+        app.info(f"and {len(pending) - _MAX_SHOWN:,} more: jidomem review")
     if unreviewed:
         several = "memories are" if unreviewed > 1 else "memory is"
-        door.say(f"{unreviewed:,} new {several} pending review, which is no difference: jidomem review")
+        app.info(f"{unreviewed:,} new {several} pending review, which is no difference: jidomem review")
     return code
 
 
@@ -242,12 +242,12 @@ def _line(row: dict[str, Any]) -> int | None:
     return int(end) if end.isdecimal() else None
 
 
-def _say_local(door: Door, local: Sequence[dict[str, Any]]) -> None:
+def _print_local(app: App, local: Sequence[dict[str, Any]]) -> None:
     """Name the memories that differ from their sources by a decision made here."""
     several = "memories were" if len(local) > 1 else "memory was"
     named = ", ".join(f"{row['place']} ({_LOCAL.get(row['change'], row['change'])})" for row in local[:_MAX_SHOWN])
     more = f" and {len(local) - _MAX_SHOWN:,} more: see them with --json" if len(local) > _MAX_SHOWN else ""
-    door.say(clean(f"{len(local):,} {several} changed here since the import: {named}{more}"))
+    app.info(clean(f"{len(local):,} {several} changed here since the import: {named}{more}"))
 
 
 def _counted(plan: SyncPlan) -> Iterator[str]:
@@ -274,9 +274,9 @@ def _difference(step: SyncStep) -> dict[str, Any]:
             "note": step.note or None, "proposal": None, "refusal": None}  # fmt: skip
 
 
-def _secret(memory: Jidomem, found: Synchronisation, step: SyncStep) -> tuple[SyncStep, str, str] | None:
+def _secret(memory: Jidomem, compared: Synchronisation, step: SyncStep) -> tuple[SyncStep, str, str] | None:
     """Return a step whose entry would be refused for a likely secret, with its place and its kind; None for others."""
-    if memory.settings.policy.secrets != "refuse" or not step.write or (at := found.secret_of(step)) is None:
+    if memory.settings.policy.secrets != "refuse" or not step.write or (at := compared.secret_of(step)) is None:
         return None
     return step, *at
 
@@ -300,18 +300,18 @@ def _local_difference(change: LocalChange) -> dict[str, Any]:
     return {**_difference(SyncStep(change.change, change.entry, change.lineage)), "item": last.iri}
 
 
-def _say_refused(door: Door, refusals: Sequence[tuple[ImportedEntry, JidomemError]]) -> None:
+def _print_refused(app: App, refusals: Sequence[tuple[ImportedEntry, JidomemError]]) -> None:
     """Say why something was refused, a reason that many share once."""
     count = Counter((error.detail, error.hint) for _, error in refusals)
     first = {(error.detail, error.hint): (entry, error) for entry, error in reversed(refusals)}
     reasons = [*count][:_MAX_SHOWN]
     for reason in reasons:
         entry, error = first[reason]
-        tell(error, door, where=f"{clean(entry.place)}: ")
+        print_refusal(error, app, where=f"{clean(entry.place)}: ")
         if count[reason] > 1:
-            door.say(f"{count[reason] - 1:,} more {'is' if count[reason] == 2 else 'are'} refused for that reason")
+            app.info(f"{count[reason] - 1:,} more {'is' if count[reason] == 2 else 'are'} refused for that reason")
     if left := len(refusals) - sum(count[reason] for reason in reasons):
-        door.say(f"and {left:,} more refusals: see them with --json")
+        app.info(f"and {left:,} more refusals: see them with --json")
 
 
 def _row(adopted: Adopted) -> dict[str, Any]:
@@ -330,16 +330,16 @@ def as_change(entry: ImportedEntry) -> dict[str, Any]:
             "note": entry.note or None}  # fmt: skip
 
 
-def say_changes(door: Door, memory: Jidomem, entries: Sequence[ImportedEntry], changes: Sequence[str]) -> None:
+def print_changes(app: App, memory: Jidomem, entries: Sequence[ImportedEntry], changes: Sequence[str]) -> None:
     """Name the entries that changed in one of these ways, and say how a conflict is settled."""
     has_conflicts = "conflict" in changes and any(each.change == "conflict" for each in entries)
-    settle = _settling(door, memory) if has_conflicts else {}
+    settle = _settling(app, memory) if has_conflicts else {}
     for change in changes:
         some = [each for each in entries if each.change == change and not isinstance(each.outcome, JidomemError)]
-        for each in some[: None if door.verbose else _MAX_SHOWN]:
-            door.say(f"{change}: {_described(each, settle.get(each.iri, ''))}")
-        if len(some) > _MAX_SHOWN and not door.verbose:
-            door.say(f"and {len(some) - _MAX_SHOWN:,} more {change}: see them with -v")
+        for each in some[: None if app.verbose else _MAX_SHOWN]:
+            app.info(f"{change}: {_described(each, settle.get(each.iri, ''))}")
+        if len(some) > _MAX_SHOWN and not app.verbose:
+            app.info(f"and {len(some) - _MAX_SHOWN:,} more {change}: see them with -v")
 
 
 def _described(entry: ImportedEntry, settle: str) -> str:
@@ -350,42 +350,42 @@ def _described(entry: ImportedEntry, settle: str) -> str:
     return f"{entry.place}{moved}: {entry.summary}{note}"
 
 
-def _settling(door: Door, memory: Jidomem) -> dict[str, str]:
+def _settling(app: App, memory: Jidomem) -> dict[str, str]:
     """Return the commands that settle each of what is to be reviewed, by its IRI."""
-    return {one.item: ", or ".join(line for line, _ in commands(one, place(door))) for one in _pending(memory)}
+    return {one.item: ", or ".join(line for line, _ in commands(one, place(app))) for one in _pending(memory)}
 
 
-def _say_rest(door: Door, found: FolderScan, report: ImportReport) -> None:
+def _print_skipped(app: App, scan: FolderScan, report: ImportReport) -> None:
     """Say which files were passed over and why, and the notes on those that were imported."""
     grouped: dict[tuple[str, str], list[str]] = {}
-    for each in _passed(found, report):
-        grouped.setdefault((each.path if door.verbose else dirname(each.path), each.why), []).append(each.path)
+    for each in _passed(scan, report):
+        grouped.setdefault((each.path if app.verbose else dirname(each.path), each.why), []).append(each.path)
     lines = [f"skipped: {_named(folder, paths)}: {why}" for (folder, why), paths in grouped.items()]
-    for line in lines[: None if door.verbose else _MAX_SHOWN]:
-        door.say(clean(line))
-    if len(lines) > _MAX_SHOWN and not door.verbose:
+    for line in lines[: None if app.verbose else _MAX_SHOWN]:
+        app.info(clean(line))
+    if len(lines) > _MAX_SHOWN and not app.verbose:
         count = sum(len(paths) for paths in [*grouped.values()][_MAX_SHOWN:])
-        door.say(f"and {count} more skipped: see them with -v")
-    if not found.is_whole:
-        door.say("this is no git repository, and a large one: only its first folders were looked through")
+        app.info(f"and {count} more skipped: see them with -v")
+    if not scan.is_whole:
+        app.info("this is no git repository, and a large one: only its first folders were looked through")
     warnings = [note for note in report.notes if ": warning: " in note or ": error: " in note]
-    for note in report.notes if door.verbose else warnings[:_MAX_SHOWN]:
-        door.say(clean(note))
-    for part in report.places if door.verbose else ():
-        door.say(clean(part))
+    for note in report.notes if app.verbose else warnings[:_MAX_SHOWN]:
+        app.info(clean(note))
+    for part in report.places if app.verbose else ():
+        app.info(clean(part))
     if report.left_out:
-        door.say(", ".join(f"{count} left out ({why})" for why, count in sorted(report.left_out.items())))
-    if (more := len(report.notes) - len(warnings[:_MAX_SHOWN])) and not door.verbose:
+        app.info(", ".join(f"{count} left out ({why})" for why, count in sorted(report.left_out.items())))
+    if (more := len(report.notes) - len(warnings[:_MAX_SHOWN])) and not app.verbose:
         left = len(warnings) - _MAX_SHOWN
-        told = f", {left} of them warnings" if left > 0 else ""
+        text = f", {left} of them warnings" if left > 0 else ""
         noun = f"{'more ' if warnings else ''}{'note' if more == 1 else 'notes'}"
-        door.say(f"{more} {noun} on what was read{told}: see them with -v")
+        app.info(f"{more} {noun} on what was read{text}: see them with -v")
 
 
-def _passed(found: FolderScan, report: ImportReport) -> list[Passed]:
+def _passed(scan: FolderScan, report: ImportReport) -> list[Passed]:
     """Return the files that were passed over, those that look most like records first."""
     read = [Passed(path, why) for path, why in report.passed]
-    return [*read, *sorted(found.passed, key=lambda each: each.why in DULL)]
+    return [*read, *sorted(scan.passed, key=lambda each: each.why in DULL)]
 
 
 def _named(folder: str, paths: Sequence[str]) -> str:
@@ -397,33 +397,33 @@ def _named(folder: str, paths: Sequence[str]) -> str:
     return f"{folder or '.'}/ ({', '.join(names if not more else names[:2])}{more})"
 
 
-def _next(door: Door, memory: Jidomem, adopted: Sequence[Adopted], dry_run: bool) -> list[tuple[str, str]]:
+def _next(app: App, memory: Jidomem, adopted: Sequence[Adopted], dry_run: bool) -> list[tuple[str, str]]:
     """Return the commands that help from here on, each with what it does."""
     if dry_run:
         return []
-    found: list[tuple[str, str]] = []
+    commands_: list[tuple[str, str]] = []
     if title := _title(memory):
-        found.append((f"jidomem recall {shlex.quote(title)}", "ask it a question"))
+        commands_.append((f"jidomem recall {shlex.quote(title)}", "ask it a question"))
     if file := _governed(memory):
-        found.append((f"jidomem governing {shlex.quote(file)}", "what is known of a file, before it is edited"))
+        commands_.append((f"jidomem governing {shlex.quote(file)}", "what is known of a file, before it is edited"))
     elif any(each.counts()["taken_in"] for each in adopted):
-        found.append(("jidomem ask decisions", "the active decisions"))
+        commands_.append(("jidomem ask decisions", "the active decisions"))
     proposals = [one for one in _pending(memory) if one.kind == "proposal"]
     if proposals:
-        found.append(("jidomem review", f"review {_proposals(len(proposals))}"))
+        commands_.append(("jidomem review", f"review {_proposals(len(proposals))}"))
         curators = memory.writer.authority(memory.project).curators
         if not curators:
             agent = shlex.quote(memory.writer.agent)
-            found.append((f"jidomem access policy grant {agent} curator", "make yourself the judge of notes"))
+            commands_.append((f"jidomem access policy grant {agent} curator", "make yourself the judge of notes"))
         if opposed := sum(one.other is not None for one in proposals):
-            found.append(
+            commands_.append(
                 ("jidomem review --conflicts", f"settle the {opposed} that repeat or contradict active memories")
             )
         if opposed < len(proposals) and (not curators or memory.writer.is_curator(memory.project)):
-            found.append(("jidomem review accept --all", "accept the others" if opposed else "accept them"))
+            commands_.append(("jidomem review accept --all", "accept the others" if opposed else "accept them"))
     if not adopted:
-        found.append(('jidomem remember "what an agent should know"', "the first thing to remember"))
-    return [*found, ("git add .jidomem", "the memory is committed with the code")] if memory.tree else found
+        commands_.append(('jidomem remember "what an agent should know"', "the first thing to remember"))
+    return [*commands_, ("git add .jidomem", "the memory is committed with the code")] if memory.tree else commands_
 
 
 def _proposals(count: int) -> str:
@@ -461,8 +461,8 @@ def _governed(memory: Jidomem) -> str | None:
     named = [file for file in files if _SOURCE.search(file)]
     if not named and memory.tree is not None:
         sources = [file for file in listing(memory.tree.base).paths if _SOURCE.search(file)]
-        found = (next((file for file in sources if is_about(place, file)), None) for place in places)
-        named = [file for file in found if file is not None]
+        matches = (next((file for file in sources if is_about(place, file)), None) for place in places)
+        named = [file for file in matches if file is not None]
     known = {file: memory.governing(file) for file in named[:_TRIED]}
     counts = {
         file: len(rows) + len(related_memories(memory.reader, memory.project, [file], {row["item"] for row in rows}))
@@ -490,14 +490,14 @@ _FIRST = 'jidomem remember "what an agent should know"'
 _FROM = "Take in what is kept elsewhere: all that is found (auto), adr, memory-md, mcp-memory, beads, or a path."
 
 
-@click.command(cls=Verb, writes=("agent", "session", "wait"))
+@click.command(cls=Command, writes=("agent", "session", "wait"))
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False), default=".")
 @click.option("--from", "sources", multiple=True, metavar="auto|KIND|PATH", help=_FROM)
 @click.option(
     "--dry-run", is_flag=True, help="With --from: show what would be added, changed, moved and removed; write nothing."
 )
-@pass_door
-def init(door: Door, folder: Path, sources: tuple[str, ...], dry_run: bool) -> int:
+@pass_app
+def init(app: App, folder: Path, sources: tuple[str, ...], dry_run: bool) -> int:
     """Make the memory root .jidomem/ in FOLDER, the present one when not said.
 
     With --from auto it looks for decision records, notes for agents (CLAUDE.md, AGENTS.md, .cursorrules ...), the graph
@@ -516,62 +516,62 @@ def init(door: Door, folder: Path, sources: tuple[str, ...], dry_run: bool) -> i
     is_named = click.get_current_context().get_parameter_source("folder") is ParameterSource.COMMANDLINE
     if dry_run and not sources:
         raise InvalidRequest("--dry-run is for what is taken in", hint="jidomem init --from auto --dry-run")
-    address = settings.address_of(door.root)
+    address = settings.address_of(app.root)
     if address is not None and not is_named:
         _refuse_sources(sources)
-        _init_shared(door, address)
+        _init_shared(app, address)
         return 0
-    if door.root is not None:
+    if app.root is not None:
         raise InvalidRequest("init takes the folder of the repository, not --root", hint=f"jidomem init {folder}")
     if not is_named:
         _refuse_home(sources)
     elif not folder.exists():
         _refuse_kind(str(folder), sources)
     if not sources:
-        made = _make(door, folder) | {"importable": _importable(folder)}
-        _print_result(door, made, folder, address)
+        made = _make(app, folder) | {"importable": _importable(folder)}
+        _print_result(app, made, folder, address)
         if made["importable"]:
-            door.say(f"found here, and not imported: {', '.join(made['importable'])}")
-            door.say("next: jidomem init --from auto --dry-run shows what would be imported; without --dry-run it is")
+            app.info(f"found here, and not imported: {', '.join(made['importable'])}")
+            app.info("next: jidomem init --from auto --dry-run shows what would be imported; without --dry-run it is")
         else:
-            door.say(f"next: git add .jidomem, then: {_FIRST}" if _top_of(folder) else f"next: {_FIRST}")
+            app.info(f"next: git add .jidomem, then: {_FIRST}" if _top_of(folder) else f"next: {_FIRST}")
         return 0
-    return _adopt(door, folder, sources, address, dry_run)
+    return _adopt(app, folder, sources, address, dry_run)
 
 
-def _adopt(door: Door, folder: Path, sources: tuple[str, ...], address: str | None, dry_run: bool) -> int:
+def _adopt(app: App, folder: Path, sources: tuple[str, ...], address: str | None, dry_run: bool) -> int:
     """Make the root and take in what is found by *sources*; return the exit code."""
     from jidomem.runtime.adoption import adopt
 
     base = location.place(folder).parent
-    found, scope = looked(base, sources), scope_of(base, sources)
-    made = {} if dry_run else _make(door, folder)
-    if made and not door.json:
-        _print_result(door, made, folder, address, known="the root was there already")
-    with judged_in(door, base / settings.FOLDER, dry_run) as memory:
-        adopted, report = adopt(memory, base, found.sources, scope)
-        return show(door, memory, found, adopted, report, made)
+    scan, scope = scan_sources(base, sources), scope_of(base, sources)
+    made = {} if dry_run else _make(app, folder)
+    if made and not app.json:
+        _print_result(app, made, folder, address, known="the root was there already")
+    with open_for_import(app, base / settings.FOLDER, dry_run) as memory:
+        adopted, report = adopt(memory, base, scan.sources, scope)
+        return show(app, memory, scan, adopted, report, made)
 
 
 def _importable(folder: Path) -> list[str]:
     """Return what `init --from auto` would import from the repository of *folder*, a phrase for each source."""
     from jidomem.repository.other_tools import KINDS, look
 
-    found = look(location.place(folder).parent)
-    many = {source.path: f" ({len(source.files)})" if len(source.files) > 1 else "" for source in found.sources}
-    return [f"{KINDS[source.kind]} in {source.path}{many[source.path]}" for source in found.sources]
+    scan = look(location.place(folder).parent)
+    many = {source.path: f" ({len(source.files)})" if len(source.files) > 1 else "" for source in scan.sources}
+    return [f"{KINDS[source.kind]} in {source.path}{many[source.path]}" for source in scan.sources]
 
 
-def _make(door: Door, folder: Path) -> dict[str, Any]:
+def _make(app: App, folder: Path) -> dict[str, Any]:
     """Make the root in *folder*, and return what there is to tell of it."""
     before = {name for name in location.FILES if (folder / settings.FOLDER / name).exists()}
     try:
-        made = location.init(folder, door.project)
+        made = location.init(folder, app.project)
     except OSError as error:
         hint = "name a folder that can be written to: jidomem init FOLDER"
         raise Failed(f"{error.filename}: {error.strerror}", hint=hint) from error
     except NotFound as error:  # of the project id
-        name = root_config.slug_of(door.project or folder.resolve().name)
+        name = root_config.slug_of(app.project or folder.resolve().name)
         error.hint = f"{error.hint.partition(':')[0]}: jidomem init --project {name}"
         raise
     fresh = [name for name in location.FILES if name not in before]
@@ -579,32 +579,32 @@ def _make(door: Door, folder: Path) -> dict[str, Any]:
 
 
 def _print_result(
-    door: Door,
+    app: App,
     made: dict[str, Any],
     folder: Path,
     address: str | None,
     known: str = "it was there already, nothing changed",
 ) -> None:
     """Print what was made, or *known* where nothing was, and say what counts besides."""
-    if door.json:
+    if app.json:
         show_json(made)
     else:
         click.echo(made["root"])
     fresh = ", ".join(made["made"])
-    door.say(f"project {made['project']}: " + (f"made {fresh}" if fresh else known))
+    app.info(f"project {made['project']}: " + (f"made {fresh}" if fresh else known))
     base = folder.resolve()
     above = next((each for each in base.parents if (each / settings.FOLDER).is_dir()), None)
     if above is not None:
-        door.warn(f"this folder has a memory of its own now, and no more that of {above}: rm -r {quote(made['root'])}")
+        app.warn(f"this folder has a memory of its own now, and no more that of {above}: rm -r {quote(made['root'])}")
     elif fresh and (top := _top_of(folder)) not in (None, base):
-        door.say(f"it is the memory of this folder; that of the whole repository: jidomem init {quote(str(top))}")
+        app.info(f"it is the memory of this folder; that of the whole repository: jidomem init {quote(str(top))}")
     own = Path(user_data_dir("jidomem", appauthor=False))
     if fresh and FileJournal(own).head(Stream(made["project"])).heads:
-        door.say(f"what was kept of {made['project']} before is in your own memory, and comes here with:")
-        door.say(f"  jidomem --root {quote(str(own))} --project {made['project']} root export -o {made['project']}.ttl")
-        door.say(f"  jidomem root import turtle {made['project']}.ttl")
+        app.info(f"what was kept of {made['project']} before is in your own memory, and comes here with:")
+        app.info(f"  jidomem --root {quote(str(own))} --project {made['project']} root export -o {made['project']}.ttl")
+        app.info(f"  jidomem root import turtle {made['project']}.ttl")
     if address is not None or os.environ.get("JIDOMEM_ROOT"):
-        door.warn("$JIDOMEM_ROOT names another root, and counts before this one: unset JIDOMEM_ROOT to use it")
+        app.warn("$JIDOMEM_ROOT names another root, and counts before this one: unset JIDOMEM_ROOT to use it")
 
 
 def _top_of(folder: Path) -> Path | None:
@@ -615,12 +615,12 @@ def _top_of(folder: Path) -> Path | None:
 
 def _refuse_home(sources: tuple[str, ...]) -> None:
     """Raise InvalidRequest where somebody stands in the folder that all their repositories lie in."""
-    here = Path.cwd().resolve()
-    if here in (Path.home().resolve(), Path(here.anchor)) and _top_of(here) is None:
+    folder = Path.cwd().resolve()
+    if folder in (Path.home().resolve(), Path(folder.anchor)) and _top_of(folder) is None:
         words = "".join(f" --from {quote(each)}" for each in sources)
         raise InvalidRequest(
-            f"{here} is no repository: all below it would have one memory",
-            hint=f"cd into a repository, then: jidomem init{words}; if you mean it: jidomem init {quote(str(here))}",
+            f"{folder} is no repository: all below it would have one memory",
+            hint=f"cd into a repository, then: jidomem init{words}; if you mean it: jidomem init {quote(str(folder))}",
         )
 
 
@@ -641,28 +641,28 @@ def _refuse_sources(sources: tuple[str, ...]) -> None:
         )
 
 
-def _init_shared(door: Door, address: str) -> None:
+def _init_shared(app: App, address: str) -> None:
     """Begin a shared root: with a configuration that names its project, where it has none."""
     from jidomem.extras.servers import addresses
     from jidomem.runtime import location
 
-    name = Stream(door.project or root_config.slug_of(Path.cwd().name)).project
+    name = Stream(app.project or root_config.slug_of(Path.cwd().name)).project
     text, made = location.CONFIG.format(project=name), list[str]()
 
     def begun(files: addresses.Files) -> addresses.Files:
         made[:] = [] if settings.CONFIG in files else [settings.CONFIG]
         return {settings.CONFIG: text, **files}
 
-    log, _ = location.open_log(address, door.wait)
+    log, _ = location.open_log(address, app.wait)
     try:
         addresses.change(log, begun)
     finally:
         log.close()
-    with door.open() as memory:
+    with app.open() as memory:
         project = memory.project
-    if door.json:
+    if app.json:
         show_json({"root": log.name, "project": project, "made": made, "kept": [] if made else [settings.CONFIG]})
     else:
         click.echo(log.name)
-    door.say(f"project {project}: " + ("it begins here" if made else "it was there already, nothing changed"))
-    door.say('next: export JIDOMEM_ROOT with that address, then: jidomem remember "what an agent should know"')
+    app.info(f"project {project}: " + ("it begins here" if made else "it was there already, nothing changed"))
+    app.info('next: export JIDOMEM_ROOT with that address, then: jidomem remember "what an agent should know"')

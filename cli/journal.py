@@ -1,25 +1,13 @@
-"""`jidomem journal pack`: many commit files become a few packs with the same commits.
-
-`jidomem journal redact`: take a secret out of the journal, and out of all that was made of it, for good.
-
-`jidomem root reindex`: what is derived from the journal, thrown away and built anew.
-
-`jidomem journal replay --check`: the journal, replayed, is what is served, exported and kept.
-
-`jidomem journal rollback`: take the memory back to what was active at a moment; nothing is removed.
-
-`jidomem journal verify`: every byte of the journal, read again and held against its digests.
-"""
+"""`jidomem journal`: pack, redact, replay, roll back and verify the commits of the journal."""
 
 from __future__ import annotations
 
 import sys
-import time
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from shlex import quote
-from typing import Any, TextIO
+from typing import Any
 
 import click
 
@@ -39,7 +27,6 @@ from jidomem.curation.find_text import (
 )
 from jidomem.curation.redact import RedactionPlan, leaks
 from jidomem.errors import BranchChanged, InvalidRequest, JournalDamaged
-from jidomem.index import search_index
 from jidomem.journal.journal import Stream
 from jidomem.journal.stream import beyond
 from jidomem.rdf.terms import Term, plain_value
@@ -51,17 +38,16 @@ from jidomem.runtime.root import INDEX
 from jidomem.write import canonical
 from jidomem.write.rollback import Rollback
 from jidomem.write.triples import TEXTS
-from jidomem_cli.fields import Paths, own_words, whole_id
-from jidomem_cli.options import ROWS, Door, Verb, clean, pass_door
+from jidomem_cli.fields import Paths, memory_iri, reject_placeholder
+from jidomem_cli.options import ROWS, App, Command, clean, pass_app
 from jidomem_cli.output import form_of, show_json, show_rows
-from jidomem_cli.status import snapshot_json, vectors_text
 
 DAMAGED = 7
 
 
-@click.command(cls=Verb, writes=["wait"])
-@pass_door
-def pack(door: Door) -> int:
+@click.command(cls=Command, writes=["wait"])
+@pass_app
+def pack(app: App) -> int:
     """Seal the commit files of every project, or of the one --project names, into packs; the newest stays a file.
 
     Nothing is lost or changed: a pack holds the same commits. Each file is read anew, and each pack read back, before
@@ -73,10 +59,10 @@ def pack(door: Door) -> int:
       jidomem journal pack
       jidomem journal pack --json
     """
-    memory = door.read()
-    sealed = [(stream, memory.journal.seal(stream)) for stream in door.streams(memory)]
+    memory = app.read()
+    sealed = [(stream, memory.journal.seal(stream)) for stream in app.streams(memory)]
     damage = [error for stream, _ in sealed for error in memory.journal.damage(stream)]
-    if door.json:
+    if app.json:
         rows = [{"project": stream.project, "stream": stream.name, "sealed": count} for stream, count in sealed]
         show_json({"streams": rows, "damage": [error.to_dict() for error in damage]})
         return DAMAGED if damage else 0
@@ -87,12 +73,12 @@ def pack(door: Door) -> int:
         where = quote(str(memory.journal.folder))
         folders = " ".join(f"projects/{stream.project}/{stream.name}" for stream in packed)
         removed = sum(count for _, count in sealed)
-        door.say(
+        app.info(
             f"commit to git together: the new packs (pack-*.ttl) and {removed:,} removed commit files:\n"
             f"  (cd {where} && git add -A -- {folders} && git commit -qm 'Memory: pack commits' -- {folders})"
         )
-    if packed and door.verbose:
-        door.say("where two branches were both packed, merge them with: git merge -X find-renames=100% BRANCH")
+    if packed and app.verbose:
+        app.info("where two branches were both packed, merge them with: git merge -X find-renames=100% BRANCH")
     for error in damage:
         click.echo(clean(error.detail))
     return DAMAGED if damage else 0
@@ -109,16 +95,16 @@ _PROPERTIES: Mapping[str, str] = {
 }
 
 
-@click.command(cls=Verb, writes=("agent", "wait"))
+@click.command(cls=Command, writes=("agent", "wait"))
 @click.argument("item", metavar="[IRI]", required=False)
 @click.option("--property", "properties", multiple=True, metavar="NAME", help="What of it; else all it says in words.")
 @click.option("--text", "texts", multiple=True, metavar="TEXT", help="The secret, wherever it stands; - reads it.")
-@click.option("--reason", metavar="TEXT", help="Why, without the secret.", callback=own_words)
+@click.option("--reason", metavar="TEXT", help="Why, without the secret.", callback=reject_placeholder)
 @click.option("--dry-run", is_flag=True, help="Show what would go, and touch nothing.")
 @click.option("--again", is_flag=True, help="Finish a redaction that was cut short, or whose secret came back.")
-@pass_door
+@pass_app
 def redact(
-    door: Door,
+    app: App,
     item: str | None,
     properties: tuple[str, ...],
     texts: tuple[str, ...],
@@ -140,31 +126,31 @@ def redact(
       jidomem journal redact 9c0d1e2f --property summary --reason "it named a customer" --agent curator
       cat secret.txt | jidomem journal redact --text - --reason "a key was pasted" --agent curator
     """
-    memory = door.read()
+    memory = app.read()
     if again:
         if item or properties or texts or dry_run:
             raise InvalidRequest("--again does what was asked before", hint="leave out all but --reason")
-        made = memory.keeper.redact_again(memory.project, agent=memory.writer.agent, reason=_given(reason))
-        _print_redaction_result(door, memory, [commit.id for commit in made], None)
+        made = memory.keeper.redact_again(memory.project, agent=memory.writer.agent, reason=_required_reason(reason))
+        _print_redaction_result(app, memory, [commit.id for commit in made], None)
         return 0
     if properties and texts:
         raise InvalidRequest("--property and --text are two ways to say what goes", hint="leave one of them out")
     plan = memory.keeper.plan(
         memory.project,
-        whole_id(memory, item) if item else None,
+        memory_iri(memory, item) if item else None,
         properties=[_property(name) for name in properties],
         texts=[_secret(text) for text in texts],
     )
     if dry_run:
-        _print_redaction(door, memory, plan)
+        _print_redaction(app, memory, plan)
         return 0
     sources = _source_paths(memory)  # before what names them goes
-    made = memory.keeper.redact(plan, agent=memory.writer.agent, reason=_given(reason))
-    _print_redaction_result(door, memory, [commit.id for commit in made], plan, sources)
+    made = memory.keeper.redact(plan, agent=memory.writer.agent, reason=_required_reason(reason))
+    _print_redaction_result(app, memory, [commit.id for commit in made], plan, sources)
     return 0
 
 
-def _given(reason: str | None) -> str:
+def _required_reason(reason: str | None) -> str:
     if not reason or not reason.strip():
         raise InvalidRequest("a redaction is recorded with its reason", hint='add --reason "why it has to go"')
     return reason
@@ -182,7 +168,7 @@ def _property(name: str) -> str:
     return JIDO + _PROPERTIES.get(name.replace("-", "_"), name)
 
 
-def _print_redaction(door: Door, memory: Jidomem, plan: RedactionPlan) -> None:
+def _print_redaction(app: App, memory: Jidomem, plan: RedactionPlan) -> None:
     rows = [
         {
             "stream": f"{stream.project}/{stream.name}",
@@ -194,13 +180,13 @@ def _print_redaction(door: Door, memory: Jidomem, plan: RedactionPlan) -> None:
         }
         for stream, trace in plan.traces
     ]
-    show_rows(door, rows, _REDACTION_COLUMNS)
+    show_rows(app, rows, _REDACTION_COLUMNS)
     commits = len({row["commit"] for row in rows})
-    door.say(f"{len(rows)} statements of {commits} commits would go; nothing was touched")
-    _print_occurrences(door, plan)
+    app.info(f"{len(rows)} statements of {commits} commits would go; nothing was touched")
+    _print_occurrences(app, plan)
     for cost in _costs(plan):
-        door.say(f"cost: {cost}")
-    _say_emptied(door, plan, "would say")
+        app.info(f"cost: {cost}")
+    _print_emptied(app, plan, "would say")
     names = [
         *DERIVED,
         *(["state"] if plan.working_state else []),
@@ -208,8 +194,8 @@ def _print_redaction(door: Door, memory: Jidomem, plan: RedactionPlan) -> None:
     rewritten = [memory.settings.root / name for name in names]
     every = _left(memory, plan, _source_paths(memory))
     left = [each for each in every if not any(map(each.path.is_relative_to, rewritten))]
-    _warn_left(door, left)
-    _warn_history(door, memory, left)
+    _warn_left(app, left)
+    _warn_history(app, memory, left)
 
 
 def _costs(plan: RedactionPlan) -> Iterator[str]:
@@ -227,8 +213,8 @@ def _costs(plan: RedactionPlan) -> Iterator[str]:
                 unknown[each.path].add(each.blob)
     for (predicate, path), items in sorted(files.items()):
         if predicate == ANCHOR:
-            told = f"freshness of {_memories(items)} about {path} can no longer be told"
-            yield f"{told}, until: jidomem edit {_id(min(items))} --confirm"
+            text = f"freshness of {_memories(items)} about {path} can no longer be told"
+            yield f"{text}, until: jidomem edit {_id(min(items))} --confirm"
         else:
             yield f"an import of {path} no longer recognises the version that {_memories(items)} came from"
     for path, blobs in sorted(unknown.items()):
@@ -248,23 +234,23 @@ def _id(item: Term) -> str:
     return short_id(plain_value(item))
 
 
-def _say_emptied(door: Door, plan: RedactionPlan, says: str) -> None:
+def _print_emptied(app: App, plan: RedactionPlan, says: str) -> None:
     """Name the active memories that say nothing without the texts, with the command that ends them."""
     if not plan.emptied:
         return
     count, shown = len(plan.emptied), [short_id(item) for item in plan.emptied]
-    named = ", ".join(shown if door.verbose else shown[:_NAMED])
-    more = f" and {count - _NAMED} more (-v names all)" if count > _NAMED and not door.verbose else ""
-    door.say(f"active, and {says} nothing any more: {named}{more}")
-    door.say(f'end each: jidomem edit {shown[0]} --invalidate --reason "its text was redacted"')
+    named = ", ".join(shown if app.verbose else shown[:_NAMED])
+    more = f" and {count - _NAMED} more (-v names all)" if count > _NAMED and not app.verbose else ""
+    app.info(f"active, and {says} nothing any more: {named}{more}")
+    app.info(f'end each: jidomem edit {shown[0]} --invalidate --reason "its text was redacted"')
 
 
-def _print_occurrences(door: Door, plan: RedactionPlan) -> None:
+def _print_occurrences(app: App, plan: RedactionPlan) -> None:
     """Say in which forms the texts were found, and how much of the working state shows them."""
     if forms := {form: count for form, count in plan.forms.items() if form != AS_IT_IS}:
-        door.say(f"forms other than as it is: {_count_redactions(forms)}")
+        app.info(f"forms other than as it is: {_count_redactions(forms)}")
     if plan.working_state:
-        door.say(f"entries of the working state: {_count_redactions(plan.working_state)}")
+        app.info(f"entries of the working state: {_count_redactions(plan.working_state)}")
 
 
 def _count_redactions(counts: Mapping[str, int]) -> str:
@@ -285,135 +271,64 @@ def _left(memory: Jidomem, plan: RedactionPlan, sources: Collection[str]) -> lis
     ]
 
 
-def _warn_left(door: Door, left: Sequence[Leftover]) -> None:
-    for found in left:
-        where = "the name of " if found.in_name else ""
-        form = "" if found.form == AS_IT_IS else f" ({found.form})"
-        stands = "may stand" if found.form == NOT_SEARCHED else "stands"
-        line = f":{found.line}" if found.line is not None else ""
-        door.warn(f"it {stands} in {where}{found.path}{line}{form}, which no redaction rewrites: {found.hint}")
+def _warn_left(app: App, left: Sequence[Leftover]) -> None:
+    for leftover in left:
+        where = "the name of " if leftover.in_name else ""
+        form = "" if leftover.form == AS_IT_IS else f" ({leftover.form})"
+        stands = "may stand" if leftover.form == NOT_SEARCHED else "stands"
+        line = f":{leftover.line}" if leftover.line is not None else ""
+        app.warn(f"it {stands} in {where}{leftover.path}{line}{form}, which no redaction rewrites: {leftover.hint}")
 
 
-def _warn_history(door: Door, memory: Jidomem, left: Sequence[Leftover]) -> None:
+def _warn_history(app: App, memory: Jidomem, left: Sequence[Leftover]) -> None:
     """Say that git has the text in its history: in files of the journal, and in each source that holds it."""
     root = memory.settings.root
     sources = dict.fromkeys(str(each.path) for each in left if not each.path.is_relative_to(root))
-    kept = f" of the journal, and {', '.join(sources)} where it was committed," if sources else ""
+    where = f" of the journal, and {', '.join(sources)} where it was committed," if sources else ""
     if memory.journal.is_tracked or (sources and memory.tree is not None):
-        door.warn(
-            f"git keeps the old files{kept} in its history, and so does every clone: rewrite it with git filter-repo,"
+        app.warn(
+            f"git keeps the old files{where} in its history, and so does every clone: rewrite it with git filter-repo,"
             " and have every clone made anew"
         )
 
 
 def _print_redaction_result(
-    door: Door, memory: Jidomem, made: Sequence[str], plan: RedactionPlan | None, sources: Collection[str] = ()
+    app: App, memory: Jidomem, made: Sequence[str], plan: RedactionPlan | None, sources: Collection[str] = ()
 ) -> None:
     """Say what was done, and what of it this command cannot reach."""
     left = _left(memory, plan, sources) if plan is not None else []
     tracked, others = memory.journal.is_tracked, memory.tail.others
-    if door.json:
-        told = [{**asdict(each), "path": str(each.path)} for each in left]
-        found = {"forms": dict(plan.forms), "working_state": dict(plan.working_state)} if plan is not None else {}
-        show_json({"commits": list(made), "left": [str(each.path) for each in left], "leftovers": told, **found,
-                   "in_git": tracked, "other_processes": others})  # fmt: skip
-    for commit in made if not door.json else ():
+    if app.json:
+        leftover_rows = [{**asdict(each), "path": str(each.path)} for each in left]
+        occurrences = {"forms": dict(plan.forms), "working_state": dict(plan.working_state)} if plan is not None else {}
+        show_json({"commits": list(made), "left": [str(each.path) for each in left], "leftovers": leftover_rows,
+                   **occurrences, "in_git": tracked, "other_processes": others})  # fmt: skip
+    for commit in made if not app.json else ():
         click.echo(commit)
     if not made and (plan is None or not plan.working_state):
-        door.say("nothing was left to do")
+        app.info("nothing was left to do")
         return
     if plan is not None:
-        _print_occurrences(door, plan)
-        _say_emptied(door, plan, "say")
-    _warn_left(door, left)
+        _print_occurrences(app, plan)
+        _print_emptied(app, plan, "say")
+    _warn_left(app, left)
     if others:
-        door.warn(f"{others} other processes have an index of this root open; each drops it when it is next asked")
-    _warn_history(door, memory, left)
-    door.say(
+        app.warn(f"{others} other processes have an index of this root open; each drops it when it is next asked")
+    _warn_history(app, memory, left)
+    app.info(
         "what this cannot reach: other copies of this root, backups, exports, and answers that were given already;"
         " a password or key that was written down should be changed. A copy that comes back by a merge is not"
         " served, and is reported by: jidomem journal verify"
     )
 
 
-@click.command(cls=Verb)
-@pass_door
-def reindex(door: Door) -> int:
-    """Build the index of every project anew from the journal; other processes may go on meanwhile.
-
-    It is never needed: an index follows its journal, and one that is damaged is replaced. Of a large journal a
-    snapshot is kept for the processes to come, and the lists of a very large one; what recall searches is made anew
-    when it is next asked, or at once, with all vectors, where there is an embedder. Exits with 7 where the journal is
-    damaged: then no snapshot is kept.
-
-    Examples:
-      jidomem root reindex
-      jidomem root reindex --json
-    """
-    memory = door.read(look=False)
-    tail, start = memory.tail, time.perf_counter()
-    shown = sys.stderr if not door.quiet and sys.stderr.isatty() else None
-    if shown:
-        with click.progressbar(length=tail.size(), label="reindex", file=shown) as bar:
-            marks = tail.rebuild(bar.update)
-    else:
-        marks = tail.rebuild()
-    put = None if memory.remote is None else {"address": memory.remote.shown, "graphs": len(memory.remote.rebuild())}
-    damage = [error for stream in marks for error in memory.journal.damage(stream)]
-    memory.texts.files.forget_all()
-    search_index.forget(memory.settings.root)
-    vectors = {name: _embedded(memory, name, shown) for name in memory.projects() if memory.embedding}
-    memory.reader.keep_lists([] if damage else memory.projects())
-    seconds = time.perf_counter() - start
-    streams = [
-        {"project": stream.project, "stream": stream.name, "version": str(mark.version), "commits": mark.commits}
-        for stream, mark in marks.items()
-    ]
-    found = {
-        "streams": streams,
-        "triples": memory.index.triples_taken,
-        "seconds": round(seconds, 3),
-        "index": "disk" if tail.on_disk else "memory",
-        "snapshots": list(map(snapshot_json, tail.snapshots())),
-        "remote": put,
-        "vectors": vectors,
-        "damage": [error.to_dict() for error in damage],
-    }
-    if door.json:
-        show_json(found)
-    else:
-        for row in streams:
-            click.echo(f"{row['project']}/{row['stream']}  {row['version']}  {row['commits']:,} commits")
-        kept = f"a snapshot of {tail.snapshots()[0].size:,} bytes is kept" if tail.snapshots() else "nothing is kept"
-        door.say(f"{found['triples']:,} triples in {seconds:.1f} s; {kept}")
-        if put is not None:
-            door.say(f"{put['graphs']} graphs were put into {put['address']} anew")
-        for name, told_of in vectors.items():
-            door.say(f"{name}: {vectors_text(told_of)}")
-        for error in damage:
-            click.echo(clean(error.detail))
-    return DAMAGED if damage else 0
-
-
-def _embedded(memory: Jidomem, project: str, shown: TextIO | None) -> dict[str, Any]:
-    """Make all vectors of *project*, shown as they are made; return what is told of them, and of why there are none."""
-    embedding = memory.embedding
-    assert embedding is not None
-    if shown is None:
-        embedding.try_for(project)
-    else:
-        with click.progressbar(length=embedding.waiting(project), label=f"vectors of {project}", file=shown) as bar:
-            embedding.try_for(project, progress=lambda waiting: bar.update((bar.length or 0) - waiting - bar.pos))
-    return embedding.told(project)
-
-
 REPLAY_DAMAGED, DIFFERS = 7, 1
 
 
-@click.command(cls=Verb)
+@click.command(cls=Command)
 @click.option("--check", is_flag=True, help="Compare what comes of it; there is nothing else to replay for.")
-@pass_door
-def replay(door: Door, check: bool) -> int:
+@pass_app
+def replay(app: App, check: bool) -> int:
     """Replay the journal into an index of its own, and compare that with what is served, exported and kept.
 
     It changes nothing. What is compared is every triple of every stream, the bytes of the export, and each snapshot of
@@ -426,44 +341,47 @@ def replay(door: Door, check: bool) -> int:
     """
     if not check:
         raise InvalidRequest("a replay is for comparing: the journal itself is what is read", hint="add --check")
-    memory = door.read(look=False)
+    memory = app.read(look=False)
     damage = [error for stream in memory.journal.streams() for error in memory.journal.verify(stream)]
-    found = replayed(memory.tail, memory.settings.root / INDEX, memory.schema.triples, memory.schema.version)
-    if door.json:
+    result = replayed(memory.tail, memory.settings.root / INDEX, memory.schema.triples, memory.schema.version)
+    if app.json:
         streams = [
-            {"project": stream.project, "stream": stream.name, "triples": held.triples, "digest": held.digest}
-            for stream, held in found.streams.items()
+            {"project": stream.project, "stream": stream.name, "triples": state.triples, "digest": state.digest}
+            for stream, state in result.streams.items()
         ]
-        told = {"streams": streams, "exports": found.exports, "snapshots": found.snapshots}
-        show_json({**told, "differences": list(found.differences), "damage": [error.to_dict() for error in damage]})
+        values = {"streams": streams, "exports": result.exports, "snapshots": result.snapshots}
+        show_json({**values, "differences": list(result.differences), "damage": [error.to_dict() for error in damage]})
     else:
-        for stream, held in found.streams.items():
-            click.echo(f"{stream.project}/{stream.name}  {held.triples:,} triples  {held.digest[:12]}")
-        for project, digest in found.exports.items():
+        for stream, state in result.streams.items():
+            click.echo(f"{stream.project}/{stream.name}  {state.triples:,} triples  {state.digest[:12]}")
+        for project, digest in result.exports.items():
             click.echo(f"{project}_memory.ttl  {digest[:12]}")
-        for difference in found.differences:
+        for difference in result.differences:
             click.echo(clean(f"differs: {difference}"))
         for error in damage:
             click.echo(clean(error.detail))
-    if found.differences:
-        door.say("hint: the index is built anew from the journal with: jidomem root reindex")
+    if result.differences:
+        app.info("hint: the index is built anew from the journal with: jidomem root reindex")
     else:
-        door.say(f"the same is served, exported and kept in {found.snapshots} snapshots")
-    return REPLAY_DAMAGED if damage else DIFFERS if found.differences else 0
+        app.info(f"the same is served, exported and kept in {result.snapshots} snapshots")
+    return REPLAY_DAMAGED if damage else DIFFERS if result.differences else 0
 
 
 _ROLLBACK_COLUMNS = ("change", "type", "item", "summary", "by")
 
 
-@click.command(cls=Verb, formats=ROWS, writes=("agent", "wait"))
+@click.command(cls=Command, formats=ROWS, writes=("agent", "wait"))
 @click.option("--to", "moment", metavar="MOMENT", required=True, help="A moment, or a version of jidomem journal log.")
 @click.option(
-    "--reason", metavar="TEXT", help="Why; kept with the session, and with each correction.", callback=own_words
+    "--reason",
+    metavar="TEXT",
+    help="Why; kept with the session, and with each correction.",
+    callback=reject_placeholder,
 )
 @click.option("--dry-run", is_flag=True, help="Show what would be corrected, and keep nothing.")
 @click.option("--yes", is_flag=True, help="Do it without asking.")
-@pass_door
-def rollback(door: Door, moment: str, reason: str | None, dry_run: bool, yes: bool) -> None:
+@pass_app
+def rollback(app: App, moment: str, reason: str | None, dry_run: bool, yes: bool) -> None:
     """Make what was active at a moment active again, and nothing else, by corrections in one commit.
 
     What came since is withdrawn; what was superseded or withdrawn since is said again, and revives what it says. All
@@ -475,11 +393,11 @@ def rollback(door: Door, moment: str, reason: str | None, dry_run: bool, yes: bo
     """
     if not reason or not reason.strip():
         raise InvalidRequest("a rollback is recorded with its reason", hint='add --reason "why it goes back"')
-    memory = door.read()
+    memory = app.read()
     if dry_run or not yes:
         planned = memory.roll_back(moment, reason=reason, dry_run=True)
         if dry_run or not planned.corrections:
-            _print_rollback(door, planned)
+            _print_rollback(app, planned)
             return
         if not sys.stdin.isatty():
             hint = "look at it with --dry-run, then add --yes"
@@ -488,26 +406,26 @@ def rollback(door: Door, moment: str, reason: str | None, dry_run: bool, yes: bo
                 f" corrections: {_count_changes(planned)}",
                 hint=hint,
             )
-        _print_rollback(door, planned)
+        _print_rollback(app, planned)
         click.confirm("Do this?", abort=True, err=True)
-    _print_rollback(door, memory.roll_back(moment, reason=reason))
+    _print_rollback(app, memory.roll_back(moment, reason=reason))
 
 
-def _print_rollback(door: Door, done: Rollback) -> None:
-    if form_of(door) == "json":
+def _print_rollback(app: App, done: Rollback) -> None:
+    if form_of(app) == "json":
         show_json(done.to_dict())
     else:
-        show_rows(door, [found.to_dict() for found in done.corrections], _ROLLBACK_COLUMNS)
+        show_rows(app, [correction.to_dict() for correction in done.corrections], _ROLLBACK_COLUMNS)
     if done.commit:
-        door.say(f"{_count_changes(done)}, in {done.session}, version {done.version}")
+        app.info(f"{_count_changes(done)}, in {done.session}, version {done.version}")
     elif done.corrections:
-        door.say(f"{_count_changes(done)}; nothing was kept")
+        app.info(f"{_count_changes(done)}; nothing was kept")
     else:
-        door.say("nothing to correct: all is as it was then")
+        app.info("nothing to correct: all is as it was then")
 
 
 def _count_changes(done: Rollback) -> str:
-    counts = Counter(found.change for found in done.corrections)
+    counts = Counter(correction.change for correction in done.corrections)
     return ", ".join(f"{count} {change}" for change, count in sorted(counts.items()))
 
 
@@ -518,12 +436,12 @@ UNSEEN = (
 )
 
 
-@click.command(cls=Verb, writes=("agent", "wait"))
+@click.command(cls=Command, writes=("agent", "wait"))
 @click.option("--anchor", "heads", metavar="VERSION|FILE", help="Heads written down before, which must be there.")
 @click.option("--quarantine", metavar="COMMIT", help="Set this damage aside, by commit or file; writing goes on.")
-@click.option("--reason", metavar="TEXT", help="Why it is set aside.", callback=own_words)
-@pass_door
-def verify(door: Door, heads: str | None, quarantine: str | None, reason: str | None) -> int:
+@click.option("--reason", metavar="TEXT", help="Why it is set aside.", callback=reject_placeholder)
+@pass_app
+def verify(app: App, heads: str | None, quarantine: str | None, reason: str | None) -> int:
     """Verify every commit of every project, or of the one --project names.
 
     It finds any commit that was edited, taken out, moved or put in between others, in files and packs, and every copy
@@ -536,40 +454,44 @@ def verify(door: Door, heads: str | None, quarantine: str | None, reason: str | 
       jidomem journal verify --json | tee anchor.json
       jidomem journal verify --anchor anchor.json
     """
-    memory = door.read()
+    memory = app.read()
     if quarantine is not None:
-        return _set_aside(door, memory, quarantine, reason)
+        return _set_aside(app, memory, quarantine, reason)
     if reason is not None:
         raise InvalidRequest("--reason says why something is set aside", hint="add --quarantine COMMIT")
-    streams, journal = door.streams(memory), memory.journal
+    streams, journal = app.streams(memory), memory.journal
     wanted = anchor(heads, Stream(memory.project)) if heads is not None else {}
     damage = [(stream, journal.verify(stream)) for stream in streams]
-    found = [finding for stream in streams for finding in findings(journal, stream, memory.sources.now())]
-    found += compare_with_git(journal, dict(damage), door.project)
-    found += [each for stream, ids in wanted.items() for each in anchored(journal, stream, ids)]
-    _print_damage(door, memory, damage, found, anchored_to=bool(wanted))
-    if any(errors for _, errors in damage) or any(each.kind in ("missing", "unrecorded", "stray") for each in found):
+    findings_ = [finding for stream in streams for finding in findings(journal, stream, memory.sources.now())]
+    findings_ += compare_with_git(journal, dict(damage), app.project)
+    findings_ += [each for stream, ids in wanted.items() for each in anchored(journal, stream, ids)]
+    _print_damage(app, memory, damage, findings_, anchored_to=bool(wanted))
+    if any(errors for _, errors in damage) or any(
+        each.kind in ("missing", "unrecorded", "stray") for each in findings_
+    ):
         return DAMAGED
-    return EXPOSED if any(each.severity == "violation" for each in found) else 0
+    return EXPOSED if any(each.severity == "violation" for each in findings_) else 0
 
 
 def _print_damage(
-    door: Door,
+    app: App,
     memory: Jidomem,
     damage: Sequence[tuple[Stream, tuple[JournalDamaged, ...]]],
-    found: Sequence[JournalFinding],
+    findings_: Sequence[JournalFinding],
     *,
     anchored_to: bool,
 ) -> None:
     errors = [error for _, errors in damage for error in errors]
-    if door.json:
+    if app.json:
         rows = [_row(memory, stream, len(errors)) for stream, errors in damage]
         unseen = None if anchored_to else UNSEEN
-        told = [error.to_dict() for error in errors]
-        show_json({"streams": rows, "damage": told, "findings": [f.to_dict() for f in found], "not_detected": unseen})
+        damaged = [error.to_dict() for error in errors]
+        show_json(
+            {"streams": rows, "damage": damaged, "findings": [f.to_dict() for f in findings_], "not_detected": unseen}
+        )
     else:
         for stream, of in damage:
-            lost = [each for each in found if each.kind == "missing" and _is_of(memory, stream, each)]
+            lost = [each for each in findings_ if each.kind == "missing" and _is_of(memory, stream, each)]
             count = sum(len(each.commits) or 1 for each in lost)
             moved = {commit for error in of if isinstance(error, BranchChanged) for commit in error.commits}
             broken = sum(not isinstance(error, BranchChanged) for error in of)
@@ -580,18 +502,18 @@ def _print_damage(
         for error in errors:
             if not isinstance(error, BranchChanged):  # that is among the findings
                 click.echo(clean(error.detail))
-        for each in found:
+        for each in findings_:
             where = f"{each.path}{f':{each.line}' if each.line else ''}: " if each.path else ""
             click.echo(clean(f"{each.severity}: {where}{each.detail}"))
-    for hint in dict.fromkeys([*(error.hint for error in errors), *(each.hint for each in found)]):
-        door.say(f"hint: {hint}")
-    if door.verbose and not anchored_to:
-        door.say(f"not detected: {UNSEEN}")
+    for hint in dict.fromkeys([*(error.hint for error in errors), *(each.hint for each in findings_)]):
+        app.info(f"hint: {hint}")
+    if app.verbose and not anchored_to:
+        app.info(f"not detected: {UNSEEN}")
 
 
-def _is_of(memory: Jidomem, stream: Stream, found: JournalFinding) -> bool:
+def _is_of(memory: Jidomem, stream: Stream, finding: JournalFinding) -> bool:
     folder = str(memory.journal.path(stream))
-    return found.path == folder or (found.path or "").startswith(f"{folder}/")
+    return finding.path == folder or (finding.path or "").startswith(f"{folder}/")
 
 
 def _row(memory: Jidomem, stream: Stream, damaged: int) -> dict[str, Any]:
@@ -605,7 +527,7 @@ def _row(memory: Jidomem, stream: Stream, damaged: int) -> dict[str, Any]:
     }
 
 
-def _set_aside(door: Door, memory: Jidomem, which: str, reason: str | None) -> int:
+def _set_aside(app: App, memory: Jidomem, which: str, reason: str | None) -> int:
     """Set what is damaged aside in the stream that has it; raises NotFound where none has."""
     if not reason or not reason.strip():
         raise InvalidRequest("what is set aside is recorded with the reason", hint='add --reason "what happened"')
@@ -618,14 +540,14 @@ def _set_aside(door: Door, memory: Jidomem, which: str, reason: str | None) -> i
     )
     name = memory.keeper.set_aside(stream, which, agent=memory.writer.agent, reason=reason)
     left = memory.journal.damage(stream)
-    if door.json:
+    if app.json:
         show_json({"project": stream.project, "stream": stream.name, "file": name, "damaged": len(left)})
     else:
         click.echo(name)
-    door.say(f"set aside in {memory.journal.path(stream)}; {len(left)} damaged are left")
+    app.info(f"set aside in {memory.journal.path(stream)}; {len(left)} damaged are left")
     return DAMAGED if left else 0
 
 
-def _has(found: Sequence[JournalDamaged], which: str) -> bool:
-    """Return whether the damage *found* is about the commit or file *which*."""
-    return any(which in f"{each.path} {each.detail}" or (each.commit or "-")[:SHORT] in which for each in found)
+def _has(damage: Sequence[JournalDamaged], which: str) -> bool:
+    """Return whether *damage* is about the commit or file *which*."""
+    return any(which in f"{each.path} {each.detail}" or (each.commit or "-")[:SHORT] in which for each in damage)

@@ -12,12 +12,12 @@ from typing import Any
 
 import click
 
-from jidomem_cli.options import Door, Verbs, everywhere
+from jidomem_cli.options import App, CommandGroup, shared_options
 
 Table = Mapping[str, tuple[str, str]]
 
 #: command -> (module and attribute, what it does): `jidomem --help` is printed from here, and loads none of them.
-VERBS: dict[str, tuple[str, str]] = {
+COMMANDS: dict[str, tuple[str, str]] = {
     "init": ("init:init", "Make a memory root in a folder."),
     "setup": ("hooks:setup", "Connect Claude Code, Cursor, Codex, VS Code or git to the memory."),
     "remember": ("submit:remember", "Record one memory; omitted fields get defaults."),
@@ -61,7 +61,7 @@ INTERRUPTED = 130
 BROKEN_PIPE = 141  # the exit code of a shell for a command whose reader closed the pipe
 
 
-class LazyGroup(Verbs):
+class LazyGroup(CommandGroup):
     """A group of commands from a *table*, each imported when it is called."""
 
     def __init__(self, *args: Any, table: Table, **attributes: Any) -> None:
@@ -109,11 +109,11 @@ class TopGroup(LazyGroup):
     def main(self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any) -> None:  # type: ignore[override]
         """Run the command line and leave with the exit code of the error table."""
         given = list(sys.argv[1:] if args is None else args)
-        door = Door()
+        app = App()
         extra.pop("standalone_mode", None)
         try:
             words = [_utf8(word) for word in given] or ["--help"]
-            code = super().main(words, prog_name or "jidomem", standalone_mode=False, obj=door, **extra)
+            code = super().main(words, prog_name or "jidomem", standalone_mode=False, obj=app, **extra)
         except (click.exceptions.Abort, KeyboardInterrupt):
             click.echo("interrupted", err=True)
             code = INTERRUPTED
@@ -121,15 +121,15 @@ class TopGroup(LazyGroup):
             from jidomem_cli.errors import print_error
 
             options = given[: given.index("--")] if "--" in given else given
-            door.json = door.json or "--json" in options
-            code = print_error(error, door)
+            app.json = app.json or "--json" in options
+            code = print_error(error, app)
         sys.exit(code or 0)
 
 
 @click.group(
     cls=TopGroup,
-    table=VERBS,
-    params=everywhere(hidden=False),
+    table=COMMANDS,
+    params=shared_options(hidden=False),
     epilog=_EPILOG,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -173,7 +173,7 @@ root = LazyGroup(
         "backup": ("root:backup", "Write a whole root to one archive."),
         "restore": ("root:restore", "Make a root from a backup."),
         "migrate": ("root:migrate", "Copy a whole root to another folder or server."),
-        "reindex": ("journal:reindex", "Rebuild the index from the journal."),
+        "reindex": ("root:reindex", "Rebuild the index from the journal."),
         "push": ("root:push", "Upload configuration, terms and rules to a shared root."),
         "pull": ("root:pull", "Download the files of a shared root."),
         "files": ("root:list_files", "List the files of a shared root."),

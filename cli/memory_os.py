@@ -14,7 +14,7 @@ import click
 from jidomem.errors import InvalidRequest
 from jidomem.read.playbook import plain
 from jidomem_cli.fields import json_or_text
-from jidomem_cli.options import ROWS, Door, Verbs, pass_door
+from jidomem_cli.options import ROWS, App, CommandGroup, pass_app
 from jidomem_cli.output import form_of, show_json, show_rows
 
 if TYPE_CHECKING:
@@ -24,24 +24,24 @@ if TYPE_CHECKING:
     from jidomem.extras.memoryos.values import Tiers
 
 
-def match_rows(found: Retrieved) -> Iterator[dict[str, Any]]:
+def match_rows(matches: Retrieved) -> Iterator[dict[str, Any]]:
     """Yield what was found, tier by tier: its `tier`, `score`, `id` and `text`."""
-    yield from _scored("stm", found.stm, "text")
-    yield from _scored("leaving", found.leaving, "text")
-    yield from _scored("segment", found.segments, "topic_summary")
-    yield from _scored("page", found.pages, "text")
-    for persona in (*found.personas, found.agent):
+    yield from _scored("stm", matches.stm, "text")
+    yield from _scored("leaving", matches.leaving, "text")
+    yield from _scored("segment", matches.segments, "topic_summary")
+    yield from _scored("page", matches.pages, "text")
+    for persona in (*matches.personas, matches.agent):
         yield from _scored(f"fact {_of(persona)}".rstrip(), persona.knowledge, "text")
         yield from _scored(f"trait {_of(persona)}".rstrip(), persona.traits, "text")
-    yield from _scored("system", found.system, "content")
+    yield from _scored("system", matches.system, "content")
 
 
 def _of(persona: PersonaMatch) -> str:
     return f"{persona.key.type}:{persona.key.identifier}" if persona.key is not None else "itself"
 
 
-def _scored(tier: str, found: Iterable[RetrievedItem[Any]], text: str) -> Iterator[dict[str, Any]]:
-    for each in found:
+def _scored(tier: str, items: Iterable[RetrievedItem[Any]], text: str) -> Iterator[dict[str, Any]]:
+    for each in items:
         yield {"tier": tier, "score": round(each.score, 3), "id": each.what.id, "text": getattr(each.what, text)}
 
 
@@ -81,7 +81,7 @@ _SHARED = ("id", "content", "source_agent_id", "importance_score", "creation_tim
 _about = click.option("--about", metavar="TYPE:NAME", help="Whom it talked with, or who asks, as in user:ana.")
 
 
-@click.group("os", cls=Verbs)
+@click.group("os", cls=CommandGroup)
 def memory_os() -> None:
     """Keep what an agent talked about, page by page, and find what it knows of it.
 
@@ -101,8 +101,8 @@ def memory_os() -> None:
 @_about
 @click.option("--timestamp", metavar="MOMENT", help="When it was said; now unless given.")
 @click.option("--id", "page_id", metavar="ID", help="Its id, as the IRI of a turn; else one is made.")
-@pass_door
-def add(door: Door, query: str, response: str, about: str | None, timestamp: str | None, page_id: str | None) -> None:
+@pass_app
+def add(app: App, query: str, response: str, about: str | None, timestamp: str | None, page_id: str | None) -> None:
     """Keep a page: what the agent was asked, and what it answered. Prints the id of the page.
 
     With a remote language model the page is read later: by jidomem agent memoryos maintain, or by a process that keeps
@@ -111,13 +111,13 @@ def add(door: Door, query: str, response: str, about: str | None, timestamp: str
     Examples:
       jidomem agent memoryos add "Which index do we use?" "Oxigraph." --about user:ana
     """
-    kept = door.open().os()
-    page = kept.add(query, response, about=_pair(about), timestamp=timestamp, page_id=page_id)
-    if door.json:
+    memory_os_ = app.open().os()
+    page = memory_os_.add(query, response, about=_pair(about), timestamp=timestamp, page_id=page_id)
+    if app.json:
         show_json({name: value for name, value in page.to_dict().items() if name != "embedding"})
         return
     click.echo(page.id)
-    _tell_waiting(door, kept)
+    _print_waiting(app, memory_os_)
 
 
 @memory_os.command("retrieve", formats=ROWS, writes=_WRITES)
@@ -125,8 +125,8 @@ def add(door: Door, query: str, response: str, about: str | None, timestamp: str
 @_about
 @click.option("--pages", type=click.IntRange(1), metavar="N", help="Pages of segments at most; else as it is set.")
 @click.option("--unvisited", is_flag=True, help="Leave the segments it finds as warm as they are.")
-@pass_door
-def retrieve(door: Door, query: str, about: str | None, pages: int | None, unvisited: bool) -> None:
+@pass_app
+def retrieve(app: App, query: str, about: str | None, pages: int | None, unvisited: bool) -> None:
     """List what each tier holds on QUERY, with scores; with --json all of it, tier by tier.
 
     Examples:
@@ -134,71 +134,71 @@ def retrieve(door: Door, query: str, about: str | None, pages: int | None, unvis
       jidomem agent memoryos retrieve "the index" --json
     """
     given = {} if pages is None else {"retrieved_pages": pages}
-    found = door.read(look=False).os().retrieve(query, about=_pair(about), visiting=not unvisited, **given)
-    if found.error is not None:
-        door.warn(f"the model could not be asked, and less is found for it: {found.error}")
-    if form_of(door) == "json":
-        show_json(found.to_dict())
+    matches = app.read(look=False).os().retrieve(query, about=_pair(about), visiting=not unvisited, **given)
+    if matches.error is not None:
+        app.warn(f"the model could not be asked, and less is found for it: {matches.error}")
+    if form_of(app) == "json":
+        show_json(matches.to_dict())
     else:
-        show_rows(door, [*match_rows(found)], _COLUMNS_OF_MATCHES)
+        show_rows(app, [*match_rows(matches)], _COLUMNS_OF_MATCHES)
 
 
 @memory_os.command("prompt", writes=_WRITES)
 @click.argument("query")
 @_about
-@pass_door
-def prompt(door: Door, query: str, about: str | None) -> None:
+@pass_app
+def prompt(app: App, query: str, about: str | None) -> None:
     """Print QUERY with what is known on it, as a language model is asked; nothing is sent.
 
     Examples:
       jidomem agent memoryos add "Which index do we use?" "Oxigraph."
       jidomem agent memoryos prompt "Where does the index lie?"
     """
-    asked = door.read(look=False).os().prompt(query, about=_pair(about))
-    if door.json:
-        show_json({"system": asked.system, "user": asked.user})
+    question = app.read(look=False).os().prompt(query, about=_pair(about))
+    if app.json:
+        show_json({"system": question.system, "user": question.user})
     else:
-        click.echo(str(asked))
+        click.echo(str(question))
 
 
 @memory_os.command("pages", formats=ROWS, writes=_WRITES)
-@pass_door
-def pages(door: Door) -> None:
+@pass_app
+def pages(app: App) -> None:
     """List the pages the agent holds, and where: stm, leaving, or the id of a segment.
 
     Examples:
       jidomem agent memoryos pages
     """
-    show_rows(door, [*page_rows(door.read(look=False).os().tiers)], _PAGES)
+    show_rows(app, [*page_rows(app.read(look=False).os().tiers)], _PAGES)
 
 
 @memory_os.command("personas", formats=ROWS, writes=_WRITES)
-@pass_door
-def personas(door: Door) -> None:
+@pass_app
+def personas(app: App) -> None:
     """List what the agent knows of others and of itself: profiles, facts and traits.
 
     Examples:
       jidomem agent memoryos personas
     """
-    show_rows(door, [*known_rows(door.read(look=False).os().tiers)], _KNOWN)
+    show_rows(app, [*known_rows(app.read(look=False).os().tiers)], _KNOWN)
 
 
 @memory_os.command("system", formats=ROWS)
-@pass_door
-def system(door: Door) -> None:
+@pass_app
+def system(app: App) -> None:
     """List what all agents of the project know.
 
     Examples:
       jidomem agent memoryos system
     """
-    entries = door.read(look=False).os().system_memory.entries
-    show_rows(door, [{**each.to_dict(), "embedding": None} for each in entries], _SHARED)
+    entries = app.read(look=False).os().system_memory.entries
+    show_rows(app, [{**each.to_dict(), "embedding": None} for each in entries], _SHARED)
 
 
 @memory_os.command("maintain", formats=ROWS, writes=_WRITES)
 @click.option("--retry", is_flag=True, help="Try those jobs, too, that failed too often.")
-@pass_door
-def maintain(door: Door, retry: bool) -> int:
+@pass_app
+def maintain(app: App, retry: bool) -> int:
     """Do a round of maintenance and all jobs that are due; list what became of each.
 
     Heat is worked out anew, what there is no room for is evicted, and hot segments are taught. Ends with 1 where a job
@@ -207,72 +207,72 @@ def maintain(door: Door, retry: bool) -> int:
     Examples:
       jidomem agent memoryos maintain
     """
-    kept = door.open().os()
-    outcomes = [*(kept.retry() if retry else []), *kept.maintain()]
-    show_rows(door, [_outcome_json(each) for each in outcomes], ("kind", "subject", "ok", "error"))
+    memory_os_ = app.open().os()
+    outcomes = [*(memory_os_.retry() if retry else []), *memory_os_.maintain()]
+    show_rows(app, [_outcome_json(each) for each in outcomes], ("kind", "subject", "ok", "error"))
     return 0 if all(each.ok for each in outcomes) else 1
 
 
 @memory_os.command("promote", formats=ROWS, writes=_WRITES)
 @click.option("--least", type=click.FloatRange(0, 1), default=0.8, metavar="X", help="Believed so much (0.8).")
-@pass_door
-def promote(door: Door, least: float) -> None:
+@pass_app
+def promote(app: App, least: float) -> None:
     """Propose to the project the facts that the agent believes so much, with what was said as evidence.
 
     Examples:
       jidomem agent memoryos promote --least 0.9
     """
-    rows = [each.to_dict() for each in door.open().os().promote(least)]
-    show_rows(door, rows, ("outcome", "iri", "reason"))
+    rows = [each.to_dict() for each in app.open().os().promote(least)]
+    show_rows(app, rows, ("outcome", "iri", "reason"))
 
 
 @memory_os.command("status", writes=_WRITES)
-@pass_door
-def status(door: Door) -> None:
+@pass_app
+def status(app: App) -> None:
     """Say how much each tier of the agent holds, what waits, what failed, and which models read it.
 
     Examples:
       jidomem agent memoryos status --json
     """
-    told = door.read(look=False).os().status()
-    if door.json:
-        show_json(plain(told))
+    values = app.read(look=False).os().status()
+    if app.json:
+        show_json(plain(values))
         return
-    for name, value in told.items():
+    for name, value in values.items():
         if name != "failed":
             click.echo(f"{name:12} {'' if value is None else value}".rstrip())
-    for job in told["failed"]:
+    for job in values["failed"]:
         click.echo(f"failed       {job['kind']} {job['subject']}: {job['error']}")
-    if told["failed"]:
-        door.say("try them again: jidomem agent memoryos maintain --retry")
+    if values["failed"]:
+        app.info("try them again: jidomem agent memoryos maintain --retry")
 
 
 @memory_os.command("list", formats=ROWS)
-@pass_door
-def list_agents(door: Door) -> None:
+@pass_app
+def list_agents(app: App) -> None:
     """List the agents of the project that hold pages or what they learnt of them.
 
     Examples:
       jidomem agent memoryos list
     """
-    memory = door.read(look=False)
-    told = [memory.os(agent).status() for agent in memory.os_agents()]
-    show_rows(door, told, ("agent", "pages", "segments", "personas", "facts", "jobs"))
+    memory = app.read(look=False)
+    rows = [memory.os(agent).status() for agent in memory.os_agents()]
+    show_rows(app, rows, ("agent", "pages", "segments", "personas", "facts", "jobs"))
 
 
 @memory_os.command("config", formats=ROWS, writes=_WRITES)
-@pass_door
-def config(door: Door) -> None:
+@pass_app
+def config(app: App) -> None:
     """List the settings that hold for the agent.
 
     Examples:
       jidomem agent memoryos config --json
     """
-    settings = door.read(look=False).os().config.to_dict()
-    if form_of(door) == "json":
+    settings = app.read(look=False).os().config.to_dict()
+    if form_of(app) == "json":
         show_json(settings)
     else:
-        show_rows(door, [{"setting": name, "value": json.dumps(value)} for name, value in settings.items()],
+        show_rows(app, [{"setting": name, "value": json.dumps(value)} for name, value in settings.items()],
                   ("setting", "value"))  # fmt: skip
 
 
@@ -280,8 +280,8 @@ def config(door: Door) -> None:
 @click.argument("settings", nargs=-1, metavar="NAME=VALUE...")
 @click.option("--type", "agent_type", metavar="TYPE", help="Say that the agent is of this type.")
 @click.option("--for-type", "for_type", metavar="TYPE", help="Set them for all agents of this type.")
-@pass_door
-def set_(door: Door, settings: Sequence[str], agent_type: str | None, for_type: str | None) -> None:
+@pass_app
+def set_(app: App, settings: Sequence[str], agent_type: str | None, for_type: str | None) -> None:
     """Set what holds for the agent; a VALUE is JSON where it is that, else text.
 
     Examples:
@@ -293,20 +293,24 @@ def set_(door: Door, settings: Sequence[str], agent_type: str | None, for_type: 
             "nothing is set" if not settings else "--type and --for-type say different things",
             hint="jidomem agent memoryos set stm_capacity=10, or with one of --type and --for-type",
         )
-    kept, values = door.open().os(), dict(map(_setting, settings))
-    after = kept.configure(agent_type, **values) if for_type is None else kept.configure_type(for_type, **values)
-    if door.json:
+    memory_os_, values = app.open().os(), dict(map(_setting, settings))
+    after = (
+        memory_os_.configure(agent_type, **values)
+        if for_type is None
+        else memory_os_.configure_type(for_type, **values)
+    )
+    if app.json:
         show_json(after.to_dict())
     else:
-        told = ", ".join(f"{name} = {json.dumps(after.to_dict()[name])}" for name in values)
-        door.say(f"{kept.agent} has {told}" if told else f"{kept.agent} is of type {agent_type}")
+        changed = ", ".join(f"{name} = {json.dumps(after.to_dict()[name])}" for name in values)
+        app.info(f"{memory_os_.agent} has {changed}" if changed else f"{memory_os_.agent} is of type {agent_type}")
 
 
 @memory_os.command("forget", writes=_WRITES)
 @click.argument("page", required=False)
 @click.option("--all", "everything", is_flag=True, help="All that the agent holds, its settings, too.")
-@pass_door
-def forget(door: Door, page: str | None, everything: bool) -> None:
+@pass_app
+def forget(app: App, page: str | None, everything: bool) -> None:
     """Forget PAGE, an id, with what came of it; or with --all everything the agent holds.
 
     What a page was promoted to stays in the journal, and is named.
@@ -318,32 +322,32 @@ def forget(door: Door, page: str | None, everything: bool) -> None:
     """
     if everything == (page is not None):
         raise InvalidRequest("what is forgotten is a page, or all", hint="jidomem agent memoryos forget PAGE, or --all")
-    kept = door.open().os()
+    memory_os_ = app.open().os()
     if page is None:
-        told = kept.forget()
-        if door.json:
-            show_json({"agent": kept.agent, "forgotten": told})
+        was_held = memory_os_.forget()
+        if app.json:
+            show_json({"agent": memory_os_.agent, "forgotten": was_held})
         else:
-            door.say(f"{kept.agent} {'holds nothing any more' if told else 'held nothing'}")
+            app.info(f"{memory_os_.agent} {'holds nothing any more' if was_held else 'held nothing'}")
         return
-    gone = kept.forget_page(page)
-    if door.json:
-        show_json(gone.to_dict())
+    forgotten = memory_os_.forget_page(page)
+    if app.json:
+        show_json(forgotten.to_dict())
         return
-    also = {"facts": gone.facts, "traits": gone.traits, "known to all": gone.system}
+    also = {"facts": forgotten.facts, "traits": forgotten.traits, "known to all": forgotten.system}
     counted = ", ".join(f"{len(ids)} {what}" for what, ids in also.items() if ids)
-    where = ", ".join(gone.was_in) or "what came of it"
-    door.say(f"{page} is forgotten, in {where}{f'; with it {counted}' if counted else ''}")
-    for iri in gone.promoted:
-        door.warn(
+    where = ", ".join(forgotten.was_in) or "what came of it"
+    app.info(f"{page} is forgotten, in {where}{f'; with it {counted}' if counted else ''}")
+    for iri in forgotten.promoted:
+        app.warn(
             f"{iri} came of it and stays: jidomem edit {iri} --invalidate --reason TEXT, or jidomem journal redact"
         )
-    _tell_waiting(door, kept)
+    _print_waiting(app, memory_os_)
 
 
-def _tell_waiting(door: Door, kept: MemoryOS) -> None:
-    if waiting := len(kept.jobs()):
-        door.say(f"{waiting} {'job waits' if waiting == 1 else 'jobs wait'}: jidomem agent memoryos maintain")
+def _print_waiting(app: App, memory_os_: MemoryOS) -> None:
+    if waiting := len(memory_os_.jobs()):
+        app.info(f"{waiting} {'job waits' if waiting == 1 else 'jobs wait'}: jidomem agent memoryos maintain")
 
 
 def _pair(about: str | None) -> tuple[str, str] | None:
@@ -356,10 +360,10 @@ def _pair(about: str | None) -> tuple[str, str] | None:
     return kind, name
 
 
-def _setting(said: str) -> tuple[str, Any]:
-    name, sign, value = said.partition("=")
+def _setting(text: str) -> tuple[str, Any]:
+    name, sign, value = text.partition("=")
     if not sign:
-        raise InvalidRequest(f"{said!r} sets nothing", hint=f"give it a value: {said}=VALUE")
+        raise InvalidRequest(f"{text!r} sets nothing", hint=f"give it a value: {text}=VALUE")
     return name, json_or_text(value)
 
 

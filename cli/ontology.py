@@ -12,8 +12,8 @@ from jidomem.rdf.terms import Term, iri, plain_value
 from jidomem.rdf.vocab import local_name
 from jidomem_cli.check import FORMATS, MISUSE, UNCHECKED, show
 from jidomem_cli.errors import print_error
-from jidomem_cli.fields import own_words
-from jidomem_cli.options import ROWS, Door, Verb, Verbs, clean, pass_door
+from jidomem_cli.fields import reject_placeholder
+from jidomem_cli.options import ROWS, App, Command, CommandGroup, clean, pass_app
 from jidomem_cli.output import form_of, show_json, show_rows
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
-@click.group(cls=Verbs)
+@click.group(cls=CommandGroup)
 def ontology() -> None:
     """Look terms up, judge the terms, shapes and questions of a project's own, and propose new ones.
 
@@ -34,10 +34,10 @@ def ontology() -> None:
     """
 
 
-@ontology.command("check", cls=Verb, formats=FORMATS)
+@ontology.command("check", cls=Command, formats=FORMATS)
 @click.argument("paths", type=_FILE, nargs=-1)
-@pass_door
-def check(door: Door, paths: Sequence[Path]) -> int:
+@pass_app
+def check(app: App, paths: Sequence[Path]) -> int:
     """Check the root's own ontology/, shapes/ and queries/, or of them the files at PATHS, which may lie elsewhere.
 
     What a root cannot be opened with is told here, all of it, each with file and line.
@@ -51,18 +51,18 @@ def check(door: Door, paths: Sequence[Path]) -> int:
     from jidomem.runtime import settings
 
     try:
-        root = settings.load(door.root, door.project).root
+        root = settings.load(app.root, app.project).root
         report = check_overlay(root, paths)
-        show(door, report)
+        show(app, report)
     except Exception as error:
-        return MISUSE if print_error(error, door) == MISUSE else UNCHECKED
+        return MISUSE if print_error(error, app) == MISUSE else UNCHECKED
     return report.exit_code
 
 
-@ontology.command("show", cls=Verb, formats=("table", "json", "md", "ttl"))
+@ontology.command("show", cls=Command, formats=("table", "json", "md", "ttl"))
 @click.argument("term", required=False)
-@pass_door
-def show_(door: Door, term: str | None) -> None:
+@pass_app
+def show_(app: App, term: str | None) -> None:
     """Say what TERM means, which shapes speak of it, and where it is declared; without one, list all terms.
 
     TERM is an IRI, a name such as jido:topic or Decision, or the type of an intent.
@@ -76,15 +76,15 @@ def show_(door: Door, term: str | None) -> None:
     from jidomem.check import terms
     from jidomem.rdf.turtle import turtle
 
-    memory = door.open()
+    memory = app.open()
     folders = [memory.settings.root]
-    found = None if term is None else terms.find(memory.schema, term)
-    chosen = terms.glossary_terms(memory.schema) if found is None else [found]
-    form = form_of(door)
+    match = None if term is None else terms.find(memory.schema, term)
+    chosen = terms.glossary_terms(memory.schema) if match is None else [match]
+    form = form_of(app)
     if form == "ttl":
         click.echo(turtle(terms.described(memory.schema, chosen)), nl=False)
-    elif found is not None:
-        entry = terms.entry(memory.schema, found, folders)
+    elif match is not None:
+        entry = terms.entry(memory.schema, match, folders)
         if form == "json":
             show_json(entry.to_dict())
         else:
@@ -94,7 +94,7 @@ def show_(door: Door, term: str | None) -> None:
         show_json({"version": memory.schema.version, "terms": listed})
     else:
         _print_all(memory.schema, md=form == "md")
-        door.say(f"version {memory.schema.version}")
+        app.info(f"version {memory.schema.version}")
 
 
 def _brief(schema: Schema, term: Term) -> dict[str, Any]:
@@ -108,8 +108,8 @@ def _print_all(schema: Schema, *, md: bool) -> None:
     """Print the class tree, then the properties with what they lead from and to, then the individuals."""
     from jidomem.check import terms
 
-    def listed(found: Iterable[Term]) -> str:
-        return " or ".join(sorted(map(terms.short, found))) or "anything"
+    def listed(terms_: Iterable[Term]) -> str:
+        return " or ".join(sorted(map(terms.short, terms_))) or "anything"
 
     old = schema.deprecated
     mark = dict.fromkeys(old, " (deprecated)")
@@ -117,8 +117,8 @@ def _print_all(schema: Schema, *, md: bool) -> None:
     for depth, cls in terms.tree(schema):
         click.echo(clean(f"{'  ' * depth}{'- ' if md else '  '}{terms.short(cls)}{mark.get(cls, '')}"))
     click.echo("\n## Properties\n" if md else "\nProperties")
-    for term, said in sorted(schema.properties.items()):
-        ends = f"{listed(said.domain)} -> {listed(said.range)}"
+    for term, declared in sorted(schema.properties.items()):
+        ends = f"{listed(declared.domain)} -> {listed(declared.range)}"
         click.echo(clean(f"{'- ' if md else '  '}{terms.short(term)}: {ends}{mark.get(term, '')}"))
     click.echo("\n## Individuals\n" if md else "\nIndividuals")
     for term, kinds in sorted(schema.individuals.items()):
@@ -144,17 +144,17 @@ def _print_entry(entry: TermEntry, *, md: bool) -> None:
         click.echo(clean(f"{bullet}{rule.severity} {short(iri(rule.iri))}{aim}: {rule.message}"))
 
 
-@ontology.command("propose", cls=Verb, writes=("agent", "wait"))
+@ontology.command("propose", cls=Command, writes=("agent", "wait"))
 @click.argument("term")
 @click.option("--kind", required=True, type=click.Choice(("class", "property")), help="What it is to be.")
 @click.option("--definition", required=True, metavar="TEXT", help="What it means, in a sentence that stands alone.")
-@click.option("--reason", required=True, metavar="TEXT", help="Why it is needed.", callback=own_words)
+@click.option("--reason", required=True, metavar="TEXT", help="Why it is needed.", callback=reject_placeholder)
 @click.option("--parent", "parents", multiple=True, metavar="TERM", help="The class, or property, it is to lie below.")
 @click.option("--domain", multiple=True, metavar="CLASS", help="What it is said of.")
 @click.option("--range", "range_", multiple=True, metavar="CLASS", help="What it leads to: a class, or xsd:integer.")
 @click.option("--label", metavar="TEXT", help="What people call it; else the words of its name.")
-@pass_door
-def propose(door: Door, /, term: str, **fields: Any) -> None:
+@pass_app
+def propose(app: App, /, term: str, **fields: Any) -> None:
     """Ask for TERM, a class or property that the ontology has not: a curator accepts or rejects it.
 
     TERM is a plain name, which is put into the project's own namespace, or an IRI.
@@ -162,30 +162,30 @@ def propose(door: Door, /, term: str, **fields: Any) -> None:
     Examples:
       jidomem ontology propose Recipe --kind class --parent Fact --definition "A way to cook." --reason "we cook"
     """
-    memory = door.open()
-    _tell(door, memory.term_proposals().propose(term, **fields))
+    memory = app.open()
+    _print_proposal(app, memory.term_proposals().propose(term, **fields))
 
 
-@ontology.command("proposals", cls=Verb, formats=ROWS)
+@ontology.command("proposals", cls=Command, formats=ROWS)
 @click.option("--all", "answered", is_flag=True, help="Also those that were answered.")
-@pass_door
-def proposals(door: Door, answered: bool) -> None:
+@pass_app
+def proposals(app: App, answered: bool) -> None:
     """List the terms that wait for a curator.
 
     Examples:
       jidomem ontology proposals
       jidomem ontology proposals --all --json
     """
-    found = door.read().term_proposals()
-    rows = [each.to_dict() for each in (found.all() if answered else found.waiting())]
-    show_rows(door, rows, ("term", "outcome", "by", "reason", "proposed_at", "answered_by", "answer"))
+    proposed = app.read().term_proposals()
+    rows = [each.to_dict() for each in (proposed.all() if answered else proposed.waiting())]
+    show_rows(app, rows, ("term", "outcome", "by", "reason", "proposed_at", "answered_by", "answer"))
 
 
-@ontology.command("accept", cls=Verb, writes=("agent", "wait"))
+@ontology.command("accept", cls=Command, writes=("agent", "wait"))
 @click.argument("term")
-@click.option("--reason", default="", metavar="TEXT", help="Why.", callback=own_words)
-@pass_door
-def accept(door: Door, term: str, reason: str) -> None:
+@click.option("--reason", default="", metavar="TEXT", help="Why.", callback=reject_placeholder)
+@pass_app
+def accept(app: App, term: str, reason: str) -> None:
     """Accept a proposed TERM, as a curator: it is written to ontology/accepted.ttl, and counts from then on.
 
     A process that runs, such as `jidomem serve`, knows it after a restart.
@@ -194,39 +194,39 @@ def accept(door: Door, term: str, reason: str) -> None:
       jidomem ontology propose serves --kind property --range xsd:integer --definition "For how many." --reason "asked"
       jidomem ontology accept serves --agent curator
     """
-    memory = door.read()
-    _tell(door, memory.term_proposals().accept(term, reason=reason))
+    memory = app.read()
+    _print_proposal(app, memory.term_proposals().accept(term, reason=reason))
 
 
-@ontology.command("reject", cls=Verb, writes=("agent", "wait"))
+@ontology.command("reject", cls=Command, writes=("agent", "wait"))
 @click.argument("term")
-@click.option("--reason", required=True, metavar="TEXT", help="Why.", callback=own_words)
-@pass_door
-def reject(door: Door, term: str, reason: str) -> None:
+@click.option("--reason", required=True, metavar="TEXT", help="Why.", callback=reject_placeholder)
+@pass_app
+def reject(app: App, term: str, reason: str) -> None:
     """Reject a proposed TERM, as a curator, or take back your own.
 
     Examples:
       jidomem ontology propose Soup --kind class --definition "Something liquid to eat." --reason "we cook"
       jidomem ontology reject Soup --reason "it is a recipe"
     """
-    memory = door.read()
-    _tell(door, memory.term_proposals().reject(term, reason=reason))
+    memory = app.read()
+    _print_proposal(app, memory.term_proposals().reject(term, reason=reason))
 
 
-def _tell(door: Door, proposal: Proposal) -> None:
-    if door.json:
+def _print_proposal(app: App, proposal: Proposal) -> None:
+    if app.json:
         show_json(proposal.to_dict())
     else:
         click.echo(proposal.term)
-    door.say(f"{proposal.outcome}: {clean(proposal.term)}")
+    app.info(f"{proposal.outcome}: {clean(proposal.term)}")
 
 
-@ontology.command("diff", cls=Verb, formats=("table", "json", "md"))
+@ontology.command("diff", cls=Command, formats=("table", "json", "md"))
 @click.option("--from", "old", metavar="VERSION", default="shipped", show_default=True, help="What it was.")
 @click.option("--to", "new", metavar="VERSION", help="What it is to be; else the root's overlay as it stands.")
 @click.option("--first", type=click.IntRange(0), default=20, show_default=True, help="How many failures to list.")
-@pass_door
-def diff(door: Door, old: str, new: str | None, first: int) -> int:
+@pass_app
+def diff(app: App, old: str, new: str | None, first: int) -> int:
     """Tell what two versions of the ontology say otherwise, and which active memories would now fail.
 
     A VERSION is `shipped`, `now`, a folder with ontology/ and shapes/, a git revision of the root's own, or the version
@@ -239,21 +239,21 @@ def diff(door: Door, old: str, new: str | None, first: int) -> int:
     """
     from jidomem.check.overlay import changes, now_failing, version
 
-    memory = door.read()
+    memory = app.read()
     memory.catch_up(memory.project)
     before, after = (version(memory.settings.root, name) for name in (old, new))
     rows = [each.to_dict() for each in changes(before, after)]
     failing, count = [], 0
-    for found in now_failing(memory.index, memory.project, before, after):
+    for failure in now_failing(memory.index, memory.project, before, after):
         count += 1
         if count <= first:
-            failing.append({"item": plain_value(found.item), "rule": found.rule, "message": found.message})
-    if form_of(door) == "json":
+            failing.append({"item": plain_value(failure.item), "rule": failure.rule, "message": failure.message})
+    if form_of(app) == "json":
         ends = {"from": before.version, "to": after.version}
         show_json({**ends, "changes": rows, "failing": failing, "failures": count})
         return int(count > 0)
-    show_rows(door, rows, ("change", "kind", "term", "what"))
+    show_rows(app, rows, ("change", "kind", "term", "what"))
     for each in failing:
         click.echo(clean(f"would fail: {each['item']}: {local_name(each['rule'])}: {each['message']}"))
-    door.say(f"from {before.version} to {after.version}: {len(rows)} changed, {count} would now fail")
+    app.info(f"from {before.version} to {after.version}: {len(rows)} changed, {count} would now fail")
     return int(count > 0)

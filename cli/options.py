@@ -32,7 +32,7 @@ def clean(text: str) -> str:
 
 
 @dataclass(slots=True)
-class Door:
+class App:
     """What was asked for on the command line, before the verb or after it, and the options that the verb takes."""
 
     root: str | None = None
@@ -107,25 +107,25 @@ class Door:
             memory.catch_up(self.project)
         return [stream for stream in memory.journal.streams() if self.project in (None, stream.project)]
 
-    def say(self, text: str) -> None:
+    def info(self, text: str) -> None:
         """Write words about data to standard error, unless they are not wanted."""
         if not self.quiet:
             click.echo("\n".join(map(clean, text.split("\n"))), err=True)
 
     def warn(self, text: str) -> None:
         """Write a warning to standard error, wanted or not."""
-        click.echo(f"{self.painted('warning:', 'yellow')} {clean(text)}", err=True)
+        click.echo(f"{self.styled('warning:', 'yellow')} {clean(text)}", err=True)
 
-    def painted(self, text: str, color: str) -> str:
+    def styled(self, text: str, color: str) -> str:
         """Return *text* for standard error, in colour where that is a terminal that may have it."""
-        return click.style(text, fg=color, bold=True) if self.paints(sys.stderr) else text
+        return click.style(text, fg=color, bold=True) if self.supports_color(sys.stderr) else text
 
     @property
     def colors(self) -> bool:
         """Return whether colours were not declined."""
         return not self.no_color and not os.environ.get("NO_COLOR")
 
-    def paints(self, stream: TextIO) -> bool:
+    def supports_color(self, stream: TextIO) -> bool:
         """Return whether *stream* is a terminal that may have colours."""
         return self.colors and stream.isatty()
 
@@ -134,14 +134,14 @@ def _keep(context: click.Context, param: click.Parameter, value: Any) -> None:
     if value == "" or value != value:  # nothing, as an unset shell variable gives; or not a number
         raise click.BadParameter(f"{value!r} will not do", context, param)
     if value is not None and value is not False and param.name:
-        setattr(context.ensure_object(Door), param.name, value)
+        setattr(context.ensure_object(App), param.name, value)
 
 
 def _option(*names: str, **attributes: Any) -> click.Option:
     return click.Option(names, expose_value=False, callback=_keep, **attributes)
 
 
-def everywhere(*, hidden: bool) -> list[click.Parameter]:
+def shared_options(*, hidden: bool) -> list[click.Parameter]:
     """Return the options that stand before any verb, and after it."""
     return [
         _option("--root", metavar="ROOT", hidden=hidden, help="The memory root: a folder or an address."),
@@ -174,7 +174,7 @@ def _help(attributes: dict[str, Any]) -> dict[str, Any]:
     return {**attributes, "help": text.replace("\nExamples:\n", "\n\b\nExamples:\n")}
 
 
-class Verb(click.Command):
+class Command(click.Command):
     """A verb: *formats* it can print, whether it is *paged*, who *writes* with it, and which moments it honours."""
 
     def __init__(
@@ -194,18 +194,18 @@ class Verb(click.Command):
             own.append(_option("--format", type=click.Choice(formats), help="How to print; a table when not said."))
         own += [_WRITING[name] for name in writes]
         taken = {name for option in own for name in option.opts}
-        shared = [option for option in everywhere(hidden=True) if not taken.intersection(option.opts)]
+        shared = [option for option in shared_options(hidden=True) if not taken.intersection(option.opts)]
         super().__init__(*args, **{**_help(attributes), "params": [*own, *shared]})
         self.honours = {"as_of": as_of, "valid_at": valid_at}
 
     def invoke(self, ctx: click.Context) -> Any:
         """Do what the verb does; raises InvalidRequest for a moment it cannot honour."""
-        door = ctx.ensure_object(Door)
-        door.options = {p.name: max(p.opts, key=len) for p in self.params if isinstance(p, click.Option) and p.name}
-        if not door.colors:
+        app = ctx.ensure_object(App)
+        app.options = {p.name: max(p.opts, key=len) for p in self.params if isinstance(p, click.Option) and p.name}
+        if not app.colors:
             ctx.color = False
         for name, is_honoured in self.honours.items():
-            if getattr(door, name) is not None and not is_honoured:
+            if getattr(app, name) is not None and not is_honoured:
                 from jidomem.errors import InvalidRequest
 
                 option = f"--{name.replace('_', '-')}"
@@ -213,13 +213,13 @@ class Verb(click.Command):
         return super().invoke(ctx)
 
 
-class Verbs(click.Group):
+class CommandGroup(click.Group):
     """A group of commands; an unknown one is refused with the nearest."""
 
-    command_class = Verb
+    command_class = Command
 
     def __init__(self, *args: Any, **attributes: Any) -> None:
-        own = attributes.pop("params", None) or everywhere(hidden=True)
+        own = attributes.pop("params", None) or shared_options(hidden=True)
         super().__init__(*args, **{**_help(attributes), "params": own, "no_args_is_help": False})
         self.subcommand_metavar = "COMMAND [ARGUMENTS]..."
 
@@ -232,4 +232,4 @@ class Verbs(click.Group):
         return super().resolve_command(ctx, args)
 
 
-pass_door = click.make_pass_decorator(Door, ensure=True)
+pass_app = click.make_pass_decorator(App, ensure=True)

@@ -29,7 +29,7 @@ from jidomem.read.memory_detail import short_id
 from jidomem.read.playbook import cell, plain, tsv_line
 from jidomem.records.active import state_text
 from jidomem.runtime.settings import OWN
-from jidomem_cli.options import Door, clean
+from jidomem_cli.options import App, clean
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -56,9 +56,9 @@ class Bar:
         self._progress.stop()
 
 
-def bar(door: Door, file: BinaryIO, intents: Iterable[Any]) -> Bar | None:
+def bar(app: App, file: BinaryIO, intents: Iterable[Any]) -> Bar | None:
     """Return a bar where standard error is a terminal, wanted, and not where the answers are shown; else None."""
-    if door.quiet or not sys.stderr.isatty() or sys.stdout.isatty():
+    if app.quiet or not sys.stderr.isatty() or sys.stdout.isatty():
         return None
     from rich.console import Console
     from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
@@ -71,7 +71,7 @@ def bar(door: Door, file: BinaryIO, intents: Iterable[Any]) -> Bar | None:
             return Text(f"{task.fields['submitted'] / task.elapsed:,.0f}/s" if task.elapsed else "")
 
     size = None if isinstance(intents, list) else _size(file)
-    console = Console(stderr=True, color_system="auto" if door.paints(sys.stderr) else None)
+    console = Console(stderr=True, color_system="auto" if app.supports_color(sys.stderr) else None)
     columns = [BarColumn(), TextColumn(_WORDS), Rate(), *([TimeRemainingColumn()] if size else [])]
     progress = Progress(*columns, console=console)
     progress.add_task("", total=size, submitted=0, refused=0)
@@ -113,7 +113,7 @@ _NAMED = re.compile(rf"{re.escape(BASE)}(?:agents|sessions|projects)/[^/]+")
 
 
 def show_rows(
-    door: Door, rows: Sequence[Row], columns: Sequence[str], cursor: str | None = None, *,
+    app: App, rows: Sequence[Row], columns: Sequence[str], cursor: str | None = None, *,
     memory: Jidomem | None = None, above: str = "", below: str = "", piped: int | None = None,
     whole: str = "", none: str | None = None,
 ) -> None:  # fmt: skip
@@ -125,7 +125,7 @@ def show_rows(
     Where there are none, and *memory* is given, it is said why: nothing was ever written, or nothing by then, or
     *none*, else how many proposals are pending.
     """
-    form = form_of(door)
+    form = form_of(app)
     if form in ("table", "md") and any(row.get(CONFLICTS) for row in rows):
         columns = [*columns, CONFLICTS]
     if form == "json":
@@ -133,21 +133,21 @@ def show_rows(
         return
     if form == "table":
         texts = [row.get(below) or () for row in rows]
-        _table(door, rows, columns, texts, piped, [row.get(above) for row in rows], whole)
+        _table(app, rows, columns, texts, piped, [row.get(above) for row in rows], whole)
     else:
-        _PRINTERS[form](door, rows, columns)
+        _PRINTERS[form](app, rows, columns)
     if not rows:
-        door.say("none" + (_why_none(memory, door.as_of, none) if memory is not None else ""))
+        app.info("none" + (_why_none(memory, app.as_of, none) if memory is not None else ""))
     if cursor:
-        door.say(f"more: --cursor {cursor}" if door.verbose else "more: raise --limit; -v shows the cursor")
+        app.info(f"more: --cursor {cursor}" if app.verbose else "more: raise --limit; -v shows the cursor")
 
 
-def show_fields(door: Door, rows: Iterable[tuple[str, Any]]) -> None:
+def show_fields(app: App, rows: Iterable[tuple[str, Any]]) -> None:
     """Print names and values; in a table each text is whole, over as many lines of the width there is as it takes."""
     shown = [*rows]
-    width = line_width(door)
-    if form_of(door) != "table" or width is None:
-        show_rows(door, [{"field": name, "value": value} for name, value in shown], ("field", "value"))
+    width = line_width(app)
+    if form_of(app) != "table" or width is None:
+        show_rows(app, [{"field": name, "value": value} for name, value in shown], ("field", "value"))
         return
     column = max((_width(name) for name, _ in shown), default=0) + _BETWEEN
     for name, value in shown:
@@ -172,9 +172,9 @@ def _why_none(memory: Jidomem, as_of: str | None, none: str | None) -> str:
     return f" active; pending proposals: {waiting}, see: jidomem review" if waiting else ""
 
 
-def form_of(door: Door) -> str:
+def form_of(app: App) -> str:
     """Return the format asked for: the one named, JSON with --json, else a table."""
-    return door.format or ("json" if door.json else "table")
+    return app.format or ("json" if app.json else "table")
 
 
 def show_json(value: Any) -> None:
@@ -233,7 +233,7 @@ def _shown(row: Row, column: str) -> Any:
 
 
 def _table(
-    door: Door, rows: Sequence[Row], columns: Sequence[str], texts: Sequence[str | Sequence[str]], piped: int | None,
+    app: App, rows: Sequence[Row], columns: Sequence[str], texts: Sequence[str | Sequence[str]], piped: int | None,
     headings: Sequence[str | None], whole: str = "",
 ) -> None:  # fmt: skip
     """Print a table; each of *texts*, a paragraph or several, stands below its row, each of *headings* above it.
@@ -244,7 +244,7 @@ def _table(
         return
     cells = [[clean(short(_shown(row, column))) for column in columns] for row in rows]
     left_out: list[str] = []
-    if (width := line_width(door, piped)) is not None:
+    if (width := line_width(app, piped)) is not None:
         uncut = [dict(zip(columns, row, strict=True)) for row in cells]
         columns, cells, left_out = fitted(columns, cells, width)
         if whole in columns:
@@ -259,26 +259,26 @@ def _table(
         if heading is not None:
             click.echo(clean(heading))
         line = "  ".join(cell + " " * (wide - _width(cell)) for cell, wide in zip(row, widths, strict=True)).rstrip()
-        click.echo(click.style(line, bold=True) if not number and door.paints(sys.stdout) else line)
+        click.echo(click.style(line, bold=True) if not number and app.supports_color(sys.stdout) else line)
         for part in [text] if isinstance(text, str) else text:
             for text_line in [clean(part)] if width is None else wrapped(clean(part), width - len(INDENT)):
                 click.echo(f"{INDENT}{text_line}")
     if left_out:
-        door.say(f"left out for want of width: {', '.join(left_out)}; -v shows all")
+        app.info(f"left out for want of width: {', '.join(left_out)}; -v shows all")
 
 
-def line_width(door: Door, piped: int | None = None) -> int | None:
+def line_width(app: App, piped: int | None = None) -> int | None:
     """Return how many characters a line may have: of the terminal or $COLUMNS, else *piped*; None for no limit."""
-    if door.verbose:
+    if app.verbose:
         return None
     if not (sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdigit()):
         return piped
     return get_terminal_size().columns
 
 
-def fit_line(door: Door, text: str, piped: int | None = None) -> str:
+def fit_line(app: App, text: str, piped: int | None = None) -> str:
     """Return *text* as a line that has the width there is, of *piped* characters where no terminal is."""
-    width = line_width(door, piped)
+    width = line_width(app, piped)
     return text if width is None else cut_text(text, width)
 
 
@@ -376,50 +376,50 @@ def cut_text(text: str, longest: int) -> str:
     return text if _width(text) <= longest else f"{beginning(text, longest - 1, _width)}…"
 
 
-def _json_lines(_: Door, rows: Sequence[Row], columns: Sequence[str]) -> None:
+def _json_lines(_: App, rows: Sequence[Row], columns: Sequence[str]) -> None:
     for row in rows:
         show_json(plain(row))
 
 
-def _csv(_: Door, rows: Sequence[Row], columns: Sequence[str]) -> None:
+def _csv(_: App, rows: Sequence[Row], columns: Sequence[str]) -> None:
     table = csv.writer(sys.stdout, lineterminator="\n")
     table.writerow(columns)
     table.writerows([cell(row.get(column)) for column in columns] for row in rows)
 
 
-def _tsv(_: Door, rows: Sequence[Row], columns: Sequence[str]) -> None:
+def _tsv(_: App, rows: Sequence[Row], columns: Sequence[str]) -> None:
     click.echo("\t".join(columns))
     for row in rows:
         click.echo(tsv_line([cell(row.get(column)) for column in columns]))
 
 
-def _markdown(_: Door, rows: Sequence[Row], columns: Sequence[str]) -> None:
+def _markdown(_: App, rows: Sequence[Row], columns: Sequence[str]) -> None:
     click.echo(f"| {' | '.join(columns)} |\n|{'---|' * len(columns)}")
     for row in rows:
         cells = (clean(short(_shown(row, column))).replace("|", "\\|") for column in columns)
         click.echo(f"| {' | '.join(cells)} |")
 
 
-_PRINTERS: Mapping[str, Callable[[Door, Sequence[Row], Sequence[str]], None]] = {
+_PRINTERS: Mapping[str, Callable[[App, Sequence[Row], Sequence[str]], None]] = {
     "jsonl": _json_lines, "csv": _csv, "tsv": _tsv, "md": _markdown,
 }  # fmt: skip
 
 
-def show_receipt(door: Door, memory: Jidomem, receipt: Receipt, outcome: str | None = None) -> None:
+def show_receipt(app: App, memory: Jidomem, receipt: Receipt, outcome: str | None = None) -> None:
     """Print *receipt*, with *outcome* in place of its status if given; one without a commit was judged only."""
-    if door.json:
+    if app.json:
         show_json(receipt.to_dict())
     else:
         click.echo(receipt.iri)
     told = f"{outcome or receipt.status}: {short(receipt.iri)} in project {memory.project}"
-    door.say(f"would be {told}; nothing was kept" if receipt.commit is None else told)
+    app.info(f"would be {told}; nothing was kept" if receipt.commit is None else told)
     if memory.settings.found == OWN and receipt.commit is not None:
-        door.say(f"kept in your own memory, {memory.settings.place}; a repository gets one with: jidomem init")
-    if door.verbose:
-        door.say(f"version {receipt.version}, commit {receipt.commit}, root {memory.settings.place}")
+        app.info(f"kept in your own memory, {memory.settings.place}; a repository gets one with: jidomem init")
+    if app.verbose:
+        app.info(f"version {receipt.version}, commit {receipt.commit}, root {memory.settings.place}")
         for name, value in receipt.filled.items():
-            door.say(f"filled in: {name} = {clean(str(value))}")
+            app.info(f"filled in: {name} = {clean(str(value))}")
     for conflict in receipt.conflicts:
-        door.warn(f"{conflict.kind}: {clean(conflict.why)}")
+        app.warn(f"{conflict.kind}: {clean(conflict.why)}")
     for warning in receipt.warnings:
-        door.warn(clean(warning))
+        app.warn(clean(warning))

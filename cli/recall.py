@@ -10,7 +10,7 @@ from jidomem.read.playbook import plain
 from jidomem.recall.briefing import markdown, stale_files
 from jidomem.records.recall import LIMIT, MOST, Hit
 from jidomem_cli.fields import Paths
-from jidomem_cli.options import Door, Verb, pass_door
+from jidomem_cli.options import App, Command, pass_app
 from jidomem_cli.output import CONFLICTS, Row, form_of, show_json, show_rows
 
 _FORMATS = ("table", "json", "jsonl", "csv", "tsv", "md")
@@ -18,7 +18,7 @@ _OPTION = "--include-inactive"
 _COLUMNS = ("score", "item", "kind", "summary", "about", "agent", "recorded", "status", "time")
 
 
-@click.command(cls=Verb, formats=_FORMATS, as_of=True, valid_at=True)
+@click.command(cls=Command, formats=_FORMATS, as_of=True, valid_at=True)
 @click.argument("text")
 @click.option("--kind", "kinds", multiple=True, metavar="KIND",
               help="A type or class, with those below it; repeat it for more.")  # fmt: skip
@@ -35,8 +35,8 @@ _COLUMNS = ("score", "item", "kind", "summary", "about", "agent", "recorded", "s
 )
 @click.option("--budget-tokens", type=click.IntRange(1), metavar="N", help="How long the answer may be, as Markdown.")
 @click.option("--explain", is_flag=True, help="Show the parts of each score.")
-@pass_door
-def recall(door: Door, /, text: str, limit: int, explain: bool, about: tuple[str, ...], **narrowing: Any) -> None:
+@pass_app
+def recall(app: App, /, text: str, limit: int, explain: bool, about: tuple[str, ...], **narrowing: Any) -> None:
     """Find active memories that hold words of TEXT, the best first.
 
     Words are found by their stems, names and paths also by their parts; not all of them have to be there. With
@@ -47,17 +47,17 @@ def recall(door: Door, /, text: str, limit: int, explain: bool, about: tuple[str
       jidomem recall "parser timeout" --kind error --kind lesson --about src/parser.py --explain
       jidomem recall "release process" --budget-tokens 400 --format md
     """
-    memory = door.read()
+    memory = app.read()
     found = memory.recall(
         text,
         limit=limit,
         explain=explain,
         about=Paths(memory.settings.root, memory.tree).each(about),
-        as_of=door.as_of,
-        valid_at=door.valid_at,
+        as_of=app.as_of,
+        valid_at=app.valid_at,
         **narrowing,
     )
-    form, notice = form_of(door), found.inactive.notice(_OPTION)
+    form, notice = form_of(app), found.inactive.notice(_OPTION)
     if form == "json":
         show_json(plain({**found.to_dict(), "inactive": found.inactive.to_dict(_OPTION)}))
     elif form == "jsonl":
@@ -71,13 +71,13 @@ def recall(door: Door, /, text: str, limit: int, explain: bool, about: tuple[str
             *(["parts"] if explain else []),
             *([] if form == "table" else ["text", "state", CONFLICTS]),
         )
-        show_rows(door, [_row(hit) for hit in found.entries], columns, memory=memory, below="text", whole="summary")
+        show_rows(app, [_row(hit) for hit in found.entries], columns, memory=memory, below="text", whole="summary")
     if form != "json" and (found.metadata["more"] or found.metadata["left_out"]):
-        door.say("there is more: raise --limit or --budget-tokens")
+        app.info("there is more: raise --limit or --budget-tokens")
     if form not in ("json", "md") and notice:
-        door.say(notice)
+        app.info(notice)
     if form != "json" and (error := found.metadata.get("vectors", {}).get("error")):
-        door.say(f"the embedder failed: {error}")
+        app.info(f"the embedder failed: {error}")
 
 
 def _row(hit: Hit) -> Row:

@@ -21,9 +21,9 @@ from jidomem.read.history import Rewording, rewordings
 from jidomem.read.memory_detail import is_number
 from jidomem.records.active import ENDED
 from jidomem.write.settlement import ACTIONS, OUTCOMES, Settlement
-from jidomem_cli.errors import place, print_error, tell
-from jidomem_cli.fields import REASON, own_words, whole_id
-from jidomem_cli.options import ROWS, Door, Verb, clean, pass_door
+from jidomem_cli.errors import place, print_error, print_refusal
+from jidomem_cli.fields import REASON, memory_iri, reject_placeholder
+from jidomem_cli.options import ROWS, App, Command, clean, pass_app
 from jidomem_cli.output import PIPED, fit_line, form_of, short, shortened, show_json, show_receipt, show_rows
 
 _QUEUE_COLUMNS = ("priority", "kind", "item", "source", "summary", "other", "days", "leaning")
@@ -37,7 +37,7 @@ _FIRST = 3
 _REWORDED = 300
 
 
-@click.command(cls=Verb, formats=ROWS, paged=True, as_of=True, valid_at=True, writes=("agent", "session", "wait"))
+@click.command(cls=Command, formats=ROWS, paged=True, as_of=True, valid_at=True, writes=("agent", "session", "wait"))
 @click.argument("action", type=click.Choice(ACTIONS), required=False)
 @click.argument("items", metavar="[IRI]...", nargs=-1)
 @click.option("--against", metavar="IRI", help="With one IRI: the active memory that it disagrees with.")
@@ -54,11 +54,11 @@ _REWORDED = 300
 @click.option(
     "--by-rule", is_flag=True, help="Confirm what the policy lets be confirmed: see jidomem access policy confirm."
 )
-@click.option("--reason", metavar="TEXT", help="Why; kept with what settles it.", callback=own_words)
+@click.option("--reason", metavar="TEXT", help="Why; kept with what settles it.", callback=reject_placeholder)
 @click.option("--dry-run", is_flag=True, help="Judge it and keep nothing.")
-@pass_door
+@pass_app
 def review(
-    door: Door,
+    app: App,
     action: str | None,
     items: tuple[str, ...],
     against: str | None,
@@ -99,7 +99,7 @@ def review(
             "choose one: ACTION IRI, --conflicts, --edit, --todo, --from or --by-rule",
             hint="jidomem review accept IRI..., or --edit, --from, --by-rule",
         )
-    moments = {"--as-of": door.as_of, "--valid-at": door.valid_at}
+    moments = {"--as-of": app.as_of, "--valid-at": app.valid_at}
     if not conflicts and (given := next((name for name, moment in moments.items() if moment is not None), None)):
         raise InvalidRequest(f"jidomem review cannot honour {given}", hint=f"leave out {given}, or add --conflicts")
     if all_ and (action != "accept" or items):
@@ -112,39 +112,39 @@ def review(
         raise InvalidRequest(
             "a reason goes with one thing that is settled", hint='jidomem review reject IRI --reason "..."'
         )
-    if (action or source or by_rule or conflicts) and (door.limit is not None or door.cursor is not None):
+    if (action or source or by_rule or conflicts) and (app.limit is not None or app.cursor is not None):
         raise InvalidRequest("pages are of what is listed", hint="leave out --limit and --cursor")
-    memory = door.open() if action or source else door.read()
+    memory = app.open() if action or source else app.read()
     if conflicts:
-        _show_conflicts(door, memory)
+        _show_conflicts(app, memory)
         return 0
     if all_:
-        return _accept_all(door, memory, reason, dry_run)
+        return _accept_all(app, memory, reason, dry_run)
     if action is not None:
         names = [_pending_id(memory, item) for item in items]
-        rival = whole_id(memory, against) if against else None
+        rival = memory_iri(memory, against) if against else None
         settlements = [Settlement(item, action, rival, reason) for item in dict.fromkeys(names)]
-        return _settle(door, memory, settlements, dry_run)
+        return _settle(app, memory, settlements, dry_run)
     if by_rule:
-        return _by_rule(door, memory, dry_run)
+        return _by_rule(app, memory, dry_run)
     if source is not None:
-        return _do(door, memory, _read(source.read()), dry_run)
+        return _apply_review(app, memory, _decode(source.read()), dry_run)
     now = memory.sources.now()
-    found = queued(memory.reader, memory.project, now, limit=door.limit, cursor=door.cursor)
+    queue_page = queued(memory.reader, memory.project, now, limit=app.limit, cursor=app.cursor)
     if edit:
-        return _edited(door, memory, found.waiting, dry_run)
+        return _edit_review(app, memory, queue_page.waiting, dry_run)
     if as_todo:
-        click.echo(todo(found.waiting, _rewordings(memory, found.waiting)), nl=False)
-        if found.cursor is not None:
-            door.say(f"the next lines: jidomem review --todo --limit {door.limit} --cursor {found.cursor}")
+        click.echo(todo(queue_page.waiting, _rewordings(memory, queue_page.waiting)), nl=False)
+        if queue_page.cursor is not None:
+            app.info(f"the next lines: jidomem review --todo --limit {app.limit} --cursor {queue_page.cursor}")
     else:
-        _list(door, memory, found)
+        _list(app, memory, queue_page)
     return 0
 
 
 def _pending_id(memory: Jidomem, name: str) -> str:
     """Return the IRI of the memory *name*; where that is named by its source, of the one proposed in its place."""
-    item = whole_id(memory, name)
+    item = memory_iri(memory, name)
     uuid = item.rpartition("/")[2]
     if name == item or (not is_number(name) and (uuid.startswith(name) or uuid.endswith(name))):
         return item
@@ -153,21 +153,21 @@ def _pending_id(memory: Jidomem, name: str) -> str:
     return proposed[0] if len(proposed) == 1 and all(one.item != item for one in waiting) else item
 
 
-def _settle(door: Door, memory: Jidomem, settlements: Sequence[Settlement], dry_run: bool) -> int:
+def _settle(app: App, memory: Jidomem, settlements: Sequence[Settlement], dry_run: bool) -> int:
     """Settle each by itself; raises InvalidRequest where two of them disagree, so that only one of them can hold."""
     if len(settlements) == 1:
         (each,) = settlements
         (outcome,) = memory.writer.settle_many(memory.project, settlements, dry_run=dry_run)
         if isinstance(outcome, JidomemError):
-            return print_error(_in_words(door, outcome, each.item, each.action, _waiting(memory)), door)
-        show_receipt(door, memory, outcome, OUTCOMES[each.action])
+            return print_error(_in_words(app, outcome, each.item, each.action, _waiting(memory)), app)
+        show_receipt(app, memory, outcome, OUTCOMES[each.action])
         return 0
     waiting, named = _waiting(memory), {each.item for each in settlements}
     pair = next((one for one in waiting if one.kind == "conflict" and {one.item, one.other} <= named), None)
     if pair is not None:
         raise InvalidRequest(
             f"{short(pair.item)} and {short(pair.other)} disagree: name the one with the other",
-            hint=_choices(door, pair),
+            hint=_choices(app, pair),
         )
     outcomes = memory.writer.settle_many(memory.project, settlements, dry_run=dry_run)
     summaries = {one.item: one.summary for one in waiting}
@@ -175,16 +175,16 @@ def _settle(door: Door, memory: Jidomem, settlements: Sequence[Settlement], dry_
         Settled(0, each.action, each.item, summaries.get(each.item, ""), outcome)
         for each, outcome in zip(settlements, outcomes, strict=True)
     ]
-    return _show_settled(door, memory, settled)
+    return _show_settled(app, memory, settled)
 
 
 def _waiting(memory: Jidomem) -> list[Waiting]:
     return queue(memory.reader, memory.project, memory.sources.now())
 
 
-def _choices(door: Door, one: Waiting) -> str:
+def _choices(app: App, one: Waiting) -> str:
     """Return the commands that settle *one*, a line each."""
-    return "\n  ".join(["choose one:", *_aligned(commands(one, place(door)))])
+    return "\n  ".join(["choose one:", *_aligned(commands(one, place(app)))])
 
 
 def _aligned(ways: Sequence[tuple[str, str]]) -> list[str]:
@@ -193,37 +193,37 @@ def _aligned(ways: Sequence[tuple[str, str]]) -> list[str]:
     return [f"{line.ljust(width)}  {effect}" for line, effect in ways]
 
 
-def _accept_all(door: Door, memory: Jidomem, reason: str | None, dry_run: bool) -> int:
+def _accept_all(app: App, memory: Jidomem, reason: str | None, dry_run: bool) -> int:
     """Accept every proposal that disagrees with nothing active; what cannot be accepted stops no other."""
     waiting = _waiting(memory)
     proposals = [one for one in waiting if one.kind == "proposal"]
     unopposed = [one for one in proposals if one.other is None]
     chosen = newest(memory.reader, memory.project, unopposed)
     lines = [ReviewLine(0, "accept", one, reason) for one in chosen]
-    _preview(door, chosen, dry_run)
-    code = _print_outcomes(door, memory, apply(memory.writer, memory.project, lines, dry_run=dry_run))
+    _preview(app, chosen, dry_run)
+    code = _print_outcomes(app, memory, apply(memory.writer, memory.project, lines, dry_run=dry_run))
     if replaced := len(unopposed) - len(lines):
-        door.say(f"{replaced} have a newer version here, and are left to it")
+        app.info(f"{replaced} have a newer version here, and are left to it")
     if left := len(proposals) - len(unopposed):
-        door.say(f"{left} disagree with an active memory, and wait on: jidomem review")
+        app.info(f"{left} disagree with an active memory, and wait on: jidomem review")
     return code
 
 
-def _preview(door: Door, chosen: Sequence[Waiting], dry_run: bool) -> None:
+def _preview(app: App, chosen: Sequence[Waiting], dry_run: bool) -> None:
     """Print what is about to be accepted: how many of each kind from each source, and the first of each."""
     sources: dict[str, list[Waiting]] = {}
     for one in chosen:
         sources.setdefault(one.file or f"by {', '.join(map(short, one.agents))}", []).append(one)
     if chosen:
-        door.say(f"{'would accept' if dry_run else 'accepting'} {len(chosen):,}:")
-    for source, some in [*sources.items()][: None if door.verbose else _NAMED]:
-        door.say(f"  {source}: {_kinds(some)}")
-        for one in some[: None if door.verbose else _FIRST]:
-            door.say(fit_line(door, f"    {short(one.item)}  {clean(one.summary)}", PIPED))
-        if len(some) > _FIRST and not door.verbose:
-            door.say(f"    and {len(some) - _FIRST:,} more")
-    if len(sources) > _NAMED and not door.verbose:
-        door.say(f"  and {len(sources) - _NAMED:,} more sources")
+        app.info(f"{'would accept' if dry_run else 'accepting'} {len(chosen):,}:")
+    for source, some in [*sources.items()][: None if app.verbose else _NAMED]:
+        app.info(f"  {source}: {_kinds(some)}")
+        for one in some[: None if app.verbose else _FIRST]:
+            app.info(fit_line(app, f"    {short(one.item)}  {clean(one.summary)}", PIPED))
+        if len(some) > _FIRST and not app.verbose:
+            app.info(f"    and {len(some) - _FIRST:,} more")
+    if len(sources) > _NAMED and not app.verbose:
+        app.info(f"  and {len(sources) - _NAMED:,} more sources")
 
 
 def _kinds(some: Sequence[Waiting]) -> str:
@@ -240,9 +240,9 @@ def _rewordings(memory: Jidomem, waiting: Sequence[Waiting]) -> dict[str, list[R
     }
 
 
-def _list(door: Door, memory: Jidomem, found: Queue) -> None:
-    options, reworded = place(door), _rewordings(memory, found.waiting)
-    settle = [commands(one, options) for one in found.waiting]
+def _list(app: App, memory: Jidomem, queue_page: Queue) -> None:
+    options, reworded = place(app), _rewordings(memory, queue_page.waiting)
+    settle = [commands(one, options) for one in queue_page.waiting]
     rows: list[dict[str, Any]] = [
         {
             **one.to_dict(),
@@ -250,37 +250,37 @@ def _list(door: Door, memory: Jidomem, found: Queue) -> None:
             "settle": [line for line, _ in ways],
             "rewordings": [asdict(each) for each in reworded.get(one.item, ())],
         }
-        for one, ways in zip(found.waiting, settle, strict=True)
+        for one, ways in zip(queue_page.waiting, settle, strict=True)
     ]
-    if form_of(door) != "table":
-        show_rows(door, rows, _QUEUE_COLUMNS, found.cursor)
+    if form_of(app) != "table":
+        show_rows(app, rows, _QUEUE_COLUMNS, queue_page.cursor)
         return
     if not rows:
-        door.say("nothing to review")
+        app.info("nothing to review")
         return
     for row, ways in zip(rows, settle, strict=True):
         row["source"] = row["place"] or row["source"]
         row["below"] = [line for each in reworded.get(row["item"], ()) for line in each.shortened(_REWORDED).lines()]
         if row["other"]:
-            row["below"] += [_against(door, row), *_aligned(ways)]
-    _group(rows, found.waiting)
+            row["below"] += [_against(app, row), *_aligned(ways)]
+    _group(rows, queue_page.waiting)
     columns = [
         name for name in _QUEUE_COLUMNS if name != "other" and (name not in _RARE or any(row[name] for row in rows))
     ]
-    show_rows(door, rows, columns, found.cursor, above="above", below="below", piped=PIPED)
-    if not _may_settle(memory, found.waiting):
-        door.say(_curators(memory))
+    show_rows(app, rows, columns, queue_page.cursor, above="above", below="below", piped=PIPED)
+    if not _may_settle(memory, queue_page.waiting):
+        app.info(_curators(memory))
         return
-    if one := next((one for one in found.waiting if one.other is None), None):
-        door.say(
+    if one := next((one for one in queue_page.waiting if one.other is None), None):
+        app.info(
             f"settle one: jidomem review{options} accept {short(one.item)}, or reject; many: jidomem review --edit"
         )
     else:
-        door.say("settle many: jidomem review --edit")
-    if unopposed := [one for one in found.waiting if one.kind == "proposal" and one.other is None]:
+        app.info("settle many: jidomem review --edit")
+    if unopposed := [one for one in queue_page.waiting if one.kind == "proposal" and one.other is None]:
         several = "proposals" if len(unopposed) > 1 else "proposal"
-        many = f"{len(unopposed):,} {several} ({_kinds(unopposed)})" if found.cursor is None else "all proposals"
-        door.say(f"accept {many} without a conflict: jidomem review{options} accept --all")
+        many = f"{len(unopposed):,} {several} ({_kinds(unopposed)})" if queue_page.cursor is None else "all proposals"
+        app.info(f"accept {many} without a conflict: jidomem review{options} accept --all")
 
 
 def _group(rows: Sequence[dict[str, Any]], waiting: Sequence[Waiting]) -> None:
@@ -307,47 +307,47 @@ def _curators(memory: Jidomem) -> str:
     """Return who may settle what waits, or how to become the one who may."""
     authority = memory.writer.authority(memory.project)
     names, agent = ", ".join(map(short, authority.curators)), quote(memory.writer.agent)
-    told = f"settled by a curator: {names}" if names else "nobody is a curator, who settles these"
+    text = f"settled by a curator: {names}" if names else "nobody is a curator, who settles these"
     if authority.administrators:  # who are curators, too
-        return told
+        return text
     return (
-        f"{told}\nnobody is an administrator, so anybody can name himself curator; name an administrator first, who is"
+        f"{text}\nnobody is an administrator, so anybody can name himself curator; name an administrator first, who is"
         f" a curator, too: jidomem access policy grant {agent} admin"
     )
 
 
-def _against(door: Door, row: Mapping[str, Any]) -> str:
+def _against(app: App, row: Mapping[str, Any]) -> str:
     """Return the line that names the active memory with which a row disagrees."""
     if row["other_summary"] == row["summary"]:
         return f"says the same as {short(row['other'])}, which is active, but for other fields"
-    return fit_line(door, f"against {short(row['other'])}: {row['other_summary']}", PIPED - 4)
+    return fit_line(app, f"against {short(row['other'])}: {row['other_summary']}", PIPED - 4)
 
 
-def _edited(door: Door, memory: Jidomem, waiting: list[Waiting], dry_run: bool) -> int:
+def _edit_review(app: App, memory: Jidomem, waiting: list[Waiting], dry_run: bool) -> int:
     """Do what the editor made of the lines; unless all of it was done, keep the file and say where it is."""
     if not waiting:
-        door.say("nothing waits")
+        app.info("nothing waits")
         return 0
     offered = todo(waiting, _rewordings(memory, waiting))
     with tempfile.NamedTemporaryFile("w", suffix=".review", delete=False, encoding="utf-8") as file:
         file.write(offered)
     path, code, is_done = Path(file.name), 1, False
     try:
-        is_changed = _opened(path, offered)
+        is_changed = _open_editor(path, offered)
         if is_changed:
-            code = _do(door, memory, _read(path.read_bytes()), dry_run)
+            code = _apply_review(app, memory, _decode(path.read_bytes()), dry_run)
         else:
-            door.say("nothing was changed, and nothing done")
+            app.info("nothing was changed, and nothing done")
         is_done = code == 0 or not is_changed
         return code if is_changed else 0
     finally:
         if is_done:
             path.unlink(missing_ok=True)
         elif path.exists() and path.read_bytes() != offered.encode():
-            door.warn(f"your review is kept; when it is corrected, go on with: jidomem review --from {path}")
+            app.warn(f"your review is kept; when it is corrected, go on with: jidomem review --from {path}")
 
 
-def _opened(path: Path, offered: str) -> bool:
+def _open_editor(path: Path, offered: str) -> bool:
     """Return whether the editor changed the file at *path*, which held what is *offered*; raises InvalidRequest."""
     hint = "set $VISUAL or $EDITOR, or: jidomem review --todo > FILE, edit it, and jidomem review --from FILE"
     try:
@@ -359,7 +359,7 @@ def _opened(path: Path, offered: str) -> bool:
         raise InvalidRequest(f"the editor left no file: {error}; nothing was done", hint=hint) from None
 
 
-def _read(data: bytes) -> str:
+def _decode(data: bytes) -> str:
     """Return the text of a review; raises InvalidRequest for what is no UTF-8."""
     try:
         return data.decode("utf-8-sig")
@@ -368,7 +368,7 @@ def _read(data: bytes) -> str:
         raise InvalidRequest(f"line {line}: this is no UTF-8; nothing was done", hint="save it as UTF-8") from None
 
 
-def _do(door: Door, memory: Jidomem, text: str, dry_run: bool) -> int:
+def _apply_review(app: App, memory: Jidomem, text: str, dry_run: bool) -> int:
     """Settle what the lines say, as far as nobody did so since; return the exit code of the first refusal."""
     waiting = _waiting(memory)
 
@@ -382,17 +382,17 @@ def _do(door: Door, memory: Jidomem, text: str, dry_run: bool) -> int:
     lines = parse(text, waiting)
     if settled:
         which = ", ".join(map(str, settled[:10])) + (" ..." if len(settled) > 10 else "")
-        door.say(f"settled already, and left alone: {len(settled)} (line {which})")
-    return _print_outcomes(door, memory, apply(memory.writer, memory.project, lines, dry_run=dry_run))
+        app.info(f"settled already, and left alone: {len(settled)} (line {which})")
+    return _print_outcomes(app, memory, apply(memory.writer, memory.project, lines, dry_run=dry_run))
 
 
-def _by_rule(door: Door, memory: Jidomem, dry_run: bool) -> int:
+def _by_rule(app: App, memory: Jidomem, dry_run: bool) -> int:
     rules = memory.writer.authority(memory.project)
-    found = settle_by_rule(memory.writer, memory.reader, memory.project, rules, memory.sources.now(), dry_run=dry_run)
-    outcomes = [(ReviewLine(0, "accept", one, str(rule)), outcome) for one, rule, outcome in found]
+    settled = settle_by_rule(memory.writer, memory.reader, memory.project, rules, memory.sources.now(), dry_run=dry_run)
+    outcomes = [(ReviewLine(0, "accept", one, str(rule)), outcome) for one, rule, outcome in settled]
     if not rules.confirmations:
-        door.say("no rule confirms anything: jidomem access policy confirm restated|unopposed")
-    return _print_outcomes(door, memory, outcomes)
+        app.info("no rule confirms anything: jidomem access policy confirm restated|unopposed")
+    return _print_outcomes(app, memory, outcomes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -411,34 +411,34 @@ class Settled:
         return f"line {self.number}: " if self.number else ""
 
 
-def _print_outcomes(door: Door, memory: Jidomem, outcomes: Sequence[tuple[ReviewLine, Receipt | JidomemError]]) -> int:
+def _print_outcomes(app: App, memory: Jidomem, outcomes: Sequence[tuple[ReviewLine, Receipt | JidomemError]]) -> int:
     settled = [
         Settled(line.number, line.action, line.waiting.item, line.waiting.summary, outcome)
         for line, outcome in outcomes
     ]
-    return _show_settled(door, memory, settled)
+    return _show_settled(app, memory, settled)
 
 
-def _show_settled(door: Door, memory: Jidomem, settled: Sequence[Settled]) -> int:
+def _show_settled(app: App, memory: Jidomem, settled: Sequence[Settled]) -> int:
     """Print the outcome of each settlement, of many only their number; return the exit code of the first refusal."""
     refused = [each for each in settled if isinstance(each.outcome, JidomemError)]
     code = next((each.outcome.exit_code for each in settled if isinstance(each.outcome, JidomemError)), 0)
-    if door.json:
+    if app.json:
         for each in settled:
             done = {} if isinstance(each.outcome, JidomemError) else {"outcome": OUTCOMES[each.action]}
-            said = {"line": each.number, "action": each.action, "item": each.item}
-            show_json({**said, **done, **each.outcome.to_dict()})
+            values = {"line": each.number, "action": each.action, "item": each.item}
+            show_json({**values, **done, **each.outcome.to_dict()})
         return code
-    if len(settled) - len(refused) <= _FEW or door.verbose:
+    if len(settled) - len(refused) <= _FEW or app.verbose:
         for each in settled:
             if isinstance(each.outcome, Receipt):
-                click.echo(fit_line(door, f"{each.where}{_done(each)}: {clean(each.summary)}", PIPED))
-    _show_refused(door, memory, refused)
-    door.say(_counted(settled))
+                click.echo(fit_line(app, f"{each.where}{_settled_text(each)}: {clean(each.summary)}", PIPED))
+    _show_refused(app, memory, refused)
+    app.info(_counted(settled))
     return code
 
 
-def _done(settled: Settled) -> str:
+def _settled_text(settled: Settled) -> str:
     """Return what became of an item, by the id of the memory that is active in its place where there is one."""
     assert isinstance(settled.outcome, Receipt)
     would, item = "would be " if settled.outcome.commit is None else "", short(settled.item)
@@ -450,20 +450,20 @@ def _done(settled: Settled) -> str:
     )
 
 
-def _show_refused(door: Door, memory: Jidomem, refused: Sequence[Settled]) -> None:
+def _show_refused(app: App, memory: Jidomem, refused: Sequence[Settled]) -> None:
     """Print why each was refused: a reason that many share once, and a contradiction in a line."""
     opposed = [each for each in refused if isinstance(each.outcome, Conflict)]
     others = [each for each in refused if not isinstance(each.outcome, Conflict)]
-    for each in opposed[: None if door.verbose else _NAMED]:
+    for each in opposed[: None if app.verbose else _NAMED]:
         assert isinstance(each.outcome, Conflict)
         where = f"{each.where}{each.action} {short(each.item)}: "
-        rivals = ", ".join(f"{found.kind} with {short(found.iri)}" for found in each.outcome.conflicts)
-        text = fit_line(door, f"{where}{rivals}: {clean(each.summary)}", PIPED)
-        click.echo(f"{door.painted('error:', 'red')} {text}", err=True)
+        rivals = ", ".join(f"{conflict.kind} with {short(conflict.iri)}" for conflict in each.outcome.conflicts)
+        text = fit_line(app, f"{where}{rivals}: {clean(each.summary)}", PIPED)
+        click.echo(f"{app.styled('error:', 'red')} {text}", err=True)
     if opposed:
-        if len(opposed) > _NAMED and not door.verbose:
-            door.say(f"and {len(opposed) - _NAMED} more that repeat or contradict active memories")
-        door.say(f"hint: the commands that settle each: jidomem review{place(door)}")
+        if len(opposed) > _NAMED and not app.verbose:
+            app.info(f"and {len(opposed) - _NAMED} more that repeat or contradict active memories")
+        app.info(f"hint: the commands that settle each: jidomem review{place(app)}")
     waiting = _waiting(memory) if others else []
     counts = Counter[tuple[str, str]]()
     for each in others:
@@ -472,22 +472,22 @@ def _show_refused(door: Door, memory: Jidomem, refused: Sequence[Settled]) -> No
         counts[error.detail, error.hint] += 1
         if counts[error.detail, error.hint] > 1:
             continue
-        tell(
-            _in_words(door, error, each.item, each.action, waiting),
-            door,
+        print_refusal(
+            _in_words(app, error, each.item, each.action, waiting),
+            app,
             where=f"{each.where}{each.action} {short(each.item)}: ",
         )
     for count in counts.values():
         if count > 1:
-            door.say(f"{count - 1} more {'is' if count == 2 else 'are'} refused for that reason")
+            app.info(f"{count - 1} more {'is' if count == 2 else 'are'} refused for that reason")
 
 
-def _in_words(door: Door, error: JidomemError, item: str, action: str, waiting: Sequence[Waiting]) -> JidomemError:
+def _in_words(app: App, error: JidomemError, item: str, action: str, waiting: Sequence[Waiting]) -> JidomemError:
     """Return *error* with the commands that settle *item* otherwise as its hint, and short ids for a person."""
     one = next((one for one in waiting if item in (one.item, one.other) and one.other), None)
     if one is not None and (isinstance(error, Conflict) or action not in one.actions):
-        error.hint = _choices(door, one)
-    if not door.json:
+        error.hint = _choices(app, one)
+    if not app.json:
         error.detail, error.hint = shortened(error.detail), shortened(error.hint)
     return error
 
@@ -509,38 +509,38 @@ def _counted(settled: Sequence[Settled]) -> str:
 _CONFLICT_COLUMNS = ("kind", "item", "summary", "other", "other_summary", "settle")
 
 
-def _show_conflicts(door: Door, memory: Jidomem) -> None:
+def _show_conflicts(app: App, memory: Jidomem) -> None:
     """Print active pairs that disagree, and proposals that disagree with active memories; now with their commands."""
-    is_now = door.as_of is None and door.valid_at is None
-    every = _pending(door, memory) if is_now else [*_disagreements(door, memory), *_proposals(door, memory)]
+    is_now = app.as_of is None and app.valid_at is None
+    every = _pending(app, memory) if is_now else [*_disagreements(app, memory), *_proposals(app, memory)]
     rows = [row for row in every if row["other"]]
     others = len(every) - len(rows)
-    if form_of(door) != "table":
-        show_rows(door, rows, _CONFLICT_COLUMNS)
+    if form_of(app) != "table":
+        show_rows(app, rows, _CONFLICT_COLUMNS)
         return
     for row in rows:
         click.echo(row["kind"])
         for item, summary in (("item", "summary"), ("other", "other_summary")):
             if row[item]:
-                click.echo(fit_line(door, f"  {short(row[item])}  {clean(row[summary] or '')}", PIPED))
+                click.echo(fit_line(app, f"  {short(row[item])}  {clean(row[summary] or '')}", PIPED))
         for command in row["settle"]:
             click.echo(f"    {command}")
     if not rows:
-        door.say("none")
+        app.info("none")
     if others:
         several = "proposals disagree" if others > 1 else "proposal disagrees"
-        door.say(f"{others:,} more {several} with nothing: jidomem review{place(door)}")
+        app.info(f"{others:,} more {several} with nothing: jidomem review{place(app)}")
 
 
-def _pending(door: Door, memory: Jidomem) -> list[dict[str, Any]]:
+def _pending(app: App, memory: Jidomem) -> list[dict[str, Any]]:
     """Return what disagrees or waits now, with the commands that settle it."""
     waiting = queue(memory.reader, memory.project, memory.sources.now())
     pairs = [one for one in waiting if one.kind == "conflict"]
-    return [_row(door, one) for one in (*pairs, *(one for one in waiting if one.kind == "proposal"))]
+    return [_row(app, one) for one in (*pairs, *(one for one in waiting if one.kind == "proposal"))]
 
 
-def _row(door: Door, one: Waiting) -> dict[str, Any]:
-    settle = [command for command, _ in commands(one, place(door))]
+def _row(app: App, one: Waiting) -> dict[str, Any]:
+    settle = [command for command, _ in commands(one, place(app))]
     return {
         "kind": one.why if one.kind == "conflict" else one.kind,
         "item": one.item,
@@ -551,10 +551,10 @@ def _row(door: Door, one: Waiting) -> dict[str, Any]:
     }
 
 
-def _disagreements(door: Door, memory: Jidomem) -> list[dict[str, Any]]:
+def _disagreements(app: App, memory: Jidomem) -> list[dict[str, Any]]:
     """Return each pair once, by the first of the ways in which it disagrees."""
     pairs: dict[tuple[str, str], dict[str, Any]] = {}
-    for row in memory.reader.ask("conflicts", project=memory.project, as_of=door.as_of, valid_at=door.valid_at):
+    for row in memory.reader.ask("conflicts", project=memory.project, as_of=app.as_of, valid_at=app.valid_at):
         pairs.setdefault((row["a"], row["b"]), row)
     return [
         {
@@ -569,8 +569,8 @@ def _disagreements(door: Door, memory: Jidomem) -> list[dict[str, Any]]:
     ]
 
 
-def _proposals(door: Door, memory: Jidomem) -> list[dict[str, Any]]:
-    rows = memory.reader.ask("proposals", project=memory.project, as_of=door.as_of, valid_at=door.valid_at)
+def _proposals(app: App, memory: Jidomem) -> list[dict[str, Any]]:
+    rows = memory.reader.ask("proposals", project=memory.project, as_of=app.as_of, valid_at=app.valid_at)
     return [
         {
             "kind": "proposal",
@@ -587,5 +587,5 @@ def _proposals(door: Door, memory: Jidomem) -> list[dict[str, Any]]:
 def _summary(memory: Jidomem, item: str | None) -> str | None:
     if item is None:
         return None
-    found: list[str] = memory.reader.get_memory(memory.project, item)["properties"].get("summary", [])
-    return found[0] if found else REDACTED
+    summaries: list[str] = memory.reader.get_memory(memory.project, item)["properties"].get("summary", [])
+    return summaries[0] if summaries else REDACTED

@@ -1,23 +1,24 @@
-"""`jidomem root`: what a shared root says of itself, put there from a folder and fetched into one.
-
-`jidomem root migrate`, `backup` and `restore`: a whole memory root, brought elsewhere and verified there.
-"""
+"""`jidomem root`: commands on a whole memory root: its shared files, move, backup, restore and reindex."""
 
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 import click
 
+from jidomem import Jidomem
 from jidomem.errors import Failed, InvalidRequest, NotFound
+from jidomem.index import search_index
 from jidomem.runtime import root_config, settings
-from jidomem_cli.options import ROWS, Door, Verb, clean, pass_door
+from jidomem_cli.options import ROWS, App, Command, clean, pass_app
 from jidomem_cli.output import show_json, show_rows
+from jidomem_cli.status import snapshot_json, vectors_text
 
 if TYPE_CHECKING:
     from jidomem.extras.servers.log import SharedLog
@@ -28,10 +29,10 @@ if TYPE_CHECKING:
 _ACCEPTED = "ontology/accepted.ttl"
 
 
-@click.command(cls=Verb)
+@click.command(cls=Command)
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False, exists=True))
-@pass_door
-def push(door: Door, folder: Path) -> None:
+@pass_app
+def push(app: App, folder: Path) -> None:
     """Put config.toml, baseline.toml, ontology/, shapes/ and queries/ of FOLDER into the shared root, all at once.
 
     Each is looked through first, and one that nobody would read, such as a question that lies in no role's folder, is
@@ -43,8 +44,8 @@ def push(door: Door, folder: Path) -> None:
     from jidomem.check.overlay import unread
     from jidomem.extras.servers import addresses
 
-    folder = _opened(folder)
-    _look_through(folder)
+    folder = _folder_of(folder)
+    _check_files(folder)
     given = addresses.of_folder(folder)
     given = {path: text for path, text in given.items() if not path.startswith("projects/")}
     idle = {problem.item: problem.message for problem in unread(folder) if problem.item in given}
@@ -58,24 +59,24 @@ def push(door: Door, folder: Path) -> None:
             raise InvalidRequest(f"{_ACCEPTED} is another one there: terms were accepted since", hint=hint)
         return {**files, **given}
 
-    with _log(door) as log:
+    with _log(app) as log:
         addresses.change(log, pushed)
     rows = [{"path": path, "is": "new" if path not in before else "changed"} for path, text in given.items()
             if before.get(path) != text]  # fmt: skip
-    if door.json:
+    if app.json:
         show_json({"root": log.name, "put": rows, "files": sorted({**before, **given}), "unread": sorted(idle)})
         return
     for row in rows:
         click.echo(f"{row['is']:8} {row['path']}")
     for path, why in idle.items():
-        door.say(f"warning: {path}: {why}")
-    door.say(f"{log.name}: {len(rows)} of {len(given)} files were put there; its servers have them at their next look")
+        app.info(f"warning: {path}: {why}")
+    app.info(f"{log.name}: {len(rows)} of {len(given)} files were put there; its servers have them at their next look")
 
 
-@click.command(cls=Verb)
+@click.command(cls=Command)
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
-@pass_door
-def pull(door: Door, folder: Path) -> None:
+@pass_app
+def pull(app: App, folder: Path) -> None:
     """Write the files of the shared root into FOLDER, in the place of those of the same names.
 
     Examples:
@@ -83,23 +84,23 @@ def pull(door: Door, folder: Path) -> None:
     """
     from jidomem.extras.servers import addresses
 
-    folder = _opened(folder)
-    with _log(door) as log:
+    folder = _folder_of(folder)
+    with _log(app) as log:
         files = addresses.load(log)
     for path, text in files.items():
         try:
             addresses.write(folder / path, text)
         except OSError as error:
             raise Failed(f"{error.filename}: {error.strerror}", hint="name another folder") from error
-    if door.json:
+    if app.json:
         show_json({"root": log.name, "folder": str(folder), "files": sorted(files)})
     else:
-        door.say(f"{len(files)} files of {log.name} are in {folder}")
+        app.info(f"{len(files)} files of {log.name} are in {folder}")
 
 
-@click.command("files", cls=Verb, formats=ROWS)
-@pass_door
-def list_files(door: Door) -> None:
+@click.command("files", cls=Command, formats=ROWS)
+@pass_app
+def list_files(app: App) -> None:
     """List the files of the shared root, and how large they are.
 
     Examples:
@@ -107,15 +108,15 @@ def list_files(door: Door) -> None:
     """
     from jidomem.extras.servers import addresses
 
-    with _log(door) as log:
+    with _log(app) as log:
         files = addresses.load(log)
-    show_rows(door, [{"path": path, "bytes": len(text.encode())} for path, text in files.items()], ("path", "bytes"))
+    show_rows(app, [{"path": path, "bytes": len(text.encode())} for path, text in files.items()], ("path", "bytes"))
 
 
-@click.command("remove-files", cls=Verb)
+@click.command("remove-files", cls=Command)
 @click.argument("paths", nargs=-1, required=True)
-@pass_door
-def remove(door: Door, paths: tuple[str, ...]) -> None:
+@pass_app
+def remove(app: App, paths: tuple[str, ...]) -> None:
     """Take files of the shared root out of it, by the paths that root list shows.
 
     Examples:
@@ -128,22 +129,22 @@ def remove(door: Door, paths: tuple[str, ...]) -> None:
             raise NotFound(f"there is no {missing[0]}", hint=f"there is {', '.join(files) or 'none'}")
         return {path: text for path, text in files.items() if path not in paths}
 
-    with _log(door) as log:
+    with _log(app) as log:
         addresses.change(log, without)
-    if door.json:
+    if app.json:
         show_json({"root": log.name, "removed": sorted(paths)})
     else:
-        door.say(f"{', '.join(paths)} went out of {log.name}")
+        app.info(f"{', '.join(paths)} went out of {log.name}")
 
 
 @contextmanager
-def _log(door: Door) -> Iterator[SharedLog]:
+def _log(app: App) -> Iterator[SharedLog]:
     """Give the log of the shared root; raises InvalidRequest for one that is a folder."""
     from jidomem.runtime.location import opened_log
 
-    opened = opened_log(door.root, door.wait)
+    opened = opened_log(app.root, app.wait)
     if opened is None:
-        where, _ = settings.find(door.root)
+        where, _ = settings.find(app.root)
         hint = "name one: --root postgresql://HOST/DATABASE or --root s3://BUCKET/PREFIX"
         raise InvalidRequest(f"{where} is a folder, whose files are simply there", hint=hint)
     try:
@@ -152,7 +153,7 @@ def _log(door: Door) -> Iterator[SharedLog]:
         opened[0].close()
 
 
-def _opened(folder: Path) -> Path:
+def _folder_of(folder: Path) -> Path:
     """Return *folder*, absolute; raises Failed where a link leads out of it."""
     from jidomem.runtime.root_config import check_root, root_folder
 
@@ -161,14 +162,14 @@ def _opened(folder: Path) -> Path:
     return opened
 
 
-def _look_through(folder: Path) -> None:
+def _check_files(folder: Path) -> None:
     """Raise Failed unless what a root takes from *folder* can be used, wherever it is served."""
     from jidomem.read.playbook import Playbook
     from jidomem.schema import ontology
 
-    said = root_config.read(folder / settings.CONFIG, settings.own_config())
+    config = root_config.read(folder / settings.CONFIG, settings.own_config())
     for key in root_config.OF_TRUST:
-        if key in said:
+        if key in config:
             hint = f"take it out; each server is told: jidomem serve --{key} ..."
             raise Failed(f"{folder / settings.CONFIG}: {key} is not for all servers", hint=hint, code="invalid_config")
     ontology.load([folder])
@@ -182,13 +183,14 @@ _OTHERS = (
     "tokens are believed there alone: given out there, or taken back at the source since; see jidomem access token list"
 )
 _FILE = click.Path(path_type=Path)
+_DAMAGED = 7
 
 
-@click.command(cls=Verb)
+@click.command(cls=Command)
 @click.argument("source")
 @click.argument("target")
-@pass_door
-def migrate(door: Door, source: str, target: str) -> None:
+@pass_app
+def migrate(app: App, source: str, target: str) -> None:
     """Bring the memory root SOURCE to TARGET: a folder, postgresql://... or s3://... each.
 
     Commits, configuration, working state and tokens come along, each commit byte for byte and under its id; the source
@@ -201,16 +203,16 @@ def migrate(door: Door, source: str, target: str) -> None:
     """
     from jidomem.runtime import move
 
-    moved = _watched(door, partial(move.migrate, source, target))
-    _tell(door, moved)
+    moved = _with_progress(app, partial(move.migrate, source, target))
+    _print_move(app, moved)
     if moved.grew:
-        door.warn(f"{moved.source} was written to meanwhile: stop who writes there, and run this once more")
+        app.warn(f"{moved.source} was written to meanwhile: stop who writes there, and run this once more")
 
 
-@click.command(cls=Verb)
+@click.command(cls=Command)
 @click.argument("file", type=_FILE)
-@pass_door
-def backup(door: Door, file: Path) -> None:
+@pass_app
+def backup(app: App, file: Path) -> None:
     """Keep the whole memory root in FILE, while others go on to read and write.
 
     It is a tar archive of a root as a folder, of every kind of root: each stream as it was at one moment, working
@@ -222,14 +224,14 @@ def backup(door: Door, file: Path) -> None:
     """
     from jidomem.runtime import move
 
-    moved, digest = _watched(door, partial(move.backup, _root(door), file))
-    _tell(door, moved, manifest=digest)
+    moved, digest = _with_progress(app, partial(move.backup, _root(app), file))
+    _print_move(app, moved, manifest=digest)
 
 
-@click.command(cls=Verb)
+@click.command(cls=Command)
 @click.argument("file", type=_FILE)
-@pass_door
-def restore(door: Door, file: Path) -> None:
+@pass_app
+def restore(app: App, file: Path) -> None:
     """Make the memory root that --root names, which has to be empty, of FILE, which `jidomem root backup` wrote.
 
     All of FILE is read and held against its digests before anything is written; it is done once the root is read again
@@ -241,26 +243,26 @@ def restore(door: Door, file: Path) -> None:
     """
     from jidomem.runtime import move
 
-    _tell(door, _watched(door, partial(move.restore, file, _root(door))))
+    _print_move(app, _with_progress(app, partial(move.restore, file, _root(app))))
 
 
-def _root(door: Door) -> str:
+def _root(app: App) -> str:
     """Return the root that is meant, a folder or an address."""
     from jidomem.runtime.settings import address_of, find
 
-    return address_of(door.root) or str(find(door.root)[0])
+    return address_of(app.root) or str(find(app.root)[0])
 
 
-def _watched(door: Door, work: Callable[[Progress], T]) -> T:
+def _with_progress(app: App, work: Callable[[Progress], T]) -> T:
     """Return what *work* gives; on a terminal the bytes that came are shown as they come."""
-    if door.quiet or not sys.stderr.isatty():
+    if app.quiet or not sys.stderr.isatty():
         return work(id)
     with click.progressbar(length=0, label="bytes", file=sys.stderr, show_percent=False, show_eta=False) as bar:
         return work(lambda size: bar.update(size))
 
 
-def _tell(door: Door, moved: MoveReport, **more: str) -> None:
-    if door.json:
+def _print_move(app: App, moved: MoveReport, **more: str) -> None:
+    if app.json:
         show_json({**moved.to_dict(), **more})
     else:
         for each in moved.streams:
@@ -269,10 +271,81 @@ def _tell(door: Door, moved: MoveReport, **more: str) -> None:
         for name, value in more.items():
             click.echo(f"{name}  {value}")
     came = sum(each.came for each in moved.streams)
-    door.say(clean(f"{moved.source} -> {moved.target}: {came:,} commits came; working state: {moved.state}"))
+    app.info(clean(f"{moved.source} -> {moved.target}: {came:,} commits came; working state: {moved.state}"))
     if moved.state == "kept":
-        door.say(_STATE_IN_USE)
+        app.info(_STATE_IN_USE)
     if moved.tokens:
-        door.say(f"{moved.tokens} tokens are believed there, too")
+        app.info(f"{moved.tokens} tokens are believed there, too")
     if moved.other_tokens:
-        door.say(f"{moved.other_tokens} {_OTHERS}")
+        app.info(f"{moved.other_tokens} {_OTHERS}")
+
+
+@click.command(cls=Command)
+@pass_app
+def reindex(app: App) -> int:
+    """Build the index of every project anew from the journal; other processes may go on meanwhile.
+
+    It is never needed: an index follows its journal, and one that is damaged is replaced. Of a large journal a
+    snapshot is kept for the processes to come, and the lists of a very large one; what recall searches is made anew
+    when it is next asked, or at once, with all vectors, where there is an embedder. Exits with 7 where the journal is
+    damaged: then no snapshot is kept.
+
+    Examples:
+      jidomem root reindex
+      jidomem root reindex --json
+    """
+    memory = app.read(look=False)
+    tail, start = memory.tail, time.perf_counter()
+    shown = sys.stderr if not app.quiet and sys.stderr.isatty() else None
+    if shown:
+        with click.progressbar(length=tail.size(), label="reindex", file=shown) as bar:
+            marks = tail.rebuild(bar.update)
+    else:
+        marks = tail.rebuild()
+    put = None if memory.remote is None else {"address": memory.remote.shown, "graphs": len(memory.remote.rebuild())}
+    damage = [error for stream in marks for error in memory.journal.damage(stream)]
+    memory.texts.files.forget_all()
+    search_index.forget(memory.settings.root)
+    vectors = {name: _embedded(memory, name, shown) for name in memory.projects() if memory.embedding}
+    memory.reader.keep_lists([] if damage else memory.projects())
+    seconds = time.perf_counter() - start
+    streams = [
+        {"project": stream.project, "stream": stream.name, "version": str(mark.version), "commits": mark.commits}
+        for stream, mark in marks.items()
+    ]
+    values = {
+        "streams": streams,
+        "triples": memory.index.triples_taken,
+        "seconds": round(seconds, 3),
+        "index": "disk" if tail.on_disk else "memory",
+        "snapshots": list(map(snapshot_json, tail.snapshots())),
+        "remote": put,
+        "vectors": vectors,
+        "damage": [error.to_dict() for error in damage],
+    }
+    if app.json:
+        show_json(values)
+    else:
+        for row in streams:
+            click.echo(f"{row['project']}/{row['stream']}  {row['version']}  {row['commits']:,} commits")
+        outcome = f"a snapshot of {tail.snapshots()[0].size:,} bytes is kept" if tail.snapshots() else "nothing is kept"
+        app.info(f"{values['triples']:,} triples in {seconds:.1f} s; {outcome}")
+        if put is not None:
+            app.info(f"{put['graphs']} graphs were put into {put['address']} anew")
+        for name, status in vectors.items():
+            app.info(f"{name}: {vectors_text(status)}")
+        for error in damage:
+            click.echo(clean(error.detail))
+    return _DAMAGED if damage else 0
+
+
+def _embedded(memory: Jidomem, project: str, shown: TextIO | None) -> dict[str, Any]:
+    """Make all vectors of *project*, shown as they are made; return what is told of them, and of why there are none."""
+    embedding = memory.embedding
+    assert embedding is not None
+    if shown is None:
+        embedding.try_for(project)
+    else:
+        with click.progressbar(length=embedding.waiting(project), label=f"vectors of {project}", file=shown) as bar:
+            embedding.try_for(project, progress=lambda waiting: bar.update((bar.length or 0) - waiting - bar.pos))
+    return embedding.told(project)

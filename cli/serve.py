@@ -18,7 +18,7 @@ import click
 
 import jidomem
 from jidomem.errors import Failed, InvalidRequest
-from jidomem_cli.options import Door, Verb, pass_door
+from jidomem_cli.options import App, Command, pass_app
 from jidomem_cli.output import show_json
 
 if TYPE_CHECKING:
@@ -38,11 +38,11 @@ def log_options(verb: F) -> F:
     return click.option("--log-format", "form", type=click.Choice(FORMS), help=on_terminal)(leveled)
 
 
-def open_log(door: Door, form: str | None, level: str | None) -> Log:
+def open_log(app: App, form: str | None, level: str | None) -> Log:
     """Return the log of a server, on standard error."""
     from jidomem.serve.server_state import Log
 
-    return Log(_own_stream(), form or ("text" if sys.stderr.isatty() else "json"), level or _level(door))
+    return Log(_own_stream(), form or ("text" if sys.stderr.isatty() else "json"), level or _level(app))
 
 
 def _own_stream() -> TextIO:
@@ -50,11 +50,11 @@ def _own_stream() -> TextIO:
     return open(os.dup(sys.stderr.fileno()), "w", encoding="utf-8")
 
 
-def _level(door: Door) -> str:
-    return "warning" if door.quiet else "debug" if door.verbose else "info"
+def _level(app: App) -> str:
+    return "warning" if app.quiet else "debug" if app.verbose else "info"
 
 
-@click.command(cls=Verb, writes=("wait",))
+@click.command(cls=Command, writes=("wait",))
 @click.option("--host", metavar="ADDRESS", help="The address to listen at; 127.0.0.1 when not said.")
 @click.option("--port", type=click.IntRange(0, 65_535), help="8700 when not said; 0 takes a free one.")
 @click.option("--allow-host", "names", multiple=True, metavar="NAME", help="A name it is asked by; repeat it for more.")
@@ -73,9 +73,9 @@ def _level(door: Door) -> str:
     envvar="JIDOMEM_PUBLIC_URL",
     help="What clients ask it at, where that is another address, as behind TLS: https://memory.example.org.",
 )
-@pass_door
+@pass_app
 def serve(
-    door: Door,
+    app: App,
     host: str | None,
     port: int | None,
     names: tuple[str, ...],
@@ -99,23 +99,23 @@ def serve(
     from jidomem.serve.app import create_app
     from jidomem.serve.server_state import HTTP, Operation
 
-    with door.open(stays=True) as memory:
+    with app.open(stays=True) as memory:
         said = memory.settings
         at = host or said.host or server.HOST
         hosts = server.hosts_of(at, names)
         keyring = memory.place.keyring()
         wanted = next(number for number in (port, said.port, server.PORT) if number is not None)
         with server.listen(at, wanted, knows_who_asks=keyring.is_needed) as listening:
-            operation = Operation(open_log(door, form, level), connections=said.limits.connections)
+            operation = Operation(open_log(app, form, level), connections=said.limits.connections)
             operation.keep_counts(memory.door_log, HTTP)
-            app = create_app(
+            web_app = create_app(
                 memory, hosts=hosts, keyring=keyring, operation=operation, origins=origins, public_url=public_url
             )
             url = server.url_of(listening)
-            if door.json:
+            if app.json:
                 show_json({"url": url, "root": memory.settings.place, "project": memory.project})
             else:
-                door.say(f"serving {memory.settings.place} at {url} (stop with Ctrl-C)")
+                app.info(f"serving {memory.settings.place} at {url} (stop with Ctrl-C)")
             Thread(target=memory.pool.warm, daemon=True).start()
             operation.leveller.follow(memory)
             root = memory.settings.place
@@ -125,12 +125,12 @@ def serve(
                 operation.stop()
                 memory.stop()
 
-            server.serve(app, listening, stop, memory.settings.limits, operation)
+            server.serve(web_app, listening, stop, memory.settings.limits, operation)
             operation.close()
     server.leave()
 
 
-@click.command(cls=Verb, writes=("agent", "session", "wait"))
+@click.command(cls=Command, writes=("agent", "session", "wait"))
 @click.option(
     "--toolset",
     type=click.Choice(("jidomem", "working", "dialogue", "server-memory")),
@@ -144,8 +144,8 @@ def serve(
 )
 @click.option("--port", type=click.IntRange(0, 65_535), default=8701, show_default=True, help="0 takes a free one.")
 @log_options
-@pass_door
-def mcp(door: Door, toolset: str, http: bool, host: str, port: int, form: str | None, level: str | None) -> None:
+@pass_app
+def mcp(app: App, toolset: str, http: bool, host: str, port: int, form: str | None, level: str | None) -> None:
     """Serve the memory to an MCP client: tools to remember, recall, ask, revise and explain.
 
     The agent is named after the client unless --agent says otherwise; its work session is opened with the first thing
@@ -175,7 +175,7 @@ def mcp(door: Door, toolset: str, http: bool, host: str, port: int, form: str | 
     from jidomem.serve.mcp.server_memory import KNOWLEDGE
     from jidomem.serve.mcp.tools import FIND_PAGES, KEEP_PAGE, RECORD_TURN, TOOLS, WORKING
 
-    memory = door.open(stays=True)
+    memory = app.open(stays=True)
     memory.settings = replace(memory.settings, configured=memory.project)  # it is there before anything is kept in it
     tools = {
         "jidomem": TOOLS,
@@ -183,11 +183,11 @@ def mcp(door: Door, toolset: str, http: bool, host: str, port: int, form: str | 
         "dialogue": (*TOOLS, KEEP_PAGE, FIND_PAGES),
         "server-memory": KNOWLEDGE,
     }[toolset]
-    sessions = ClientSessions(memory, door.agent or os.environ.get("JIDOMEM_AGENT"), memory.settings.session)
+    sessions = ClientSessions(memory, app.agent or os.environ.get("JIDOMEM_AGENT"), memory.settings.session)
     from jidomem.serve import server_state
     from jidomem.serve.server_state import Operation
 
-    operation = Operation(open_log(door, form, level) if http else None)
+    operation = Operation(open_log(app, form, level) if http else None)
     operation.keep_counts(memory.door_log, server_state.MCP_HTTP if http else server_state.MCP_STDIO)
 
     def leave() -> None:
@@ -197,8 +197,8 @@ def mcp(door: Door, toolset: str, http: bool, host: str, port: int, form: str | 
     serving.leave_on_signals(sessions, leave)
     if not http:
         if sys.stdin.isatty():
-            door.say(f"serving {memory.settings.place} to a client that writes MCP here (stop with Ctrl-C)")
-            door.say("a client starts this by itself, once it is told to: jidomem setup claude")
+            app.info(f"serving {memory.settings.place} to a client that writes MCP here (stop with Ctrl-C)")
+            app.info("a client starts this by itself, once it is told to: jidomem setup claude")
         serve_stdio(sessions, tools, leave, operation)
         return
     from jidomem.serve import server
@@ -207,7 +207,7 @@ def mcp(door: Door, toolset: str, http: bool, host: str, port: int, form: str | 
     keyring = memory.place.keyring()
     listening = server.listen(host, port)
     url = server.url_of(listening)
-    door.say(f"serving {memory.settings.place} at {url}{PATH} (stop with Ctrl-C)")
+    app.info(f"serving {memory.settings.place} at {url}{PATH} (stop with Ctrl-C)")
     operation.leveller.follow(memory)
     operation.tell("info", "started", {"url": url, "root": memory.settings.place, "jidomem": jidomem.__version__})
     serve_http(sessions, tools, keyring, listening, leave, operation)

@@ -19,17 +19,17 @@ from jidomem.read.history import Rewording, rewordings
 from jidomem.read.playbook import plain
 from jidomem_cli.errors import place
 from jidomem_cli.fields import memory_path
-from jidomem_cli.options import ROWS, Door, Verb, pass_door
+from jidomem_cli.options import ROWS, App, Command, pass_app
 from jidomem_cli.output import INDENT, PIPED, cut_text, form_of, line_width, short, show_fields, show_json, show_rows
 
 
-@click.command(cls=Verb, formats=(*ROWS, "ttl"), as_of=True, valid_at=True)
+@click.command(cls=Command, formats=(*ROWS, "ttl"), as_of=True, valid_at=True)
 @click.argument("item", metavar="IRI")
 @click.option("--history", "view", flag_value="history", help="Show its versions and the proposals against it instead.")
 @click.option("--why", "view", flag_value="why", help="Show its sources, evidence, rules and consequences instead.")
 @click.option("--source-trust", "view", flag_value="trust", help="Show how far its sources are trusted instead.")
-@pass_door
-def show(door: Door, item: str, view: str | None) -> None:
+@pass_app
+def show(app: App, item: str, view: str | None) -> None:
     """Show the memory IRI: its IRI, or a beginning or end of its id of 4 or more characters.
 
     An imported memory is also named by its file, the number of its record, its title, or file and line, as in
@@ -53,19 +53,19 @@ def show(door: Door, item: str, view: str | None) -> None:
       jidomem show 1a2b3c4d --why --json
     """
     formats = _VIEWS[view]
-    if door.format is not None and door.format not in formats:
+    if app.format is not None and app.format not in formats:
         hint = f"give --format {' or '.join(formats)}"
-        raise InvalidRequest(f"--{view or 'show'} cannot be printed as {door.format}", hint=hint)
-    memory = door.read()
+        raise InvalidRequest(f"--{view or 'show'} cannot be printed as {app.format}", hint=hint)
+    memory = app.read()
     name = memory_path(memory, item)
     if view == "history":
-        _show_history(door, memory, name)
+        _show_history(app, memory, name)
     elif view == "why":
-        _show_why(door, memory, name)
+        _show_why(app, memory, name)
     elif view == "trust":
-        _show_trust(door, memory, name)
+        _show_trust(app, memory, name)
     else:
-        _show_memory(door, memory, name)
+        _show_memory(app, memory, name)
 
 
 #: View -> the formats it can be printed in.
@@ -77,61 +77,61 @@ _VIEWS: Mapping[str | None, Sequence[str]] = {
 }
 
 
-def _show_memory(door: Door, memory: Jidomem, name: str) -> None:
-    whole = memory.reader.resolve(memory.project, name, as_of=door.as_of)
-    moment = {"as_of": door.as_of, "valid_at": door.valid_at}
-    if door.format == "ttl":
+def _show_memory(app: App, memory: Jidomem, name: str) -> None:
+    whole = memory.reader.resolve(memory.project, name, as_of=app.as_of)
+    moment = {"as_of": app.as_of, "valid_at": app.valid_at}
+    if app.format == "ttl":
         click.echo(turtle(memory.reader.describe(memory.project, whole, **moment)), nl=False)
         return
-    found = memory.reader.get_memory(memory.project, whole, **moment)
-    if form_of(door) == "json":
-        show_json(plain(found))
+    record = memory.reader.get_memory(memory.project, whole, **moment)
+    if form_of(app) == "json":
+        show_json(plain(record))
     else:
-        show_fields(door, _memory_lines(found, _reworded(memory, found)))
-        if (newer := _in_its_place(memory, found)) is not None:
-            door.say(f"in its place: jidomem show{place(door)} {short(newer)}")
+        show_fields(app, _memory_lines(record, _reworded(memory, record)))
+        if (newer := _in_its_place(memory, record)) is not None:
+            app.info(f"in its place: jidomem show{place(app)} {short(newer)}")
 
 
-def _show_trust(door: Door, memory: Jidomem, name: str) -> None:
+def _show_trust(app: App, memory: Jidomem, name: str) -> None:
     level, source = trust(memory.reader, memory.project, name)
-    if form_of(door) == "json":
+    if form_of(app) == "json":
         show_json({"trust": level, "by": source})
         return
     click.echo(level)
-    door.say(f"by {short(source)}")
+    app.info(f"by {short(source)}")
 
 
-def _in_its_place(memory: Jidomem, found: dict[str, Any]) -> str | None:
-    """Return the memory at the end of the chain of those that superseded the one *found*; None where nothing did."""
-    last, seen = found, {found["iri"]}
+def _in_its_place(memory: Jidomem, record: dict[str, Any]) -> str | None:
+    """Return the memory at the end of the chain of those that superseded *record*; None where nothing did."""
+    last, seen = record, {record["iri"]}
     while (newer := next(iter(last["superseded_by"]), None)) is not None and newer not in seen:
         seen.add(newer)
         last = memory.reader.get_memory(memory.project, newer)
-    return None if last is found else str(last["iri"])
+    return None if last is record else str(last["iri"])
 
 
-def _reworded(memory: Jidomem, found: dict[str, Any]) -> list[tuple[str, str]]:
+def _reworded(memory: Jidomem, record: dict[str, Any]) -> list[tuple[str, str]]:
     """Return the sentences that a proposal changes in each memory that it is to replace: what was, and what is now."""
-    if found["status"] != "proposed":
+    if record["status"] != "proposed":
         return []
-    replaced = found["properties"].get("supersedes", ())
-    changes = rewordings(memory.reader, memory.project, found["iri"], replaced)
+    replaced = record["properties"].get("supersedes", ())
+    changes = rewordings(memory.reader, memory.project, record["iri"], replaced)
     return [(name, text) for each in changes for name, text in (("was", each.was), ("now", each.now)) if text]
 
 
-def _memory_lines(found: dict[str, Any], reworded: list[tuple[str, str]]) -> list[tuple[str, Any]]:
+def _memory_lines(record: dict[str, Any], reworded: list[tuple[str, str]]) -> list[tuple[str, Any]]:
     """Return what a person wants to see, the important first; empty fields are left out."""
-    properties = dict(found["properties"])
+    properties = dict(record["properties"])
     head = [
-        ("id", short(found["iri"])),
-        ("iri", f"<{found['iri']}>"),
-        ("class", found["class"]),
-        ("status", found["status"]),
+        ("id", short(record["iri"])),
+        ("iri", f"<{record['iri']}>"),
+        ("class", record["class"]),
+        ("status", record["status"]),
     ]
     head.append(("summary", properties.pop("summary", [REDACTED])))
     head += [(name, properties.pop(name, [])) for name in ANSWERS]
     head += reworded
-    ends = [("superseded by", found["superseded_by"]), ("invalidated by", found["invalidated_by"])]
+    ends = [("superseded by", record["superseded_by"]), ("invalidated by", record["invalidated_by"])]
     tail = [(name, values) for name, values in properties.items() if name != "conflictKey"]
     return [(name, _pasteable(value)) for name, value in [*head, *ends, *tail] if value]
 
@@ -150,9 +150,9 @@ def _pasteable(value: Any) -> Any:
 _UNSET, _ARROW = "(none)", " -> "
 
 
-def change_lines(door: Door, changes: Iterable[Mapping[str, Any]]) -> list[str]:
+def change_lines(app: App, changes: Iterable[Mapping[str, Any]]) -> list[str]:
     """Return `FIELD: BEFORE -> AFTER` for each change, cut to the width there is; with -v whole."""
-    width = line_width(door, PIPED)
+    width = line_width(app, PIPED)
     return [_line(change, None if width is None else width - len(INDENT)) for change in changes]
 
 
@@ -173,18 +173,18 @@ _CHANGES = "changes"
 _HISTORY_COLUMNS = ("recorded", "event", "agent", "entry", "summary", "status")
 
 
-def _show_history(door: Door, memory: Jidomem, name: str) -> None:
-    rows = memory.reader.history(memory.project, name, as_of=door.as_of, valid_at=door.valid_at)
+def _show_history(app: App, memory: Jidomem, name: str) -> None:
+    rows = memory.reader.history(memory.project, name, as_of=app.as_of, valid_at=app.valid_at)
     columns = memory.playbook.get("history").columns
-    if form_of(door) == "table":
-        rows = [{**row, _CHANGES: _below(door, row)} for row in rows]
+    if form_of(app) == "table":
+        rows = [{**row, _CHANGES: _below(app, row)} for row in rows]
         columns = _HISTORY_COLUMNS
-    show_rows(door, rows, columns, below=_CHANGES)
+    show_rows(app, rows, columns, below=_CHANGES)
 
 
-def _below(door: Door, row: dict[str, Any]) -> list[str]:
+def _below(app: App, row: dict[str, Any]) -> list[str]:
     """Return the lines below a version: why it came, and what it changed."""
-    return [*([f"reason: {row['reason']}"] if row["reason"] else []), *change_lines(door, row["changes"])]
+    return [*([f"reason: {row['reason']}"] if row["reason"] else []), *change_lines(app, row["changes"])]
 
 
 _LOG_COLUMNS = ("version", "recorded_at", "graph", "agents", "sessions", "brought")
@@ -192,34 +192,34 @@ _WHOLE = ("version", "recorded_at", "commit", "graph", "committer", "ontology", 
 _CHANGED = ("change", "item", "kind", "summary", "before", "after", "by")
 
 
-@click.command(cls=Verb, formats=ROWS, paged=True, as_of=True)
-@pass_door
-def log(door: Door) -> None:
+@click.command(cls=Command, formats=ROWS, paged=True, as_of=True)
+@pass_app
+def log(app: App) -> None:
     """List the commits of the project, newest first: version, time, agents, sessions and how much each brought.
 
     Examples:
       jidomem journal log --limit 10
       jidomem journal log --json --as-of 2030-01-01
     """
-    memory = door.read()
-    page = memory.reader.log(memory.project, as_of=door.as_of, limit=door.limit, cursor=door.cursor)
-    if form_of(door) in ("table", "md"):
+    memory = app.read()
+    page = memory.reader.log(memory.project, as_of=app.as_of, limit=app.limit, cursor=app.cursor)
+    if form_of(app) in ("table", "md"):
         show_rows(
-            door, [{**row, "brought": _commit_counts(row["brought"])} for row in page.rows], _LOG_COLUMNS, page.cursor
+            app, [{**row, "brought": _commit_counts(row["brought"])} for row in page.rows], _LOG_COLUMNS, page.cursor
         )
     else:
-        show_rows(door, page.rows, _WHOLE, page.cursor)
+        show_rows(app, page.rows, _WHOLE, page.cursor)
 
 
 def _commit_counts(brought: dict[str, int]) -> str:
     return ", ".join(f"{count} {kind}" for kind, count in brought.items())
 
 
-@click.command(cls=Verb, formats=ROWS, as_of=True, valid_at=True)
+@click.command(cls=Command, formats=ROWS, as_of=True, valid_at=True)
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Show the first N memories (default: all).")
 @click.option("--as-of", "ends", multiple=True, metavar="MOMENT", help="A moment or a version; once for until now.")
-@pass_door
-def diff(door: Door, ends: tuple[str, ...], limit: int | None) -> None:
+@pass_app
+def diff(app: App, ends: tuple[str, ...], limit: int | None) -> None:
     """Tell what was added, superseded or invalidated between two moments, each given by --as-of.
 
     A moment is ISO 8601, or a version that `jidomem journal log` lists, or its number: all that was recorded by then.
@@ -231,29 +231,29 @@ def diff(door: Door, ends: tuple[str, ...], limit: int | None) -> None:
       jidomem journal diff --as-of 0
       jidomem journal diff --as-of 2 --limit 20
     """
-    given = [*([door.as_of] if door.as_of else []), *ends]
+    given = [*([app.as_of] if app.as_of else []), *ends]
     if len(given) not in (1, 2):
         hint = "jidomem journal diff --as-of 2026-11-01 --as-of 2026-11-21"
         raise InvalidRequest("a difference is between two moments, or one and now", hint=hint)
-    memory = door.read()
-    rows: list[dict[str, Any]] = memory.reader.diff(memory.project, *given, valid_at=door.valid_at)
+    memory = app.read()
+    rows: list[dict[str, Any]] = memory.reader.diff(memory.project, *given, valid_at=app.valid_at)
     shown = rows[:limit]
-    if form_of(door) == "table":
-        shown = [{**row, "changes": _revision(door, row)} for row in shown]
-    show_rows(door, shown, _CHANGED, below="changes")
+    if form_of(app) == "table":
+        shown = [{**row, "changes": _revision(app, row)} for row in shown]
+    show_rows(app, shown, _CHANGED, below="changes")
     if rows:
         counts = Counter(row["change"] for row in rows)
         more = f"; {len(rows) - len(shown)} more: raise --limit" if len(shown) < len(rows) else ""
-        door.say(", ".join(f"{count} {change}" for change, count in sorted(counts.items())) + more)
+        app.info(", ".join(f"{count} {change}" for change, count in sorted(counts.items())) + more)
 
 
-def _revision(door: Door, row: dict[str, Any]) -> list[str]:
+def _revision(app: App, row: dict[str, Any]) -> list[str]:
     """Return who recorded a revision, when and why, and what it changed; nothing of any other row."""
     if not (row["reason"] or row["changes"]):
         return []
     why = f": {row['reason']}" if row["reason"] else ""
-    told = f"{short(row['agents'])}, {short(row['recorded'])}{why}"
-    return [told, *change_lines(door, row["changes"])]
+    text = f"{short(row['agents'])}, {short(row['recorded'])}{why}"
+    return [text, *change_lines(app, row["changes"])]
 
 
 _PLAIN = (
@@ -263,46 +263,45 @@ _LABELS = {"excerpt": "text"}
 _REASON = 200
 
 
-def _show_why(door: Door, memory: Jidomem, name: str) -> None:
-    found = memory.reader.why(memory.project, name, as_of=door.as_of, valid_at=door.valid_at)
-    if form_of(door) == "json":
-        show_json(plain(found))
+def _show_why(app: App, memory: Jidomem, name: str) -> None:
+    explanation = memory.reader.why(memory.project, name, as_of=app.as_of, valid_at=app.valid_at)
+    if form_of(app) == "json":
+        show_json(plain(explanation))
     else:
-        dated = "decided" if memory.schema.is_a(jido(found["class"]), jido("Decision")) else "dated"
-        show_fields(door, _explanation_lines(found, dated, door.verbose))
+        dated = "decided" if memory.schema.is_a(jido(explanation["class"]), jido("Decision")) else "dated"
+        show_fields(app, _explanation_lines(explanation, dated, app.verbose))
 
 
-def _explanation_lines(found: dict[str, Any], dated: str, verbose: bool) -> Iterator[tuple[str, str]]:
+def _explanation_lines(explanation: dict[str, Any], dated: str, verbose: bool) -> Iterator[tuple[str, str]]:
     """Yield what a person wants to see, the important first; what is empty is left out."""
-    yield "id", short(found["iri"])
-    shown = {**found, "summary": found["summary"] or REDACTED}
+    yield "id", short(explanation["iri"])
+    shown = {**explanation, "summary": explanation["summary"] or REDACTED}
     yield from ((_LABELS.get(name, name.replace("_", " ")), short(shown[name])) for name in _PLAIN if shown[name])
-    yield dated, short(found["timestamp"]) if found["timestamp"] else "date unknown"
-    recorded = (
-        f"{short(found['recorded_at'])} by {short(found['asserted_by'])} in session {short(found['asserted_in'])}"
-    )
-    yield "recorded", recorded
-    yield from (("source", _place(each)) for each in found["source"])
-    if found["commit"]:
-        yield "commit", f"{found['commit'][:12]} by {short(found['committer'])}"
-    yield from (("rests on", _entry(each)) for each in found["evidence"])
-    judged = found["judged_by"]
+    yield dated, short(explanation["timestamp"]) if explanation["timestamp"] else "date unknown"
+    at, agent, session = (short(explanation[name]) for name in ("recorded_at", "asserted_by", "asserted_in"))
+    yield "recorded", f"{at} by {agent} in session {session}"
+    yield from (("source", _place(each)) for each in explanation["source"])
+    if explanation["commit"]:
+        yield "commit", f"{explanation['commit'][:12]} by {short(explanation['committer'])}"
+    yield from (("rests on", _entry(each)) for each in explanation["evidence"])
+    judged = explanation["judged_by"]
     rules = ", ".join(local_name(rule["rule"]) for rule in judged["rules"])
     many = f"{len(judged['rules'])} rules of ontology {judged['ontology']}"
     yield "validated by", f"{many} (judge: {judged['judge']}): {rules}" if verbose else f"{many} (-v names them)"
     for what in ("replaced", "replaced_by"):
-        yield from ((each["how"].replace("_", " "), _entry(each)) for each in found[what])
-    yield from (("revived by", _entry(each)) for each in found["revived_by"])
-    if found["in_its_place"]:
-        yield "in its place", short(found["in_its_place"])
-    yield from (("concluded from it", _entry(each)) for each in found["derived"])
-    if found["more_derived"]:
+        yield from ((each["how"].replace("_", " "), _entry(each)) for each in explanation[what])
+    yield from (("revived by", _entry(each)) for each in explanation["revived_by"])
+    if explanation["in_its_place"]:
+        yield "in its place", short(explanation["in_its_place"])
+    yield from (("concluded from it", _entry(each)) for each in explanation["derived"])
+    if explanation["more_derived"]:
         yield "concluded from it", "and more: jidomem ask derived"
     yield from (
-        ("shown in", f"{each['in']} {short(each['at'])} {each['agent'] or ''}") for each in found["shown"] or ()
+        ("shown in", f"{each['in']} {short(each['at'])} {each['agent'] or ''}") for each in explanation["shown"] or ()
     )
     yield from (
-        ("disagrees with", f"{short(each['iri'])} ({each['kind']}) {each['summary']}") for each in found["conflicts"]
+        ("disagrees with", f"{short(each['iri'])} ({each['kind']}) {each['summary']}")
+        for each in explanation["conflicts"]
     )
 
 

@@ -20,7 +20,7 @@ from jidomem.records.interfaces import Embedder, LanguageModel
 from jidomem.runtime import settings
 from jidomem.runtime.logs import GuardLog
 from jidomem.runtime.model_choice import config_error
-from jidomem_cli.options import Door, Verb, clean, pass_door
+from jidomem_cli.options import App, Command, clean, pass_app
 from jidomem_cli.output import show_json
 
 if TYPE_CHECKING:
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 _COUNTED = 5_000
 
 
-@click.command(cls=Verb, as_of=True, valid_at=True)
+@click.command(cls=Command, as_of=True, valid_at=True)
 @click.option("--doctor", is_flag=True, help="Diagnose the installation instead; exit with 1 where something fails.")
 @click.option("--full", is_flag=True, help="With --doctor: read every byte of the journal, as journal verify does.")
-@pass_door
-def status(door: Door, doctor: bool, full: bool) -> int:
+@pass_app
+def status(app: App, doctor: bool, full: bool) -> int:
     """Report which root is used and why, and for each project what it holds and when it was last written.
 
     With --as-of versions and counts are those of that moment.
@@ -49,20 +49,20 @@ def status(door: Door, doctor: bool, full: bool) -> int:
       jidomem status --doctor --full
     """
     if doctor:
-        if door.as_of is not None or door.valid_at is not None:
+        if app.as_of is not None or app.valid_at is not None:
             raise InvalidRequest("--doctor looks at the present", hint="leave out --as-of and --valid-at")
-        return _diagnose(door, full)
+        return _diagnose(app, full)
     if full:
         raise InvalidRequest("--full is for a diagnosis", hint="add --doctor")
-    _report(door)
+    _report(app)
     return 0
 
 
-def _report(door: Door) -> None:
-    memory = door.read()
-    names = [door.project] if door.project is not None else memory.projects()
-    projects = [_project(door, memory, name) for name in names]
-    found = {
+def _report(app: App) -> None:
+    memory = app.read()
+    names = [app.project] if app.project is not None else memory.projects()
+    projects = [_project(app, memory, name) for name in names]
+    values = {
         "root": memory.settings.place,
         "found": memory.settings.found,
         "project": memory.project,
@@ -75,22 +75,22 @@ def _report(door: Door) -> None:
     reader, embedder = settings.models(memory.settings)
     models = {"model": _model(reader), "embedder": _model(embedder)}
     store = memory.remote.shown if memory.remote else None
-    if door.json:
+    if app.json:
         index = {"kind": kind, "snapshots": snapshots, "store": store}
-        show_json({**found, **models, "index": index, "projects": projects})
+        show_json({**values, **models, "index": index, "projects": projects})
         return
-    for name, value in found.items():
+    for name, value in values.items():
         click.echo(f"{name:17} {clean(value)}")
     click.echo(f"{'index':17} {kind}")
     if store:
         click.echo(f"{'store':17} {clean(store)}")
     for snapshot in snapshots:
         click.echo(f"{'snapshot':17} {snapshot['name']}, {snapshot['bytes']:,} bytes, {snapshot['commits']:,} commits")
-    for name, told_of in models.items():
-        error = f"; it cannot be asked: {told_of['error']}" if told_of["error"] else ""
-        click.echo(f"{name:17} {clean(told_of['name'] or 'none')}{clean(error)}")
+    for name, status_ in models.items():
+        error = f"; it cannot be asked: {status_['error']}" if status_["error"] else ""
+        click.echo(f"{name:17} {clean(status_['name'] or 'none')}{clean(error)}")
     for project in projects:
-        _tell(project)
+        _print_project(project)
 
 
 def _model(model: LanguageModel | Embedder | None) -> dict[str, str | None]:
@@ -106,19 +106,19 @@ def snapshot_json(snapshot: Snapshot) -> dict[str, Any]:
     return {"name": snapshot.path.name, "bytes": snapshot.size, "commits": commits, "versions": versions}
 
 
-def _project(door: Door, memory: Jidomem, name: str) -> dict[str, Any]:
-    version: Version = memory.catch_up(name) if door.as_of is None else memory.reader.version(name, door.as_of)
+def _project(app: App, memory: Jidomem, name: str) -> dict[str, Any]:
+    version: Version = memory.catch_up(name) if app.as_of is None else memory.reader.version(name, app.as_of)
     streams = [stream for stream in memory.journal.streams() if stream.project == name]
-    held = counts(memory.reader, name, as_of=door.as_of, valid_at=door.valid_at)
-    due = _due(door, memory, name)
+    by_kind = counts(memory.reader, name, as_of=app.as_of, valid_at=app.valid_at)
+    due = _due(app, memory, name)
     return {
         "project": name,
         "version": str(version),
         "last_commit": version.recorded_at or None,
-        "counts": held,
-        "history": count_entries(memory.reader, name, as_of=door.as_of),
-        "waiting": pending(memory.reader, name, as_of=door.as_of),
-        "conflicts": _conflicts(door, memory, name),
+        "counts": by_kind,
+        "history": count_entries(memory.reader, name, as_of=app.as_of),
+        "waiting": pending(memory.reader, name, as_of=app.as_of),
+        "conflicts": _conflicts(app, memory, name),
         "due": due,
         "due_or_more": due == _COUNTED,
         "commit_files": sum(memory.journal.loose(stream) for stream in streams),
@@ -129,30 +129,30 @@ def _project(door: Door, memory: Jidomem, name: str) -> dict[str, Any]:
     }
 
 
-def _conflicts(door: Door, memory: Jidomem, name: str) -> int:
+def _conflicts(app: App, memory: Jidomem, name: str) -> int:
     """Return how many active pairs disagree."""
-    rows = memory.reader.ask("conflicts", project=name, as_of=door.as_of, valid_at=door.valid_at)
+    rows = memory.reader.ask("conflicts", project=name, as_of=app.as_of, valid_at=app.valid_at)
     return len({(row["a"], row["b"]) for row in rows})
 
 
-def _due(door: Door, memory: Jidomem, name: str) -> int:
+def _due(app: App, memory: Jidomem, name: str) -> int:
     """Return how many memories are to be looked at again, as far as they are counted."""
-    at = memory.sources.now() if door.valid_at is None else door.valid_at
-    return count(memory.reader, name, at, most=_COUNTED, as_of=door.as_of)
+    at = memory.sources.now() if app.valid_at is None else app.valid_at
+    return count(memory.reader, name, at, most=_COUNTED, as_of=app.as_of)
 
 
-def _tell(project: dict[str, Any]) -> None:
+def _print_project(project: dict[str, Any]) -> None:
     written = f"last written {project['last_commit']}" if project["last_commit"] else "nothing written yet"
     click.echo(f"\n{project['project']}: version {project['version']}, {written}")
     for kind, states in project["counts"].items():
-        if told := ", ".join(f"{count} {state}" for state, count in states.items() if state != "pending"):
-            click.echo(f"  {kind:24} {told}")
+        if text := ", ".join(f"{count} {state}" for state, count in states.items() if state != "pending"):
+            click.echo(f"  {kind:24} {text}")
     to_review = {kind: states["pending"] for kind, states in project["counts"].items() if "pending" in states}
     if to_review:
         click.echo(f"  {'pending review':24} " + ", ".join(f"{count} {kind}" for kind, count in to_review.items()))
     if any(project["history"].values()):
-        told = ", ".join(_numbered(number, what) for what, number in project["history"].items())
-        click.echo(f"  {'history':24} {told}")
+        text = ", ".join(_numbered(number, what) for what, number in project["history"].items())
+        click.echo(f"  {'history':24} {text}")
     if project["recall"]:
         click.echo(f"  {'recall':24} {clean(_texts(project['recall'], project['version']))}")
     if project["vectors"]:
@@ -164,32 +164,32 @@ def _tell(project: dict[str, Any]) -> None:
     due = f"{_COUNTED:,} or more" if project["due_or_more"] else project["due"]
     waits = {"conflicts": project["conflicts"], "proposals": project["waiting"], "due": due}
     if any(waits.values()):
-        told = ", ".join(_numbered(number, what) for what, number in waits.items() if number)
+        text = ", ".join(_numbered(number, what) for what, number in waits.items() if number)
         waiting = "waits" if [number for number in waits.values() if number] == [1] else "wait"
-        click.echo(f"  {told} {waiting} for a curator: jidomem review")
+        click.echo(f"  {text} {waiting} for a curator: jidomem review")
     for damage in project["damage"]:
         click.echo(f"  damaged: {clean(damage['detail'])}")
 
 
-def _texts(told: dict[str, Any], version: str) -> str:
+def _texts(index: dict[str, Any], version: str) -> str:
     """Return what is known of the texts that recall searches, in words."""
-    if told["amiss"]:
-        return f"is made anew when it is next asked: {told['amiss']}"
-    at = "level" if told["version"] == version else f"at version {told['version']}"
-    memories, why = _numbered(told["memories"], "memories"), told["made_because"]
-    return f"{memories}, {told['bytes']:,} bytes, {at}; made because {why}"
+    if index["amiss"]:
+        return f"is made anew when it is next asked: {index['amiss']}"
+    at = "level" if index["version"] == version else f"at version {index['version']}"
+    memories, why = _numbered(index["memories"], "memories"), index["made_because"]
+    return f"{memories}, {index['bytes']:,} bytes, {at}; made because {why}"
 
 
-def vectors_text(told: dict[str, Any]) -> str:
+def vectors_text(vectors: dict[str, Any]) -> str:
     """Return what is known of the vectors that recall compares, in words."""
-    failed = f"; the embedder failed: {told['error']}" if told["error"] else ""
-    waits = "text waits" if told["pending"] == 1 else "texts wait"
-    waiting = f"{told['pending']:,} {waits} for one" if told["pending"] else "level"
-    waiting += ": another server makes them now" if told.get("elsewhere") else ""
-    waiting = "looked for when it is next asked" if told["pending"] is None else waiting
-    if told["passed_by"]:
-        waiting += f", {told['passed_by']:,} that it does not take"
-    return f"{told['vectors']:,} by {told['model']}, {told['bytes']:,} bytes, {waiting}{failed}"
+    failed = f"; the embedder failed: {vectors['error']}" if vectors["error"] else ""
+    waits = "text waits" if vectors["pending"] == 1 else "texts wait"
+    waiting = f"{vectors['pending']:,} {waits} for one" if vectors["pending"] else "level"
+    waiting += ": another server makes them now" if vectors.get("elsewhere") else ""
+    waiting = "looked for when it is next asked" if vectors["pending"] is None else waiting
+    if vectors["passed_by"]:
+        waiting += f", {vectors['passed_by']:,} that it does not take"
+    return f"{vectors['vectors']:,} by {vectors['model']}, {vectors['bytes']:,} bytes, {waiting}{failed}"
 
 
 _ONE = {"entries": "entry", "turns": "turn", "conflicts": "conflict", "proposals": "proposal", "memories": "memory"}
@@ -197,30 +197,30 @@ _ONE = {"entries": "entry", "turns": "turn", "conflicts": "conflict", "proposals
 
 def _numbered(number: int | str, what: str) -> str:
     """Return how many there are of something, in words that fit the number."""
-    said = _ONE.get(what, what) if number == 1 else what
-    return f"{number} {said}" if isinstance(number, str) else f"{number:,} {said}"
+    noun = _ONE.get(what, what) if number == 1 else what
+    return f"{number} {noun}" if isinstance(number, str) else f"{number:,} {noun}"
 
 
 _FAILED = 1
 _COLORS = {"ok": "green", "warn": "yellow", "fail": "red"}
 
 
-def _diagnose(door: Door, full: bool) -> int:
+def _diagnose(app: App, full: bool) -> int:
     """Print each diagnostic with what to do about it, and return 1 where one failed."""
-    found = list(_looks(door, full))
-    is_well = all(look.level != "fail" for look in found)
-    if door.json:
-        show_json({"ok": is_well, "checks": [look.to_dict() for look in found]})
+    diagnostics = list(_diagnostics(app, full))
+    is_well = all(look.level != "fail" for look in diagnostics)
+    if app.json:
+        show_json({"ok": is_well, "checks": [look.to_dict() for look in diagnostics]})
     else:
-        for look in found:
-            level = click.style(f"{look.level:4}", fg=_COLORS[look.level]) if door.colors else f"{look.level:4}"
+        for look in diagnostics:
+            level = click.style(f"{look.level:4}", fg=_COLORS[look.level]) if app.colors else f"{look.level:4}"
             click.echo(f"{level}  {look.name:12} {clean(look.detail)}")
             if look.hint:
                 click.echo(f"{'':19}do: {clean(look.hint)}")
     return 0 if is_well else _FAILED
 
 
-def _looks(door: Door, full: bool) -> Iterator[Diagnostic]:
+def _diagnostics(app: App, full: bool) -> Iterator[Diagnostic]:
     from jidomem.errors import JidomemError
     from jidomem.runtime import doctor, settings
     from jidomem.runtime.doctor import Diagnostic, run_diagnostic
@@ -228,24 +228,24 @@ def _looks(door: Door, full: bool) -> Iterator[Diagnostic]:
 
     yield from run_diagnostic("packages", doctor.programs)
     try:
-        root, how = settings.find(door.root)
+        root, how = settings.find(app.root)
     except JidomemError as error:
         yield Diagnostic("root", "fail", error.detail, error.hint)
         return
-    if settings.address_of(door.root) is None and not root.is_dir():
+    if settings.address_of(app.root) is None and not root.is_dir():
         yield Diagnostic("root", "fail", f"there is none at {root} ({how})", "make one in this folder: jidomem init")
         return
     try:
-        place = open_place(door.root, door.wait)
+        place = open_place(app.root, app.wait)
     except JidomemError as error:
         yield Diagnostic("root", "fail", error.detail, error.hint)
         return
     yield Diagnostic("root", "ok", f"{place.name} ({how})" + (f", its copy is {root}" if place.is_shared else ""))
-    yield from _of_root(door, full, root, place)
+    yield from _of_root(app, full, root, place)
     place.close()
 
 
-def _of_root(door: Door, full: bool, root: Path, place: InFolder | SharedLocation) -> Iterator[Diagnostic]:
+def _of_root(app: App, full: bool, root: Path, place: InFolder | SharedLocation) -> Iterator[Diagnostic]:
     """Yield what is looked at of a root that can be opened."""
     from jidomem.base.clock import now
     from jidomem.errors import JidomemError
@@ -253,7 +253,7 @@ def _of_root(door: Door, full: bool, root: Path, place: InFolder | SharedLocatio
     from jidomem.runtime.doctor import run_diagnostic
     from jidomem.serve.server import HOST, PORT
 
-    journal = place.journal(door.wait)
+    journal = place.journal(app.wait)
     tokens_in = place.name if place.is_shared else str(settings.own_config())
     for name, look in (
         ("permissions", lambda: doctor.permissions(root)),
@@ -271,12 +271,12 @@ def _of_root(door: Door, full: bool, root: Path, place: InFolder | SharedLocatio
     ):
         yield from run_diagnostic(name, look)
     try:
-        said = settings.load(door.root)
+        loaded = settings.load(app.root)
     except JidomemError:  # told above
         return
-    yield from run_diagnostic("models", lambda: doctor.models(said))
-    yield from run_diagnostic("store", lambda: doctor.store(said, journal))
-    yield from run_diagnostic("port", lambda: doctor.port(said.host or HOST, said.port or PORT))
+    yield from run_diagnostic("models", lambda: doctor.models(loaded))
+    yield from run_diagnostic("store", lambda: doctor.store(loaded, journal))
+    yield from run_diagnostic("port", lambda: doctor.port(loaded.host or HOST, loaded.port or PORT))
 
 
 def _clients(folder: Path) -> Iterator[Diagnostic]:

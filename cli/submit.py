@@ -23,9 +23,9 @@ from jidomem import Jidomem, JidomemError, Receipt
 from jidomem.base.json_values import decode_json
 from jidomem.errors import STOPPING, InvalidRequest, TooLarge
 from jidomem.records.intent import LIST_FIELDS, parse_json, parse_line
-from jidomem_cli.errors import as_changes, as_options, tell
-from jidomem_cli.fields import REASON, given, intent_options, own_words, whole_id, with_memory_paths
-from jidomem_cli.options import Door, Verb, clean, pass_door
+from jidomem_cli.errors import as_changes, as_options, print_refusal
+from jidomem_cli.fields import REASON, intent_options, memory_iri, present_fields, reject_placeholder, with_memory_paths
+from jidomem_cli.options import App, Command, clean, pass_app
 from jidomem_cli.output import Bar, bar, short, show_json, show_receipt
 
 #: The most bytes that are held at once: of a line, or of all where they are not lines.
@@ -103,12 +103,12 @@ def _parsed(number: int, line: bytes) -> Any:
 Outcome = Receipt | JidomemError
 
 
-@click.command(cls=Verb, writes=("agent", "session", "wait"))
+@click.command(cls=Command, writes=("agent", "session", "wait"))
 @click.argument("file", type=click.File("rb"), default="-")
 @click.option("--atomic", is_flag=True, help="All of them in one commit, or none.")
 @click.option("--dry-run", is_flag=True, help="Judge each as if it were alone, and keep nothing.")
-@pass_door
-def submit(door: Door, file: BinaryIO, atomic: bool, dry_run: bool) -> int:
+@pass_app
+def submit(app: App, file: BinaryIO, atomic: bool, dry_run: bool) -> int:
     """Submit the intents in FILE, or of standard input: one JSON object, an array, or one object a line.
 
     Of several each gets one line in order: the IRI it got, or why it was refused. The exit code is that of the first
@@ -121,82 +121,82 @@ def submit(door: Door, file: BinaryIO, atomic: bool, dry_run: bool) -> int:
     """
     if atomic and dry_run:
         raise InvalidRequest("--dry-run judges each intent alone, --atomic all together", hint="give one of the two")
-    memory = door.open()
+    memory = app.open()
     batch = read(file)
-    intents: Iterable[Any] = (_signed(intent, memory, door) for intent in batch.intents)
+    intents: Iterable[Any] = (_with_author(intent, memory, app) for intent in batch.intents)
     if not batch.many:
-        show_receipt(door, memory, memory.writer.submit_intent(memory.project, _only(intents), dry_run=dry_run))
+        show_receipt(app, memory, memory.writer.submit_intent(memory.project, _single(intents), dry_run=dry_run))
         return 0
-    told = _PrintedOutcomes(door, bar(door, file, batch.intents))
+    printed = _PrintedOutcomes(app, bar(app, file, batch.intents))
     try:
         if atomic:
-            for receipt in memory.writer.submit_many(memory.project, _sound(intents), atomic=True):
-                told.tell(receipt)
+            for receipt in memory.writer.submit_many(memory.project, _parsed_only(intents), atomic=True):
+                printed.add(receipt)
         elif dry_run:
-            _judge_each(memory, intents, told)
+            _validate_each(memory, intents, printed)
         else:
-            _submit_each(memory, intents, told)
+            _submit_each(memory, intents, printed)
     finally:
-        told.close()
-    return told.finish()
+        printed.close()
+    return printed.finish()
 
 
-def _submit_each(memory: Jidomem, intents: Iterable[Any], told: _PrintedOutcomes) -> None:
+def _submit_each(memory: Jidomem, intents: Iterable[Any], printed: _PrintedOutcomes) -> None:
     """Submit one after the other; where the machine refuses, no more than were submitted with that one."""
     with closing(memory.writer.submit_many(memory.project, iter(intents))) as outcomes:
         for outcome in outcomes:
-            told.tell(outcome)
-            if told.is_stopped and told.count == outcomes.submitted:
+            printed.add(outcome)
+            if printed.is_stopped and printed.count == outcomes.submitted:
                 return
 
 
-def _judge_each(memory: Jidomem, intents: Iterable[Any], told: _PrintedOutcomes) -> None:
+def _validate_each(memory: Jidomem, intents: Iterable[Any], printed: _PrintedOutcomes) -> None:
     for intent in intents:
         try:
-            told.tell(memory.writer.submit_intent(memory.project, *_sound([intent]), dry_run=True))
+            printed.add(memory.writer.submit_intent(memory.project, *_parsed_only([intent]), dry_run=True))
         except JidomemError as refusal:
-            told.tell(refusal)
-        if told.is_stopped:
+            printed.add(refusal)
+        if printed.is_stopped:
             return
 
 
-def _signed(intent: Any, memory: Jidomem, door: Door) -> Any:
+def _with_author(intent: Any, memory: Jidomem, app: App) -> Any:
     """Return *intent* with the agent and session of the options where it names none."""
     if not isinstance(intent, dict):
         return intent
     options = {
-        "asserted_by": door.agent,
-        "asserted_in": door.session or (memory.writer.session if door.agent else None),
+        "asserted_by": app.agent,
+        "asserted_in": app.session or (memory.writer.session if app.agent else None),
     }
     return {**{name: value for name, value in options.items() if value}, **intent}
 
 
-def _only(intents: Iterable[Any]) -> Any:
-    (intent,) = _sound(intents)
+def _single(intents: Iterable[Any]) -> Any:
+    (intent,) = _parsed_only(intents)
     return intent
 
 
-def _sound(intents: Iterable[Any]) -> list[Any]:
+def _parsed_only(intents: Iterable[Any]) -> list[Any]:
     """Return all intents; raises the first that could not be read."""
-    found = []
+    parsed = []
     for position, intent in enumerate(intents):
         if isinstance(intent, JidomemError):
             intent.position = position
             raise intent
-        found.append(intent)
-    return found
+        parsed.append(intent)
+    return parsed
 
 
 class _PrintedOutcomes:
     """The outcomes told so far: how many, the first refusal's exit code, and whether the machine refuses them all."""
 
-    def __init__(self, door: Door, shown: Bar | None) -> None:
-        self._door = door
+    def __init__(self, app: App, shown: Bar | None) -> None:
+        self._door = app
         self._bar = shown
         self.count = self._kept = self._code = 0
         self.is_stopped = False
 
-    def tell(self, outcome: Outcome) -> None:
+    def add(self, outcome: Outcome) -> None:
         """Print an outcome."""
         if isinstance(outcome, JidomemError):
             self._refused(outcome)
@@ -216,7 +216,7 @@ class _PrintedOutcomes:
         """Say how many were kept, and return the exit code."""
         if self.is_stopped:
             self._door.warn(f"stopped after {self.count:,} intents; none after them was tried")
-        self._door.say(f"{self._kept:,} of {self.count:,} accepted")
+        self._door.info(f"{self._kept:,} of {self.count:,} accepted")
         return self._code
 
     def _refused(self, error: JidomemError) -> None:
@@ -225,21 +225,21 @@ class _PrintedOutcomes:
         self.is_stopped = self.is_stopped or error.code in STOPPING
         if not self._door.json:
             click.echo(f"refused: {error.code}: {clean(error.detail)}")
-        tell(error, self._door)
+        print_refusal(error, self._door)
 
 
 _CHECKS = {"forbids": "jido:forbidsPattern", "requires": "jido:requiresPattern", "check_command": "jido:checkCommand"}
 
 
-@click.command(cls=Verb, writes=("agent", "session", "wait"))
+@click.command(cls=Command, writes=("agent", "session", "wait"))
 @click.argument("text")
 @intent_options()
 @click.option("--forbids", multiple=True, metavar="PATTERN", help="What no file may hold that a convention governs.")
 @click.option("--requires", multiple=True, metavar="PATTERN", help="What every such file holds.")
 @click.option("--check-command", multiple=True, metavar="COMMAND", help="What fails where such a file breaks it.")
 @click.option("--dry-run", is_flag=True, help="Judge it and keep nothing.")
-@pass_door
-def remember(door: Door, /, text: str, dry_run: bool, **fields: Any) -> int:
+@pass_app
+def remember(app: App, /, text: str, dry_run: bool, **fields: Any) -> int:
     """Keep TEXT and print the IRI it got: a fact of medium confidence, unless options say otherwise.
 
     Examples:
@@ -248,12 +248,12 @@ def remember(door: Door, /, text: str, dry_run: bool, **fields: Any) -> int:
       jidomem remember "Use Oxigraph 0.5" --type decision --topic store --rationale "it is faster" --supersedes 1a2b3c4d
       jidomem remember "No print" --type convention --enforcement-level Strict --about "src/**" --forbids "print[(]"
     """
-    memory = door.open()
+    memory = app.open()
     patterns = [(name, value) for name in _CHECKS for value in fields.pop(name)]
     flags = {value: f"--{name.replace('_', '-')}" for name, value in patterns}
     checks = [[_CHECKS[name], {"@value": value}] for name, value in patterns]
     fields |= {"extra_triples": checks} if checks else {}
-    values = with_memory_paths(memory, given(fields))
+    values = with_memory_paths(memory, present_fields(fields))
     try:
         receipt = memory.writer.remember(memory.project, text, dry_run=dry_run, **values)
     except JidomemError as refusal:
@@ -261,25 +261,25 @@ def remember(door: Door, /, text: str, dry_run: bool, **fields: Any) -> int:
             refusal.hint = 'say what to remember: jidomem remember "the build needs Rust 1.80"'
         if at_fault := [flags[each.value] for each in refusal.violations if each.value in flags]:
             refusal.hint = refusal.hint.replace("`extra_triples`", " and ".join(dict.fromkeys(at_fault)))
-        tell(refusal, door, options=as_options if text.strip() else None)
+        print_refusal(refusal, app, options=as_options if text.strip() else None)
         return refusal.exit_code
-    show_receipt(door, memory, receipt)
+    show_receipt(app, memory, receipt)
     return 0
 
 
-@click.command(cls=Verb, writes=("agent", "session", "wait"))
+@click.command(cls=Command, writes=("agent", "session", "wait"))
 @click.argument("item", metavar="IRI")
 @click.option("--supersede", metavar="TEXT", help="What is true instead.")
 @click.option("--invalidate", is_flag=True, help="It was wrong, or holds no longer; put nothing in its place.")
 @click.option("--confirm", is_flag=True, help="It was looked at again and still holds; a proposal is accepted.")
 @click.option("--undo", is_flag=True, help="Say again what it superseded or withdrew; or itself, if it has ended.")
 @click.option("--set", "changes", multiple=True, metavar="FIELD=VALUE", help="Change a field; repeat it for more.")
-@click.option("--reason", metavar="TEXT", help="Why; needed to invalidate.", callback=own_words)
+@click.option("--reason", metavar="TEXT", help="Why; needed to invalidate.", callback=reject_placeholder)
 @click.option("--idempotency-key", metavar="TEXT", help="A retry with the same key gets the first receipt again.")
 @click.option("--dry-run", is_flag=True, help="Judge it and keep nothing.")
-@pass_door
+@pass_app
 def edit(
-    door: Door,
+    app: App,
     item: str,
     supersede: str | None,
     invalidate: bool,
@@ -299,8 +299,8 @@ def edit(
       jidomem edit 9c0d1e2f --confirm --set expires_on=2030-01-01 --dry-run
       jidomem edit 9c0d1e2f --invalidate --reason "measured wrongly"
     """
-    memory = door.open()
-    whole = whole_id(memory, item)
+    memory = app.open()
+    whole = memory_iri(memory, item)
     try:
         receipt = memory.writer.correct(
             memory.project,
@@ -317,9 +317,9 @@ def edit(
     except InvalidRequest:
         raise
     except JidomemError as refusal:
-        tell(refusal, door, options=partial(_withdrawals, reason=reason) if invalidate else as_changes)
+        print_refusal(refusal, app, options=partial(_withdrawals, reason=reason) if invalidate else as_changes)
         return refusal.exit_code
-    show_receipt(door, memory, receipt)
+    show_receipt(app, memory, receipt)
     return 0
 
 

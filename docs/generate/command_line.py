@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import click
 
 from jidomem.errors import CODES
-from jidomem_cli.main import VERBS, cli
+from jidomem_cli.main import COMMANDS, cli
 
 _INTRODUCTION = """\
 # The command line
@@ -47,7 +47,7 @@ def markdown() -> str:
     table = "".join(f"| {code} | {exits[code]} |\n" for code in sorted(exits))
     context = click.Context(cli, info_name="jidomem")
     everywhere = "\n## Global options\n\nThey stand before a command or after it.\n\n" + _options(cli)
-    commands = "".join(text for name in VERBS for text in _sections(cli.get_command(context, name), name, context))
+    commands = "".join(text for name in COMMANDS for text in _sections(cli.get_command(context, name), name, context))
     return f"{_INTRODUCTION}{table}{everywhere}{commands}"
 
 

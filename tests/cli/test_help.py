@@ -13,7 +13,7 @@ import pytest
 from cli_world import lay_out_files, run, stand_in
 
 from docs.generate.command_line import markdown
-from jidomem_cli.main import VERBS, cli
+from jidomem_cli.main import COMMANDS, cli
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -116,7 +116,7 @@ def test_help_is_printed_without_loading_the_store_the_graph_library_or_the_tabl
     printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
 
     assert printed.splitlines()[-1] == "[]"
-    assert all(name in printed for name in VERBS)
+    assert all(name in printed for name in COMMANDS)
 
 
 def test_a_question_loads_nothing_that_writes_judges_or_serves(repository):
@@ -163,7 +163,7 @@ def test_the_help_lists_at_most_twenty_commands_and_names_the_rest_below():
     shown = run("--help").stdout
 
     assert len(listed(shown)) <= 20
-    assert {*listed(shown)} | {"demo", "completion"} == {*VERBS}
+    assert {*listed(shown)} | {"demo", "completion"} == {*COMMANDS}
     assert "jidomem demo" in shown.splitlines()[-3]
     assert "jidomem completion SHELL" in shown.splitlines()[-2]
 

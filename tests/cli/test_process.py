@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from cli_world import INTENTS, run, stand_in
 
-from jidomem_cli.main import VERBS
+from jidomem_cli.main import COMMANDS
 
 JIDOMEM = str(Path(sys.executable).parent / "jidomem")
 
@@ -115,16 +115,16 @@ def test_a_person_who_starts_the_server_of_a_client_is_told_what_waits_there():
 def a_verb_with_a_bug(monkeypatch):
     import click
 
-    from jidomem_cli.options import Verb
+    from jidomem_cli.options import Command
 
-    @click.command(cls=Verb)
+    @click.command(cls=Command)
     def explode():
         raise RuntimeError("the gasket gave way")
 
     module = types.ModuleType("jidomem_cli.explode")
     module.explode = explode
     monkeypatch.setitem(sys.modules, "jidomem_cli.explode", module)
-    monkeypatch.setitem(VERBS, "explode", ("explode:explode", "Fail."))
+    monkeypatch.setitem(COMMANDS, "explode", ("explode:explode", "Fail."))
 
 
 @pytest.mark.usefixtures("a_verb_with_a_bug")

@@ -11,7 +11,7 @@ from cli_world import FACT, MEMORY, OLD, TASK, rows, run, stand_in
 
 import jidomem
 from jidomem.entries import Entry, write
-from jidomem_cli.options import Door
+from jidomem_cli.options import App
 from jidomem_cli.output import show_rows
 
 LISTS = {
@@ -210,7 +210,7 @@ def test_words_that_would_steer_a_terminal_are_shown_and_not_obeyed(capsys):
     rows = [{"summary": "see\x1b[31m\tand\u009b hear\x07\nmore"}]
 
     for form in ("table", "md"):
-        show_rows(Door(format=form), rows, ["summary"])
+        show_rows(App(format=form), rows, ["summary"])
         printed = capsys.readouterr().out
         assert "see\\x1b[31m and\\x9b hear\\x07 more" in printed
         assert not set("\x1b\x07\u009b\t") & set(printed)
