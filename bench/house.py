@@ -26,6 +26,7 @@ from jidomem.journal.write_lock import SETTLE
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = (ROOT / "jidomem", ROOT / "cli")
+TESTS = ROOT / "tests"
 #: Everyday verbs and words that name no thing of the field.
 EVERYDAY = frozenset(
     [
@@ -77,7 +78,22 @@ def source_figures() -> dict[str, int]:
         "definitions named by an everyday word": sum(
             is_everyday(name) for tree in trees.values() for name in definitions(tree)
         ),
+        "private attributes used in tests": sum(
+            1
+            for path in TESTS.rglob("*.py")
+            if "node_modules" not in path.parts
+            for _ in private_attributes(ast.parse(path.read_text("utf-8")))
+        ),
     }
+
+
+def private_attributes(tree: ast.Module) -> Iterator[ast.Attribute]:
+    """Yield the uses of private attributes of anything but `self` and `cls`."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and node.attr.startswith("_") and not node.attr.startswith("__"):
+            owner = node.value.id if isinstance(node.value, ast.Name) else None
+            if owner not in ("self", "cls"):
+                yield node
 
 
 def definitions(tree: ast.Module) -> Iterator[str]:

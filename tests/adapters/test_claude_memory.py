@@ -4,7 +4,9 @@ import asyncio
 import re
 import shutil
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from itertools import count
+from urllib.parse import quote
 
 import pytest
 from anthropic import Anthropic, AsyncAnthropic
@@ -15,7 +17,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import jidomem
-from jidomem.adapters.claude_memory import AsyncClaudeMemory, ClaudeMemory, _files
+from jidomem.adapters.claude_memory import AsyncClaudeMemory, ClaudeMemory
 from jidomem.entries import list_entries, recall
 from jidomem.errors import InvalidRequest
 from jidomem.journal.journal import Stream
@@ -84,8 +86,19 @@ def test_a_tool_takes_an_open_memory_and_nothing_else(tool):
     assert refusal.value.hint == "ClaudeMemory(jidomem.open('memory'))"
 
 
-def texts(tool):
-    return {f"/memories/{name}": text for name, text in tool._cached.read(_files).texts.items()}
+@cache
+def entries_of(memory, agent):
+    return memory.entries.keyed(f"claude:{quote(agent, safe='')}:")
+
+
+def texts(memory, agent, entries_of=entries_of):
+    """The texts of the files of an agent by their paths, as its entries in *memory* have them now."""
+    entries = entries_of(memory, agent).read(lambda cached: [*cached.by_id.values()])
+    return {
+        each.metadata["path"]: each.metadata.get("text", each.content)
+        for each in entries
+        if not each.metadata["path"].endswith("/")
+    }
 
 
 NAMES = st.sampled_from(["a", "b.md", "ä ö", ".hidden"])
@@ -145,9 +158,12 @@ def test_it_answers_as_the_reference_does_and_holds_the_same_files(memory, tmp_p
             assert answer.startswith("refused: "), command
         else:
             assert of_files(answer) == of_files(expected), command
-        assert texts(ours) == reference.texts()
+        assert texts(memory, ours.agent) == reference.texts()
     again = ClaudeMemory(memory, agent=ours.agent)
-    assert again._cached.read(_files) == ours._cached.read(_files)
+    for path in [reference.root, *reference.root.rglob("*")]:
+        look = {"command": "view", "path": f"/memories/{path.relative_to(reference.root)}".removesuffix("/.")}
+        assert said(again, look) == said(ours, look)
+    assert texts(memory, ours.agent, entries_of.__wrapped__) == reference.texts()
     shutil.rmtree(folder)
 
 
@@ -176,7 +192,7 @@ def test_every_version_stays_and_what_is_there_now_is_recalled(memory, tool):
     assert sorted(row["text"] for row in rows) == ["Ana prefers coffee", "Ana prefers coffee", "Ana prefers tea"]
 
 
-def test_what_the_writer_refuses_is_an_error_the_model_is_told_and_nothing_is_kept(tool):
+def test_what_the_writer_refuses_is_an_error_the_model_is_told_and_nothing_is_kept(memory, tool):
     with pytest.raises(ToolError, match=r"what looks like a password.*say where it is kept instead"):
         tool.call(create("/memories/keys.md", "password = hunter2-correct-horse"))
     with pytest.raises(ToolError, match="262,145 bytes"):
@@ -184,14 +200,16 @@ def test_what_the_writer_refuses_is_an_error_the_model_is_told_and_nothing_is_ke
     with pytest.raises(ToolError, match="surrogate"):
         tool.call(create("/memories/half.md", "\ud800"))
 
-    assert texts(tool) == {}
+    assert texts(memory, tool.agent) == {}
 
 
 def test_agents_do_not_see_each_others_files(memory, tool):
     tool.call(create("/memories/mine.md", "mine"))
 
-    assert texts(ClaudeMemory(memory, agent=next(AGENTS))) == {}
-    assert texts(ClaudeMemory(memory, agent=f"{tool.agent}:")) == {}
+    for other in (next(AGENTS), f"{tool.agent}:"):
+        with pytest.raises(ToolError, match="does not exist"):
+            ClaudeMemory(memory, agent=other).call({"command": "view", "path": "/memories/mine.md"})
+        assert texts(memory, other) == {}
 
 
 def test_clearing_leaves_nothing_but_the_history(memory, tool):
@@ -199,7 +217,7 @@ def test_clearing_leaves_nothing_but_the_history(memory, tool):
     tool.call(create("/memories/c.md", "two"))
 
     assert tool.clear_all_memory() == "All memory cleared"
-    assert texts(tool) == {}
+    assert texts(memory, tool.agent) == {}
     assert [one for one in list_entries(memory.entries) if one.agent_id == tool.agent] == []
 
 
@@ -217,7 +235,7 @@ def test_lines_that_many_insert_at_once_are_all_there(tmp_path):
             answers = [*pool.map(add, range(12))]
 
         assert set(answers) == {"The file /memories/log.md has been edited."}
-        assert sorted(texts(tools[0])["/memories/log.md"].splitlines()) == sorted(lines)
+        assert sorted(texts(one, "shared")["/memories/log.md"].splitlines()) == sorted(lines)
 
 
 def told(*content, stop="tool_use"):
@@ -256,16 +274,16 @@ def check_loop(bodies, final):
     assert final.content[0].text == "Noted."
 
 
-def test_the_sdk_runs_it_in_its_own_loop(tool):
+def test_the_sdk_runs_it_in_its_own_loop(memory, tool):
     with served(*REPLIES) as endpoint, Anthropic(base_url=endpoint.url, api_key="none", max_retries=0) as client:
         final = client.beta.messages.tool_runner(tools=[tool], **ASKED).until_done()
 
     check_loop(endpoint.bodies, final)
-    assert texts(tool) == {"/memories/tea.md": "Ana likes tea\n"}
+    assert texts(memory, tool.agent) == {"/memories/tea.md": "Ana likes tea\n"}
 
 
 def test_the_asynchronous_sdk_runs_its_twin(memory):
-    tool = AsyncClaudeMemory(memory, agent=next(AGENTS))
+    tool = AsyncClaudeMemory(memory, agent=(agent := next(AGENTS)))
 
     async def run(url):
         async with AsyncAnthropic(base_url=url, api_key="none", max_retries=0) as client:
@@ -275,11 +293,11 @@ def test_the_asynchronous_sdk_runs_its_twin(memory):
         final = asyncio.run(run(endpoint.url))
 
     check_loop(endpoint.bodies, final)
-    assert texts(tool._tool) == {"/memories/tea.md": "Ana likes tea\n"}
+    assert texts(memory, agent) == {"/memories/tea.md": "Ana likes tea\n"}
 
 
 def test_each_command_of_the_asynchronous_twin_is_answered_as_by_the_tool(memory, tool):
-    twin = AsyncClaudeMemory(memory, agent=next(AGENTS))
+    twin = AsyncClaudeMemory(memory, agent=(agent := next(AGENTS)))
     path, other = "/memories/tea.md", "/memories/drinks/tea.md"
     commands = [
         create(path, "Ana likes tea\n"),
@@ -306,4 +324,4 @@ def test_each_command_of_the_asynchronous_twin_is_answered_as_by_the_tool(memory
 
     assert answers == [said(tool, command) for command in commands]
     assert answers[5].endswith("\tAna likes mate\n     2\tBen does not\n     3\t")
-    assert (cleared, texts(twin._tool)) == ("All memory cleared", {})
+    assert (cleared, texts(memory, agent)) == ("All memory cleared", {})

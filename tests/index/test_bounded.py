@@ -23,11 +23,14 @@ def store(count):
 @pytest.mark.parametrize("form", ROW_FORMATS)
 @pytest.mark.parametrize("count", [0, 1, 9, 10, 11, 30])
 def test_rows_are_counted_as_rows_whatever_their_texts_hold(form, count):
-    def answer():
-        return results.rows(store(count).query("SELECT ?s ?o { ?s ?p ?o }"), form, ROW_FORMATS[form], TEN)
+    def answer(limits=TEN):
+        return results.rows(store(count).query("SELECT ?s ?o { ?s ?p ?o }"), form, ROW_FORMATS[form], limits)
 
     if count <= 10:
-        assert results._count(answer(), form) == count
+        assert answer(AnswerLimits(rows=count)) == answer()
+        if count:
+            with pytest.raises(TooLarge, match=f"the answer has more than {count - 1} rows"):
+                answer(AnswerLimits(rows=count - 1))
     else:
         with pytest.raises(TooLarge, match="the answer has more than 10 rows") as refusal:
             answer()

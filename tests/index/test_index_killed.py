@@ -43,8 +43,8 @@ def test_whatever_was_being_done_when_processes_were_killed_the_index_answers_th
         assert held(tail) == journalled(tmp_path)
         assert tail.on_disk
         here = {path.name for path in (tmp_path / "index" / "live").iterdir() if path.is_dir()}
-        assert here == {tail._live.path.name}  # the clones of the dead were swept
-        assert tail._live.path.name not in left
+        assert len(here) == 1  # the clones of the dead were swept
+        assert here.isdisjoint(left)
         tail.close()
         for snapshot in tail.snapshots():
             assert set(snapshot.marks) == {"https://jido.ai/projects/demo/graphs/long-term-context"}

@@ -14,6 +14,7 @@ import sqlite3
 import sys
 import time
 import traceback
+from contextlib import closing
 from itertools import count
 from pathlib import Path
 
@@ -72,7 +73,7 @@ def places(memory, ada):
     found = [(page.query, "stm") for page in held.stm] + [(page.query, "leaving") for page in held.leaving]
     found += [(page.query, "mtm") for segment in held.mtm for page in segment.pages]
     waiting = [directive.items[0].value for directive in ada._moves.storage.pending_directives()]
-    with memory._agents.state.reading() as store:
+    with closing(sqlite3.connect(memory.settings.root / "state" / "working.sqlite")) as store:
         done = [json.loads(text) for (text,) in store.execute("SELECT value FROM key_values").fetchall()]
     evicted = {each["id"]: each for each in [*waiting, *done]}  # it waits until it is told to be kept
     found += [(page.query, "kept") for each in evicted.values() for page in DialogueSegment.from_dict(each).pages]

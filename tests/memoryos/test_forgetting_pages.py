@@ -1,6 +1,8 @@
 """A page that is forgotten: it and all that came of it are gone, and what other pages say is learnt again."""
 
 import json
+import sqlite3
+from contextlib import closing
 
 import pytest
 from conftest import fixed_sources
@@ -102,7 +104,7 @@ def test_a_page_that_was_archived_is_forgotten_there_and_one_that_waits_to_be_as
 
 
 def archived(memory):
-    with memory._agents.state.reading() as store:
+    with closing(sqlite3.connect(memory.settings.root / "state" / "working.sqlite")) as store:
         return store.execute("SELECT key, value FROM key_values ORDER BY key").fetchall()
 
 

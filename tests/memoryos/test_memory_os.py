@@ -1,7 +1,10 @@
 """MemoryOS at an open root: an agent's pages move through its tiers, and nothing is lost where a model fails."""
 
+import sqlite3
+import threading
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
 from itertools import count, pairwise
@@ -23,6 +26,7 @@ from jidomem.models.scripted import ScriptedModel
 from jidomem.providers import execute_directive
 from jidomem.records.directive import MemoryQuery
 from jidomem.records.interfaces import Fact, Learned, Trait
+from jidomem.runtime.state import State
 
 INDEX = ["Which index do we use?", "Where does the index lie on disk?", "How large is the index on disk?"]
 LUNCH = ["What is for lunch?", "Is there soup for lunch today?"]
@@ -77,6 +81,11 @@ def small(**settings):
 
 def talk(ada, *said):
     return [ada.add(query, f"{query} That is how it is.") for query in said]
+
+
+def threads():
+    """The names of the threads of memories that are running."""
+    return {each.name for each in threading.enumerate() if each.name.startswith("memory of ")}
 
 
 def places(tiers):
@@ -387,12 +396,12 @@ def test_heat_is_weighed_by_the_settings_of_the_agent_whose_segment_it_is(opened
     assert [each.heat_score for each in bob.tiers.mtm] == [pytest.approx(3.0, abs=1e-4)]
 
 
-def test_jobs_wait_in_the_queue_memory_and_until_they_are_done_a_page_has_no_chain(opened):  # D107 D008
+def test_jobs_wait_in_the_queue_memory_and_until_they_are_done_a_page_has_no_chain(opened, root):  # D107 D008
     memory = opened()
     model = ScriptedModel(generate_meta_chain=["of indexes"], extract_keywords=[("index",)])
     ada = memory.os(model=model, work="queued")
     ada.add("Which index?", "Oxigraph.")
-    with memory._agents.state.reading() as store:
+    with closing(sqlite3.connect(root / "state" / "working.sqlite")) as store:
         queues = store.execute("SELECT DISTINCT queue FROM jobs").fetchall()
 
     assert (queues, ada.tiers.stm[0].meta_chain) == ([("memory",)], None)
@@ -407,8 +416,8 @@ def test_a_thread_does_the_jobs_and_maintains_until_it_is_closed(root):  # D106
         while ada.jobs() or ada.status()["maintained"] is None:
             time.sleep(0.02)
         assert [each.page_count for each in ada.tiers.mtm] == [3]
-        timer = ada._timer
-    assert not timer.is_running
+        assert threads() == {"memory of ada"}
+    assert threads() == set()
 
 
 def test_the_prompt_holds_what_every_tier_knows_and_the_offline_model_answers_nothing(opened):  # D098
@@ -479,7 +488,7 @@ def test_a_redaction_removes_the_turns_that_nobody_has_and_leaves_those_that_are
     folder.mkdir(exist_ok=True)
     (folder / "0f1e2d3c4b5a69788796a5b4.lock").touch()  # as 0.1.0 left one for each agent
 
-    with memory._agents.state.turn("p", "bob"):
+    with State(root, "").turn("p", "bob"):
         memory._agents.redact("p", lambda text: "hunter2" in text)
         (left,) = folder.iterdir()
 
@@ -495,7 +504,7 @@ def test_a_text_that_is_redacted_goes_from_settings_and_from_what_jobs_failed_wi
     model.fails = True
     talk(ada, "the secret word is hunter2")
 
-    memory._agents.redact("p", lambda text: "hunter2" in text)
+    memory.keeper.redact(memory.keeper.plan("p", None, texts=["hunter2"]), agent="ada", reason="it slipped out")
 
     assert ada.config.extra == {"about": "[redacted]", "weight": 2}
     assert (ada.status()["error"], ada.tiers.stm[0].query) == ("[redacted]", "[redacted]")

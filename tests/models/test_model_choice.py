@@ -204,6 +204,11 @@ def test_a_page_waits_for_no_endpoint_and_a_question_for_none_either(config, roo
         assert (ada.tiers.stm[0].meta_chain, ada.tiers.stm[0].keywords) == (SAID["chain"], {"index"})
 
 
+def threads():
+    """The names of the threads of memories that are running."""
+    return {each.name for each in threading.enumerate() if each.name.startswith("memory of ")}
+
+
 def test_a_root_that_is_closed_waits_for_all_agents_at_once(root):
     begun, may_answer = threading.Semaphore(0), threading.Event()
 
@@ -219,6 +224,7 @@ def test_a_root_that_is_closed_waits_for_all_agents_at_once(root):
         agent.add("which index?", "Oxigraph.")
     for _ in agents:
         begun.acquire()
+    assert threads() == {"memory of ada", "memory of bob"}
     closing = threading.Thread(target=memory.close)
     closing.start()
     while not all(agent._closing.is_set() for agent in agents):
@@ -226,7 +232,7 @@ def test_a_root_that_is_closed_waits_for_all_agents_at_once(root):
     may_answer.set()
     closing.join()
 
-    assert not any(agent._timer.is_running for agent in agents)
+    assert threads() == set()
 
 
 def test_who_closes_waits_for_the_job_that_is_done_and_for_no_other(root):
@@ -254,5 +260,5 @@ def test_who_closes_waits_for_the_job_that_is_done_and_for_no_other(root):
         closing.join()
 
         assert [each.function for each in scripted.asked].count("generate_meta_chain") == 1
-        assert not ada._timer.is_running
+        assert threads() == set()
         assert [job.attempts for job in ada.jobs() if job.kind == "describe"] == [0] * 4

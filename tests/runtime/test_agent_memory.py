@@ -1,8 +1,10 @@
 """The working memory of an agent, kept from run to run in the state of a root."""
 
+import sqlite3
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 
 import pytest
 from conftest import files, fixed_sources
@@ -106,10 +108,11 @@ def test_a_move_that_changes_nothing_is_no_revision_and_writes_nothing(root):
     with jidomem.open(root, project="p") as memory:
         planner = memory.agent("planner")
         before = planner.update(lambda held: held.world_put("step", 1))
-        bytes_before = planner._state.path.with_suffix(".sqlite-wal").read_bytes()
+        log = root / "state" / "working.sqlite-wal"
+        bytes_before = log.read_bytes()
 
         assert planner.update(lambda held: held.world_delete("other")) == before
-        assert planner._state.path.with_suffix(".sqlite-wal").read_bytes() == bytes_before
+        assert log.read_bytes() == bytes_before
 
 
 def test_what_is_forgotten_is_in_no_byte_of_the_state(root):
@@ -141,7 +144,7 @@ def test_a_state_that_holds_no_memory_is_told_and_left_as_it_is(root, found):
     with jidomem.open(root, project="p") as memory:
         planner = memory.agent("planner")
         planner.update(lambda held: held.world_put("step", 1))
-        with planner._state.changing() as store:
+        with closing(sqlite3.connect(root / "state" / "working.sqlite")) as store, store:
             store.execute("UPDATE agents SET memory = ?", (found,))
 
         for ask in (planner.get, lambda: planner.update(lambda held: held)):

@@ -50,12 +50,12 @@ class Branch:
     def __init__(self, folder, number):
         self.folder, self.root = folder, folder / ".jidomem"
         self._second = 0
-        self._ids = (f"01900000-0000-7000-8000-00000000{number}{n:03x}" for n in count(1))
-        self._nonces = (blake2b(f"{number} {n}".encode(), digest_size=32).digest() for n in count())
+        self.ids = (f"01900000-0000-7000-8000-00000000{number}{n:03x}" for n in count(1))
+        self.nonces = (blake2b(f"{number} {n}".encode(), digest_size=32).digest() for n in count())
 
     def open(self, second=0):
         self._second = second
-        return jidomem.open(self.root, sources=Sources(self._now, lambda: next(self._ids), lambda: next(self._nonces)))
+        return jidomem.open(self.root, sources=Sources(self._now, lambda: next(self.ids), lambda: next(self.nonces)))
 
     def _now(self):
         self._second += 0.01
@@ -278,7 +278,7 @@ def dated(branches):
     left, right = branches
 
     def write(moment, summary):
-        sources = Sources(lambda: moment, lambda: next(right._ids), lambda: next(right._nonces))
+        sources = Sources(lambda: moment, lambda: next(right.ids), lambda: next(right.nonces))
         with jidomem.open(right.root, sources=sources) as memory:
             memory.writer.submit_intent("p", intent(summary=summary))
 

@@ -73,7 +73,7 @@ def own_sources(number):
     return replace(fixed_sources(), nonce=lambda: number.to_bytes(32, "big"))
 
 
-def test_a_token_taken_back_is_gone_and_an_unknown_one_is_answered_with_those_there_are(keyring, path):
+def test_a_token_taken_back_is_gone_and_an_unknown_one_is_answered_with_those_there_are(keyring, path, tmp_path):
     secret, made = keyring.give_out("ana", "agent", ["p"], fixed_sources())
 
     assert keyring.whose(secret) == made
@@ -81,7 +81,7 @@ def test_a_token_taken_back_is_gone_and_an_unknown_one_is_answered_with_those_th
         take_back(path, "00000000")
     assert (unknown.value.hint, take_back(path, made.id)) == (f"there is {made.id}", made)
     assert (keyring.whose(secret), keyring.asks()) == (None, True)
-    assert Keyring(path, keyring._storage.root).is_needed is False
+    assert Keyring(path, tmp_path / "root").is_needed is False
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o666, 0o620])

@@ -3,14 +3,13 @@
 import re
 from itertools import pairwise
 
-from jidomem.base import files
 from jidomem.rdf.terms import XSD, date_time, integer, iri, literal, parse_literal
 from jidomem.rdf.vocab import BASE, SHAPE, TYPE, conv, jido, local_name
 from jidomem.schema import ontology
 from jidomem.schema.shacl import SH
 
 SCHEMA = ontology.load()
-RULES = [row for path in files.shape_files() for row in ontology._parse(path)]
+RULES = [*SCHEMA.rules]
 #: Every constraint of every shipped shape: the shape's name and the SHACL parameter.
 CONSTRAINTS = sorted(
     (local_name(subject), local_name(predicate))
@@ -27,6 +26,13 @@ LEVELS = ["low", "medium", "high", "critical"]
 IRIS = ["<urn:x:y>", "<urn:uuid:0>", "<https://jido.ai/agents/a>", "<http://example.org/ü?q=1#f>"]
 NO_TEXT = ['""', '" "', '"\\t\\n"', '"\u00a0"', '"\u2003 "', '" "@en']
 TEXT = ['"x"', '" x "', '"\\n.\\n"', '"ü"', '"日本"', '"\\""', '"0"']
+
+
+def entailed(rows):
+    """The types that follow from the class tree, of what is typed and of the individuals that *rows* refer to."""
+    types = [(subject, cls) for subject, predicate, cls in rows if predicate == TYPE]
+    types += [(value, cls) for _, _, value in rows for cls in SCHEMA.individuals.get(value, ())]
+    return [(subject, TYPE, above) for subject, cls in types for above in SCHEMA.ancestors(cls)]
 
 
 def time(rng):

@@ -11,7 +11,7 @@ from conftest import decision
 from mcp.client.client import Client
 
 import jidomem
-from jidomem.base.clock import now
+from jidomem.base.clock import Sources, now
 from jidomem.errors import InvalidRequest
 from jidomem.guard.guard import Guard
 from jidomem.read import Playbook
@@ -263,9 +263,8 @@ def test_a_decision_without_a_date_of_its_own_is_listed_with_none_and_last(repos
 
 
 def test_what_expires_while_a_list_is_read_stays_on_its_further_pages(repository):
-    with jidomem.open() as memory:
-        clock = [now()]
-        memory.reader._queries._now = lambda: clock[0]
+    clock = [now()]
+    with jidomem.open(sources=Sources(now=lambda: clock[0])) as memory:
         for number in range(3):
             until = clock[0].replace(year=clock[0].year + 1)
             memory.writer.submit_intent("p", chosen(f"n {number}", valid_until=until.isoformat()))

@@ -3,6 +3,7 @@
 import io
 import json
 import re
+import threading
 
 import pytest
 from conftest import intent
@@ -119,9 +120,9 @@ def test_the_id_of_a_request_is_its_own_or_its_trace_and_stands_in_its_refusal(l
     assert len(set(ids)) == 4
 
 
-def test_a_bug_is_a_line_with_its_traceback_under_the_id_of_its_request(logged, memory):
+def test_a_bug_is_a_line_with_its_traceback_under_the_id_of_its_request(logged, memory, monkeypatch):
     memory.writer.submit_intent("p", intent())
-    memory.reader._queries._catch_up = None
+    monkeypatch.setattr(memory.reader, "ask_page", None)
     client, lines = logged()
 
     answer = client.get("/projects/p/queries/facts", headers={"X-Request-Id": "the-bug"})
@@ -147,7 +148,7 @@ def test_what_is_below_the_level_is_not_written_and_what_nobody_reads_stops_nobo
     for number in range(3):
         log.tell("info", "x", {"number": number})
     log.close(30)
-    assert not log._thread.is_alive()
+    assert "jidomem-log" not in {each.name for each in threading.enumerate()}
 
 
 def test_a_server_logs_its_start_its_requests_and_its_stop_on_standard_error_alone(tmp_path):

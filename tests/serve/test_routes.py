@@ -357,12 +357,12 @@ def test_a_name_that_no_request_can_be_sent_to_is_refused(name):
         hosts_of("127.0.0.1", [name])
 
 
-def test_a_bug_is_told_without_what_went_wrong_inside(memory, capsys):
-    def broken(project):
+def test_a_bug_is_told_without_what_went_wrong_inside(memory, capsys, monkeypatch):
+    def broken(*asked, **options):
         raise ZeroDivisionError("secret")
 
     memory.writer.submit_intent("p", intent())
-    memory.reader._queries._catch_up = broken
+    monkeypatch.setattr(memory.reader, "ask_page", broken)
     answer = create_app(memory).test_client().get("/projects/p/queries/facts")
 
     assert (answer.status_code, answer.json["code"]) == (500, "internal_error")

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import time
 import zlib
 from pathlib import Path
 
@@ -79,6 +80,11 @@ def pieces(log):
     return set(log.names(PIECES))
 
 
+def taken():
+    """The turn of one who makes a checkpoint and goes on for ten minutes."""
+    return json.dumps({"until": time.time() + 600}).encode()
+
+
 def test_a_new_copy_has_the_checkpoint_and_reads_no_more_than_what_came_since(log, first, tmp_path):
     assert make(log, first.home)
     grow(log, tmp_path)
@@ -131,7 +137,7 @@ def test_what_did_not_change_is_not_put_again_and_what_is_named_no_more_goes_aft
 
 def test_only_one_makes_a_checkpoint_until_it_is_dead(log, first, monkeypatch):
     log.put(PIECES + "0" * 64, b"of the dead")
-    log.put(MAKING, checkpoints._until())
+    log.put(MAKING, taken())
     assert not make(log, first.home)
 
     monkeypatch.setattr(checkpoints, "_is_leased", lambda file: False)
@@ -192,7 +198,7 @@ def test_who_slept_does_not_remove_a_piece_that_another_has_put_too_and_not_name
     uploaded = []
 
     def another_begins():
-        log.put(MAKING, checkpoints._until(), force=True)
+        log.put(MAKING, taken(), force=True)
         uploaded.extend(pieces(log))
 
     assert not make(Asleep(str(tmp_path / "log"), another_begins), first.home)

@@ -287,12 +287,24 @@ def test_many_entries_are_kept_together_or_not_at_all(log):
 # who is told
 
 
+def listens(address):
+    """Whether a connection to the database listens to the news of the log."""
+    with psycopg.connect(address.partition("?")[0]) as connection:
+        news = f'LISTEN "{schema_of(address)}_news"'
+        return bool(connection.execute("SELECT 1 FROM pg_stat_activity WHERE query = %s", [news]).fetchall())
+
+
+def hears(log):
+    """Whether the log trusts that it is told, and looks seldom."""
+    return log._ear._hears
+
+
 def test_who_waits_hears_at_once_and_asks_seldom(log, address, monkeypatch):
     monkeypatch.setattr(postgres_log, "HEARD", LONG)
     other, heard = PostgresLog(address), []
     waiting = threading.Thread(target=lambda: heard.append(other.wait(ONE, Reach(), LONG * 5)), daemon=True)
     waiting.start()
-    while not other._ear._hears:
+    while not listens(address):
         waiting.join(0.01)
     fill(log, 1)
     waiting.join(LONG / 2)
@@ -316,7 +328,7 @@ def test_a_pooler_that_passes_nothing_on_is_found_out(log, address, monkeypatch)
     monkeypatch.setattr(postgres_log, "HEARD", 0.05)
     other, number = PostgresLog(address), 0
     other.wait(ONE, Reach(), 0)
-    while not other._ear._hears:
+    while not hears(other):
         other.wait(ONE, Reach(), 0.01)
 
     def waited():
@@ -327,11 +339,11 @@ def test_a_pooler_that_passes_nothing_on_is_found_out(log, address, monkeypatch)
         later.join()
 
     log._tells = False  # as where what is told gets lost on its way
-    while other._ear._hears:
+    while hears(other):
         number += 1
         waited()
     log._tells = True
-    while not other._ear._hears:
+    while not hears(other):
         number += 1
         waited()
     other.close()
@@ -341,7 +353,7 @@ def test_whoever_waits_ends_when_the_log_is_closed(address):
     log, heard = PostgresLog(address), []
     waiting = threading.Thread(target=lambda: heard.append(log.wait(ONE, Reach(), LONG * 5)), daemon=True)
     waiting.start()
-    while log._ear._connection is None:
+    while not listens(address):
         waiting.join(0.01)
     log.close()
     waiting.join(LONG)

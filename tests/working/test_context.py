@@ -2,6 +2,7 @@
 
 import json
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 
@@ -665,19 +666,21 @@ def test_a_cycle_ends_where_nothing_can_be_written_and_the_next_takes_it_up(open
 def test_the_cycle_runs_by_itself_until_the_context_is_closed(opened):
     # E090 E091
     context = opened.context("s-1", interval=0.001)
-    ran = threading.Event()
-    promote_all, context._timer._run = context.promote_all, lambda: (promote_all(), ran.set())
     context.store("store", DECISION)
     while in_force_or_nothing(opened) != ["Use Oxigraph"]:
-        ran.wait()
+        time.sleep(0.001)
+    assert cycles() == {"promotion of s-1"}
 
     context.close()
 
-    assert not context._timer.is_running
-    ran.clear()
+    assert cycles() == set()
     context.store("torn", {"type": "error", "content": "torn file"})
-    assert not ran.is_set()
     assert in_force(opened) == ["Use Oxigraph"]
+
+
+def cycles():
+    """The names of the threads that promote."""
+    return {each.name for each in threading.enumerate() if each.name.startswith("promotion of ")}
 
 
 def in_force_or_nothing(opened):
@@ -702,12 +705,13 @@ def test_the_cycle_comes_every_minute_and_can_be_switched_off(opened, monkeypatc
             pass
 
     monkeypatch.setattr("jidomem.base.background.Event", Stopped)
-    usual, never = ContextManager(opened, "s-1"), ContextManager(opened, "s-2", interval=None)
+    never = ContextManager(opened, "s-2", interval=None)
+    assert cycles() == set()
+    usual = ContextManager(opened, "s-1")
     usual.close()
     never.close()
 
     assert waited == [60.0] * 3
-    assert not never._timer.is_running
 
 
 @pytest.mark.parametrize("promotion", ["x", 0.5, {}, Promotion])
@@ -729,9 +733,10 @@ def test_what_is_no_time_between_two_cycles_is_refused(opened, interval):
 def test_a_root_that_is_closed_closes_its_contexts(tmp_path):
     # E091
     with jidomem.open(tmp_path / "root", project="p", sources=fixed_sources()) as memory:
-        contexts = [memory.context(f"s-{number}") for number in range(2)]
-        assert [context._timer.is_running for context in contexts] == [True, True]
-    assert [context._timer.is_running for context in contexts] == [False, False]
+        for number in range(2):
+            memory.context(f"s-{number}")
+        assert cycles() == {"promotion of s-0", "promotion of s-1"}
+    assert cycles() == set()
 
 
 def test_a_session_has_one_context_until_it_is_closed(opened):
