@@ -17,7 +17,7 @@ from jidomem.base.words import slug
 from jidomem.errors import InvalidRequest, NotFound
 from jidomem.rdf import vocab
 from jidomem.read.derived import authority
-from jidomem.records.policy import CONFIRMS, KINDS, PRESETS, UNSET, VERDICTS, AccessPolicy, Change, role_named
+from jidomem.records.policy import CONFIRMS, KINDS, PRESETS, UNSET, VERDICTS, AccessPolicy, PolicyChange, role_named
 from jidomem.runtime import root_config as trusting
 from jidomem.runtime.root_config import OF_TRUST, check_root, root_folder
 from jidomem.runtime.settings import FOLDER, address_of, own_config
@@ -99,8 +99,8 @@ def set_(
       jidomem access policy set unset --kind decision --about src/billing
       jidomem access policy set --preset curated --dry-run
     """
-    given = Change(whom, role_named(role) if role else None, kind, about, scope, allows)
-    if (allows is None) == (preset is None) or (preset and given != Change()):
+    given = PolicyChange(whom, role_named(role) if role else None, kind, about, scope, allows)
+    if (allows is None) == (preset is None) or (preset and given != PolicyChange()):
         hint = "jidomem access policy set propose --kind decision, or jidomem access policy set --preset curated"
         raise InvalidRequest("give a rule, or the name of a preset", hint=hint)
     if preset is None:
@@ -128,7 +128,7 @@ def grant(app: App, agent_: str, role: str, reason: str | None, dry_run: bool) -
       jidomem access policy grant bob Architect --reason "he knows the store"
       jidomem access policy grant rita curator --dry-run
     """
-    _change_policy(app, [Change(agent=agent_, grants=role_named(role))], reason, dry_run)
+    _change_policy(app, [PolicyChange(agent=agent_, grants=role_named(role))], reason, dry_run)
 
 
 @policy.command("confirm", writes=_WRITES)
@@ -149,7 +149,7 @@ def confirm(
       jidomem access policy confirm unopposed --kind lesson_learned --days 14
       jidomem access policy confirm restated --kind fact --off
     """
-    change = Change(confirms=way, kind=kind, days=days, allows=UNSET if off else None)
+    change = PolicyChange(confirms=way, kind=kind, days=days, allows=UNSET if off else None)
     _change_policy(app, [change], reason, dry_run)
 
 
@@ -181,16 +181,16 @@ def _authority(app: App) -> AccessPolicy:
     return authority(memory.reader, memory.project, memory.settings.policy, as_of=app.as_of)
 
 
-def _policy_rows(change: Change) -> dict[str, Any]:
+def _policy_rows(change: PolicyChange) -> dict[str, Any]:
     fields = ("agent", "role", "kind", "path", "scope", "allows", "grants", "confirms", "days")
     return {"says": str(change), **{name: getattr(change, name) for name in fields}, "change": change.node or None}
 
 
-def _unset_rule(rule: Change) -> Change:
-    return Change(rule.agent, rule.role, rule.kind, rule.path, rule.scope, allows=UNSET)
+def _unset_rule(rule: PolicyChange) -> PolicyChange:
+    return PolicyChange(rule.agent, rule.role, rule.kind, rule.path, rule.scope, allows=UNSET)
 
 
-def _change_policy(app: App, changes: list[Change], reason: str | None, dry_run: bool) -> None:
+def _change_policy(app: App, changes: list[PolicyChange], reason: str | None, dry_run: bool) -> None:
     memory = app.open()
     receipt = memory.writer.change_policy(memory.project, changes, reason=reason, dry_run=dry_run)
     show_receipt(app, memory, receipt)

@@ -319,7 +319,7 @@ WORDS_OF_THE_FIELD = {"NotFound"}
 NAMED = [
     "adapters", "base", "check", "cli", "clients", "curation", "entries", "exchange", "extras/code", "extras/memoryos",
     "extras/web", "models", "providers",
-    "rdf", "read", "recall", "records", "repository", "schema", "serve", "working",
+    "rdf", "read", "recall", "records", "repository", "schema", "serve", "working", "write",
 ]  # fmt: skip
 
 

@@ -68,7 +68,7 @@ _NAMES: dict[str, str] = {
         " TooLarge Unauthenticated Violation"
     ),
     "jidomem.records.policy": (
-        "AccessPolicy OTHER_WRITES BUILT_IN CONFIRMS CURATORS Change KINDS PRESETS ROLE_WORDS UNSET"
+        "AccessPolicy OTHER_WRITES BUILT_IN CONFIRMS CURATORS PolicyChange KINDS PRESETS ROLE_WORDS UNSET"
         " VERDICTS checked is_below role_named"
     ),
     "jidomem.records.recall": (

@@ -26,7 +26,7 @@ from jidomem.read.reader import MemoryReader
 from jidomem.records import active
 from jidomem.records.intent import Receipt, anchors_of
 from jidomem.records.named_query import FOREVER, to_term
-from jidomem.records.policy import AccessPolicy, Change
+from jidomem.records.policy import AccessPolicy, PolicyChange
 from jidomem.write import conflict
 from jidomem.write.canonical import family
 from jidomem.write.settlement import ACTIONS, Settlement
@@ -378,7 +378,7 @@ def settle_by_rule(
     now: datetime,
     *,
     dry_run: bool = False,
-) -> list[tuple[Waiting, Change, Receipt | JidomemError]]:
+) -> list[tuple[Waiting, PolicyChange, Receipt | JidomemError]]:
     """Return what the confirmations of the policy settle, each with its rule and its receipt or refusal.
 
     A rule never asserts what ends or disagrees with something in force, nor what rests on an untrusted source. What it
@@ -390,7 +390,7 @@ def settle_by_rule(
     ends = {row["item"] for row in rows_about(reader, project, _ENDING, items)}
     agents_by_key = _asserting_agents(known)
     judge = writer.by_rule()
-    chosen: list[tuple[Waiting, Change]] = []
+    chosen: list[tuple[Waiting, PolicyChange]] = []
     for one in waiting:
         about = known[one.item]
         if one.item in ends or about["quarantined"]:
@@ -398,10 +398,10 @@ def settle_by_rule(
         rule = next((rule for rule in rules.confirmations if _confirms(rule, one, about, agents_by_key)), None)
         if rule is not None:
             chosen.append((one, rule))
-    settled: list[tuple[Waiting, Change, Receipt | JidomemError]] = []
+    settled: list[tuple[Waiting, PolicyChange, Receipt | JidomemError]] = []
     done: set[str] = set()
     while chosen:  # of identical proposals the first that is accepted settles the others
-        batch: dict[str, tuple[Waiting, Change]] = {}
+        batch: dict[str, tuple[Waiting, PolicyChange]] = {}
         for pair in chosen:
             batch.setdefault(known[pair[0].item]["identical"], pair)
         settlements = [
@@ -596,7 +596,9 @@ def _asserting_agents(known: Mapping[str, Mapping[str, Any]]) -> dict[str, Count
     return agents_by_key
 
 
-def _confirms(rule: Change, one: Waiting, about: Mapping[str, Any], agents_by_key: Mapping[str, Counter[str]]) -> bool:
+def _confirms(
+    rule: PolicyChange, one: Waiting, about: Mapping[str, Any], agents_by_key: Mapping[str, Counter[str]]
+) -> bool:
     kind = about["type"] or ""
     if kind not in CLASS_OF_TYPE or (rule.kind is not None and rule.kind not in (kind, family(kind))):
         return False

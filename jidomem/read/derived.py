@@ -9,7 +9,7 @@ from jidomem.rdf.terms import iri, literal
 from jidomem.rdf.vocab import BASE, TRUST, TRUST_OF_SOURCE, graph_iri, local_name
 from jidomem.records.active import UNACCEPTED
 from jidomem.records.named_query import FOREVER, to_term
-from jidomem.records.policy import PRESETS, AccessPolicy, Change, Policy
+from jidomem.records.policy import PRESETS, AccessPolicy, Policy, PolicyChange
 
 if TYPE_CHECKING:
     from jidomem.read.playbook import Rows
@@ -129,12 +129,12 @@ def authority(reader: MemoryReader, project: str, policy: Policy, *, as_of: obje
     return AccessPolicy(tuple(map(_change, rows)), PRESETS[policy.preset], roles)
 
 
-def _change(row: dict[str, Any]) -> Change:
+def _change(row: dict[str, Any]) -> PolicyChange:
     same = {
         name: row[name] for name in ("agent", "kind", "path", "scope", "allows", "confirms", "days", "reason", "by")
     }
     roles: dict[str, Any] = {name: row[name] and local_name(row[name]) for name in ("role", "grants")}
-    return Change(**same, **roles, recorded=row["recorded"].isoformat(), node=row["change"])
+    return PolicyChange(**same, **roles, recorded=row["recorded"].isoformat(), node=row["change"])
 
 
 COLUMNS = ("session", "status", "phase", "agent", "start", "end")

@@ -78,7 +78,7 @@ _READERS = "MemoryReader"
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class PolicyChange:
     """One change of a policy; what it does not name it holds for all of.
 
     A rule `allows` something, a grant gives `agent` a role, and the rest says how proposals are confirmed by
@@ -141,12 +141,15 @@ class Change:
 
 
 #: What nobody has to set: who only reads changes nothing.
-BUILT_IN = (Change(role=_READERS, allows="deny"),)
-PRESETS: Mapping[str, tuple[Change, ...]] = {
+BUILT_IN = (PolicyChange(role=_READERS, allows="deny"),)
+PRESETS: Mapping[str, tuple[PolicyChange, ...]] = {
     "open": (),
     "curated": (
-        *(Change(kind=kind, allows="propose") for kind in ("architectural_decision", "convention")),
-        *(Change(kind=kind, role="Curator", allows="assert") for kind in ("architectural_decision", "convention")),
+        *(PolicyChange(kind=kind, allows="propose") for kind in ("architectural_decision", "convention")),
+        *(
+            PolicyChange(kind=kind, role="Curator", allows="assert")
+            for kind in ("architectural_decision", "convention")
+        ),
     ),
 }
 
@@ -159,26 +162,26 @@ class AccessPolicy:
     same takes their place.
     """
 
-    changes: tuple[Change, ...] = ()
-    base: tuple[Change, ...] = ()
+    changes: tuple[PolicyChange, ...] = ()
+    base: tuple[PolicyChange, ...] = ()
     roles: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
-    def in_force(self) -> tuple[Change, ...]:
+    def in_force(self) -> tuple[PolicyChange, ...]:
         """Return the newest change of each slot, oldest first, without those that only took one away."""
-        newest: dict[tuple[str | None, ...], Change] = {change.slot: change for change in (*BUILT_IN, *self.base)}
+        newest: dict[tuple[str | None, ...], PolicyChange] = {change.slot: change for change in (*BUILT_IN, *self.base)}
         for change in sorted(self.changes, key=lambda change: (change.recorded or "~", change.node)):
             newest.pop(change.slot, None)
             newest[change.slot] = change
         return tuple(change for change in newest.values() if change.allows != UNSET)
 
     @cached_property
-    def rules(self) -> tuple[Change, ...]:
+    def rules(self) -> tuple[PolicyChange, ...]:
         """Return the rules in force."""
         return tuple(change for change in self.in_force if change.grants is None and change.confirms is None)
 
     @cached_property
-    def confirmations(self) -> tuple[Change, ...]:
+    def confirmations(self) -> tuple[PolicyChange, ...]:
         """Return the ways in which proposals are confirmed without a curator."""
         return tuple(change for change in self.in_force if change.confirms is not None)
 
@@ -210,7 +213,7 @@ class AccessPolicy:
 
     def verdict(
         self, agent: str, role: str, kinds: Sequence[str], places: Iterable[str] = (), scope: str | None = None
-    ) -> tuple[str, Change | None]:
+    ) -> tuple[str, PolicyChange | None]:
         """Return assert, propose or deny, and the rule that says so; the strictest where several places differ."""
         if self.is_open and role != _READERS:
             return "assert", None
@@ -219,7 +222,7 @@ class AccessPolicy:
 
     def _at(
         self, agent: str, role: str, kinds: Sequence[str], place: str | None, scope: str | None
-    ) -> tuple[str, Change | None]:
+    ) -> tuple[str, PolicyChange | None]:
         rules = [rule for rule in self.rules if rule.speaks_of(agent, role, kinds, place, scope)]
         if role == _READERS:  # a rule for every agent is none for those who only read
             rules = [rule for rule in rules if rule.role is not None or rule.agent is not None]
@@ -242,7 +245,7 @@ def is_below(place: str, path: str) -> bool:
     return place == path or any(place.startswith(path.rstrip("/") + end) for end in ends)
 
 
-def checked(change: Change) -> Change:
+def checked(change: PolicyChange) -> PolicyChange:
     """Return *change*, its path in plain form; raise InvalidRequest unless it says one thing, in full."""
     settings = [change.grants, change.confirms, None if change.confirms else change.allows]
     if sum(value is not None for value in settings) != 1:

@@ -84,23 +84,23 @@ def value_keys(intent: MemoryUpdateIntent, is_functional: Callable[[Term], bool]
     }
 
 
-def identical(intent: MemoryUpdateIntent, found: Mapping[str, str], view: WriteSnapshot) -> str | None:
+def identical(intent: MemoryUpdateIntent, keys: Mapping[str, str], view: WriteSnapshot) -> str | None:
     """Return the memory in force that says exactly this, None when there is none or the intent replaces something.
 
-    *found* are the `keys` of the intent. What is identical is a duplicate besides, and that is looked up anyway.
+    *keys* are the `keys` of the intent. What is identical is a duplicate besides, and that is looked up anyway.
     """
-    if intent.supersedes or intent.invalidates or not found:
+    if intent.supersedes or intent.invalidates or not keys:
         return None
-    key_of = {kind: key for key, kind in found.items()}
+    key_of = {kind: key for key, kind in keys.items()}
     same = literal(key_of["identical"])
     holders = view.subjects(jido("conflictKey"), literal(key_of["duplicate"]))
     alike = (each for each in holders if same in view.objects(each, jido("conflictKey")) and view.in_force(each))
     return next(map(plain_value, alike), None)
 
 
-def proposed_already(intent: MemoryUpdateIntent, found: Mapping[str, str], view: WriteSnapshot) -> str | None:
+def proposed_already(intent: MemoryUpdateIntent, keys: Mapping[str, str], view: WriteSnapshot) -> str | None:
     """Return the proposal of the same agent that waits and says, replaces and stands beside exactly this; else None."""
-    key_of = {kind: key for key, kind in found.items()}
+    key_of = {kind: key for key, kind in keys.items()}
     wanted = {
         jido("assertedBy"): {iri(intent.asserted_by or "")},
         jido("supersedes"): set(map(iri, intent.supersedes)),
@@ -125,7 +125,7 @@ def proposed_already(intent: MemoryUpdateIntent, found: Mapping[str, str], view:
 
 def detect(
     intent: MemoryUpdateIntent,
-    found: Mapping[str, str],
+    keys: Mapping[str, str],
     view: WriteSnapshot,
     is_functional: Callable[[Term], bool],
     under: UniqueKey | None = None,
@@ -142,7 +142,7 @@ def detect(
         conflicts[stale.iri], ends[stale.iri] = stale, ends.get(stale.iri) or end
     settled = {*intent.supersedes, *intent.invalidates}
     can_be_active = family(intent.type or "") != "decision" or is_accepted(intent.status)
-    for key, kind in found.items() if can_be_active else ():
+    for key, kind in keys.items() if can_be_active else ():
         if kind == "identical":
             continue
         for item in _holders(key, view):
@@ -176,7 +176,7 @@ def detect(
     settlement = _settlement(intent, conflicts.values(), ends)
     active = [other for other in intent.coexists_with if view.in_force(iri(other))]
     beside = () if alone or ends else tuple(dict.fromkeys([*active, *conflicts]))
-    return [replace(found, resolve_with=settlement, coexists_with=beside) for found in conflicts.values()], warnings
+    return [replace(item, resolve_with=settlement, coexists_with=beside) for item in conflicts.values()], warnings
 
 
 def _uncompared(intent: MemoryUpdateIntent, view: WriteSnapshot) -> Iterable[Term]:

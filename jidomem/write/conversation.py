@@ -220,7 +220,7 @@ class EntryChanges:
 
 
 @dataclass(frozen=True, slots=True)
-class _KeptEntry:
+class _NewEntry:
     """An entry that replaces the one under its id; `author` answers for it."""
 
     entry: Entry
@@ -259,7 +259,7 @@ class _RemovedEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class _KeptTurn:
+class _NewTurn:
     """The next turn of the conversation of a session; `agent` answers for it."""
 
     session: Term
@@ -289,7 +289,7 @@ class ConversationWriter:
 
     def keep_entries(self, project_id: str, entries: Sequence[Entry]) -> list[Outcome]:
         """See `MemoryWriter.keep_entries`."""
-        submissions = [self._kept(project_id, entry) for entry in entries]
+        submissions = [self._new_entry(project_id, entry) for entry in entries]
         return self._context.queues.of(project_id, HISTORY).submit(self._context.pipeline, submissions)
 
     def change_entries(self, project_id: str, plan: Callable[[], EntryChanges]) -> list[Receipt]:
@@ -298,7 +298,7 @@ class ConversationWriter:
         def submissions(view: WriteSnapshot, now: datetime) -> Iterator[AnySubmission]:
             changes = plan()
             for entry in changes.kept:
-                yield self._kept(project_id, entry)
+                yield self._new_entry(project_id, entry)
             for entry_id in changes.removed:
                 yield _RemovedEntry(entry_id, self._context.agent_node, project_node(project_id))
 
@@ -308,7 +308,7 @@ class ConversationWriter:
         """See `MemoryWriter.keep_turn`."""
         node = self._context.pipeline.node(session, "sessions")
         agent = texts.answered_by or self._context.agent_node
-        turn = _KeptTurn(node, texts, agent, project_node(project_id))
+        turn = _NewTurn(node, texts, agent, project_node(project_id))
         return self._context.submit(project_id, turn, stream=HISTORY)
 
     def refuse_words(self, texts: Mapping[str, str]) -> None:
@@ -319,9 +319,9 @@ class ConversationWriter:
         matches = ((name, secrets.find(value)) for name, value in texts.items())
         pipeline.screened((name, match) for name, match in matches if match is not None)
 
-    def _kept(self, project_id: str, entry: Entry) -> _KeptEntry:
+    def _new_entry(self, project_id: str, entry: Entry) -> _NewEntry:
         author = agent_of(entry) or self._context.agent_node
-        return _KeptEntry(entry, author, project_node(project_id))
+        return _NewEntry(entry, author, project_node(project_id))
 
 
 def _check_replaces(before: Term, entry_id: str, pipeline: Pipeline, view: WriteSnapshot) -> None:

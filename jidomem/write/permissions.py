@@ -11,7 +11,7 @@ from jidomem.rdf import vocab
 from jidomem.rdf.terms import Term, Triple, boolean, integer, iri, literal, parse_literal, plain_value
 from jidomem.rdf.vocab import TYPE, jido
 from jidomem.records.intent import MemoryUpdateIntent
-from jidomem.records.policy import CURATORS, OTHER_WRITES, PRESETS, AccessPolicy, Change, Policy
+from jidomem.records.policy import CURATORS, OTHER_WRITES, PRESETS, AccessPolicy, Policy, PolicyChange
 from jidomem.write.canonical import family, is_absolute
 from jidomem.write.snapshot import WriteSnapshot
 from jidomem.write.triples import alternative_nodes
@@ -135,7 +135,7 @@ def check_speaks(agent: str | None, view: WriteSnapshot, policy: Policy, speaker
         role_of(agent, authority(view, policy), speaker)
 
 
-def change_triples(project: Term, changes: Iterable[tuple[Term, Change]]) -> list[Triple]:
+def change_triples(project: Term, changes: Iterable[tuple[Term, PolicyChange]]) -> list[Triple]:
     """Return what is recorded of *changes* in *project*, each with the node that is to hold it."""
     triples: list[Triple] = []
     for node, change in changes:
@@ -166,7 +166,7 @@ def check_curates(what: str, agent: str, rules: AccessPolicy, speaker: Speaker |
         raise _not_one(what, agent, role, others, "curator")
 
 
-def quarantine(described: Iterable[Triple], item: Term, view: WriteSnapshot) -> str | None:
+def untrusted_reason(described: Iterable[Triple], item: Term, view: WriteSnapshot) -> str | None:
     """Return why *item* is not trusted: its own source, or what it is derived from; None where it is.
 
     A memory is trusted as far as the least of itself and all it is derived from. What was not trusted carries a mark,
@@ -206,7 +206,7 @@ def proposal_reason(
     *confirmed* it keeps the word that curators gave for what says the same.
     """
     item = iri(intent.iri or "")
-    untrusted = quarantine(described, item, view)
+    untrusted = untrusted_reason(described, item, view)
     if untrusted and permission.is_curator and permission.held_back is None and not waits:
         return None, [(item, _CONFIRMED, iri(intent.asserted_by or ""))]
     if untrusted and confirmed and permission.held_back is None and not waits:
@@ -226,7 +226,7 @@ def _vouched(intent: MemoryUpdateIntent, view: WriteSnapshot) -> str | None:
     return None
 
 
-def _change(node: Term, view: WriteSnapshot) -> Change:
+def _change(node: Term, view: WriteSnapshot) -> PolicyChange:
     def text(name: str) -> str | None:
         found = view.first(node, jido(name))
         return plain_value(found) if found else None
@@ -235,7 +235,7 @@ def _change(node: Term, view: WriteSnapshot) -> Change:
     said = {field: text(name) for field, name in (_TEXTS | _AGENTS).items()}
     days = view.first(node, jido("afterDays"))
     recorded = parse_moment(text("recordedAt"))  # an index may leave out the zeros at its end
-    return Change(
+    return PolicyChange(
         **said,
         **roles,
         days=int(parse_literal(days).text) if days else None,
@@ -260,7 +260,7 @@ def _matters(intent: MemoryUpdateIntent, view: WriteSnapshot) -> Iterable[tuple[
         )
 
 
-def _denied(what: str, rule: Change | None, rules: AccessPolicy, agent: str, role: str) -> PolicyDenied:
+def _denied(what: str, rule: PolicyChange | None, rules: AccessPolicy, agent: str, role: str) -> PolicyDenied:
     may = [kind for kind in vocab.CLASS_OF_TYPE if rules.verdict(agent, role, (kind, family(kind)))[0] != "deny"]
     hint = f"say it as one of: {', '.join(may[:5])}" if may else "ask a curator to record it"
     return PolicyDenied(f"{what}: {rule}", hint=f"{hint}; the rules: jidomem access policy show")

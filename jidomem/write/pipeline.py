@@ -59,7 +59,7 @@ def _none_listed(project: str) -> list[str]:
     return []
 
 
-def _none_found(project: str, name: str) -> str:
+def _find_none(project: str, name: str) -> str:
     return KnownMemories().find(name)
 
 
@@ -88,7 +88,7 @@ class Pipeline:
     fresh_ids: bool = False
     speaker: permissions.Speaker | None = None
     literal: int = LITERAL_LIMIT
-    find: Callable[[str, str], str] = _none_found
+    find: Callable[[str, str], str] = _find_none
     listed: Callable[[str], list[str]] = _none_listed
     blobs: Callable[[Iterable[str]], Mapping[str, str]] = no_blobs
     absent: Callable[[Iterable[str]], Mapping[str, str | None]] = none_absent

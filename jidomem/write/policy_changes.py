@@ -10,7 +10,7 @@ from jidomem.errors import InvalidRequest
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import Term, iri, plain_value
 from jidomem.records.intent import Receipt, Version
-from jidomem.records.policy import Change, checked
+from jidomem.records.policy import PolicyChange, checked
 from jidomem.write import permissions
 from jidomem.write.context import WriteContext, project_node
 from jidomem.write.pipeline import Pipeline
@@ -24,7 +24,7 @@ class _PolicySubmission:
 
     project: Term
     agent: Term
-    changes: tuple[Change, ...]
+    changes: tuple[PolicyChange, ...]
     nodes: tuple[str, ...]
 
     def decide(self, pipeline: Pipeline, view: WriteSnapshot, now: datetime) -> Decision:
@@ -45,7 +45,7 @@ class PolicyChanges:
         self._context = context
 
     def change(
-        self, project_id: str, changes: Iterable[Change], *, reason: str | None = None, dry_run: bool = False
+        self, project_id: str, changes: Iterable[PolicyChange], *, reason: str | None = None, dry_run: bool = False
     ) -> Receipt:
         """See `MemoryWriter.change_policy`."""
         context = self._context
@@ -73,7 +73,7 @@ class PolicyChanges:
         with self._context.queues.of(project_id).reading() as view:
             return self._context.is_curator(view, agent or self._context.agent)
 
-    def _signed(self, change: Change, by: str, reason: str | None) -> Change:
+    def _signed(self, change: PolicyChange, by: str, reason: str | None) -> PolicyChange:
         """Return the valid *change*, with its author and reason; the agent that it concerns is an IRI."""
         agent = None if change.agent is None else plain_value(self._context.pipeline.node(change.agent, "agents"))
         return replace(checked(change), agent=agent, by=by, reason=reason)

@@ -46,17 +46,17 @@ class Difference:
     lost: tuple[Term, ...] = ()
 
 
-def rollback_diff(came: Iterable[Term], gone: Iterable[Term], view: WriteSnapshot, restated: Restated) -> Difference:
-    """Return what takes a memory back, where *came* is in force and was not then, and *gone* was and is not.
+def rollback_diff(came: Iterable[Term], ended: Iterable[Term], view: WriteSnapshot, restated: Restated) -> Difference:
+    """Return what takes a memory back, where *came* is in force and was not then, and *ended* was and is not.
 
-    What came and holds the same as what is gone stands for it, so that nothing is corrected twice. An alternative goes
-    and comes with its decision. *restated* gives the intent that would say a memory again; one whose summary was
-    redacted has nothing left to say.
+    A memory that came and holds the same as one that ended stands for it, so that nothing is corrected twice. An
+    alternative goes and comes with its decision. *restated* gives the intent that would say a memory again; a memory
+    whose summary was redacted is lost.
     """
-    came, gone = list(came), list(gone)
-    ended, missing = set(gone), defaultdict[str, list[Term]](list)
-    for old in gone:
-        if _decision_of(old, view) not in ended:
+    came, ended = list(came), list(ended)
+    all_ended, missing = set(ended), defaultdict[str, list[Term]](list)
+    for old in ended:
+        if _decision_of(old, view) not in all_ended:
             missing[_content_key(restated(old))].append(old)
     stands: set[Term] = set()
     for new in came:
@@ -65,7 +65,7 @@ def rollback_diff(came: Iterable[Term], gone: Iterable[Term], view: WriteSnapsho
             stands.add(new)
     withdrawn = [new for new in came if not {new, _decision_of(new, view)} & stands]
     left = {old for same in missing.values() for old in same}
-    again = [old for old in gone if old in left]
+    again = [old for old in ended if old in left]
     lost = [old for old in again if not view.objects(old, jido("summary"))]
     return Difference(tuple(withdrawn), tuple(old for old in again if old not in lost), tuple(lost))
 

@@ -262,18 +262,18 @@ def _of_a_form(text: str, forms: Iterable[SecretPattern]) -> SecretMatch | None:
     return None
 
 
-def _stands_for_one(said: str, before: str) -> bool:
-    """Return whether *said*, which follows a name of secrets and what is *before* that, is a word for a secret.
+def _stands_for_one(value: str, before: str) -> bool:
+    """Return whether *value*, which follows a name of secrets and what is *before* that, is a word for a secret.
 
     Marks of prose and markup around it are no part of it, nor is what follows in the query of an IRI. A password that
     is its own prefix, as in `POSTGRES_PASSWORD=postgres`, is the one that a program is delivered with.
     """
     if before.endswith(("?", "&")):
-        said = said.partition("&")[0]
-    bare = _MARKUP.split(said.lstrip("\"'`*"))[0].strip("\"'*:,;.!)]}>\\") or said
+        value = value.partition("&")[0]
+    bare = _MARKUP.split(value.lstrip("\"'`*"))[0].strip("\"'*:,;.!)]}>\\") or value
     prefix = _PREFIX.search(before)
     is_own = prefix is not None and prefix[1].casefold() == bare.casefold()
-    return is_own or any(_STANDS_FOR_ONE.fullmatch(each) for each in (said, bare))
+    return is_own or any(_STANDS_FOR_ONE.fullmatch(each) for each in (value, bare))
 
 
 def _is_random(run: str) -> bool:
@@ -355,9 +355,9 @@ def screen_rows(rows: Iterable[Triple]) -> Iterator[tuple[str, SecretMatch]]:
             yield local_name(predicate), found
 
 
-def refusals(found: Iterable[tuple[str, SecretMatch]]) -> list[Violation]:
+def refusals(matches: Iterable[tuple[str, SecretMatch]]) -> list[Violation]:
     """Return what is said of likely secrets: the field and the kind, never what it is."""
     return [
         Violation("policy_denied", f"{name} holds what looks like {kind}, at character {at}", field=name)
-        for name, (kind, at) in found
+        for name, (kind, at) in matches
     ]

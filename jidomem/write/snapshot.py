@@ -1,4 +1,4 @@
-"""What is known while intents are judged: the index's triples, plus what was accepted since."""
+"""The write snapshot is the rows by which intents are judged: those of the index, and those accepted since."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _ENDS = (vocab.jido("supersededBy"), vocab.jido("invalidatedBy"))
 class WriteSnapshot:
     """Rows for the judging stages; every look-up is by subject or by predicate and object, never a scan.
 
-    What the index says of a subject, or in one property, is asked once, and what is accepted is added here: so
-    the index may come to hold what was added while the view is in use. `size` is about how many triples it keeps;
-    `derived` is what others have worked out from the rows.
+    The index is queried once for each subject or property, and accepted triples are added here; the index may apply
+    them while the snapshot is in use. `size` is about the number of cached triples; `derived` caches values that the
+    stages compute from the rows.
     """
 
     def __init__(self, probe: Probe) -> None:
@@ -39,17 +39,17 @@ class WriteSnapshot:
         self.derived: dict[str, Any] = {}
 
     def add(self, triples: Iterable[Triple]) -> None:
-        """Let those who are judged later see *triples*."""
+        """Add *triples*, for the submissions judged later."""
         whole, by_object, types, before = self._whole, self._by_object, self._types, len(self._added)
         self._added += triples
         for subject, predicate, value in self._added[before:] if before else self._added:
-            said = whole.get(subject)
-            if said is None:
+            known = whole.get(subject)
+            if known is None:
                 self._of(subject, predicate).append(value)
-            elif predicate in said:
-                said[predicate].append(value)
+            elif predicate in known:
+                known[predicate].append(value)
             else:
-                said[predicate] = [value]
+                known[predicate] = [value]
             if predicate in by_object:
                 by_object[predicate].setdefault(value, []).append(subject)
             if predicate == vocab.TYPE:
@@ -57,34 +57,36 @@ class WriteSnapshot:
         self.size += len(self._added) - before
 
     def add_new(self, subject: Term, triples: Iterable[Triple]) -> None:
-        """Let those who are judged later see *triples* of a *subject* that was never said anything of or pointed at."""
+        """Add *triples* of a *subject* that no triple names yet."""
         self._whole[subject] = {}
         self._new.add(subject)
         self.add(triples)
 
-    def said(self, subject: Term) -> dict[Term, list[Term]]:
-        """Return the properties of *subject* with their values; not to be changed."""
-        said = self._whole.get(subject)
-        if said is None:
-            said = {}
+    def properties(self, subject: Term) -> dict[Term, list[Term]]:
+        """Return the properties of *subject* with their values, as a mapping not to be changed."""
+        properties = self._whole.get(subject)
+        if properties is None:
+            properties = {}
             for _, predicate, value in self._probe(subject, None, None):
-                said.setdefault(predicate, []).append(value)
+                properties.setdefault(predicate, []).append(value)
                 self.size += 1
-            # what was added to a property is not there twice where the index has come to hold it
-            said |= {known: values for known, values in self._partly.pop(subject, {}).items() if values}
-            self._whole[subject] = said
-        return said
+            # a value that was added is not there twice once the index has it as well
+            properties |= {known: values for known, values in self._partly.pop(subject, {}).items() if values}
+            self._whole[subject] = properties
+        return properties
 
     def about(self, subject: Term) -> list[Triple]:
         """Return every triple with this subject."""
-        return [(subject, predicate, value) for predicate, values in self.said(subject).items() for value in values]
+        return [
+            (subject, predicate, value) for predicate, values in self.properties(subject).items() for value in values
+        ]
 
     def objects(self, subject: Term, predicate: Term) -> list[Term]:
         """Return the values of one property."""
         return [*self._of(subject, predicate)]
 
     def subjects(self, predicate: Term, value: Term) -> list[Term]:
-        """Return what has *value* as this property, in a stable order."""
+        """Return the subjects that have *value* as this property, in a stable order."""
         found = self._found.get((predicate, value))
         if found is None:
             found = frozenset([triple[0] for triple in self._probe(None, predicate, value)])
@@ -94,12 +96,12 @@ class WriteSnapshot:
         return sorted(found.union(added) if added else found)
 
     def _added_to(self, predicate: Term) -> dict[Term, list[Term]]:
-        """Return what was added of one property: value -> what has it."""
+        """Return the added triples of one property: value -> its subjects."""
         added = self._by_object.get(predicate)
         if added is None:
             added = self._by_object[predicate] = {}
-            for subject, said, value in self._added:
-                if said == predicate:
+            for subject, verb, value in self._added:
+                if verb == predicate:
                     added.setdefault(value, []).append(subject)
         return added
 
@@ -111,13 +113,13 @@ class WriteSnapshot:
         """Return whether *subject* is described or pointed at."""
         self._pointed.update([value for _, _, value in self._added[self._pointed_by :]])
         self._pointed_by = len(self._added)
-        if self.said(subject) or subject in self._pointed:
+        if self.properties(subject) or subject in self._pointed:
             return True
         return subject not in self._new and next(iter(self._probe(None, None, subject)), None) is not None
 
     def describes(self, subject: Term) -> bool:
-        """Return whether anything is said of *subject*: cheapest of what has a class."""
-        return bool(self._of(subject, vocab.TYPE) or self.said(subject))
+        """Return whether *subject* has a property: cheapest where it has a class."""
+        return bool(self._of(subject, vocab.TYPE) or self.properties(subject))
 
     def types(self, subject: Term) -> frozenset[Term]:
         """Return the classes *subject* is typed with."""
@@ -144,9 +146,9 @@ class WriteSnapshot:
 
     def _of(self, subject: Term, predicate: Term) -> list[Term]:
         """Return the values of one property, in a list that is not to be changed by others."""
-        said = self._whole.get(subject)
-        if said is not None:
-            return said.get(predicate) or []
+        known = self._whole.get(subject)
+        if known is not None:
+            return known.get(predicate) or []
         partly = self._partly.setdefault(subject, {})
         values = partly.get(predicate)
         if values is None:

@@ -14,7 +14,7 @@ from jidomem.rdf.terms import Term, Triple, plain_value
 from jidomem.rdf.vocab import jido
 from jidomem.records.entry import Entry
 from jidomem.records.intent import Receipt, Version
-from jidomem.records.policy import LITERAL_LIMIT, AccessPolicy, Change, role_named
+from jidomem.records.policy import LITERAL_LIMIT, AccessPolicy, PolicyChange, role_named
 from jidomem.schema.ontology import EffectiveRules
 from jidomem.write import permissions
 from jidomem.write.batch import Batches, IntentPlan, SubmissionResults
@@ -399,7 +399,7 @@ class MemoryWriter:
         return self._context.authority(project_id)
 
     def change_policy(
-        self, project_id: str, changes: Iterable[Change], *, reason: str | None = None, dry_run: bool = False
+        self, project_id: str, changes: Iterable[PolicyChange], *, reason: str | None = None, dry_run: bool = False
     ) -> Receipt:
         """Return the receipt of *changes* of the policy, recorded in one commit; its IRI is that of the first.
 
@@ -500,13 +500,13 @@ class MemoryWriter:
         """
         return self._conversation.change_entries(project_id, plan)
 
-    def keep_turn(self, project_id: str, session: str, said: TurnTexts) -> Receipt:
+    def keep_turn(self, project_id: str, session: str, texts: TurnTexts) -> Receipt:
         """Return the receipt of a turn, kept as the next one of the conversation of *session*, a name or an IRI.
 
         Its place is the one thing `filled`. Raises NotOpened for a session nobody opened, InvalidRequest for what JSON
         does not hold, TooLarge, IntentRefused for what looks like a secret, and PolicyDenied for the words of another.
         """
-        return self._conversation.keep_turn(project_id, session, said)
+        return self._conversation.keep_turn(project_id, session, texts)
 
     def refuse_words(self, texts: Mapping[str, str]) -> None:
         """Raise TooLarge, or IntentRefused for what looks like a secret, unless *texts* may be kept, by their names."""

@@ -17,7 +17,7 @@ from conftest import START, decision, fixed_sources, intent
 import jidomem
 from jidomem import JidomemError, MemoryUpdateIntent
 from jidomem.errors import CODES
-from jidomem.records.policy import Change
+from jidomem.records.policy import PolicyChange
 from jidomem.runtime.settings import own_config
 from jidomem.runtime.tokens import Keyring
 from jidomem.runtime.user_config import RootLimits
@@ -127,7 +127,7 @@ def a_misspelt_key(root):
 @contextmanager
 def a_rule_against_it(root):
     with jidomem.open(root, sources=fixed_sources(START + timedelta(hours=1))) as memory:
-        memory.writer.change_policy("p", [Change(kind="fact", allows="deny")])
+        memory.writer.change_policy("p", [PolicyChange(kind="fact", allows="deny")])
     yield
 
 

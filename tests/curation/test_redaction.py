@@ -23,7 +23,7 @@ from jidomem.journal.rewrite import leaves, without
 from jidomem.rdf.terms import iri, literal, plain_value
 from jidomem.rdf.vocab import RDFS, TYPE, jido
 from jidomem.records.active import digest
-from jidomem.records.policy import Change
+from jidomem.records.policy import PolicyChange
 
 STREAM = Stream("p")
 PIN = "the vault opens with {}"
@@ -299,7 +299,7 @@ def test_who_is_no_curator_redacts_nothing_and_sets_nothing_aside_where_there_is
     (tmp_path / "config.toml").write_text(f'[agents.rita]\nrole = "{role if named != "by a grant" else "Planner"}"\n')
     with jidomem.open(tmp_path, sources=fixed_sources()) as memory:
         if named == "by a grant":
-            memory.writer.change_policy("p", [Change(agent="rita", grants=role)])
+            memory.writer.change_policy("p", [PolicyChange(agent="rita", grants=role)])
         memory.writer.submit_intent("p", intent(summary="the door opens to hunter2"))
         plan, lost = memory.keeper.plan("p", None, texts=["hunter2"]), tear(memory)
         for denied in (
@@ -339,8 +339,8 @@ def test_where_a_door_knows_who_speaks_the_token_says_who_redacts(memory):
 
 def test_what_the_policy_says_is_redacted_by_an_administrator_alone(memory):
     memory.writer.agent = "ana"
-    roles = [Change(agent="ana", grants="Administrator"), Change(agent="rita", grants="Curator")]
-    memory.writer.change_policy("p", [*roles, Change(kind="task", allows="deny")])
+    roles = [PolicyChange(agent="ana", grants="Administrator"), PolicyChange(agent="rita", grants="Curator")]
+    memory.writer.change_policy("p", [*roles, PolicyChange(kind="task", allows="deny")])
     plan = memory.keeper.plan("p", None, texts=["deny"])
     with pytest.raises(PolicyDenied, match="rita, a Curator, may not change the policy"):
         memory.keeper.redact(plan, agent="rita", reason="I want tasks")

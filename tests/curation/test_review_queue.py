@@ -14,9 +14,9 @@ from jidomem.curation.review_text import commands, parse, todo, without_settled
 from jidomem.errors import Conflict, InvalidRequest, JidomemError, PolicyDenied
 from jidomem.rdf.terms import iri
 from jidomem.rdf.vocab import jido
-from jidomem.records.policy import PRESETS, Change
+from jidomem.records.policy import PRESETS, PolicyChange
 
-CURATED = (*PRESETS["curated"], Change(agent="rita", grants="Curator"))
+CURATED = (*PRESETS["curated"], PolicyChange(agent="rita", grants="Curator"))
 WARN = '[conflicts]\ndecision = "warn"\nfact = "propose"\n'
 
 
@@ -75,7 +75,9 @@ def settle(memory, *args, **more):
 
 def one_of_each(memory):
     """A pair that disagrees, a proposal that binds, one that does not, and an assumption without a date."""
-    memory.writer.change_policy("p", [*CURATED, Change(kind="lesson_learned", allows="propose", role="Implementer")])
+    memory.writer.change_policy(
+        "p", [*CURATED, PolicyChange(kind="lesson_learned", allows="propose", role="Implementer")]
+    )
     say(memory, "it is cold", type="assumption")
     say(memory, "pin the toolchain", type="lesson")
     say(memory, "tabs", type="convention")
@@ -94,7 +96,7 @@ def test_what_keeps_agents_from_working_comes_first(memory):
 
 
 def test_what_has_waited_for_a_month_moves_up_and_what_more_leans_on_comes_before_it(memory, clock):
-    memory.writer.change_policy("p", [Change(kind="risk", allows="propose")])
+    memory.writer.change_policy("p", [PolicyChange(kind="risk", allows="propose")])
     old = say(memory, "old", type="risk")
     clock.pass_days(20)
     leant = say(memory, "leant on", type="risk")
@@ -242,7 +244,9 @@ def by_rule(memory):
 
 
 def test_what_a_second_agent_proposes_in_the_same_words_is_confirmed_by_rule(memory):
-    memory.writer.change_policy("p", [Change(kind="fact", allows="propose"), Change(confirms="restated", kind="fact")])
+    memory.writer.change_policy(
+        "p", [PolicyChange(kind="fact", allows="propose"), PolicyChange(confirms="restated", kind="fact")]
+    )
     say(memory, "the port is 80")
     say(memory, "the host is x")
     assert by_rule(memory) == []
@@ -259,8 +263,8 @@ def test_what_a_second_agent_proposes_in_the_same_words_is_confirmed_by_rule(mem
 
 def test_what_stood_unopposed_is_confirmed_by_rule_when_its_days_are_over(memory, clock):
     memory.writer.change_policy("p", [
-        Change(kind="fact", role="Implementer", allows="propose"), Change(agent="rita", grants="Curator"),
-        Change(confirms="unopposed", kind="fact", days=14),
+        PolicyChange(kind="fact", role="Implementer", allows="propose"), PolicyChange(agent="rita", grants="Curator"),
+        PolicyChange(confirms="unopposed", kind="fact", days=14),
     ])  # fmt: skip
     old = say(memory, "the port is 80", topic="port")
     say(memory, "the disk is full")
@@ -275,7 +279,7 @@ def test_what_stood_unopposed_is_confirmed_by_rule_when_its_days_are_over(memory
 
 def test_no_rule_ends_what_is_in_force_or_trusts_what_is_not_trusted(memory, clock):
     held = say(memory, "the port is 80")
-    memory.writer.change_policy("p", [Change(allows="propose"), Change(confirms="unopposed", days=1)])
+    memory.writer.change_policy("p", [PolicyChange(allows="propose"), PolicyChange(confirms="unopposed", days=1)])
     say(memory, "the port is 81", supersedes=[held])
     say(memory, "the limit is 100", source_type="ExternalDocumentSource")
     clock.pass_days(40)
@@ -293,7 +297,7 @@ def trusted(memory, item):
 
 
 def test_what_rests_on_an_untrusted_source_waits_until_a_curator_lends_it_their_word(memory):
-    memory.writer.change_policy("p", [Change(agent="rita", grants="Curator")])
+    memory.writer.change_policy("p", [PolicyChange(agent="rita", grants="Curator")])
     read = say(memory, "the limit is 100", source_type="ExternalDocumentSource")
     concluded = say(memory, "we need a queue", evidence=[read])
     assert memory.reader.ask("facts", project="p") == []

@@ -15,7 +15,7 @@ from jidomem.exchange import memory_md as notes_reader
 from jidomem.exchange import note_words, other_formats
 from jidomem.exchange.memory_md import mentions, scopes
 from jidomem.exchange.synchroniser import SourceFile, SourceScan, Synchronisation
-from jidomem.records.policy import Change
+from jidomem.records.policy import PolicyChange
 
 CASES = Path(__file__).parent / "cases"
 JIDOMEM = str(Path(sys.executable).parent / "jidomem")
@@ -247,7 +247,7 @@ Why?
 
 
 def test_a_note_that_changed_supersedes_the_one_like_it_below_the_same_heading(memory):
-    memory.writer.change_policy("p", [Change(agent="https://jido.ai/agents/user", grants="Administrator")])
+    memory.writer.change_policy("p", [PolicyChange(agent="https://jido.ai/agents/user", grants="Administrator")])
     first = bring_in(memory, md("# Build\n- Run make all before you push\n- Go 1.22\n"))
     accepted = memory.writer.confirm("p", first.entries[0].iri).iri
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import jidomem
 from jidomem.base.clock import Sources
-from jidomem.records.policy import Change
+from jidomem.records.policy import PolicyChange
 from jidomem.repository.other_tools import KINDS, from_path, look
 from jidomem.runtime.adoption import Scope, adopt, compare
 from jidomem.write.settlement import Settlement
@@ -33,7 +33,7 @@ class Repository:
     def __init__(self, base, sources=None):
         self.base = Path(base)
         self.memory = jidomem.open(self.base / ".jidomem", project="p", agent="ana", sources=sources)
-        self.memory.writer.change_policy("p", [Change(agent=ANA, grants="Administrator")])
+        self.memory.writer.change_policy("p", [PolicyChange(agent=ANA, grants="Administrator")])
 
     def write(self, path, text):
         (self.base / path).parent.mkdir(parents=True, exist_ok=True)

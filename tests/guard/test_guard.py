@@ -14,7 +14,7 @@ import jidomem
 from jidomem.base.words import tokens
 from jidomem.guard import rules
 from jidomem.guard.rules import FORCES
-from jidomem.records.policy import Change
+from jidomem.records.policy import PolicyChange
 
 PATHS = ("src/a.py", "src/billing/api.py", "lib/x/y.rs", "a.py", "docs/how.md", "src/a", "src/[b]/c.py")
 ABOUTS = ("src/a.py", "./src/a.py", "src", "src/", "./src/billing/", "billing.api", "src.a", "src/**/*.py", "*.py",
@@ -69,7 +69,10 @@ NEXT = {
     "a word of a curator": (lambda memory, old: memory.writer.confirm("p", old["one"]), None),
     "a session": (lambda memory, old: memory.writer.start_session("p", "s-9"), True),
     "the end of a session": (lambda memory, old: memory.writer.move_session("p", "s-8", status="closed"), True),
-    "a policy": (lambda memory, old: memory.writer.change_policy("p", [Change(agent="rita", grants="Curator")]), False),
+    "a policy": (
+        lambda memory, old: memory.writer.change_policy("p", [PolicyChange(agent="rita", grants="Curator")]),
+        False,
+    ),
 }
 
 

@@ -28,7 +28,7 @@ import jidomem
 from jidomem.base.clock import Sources
 from jidomem.rdf.vocab import local_name
 from jidomem.read.derived import session, sessions
-from jidomem.records.policy import Change
+from jidomem.records.policy import PolicyChange
 from jidomem.runtime.location import init
 from jidomem.runtime.settings import own_config
 from jidomem.runtime.tokens import Keyring
@@ -138,7 +138,7 @@ def test_nothing_is_kept_by_a_client_that_only_reads_or_is_refused_or_tries(desk
 
 @pytest.mark.parametrize("name", ["rita", "  RITA ", "rita.", "-Rita-"])
 def test_a_client_becomes_no_curator_by_the_name_it_gives_itself(memory, name):
-    memory.writer.change_policy("p", [Change(agent="rita", grants="Curator")])
+    memory.writer.change_policy("p", [PolicyChange(agent="rita", grants="Curator")])
     before, self_named = memory.catch_up("p"), Implementation(name=name, version="1")
 
     calls = ("remember", {"text": "an easy rule", "type": "convention"}), ("recall", {"query": "first"})

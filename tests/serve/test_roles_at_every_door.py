@@ -4,7 +4,7 @@ import pytest
 from conftest import decision, files, fixed_sources, intent
 
 import jidomem
-from jidomem.records.policy import PRESETS, Change
+from jidomem.records.policy import PRESETS, PolicyChange
 from jidomem.runtime.settings import own_config
 from jidomem.runtime.tokens import Keyring
 from jidomem.serve.app import create_app
@@ -46,8 +46,8 @@ READER = "rob"
 @pytest.fixture
 def memory(tmp_path):
     with jidomem.open(tmp_path / "root", project="p", agent="ana", sources=fixed_sources()) as memory:
-        memory.writer.change_policy("p", [Change(agent="ana", grants="Administrator"), *PRESETS["curated"]])
-        memory.writer.change_policy("p", [Change(agent=READER, grants="MemoryReader")])
+        memory.writer.change_policy("p", [PolicyChange(agent="ana", grants="Administrator"), *PRESETS["curated"]])
+        memory.writer.change_policy("p", [PolicyChange(agent=READER, grants="MemoryReader")])
         desk = ClientSessions(memory, "ana").of(None)
         graph = {"name": "Ana", "entityType": "person", "observations": ["cooks"]}
         assert not call(ALL["create_entities"], desk, {"entities": [graph]}).is_error
@@ -175,7 +175,7 @@ def test_a_route_is_refused_in_the_name_of_an_agent_that_only_reads(memory, item
 
 
 def test_a_rule_for_who_only_reads_still_lets_it_propose(memory):
-    memory.writer.change_policy("p", [Change(role="MemoryReader", kind="convention", allows="propose")])
+    memory.writer.change_policy("p", [PolicyChange(role="MemoryReader", kind="convention", allows="propose")])
 
     desk = by_name(memory)
     told = [call(ALL["remember"], desk, {"text": "No print", "type": kind}) for kind in ("convention", "fact")]

@@ -15,7 +15,7 @@ from rdflib.compare import isomorphic
 from jidomem.base.clock import format_timestamp
 from jidomem.errors import InvalidRequest
 from jidomem.extras.web.pages import PAGES
-from jidomem.records.policy import Change
+from jidomem.records.policy import PolicyChange
 from jidomem.runtime.user_config import RootLimits
 from jidomem.serve.app import LOOPBACK, create_app
 from jidomem.serve.routes import ROUTES
@@ -415,7 +415,7 @@ def test_what_waits_for_a_curator_is_listed(client, memory):
 
 
 def test_a_role_that_may_not_write_is_refused_over_http(client, memory):
-    memory.writer.change_policy("p", [Change(kind="decision", allows="deny")])
+    memory.writer.change_policy("p", [PolicyChange(kind="decision", allows="deny")])
     answer = client.post("/projects/p/intents", json=decision(topic="other"))
     assert (answer.status_code, answer.get_json()["code"]) == (403, "policy_denied")
 

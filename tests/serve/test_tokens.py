@@ -271,9 +271,9 @@ def test_a_curator_speaks_for_others_and_settles_what_an_agent_may_not(door, mem
 
 
 def test_a_role_in_the_journal_or_the_configuration_makes_no_curator_of_an_agents_token(door, memory):
-    from jidomem.records.policy import Change
+    from jidomem.records.policy import PolicyChange
 
-    memory.writer.change_policy("p", [Change(agent="ana", grants="Administrator")])
+    memory.writer.change_policy("p", [PolicyChange(agent="ana", grants="Administrator")])
 
     answer = door("ana").submit(intent(asserted_by="ben", summary="for ben"))
 

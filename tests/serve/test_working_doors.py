@@ -11,7 +11,7 @@ from mcp_types import Implementation
 import jidomem
 from jidomem.rdf.vocab import local_name
 from jidomem.read.derived import session, sessions
-from jidomem.records.policy import Change
+from jidomem.records.policy import PolicyChange
 from jidomem.runtime.settings import own_config
 from jidomem.runtime.tokens import Keyring
 from jidomem.serve.app import create_app
@@ -209,7 +209,7 @@ def test_a_turn_told_over_mcp_is_of_the_session_in_which_its_client_remembers(me
 
 
 def test_a_session_that_begins_with_a_prompt_alone_is_opened_and_closed_by_the_agent_who_was_asked(memory):
-    memory.writer.change_policy("p", [Change(agent="rita", grants="Curator")])
+    memory.writer.change_policy("p", [PolicyChange(agent="rita", grants="Curator")])
     desks = ClientSessions(memory)
     (told,), _ = called(desks, {"prompt": "which index?"}, tool="said")
 

@@ -8,7 +8,7 @@ from jidomem.errors import InvalidRequest, PolicyDenied
 from jidomem.journal.journal import Stream
 from jidomem.rdf.terms import boolean, iri, literal, plain_value
 from jidomem.rdf.vocab import BASE, TYPE, graph_iri, jido
-from jidomem.records.policy import Change
+from jidomem.records.policy import PolicyChange
 
 FILE, TERM, CODE = iri("urn:x:a.py"), iri("urn:x:term"), graph_iri("p", "codebase")
 ROWS = [(FILE, TYPE, jido("SourceFile")), (FILE, jido("filePath"), '"a.py"')]
@@ -86,7 +86,7 @@ def test_an_answer_to_a_proposed_term_says_what_by_whom_and_why(memory):
 
 
 def test_a_term_is_answered_by_a_curator_or_taken_back_by_who_proposed_it(memory):
-    memory.writer.change_policy("p", [Change(grants="Curator", agent="rita")])
+    memory.writer.change_policy("p", [PolicyChange(grants="Curator", agent="rita")])
     own, strange = (iri(BASE + f"term-proposals/{name}") for name in ("own", "strange"))
     memory.writer.append(
         "p", "system", [(own, TYPE, jido("TermProposal")), (own, jido("proposedBy"), iri(BASE + "agents/bob"))]
@@ -123,7 +123,7 @@ def test_what_is_described_here_otherwise_keeps_all_of_it_out(memory):
 
 
 def test_who_only_reads_describes_nothing(memory):
-    memory.writer.change_policy("p", [Change(grants="MemoryReader", agent="rob")])
+    memory.writer.change_policy("p", [PolicyChange(grants="MemoryReader", agent="rob")])
     memory.writer.agent = "rob"
     tries = [
         lambda: memory.writer.declare("p", ROWS), lambda: memory.writer.append("p", "codebase", ROWS),

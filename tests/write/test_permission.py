@@ -6,7 +6,7 @@ from writing import GRAPH, held, open_with, refusal, said
 
 from jidomem.rdf.terms import date_time, iri
 from jidomem.rdf.vocab import BASE, TYPE, jido
-from jidomem.records.policy import Change, Policy
+from jidomem.records.policy import Policy, PolicyChange
 from jidomem.write import permissions
 from jidomem.write.snapshot import WriteSnapshot
 
@@ -26,7 +26,7 @@ def denied(call, *args, **fields):
 
 
 def test_who_may_not_write_a_kind_is_told_the_rule_and_other_kinds(memory):
-    ruled(memory, Change(kind="decision", allows="deny"), Change(agent="ada", grants="Architect"))
+    ruled(memory, PolicyChange(kind="decision", allows="deny"), PolicyChange(agent="ada", grants="Architect"))
     before = held(memory)
 
     by_bob = denied(memory.writer.submit_intent, "p", decision(asserted_by="bob"))
@@ -49,7 +49,7 @@ def test_who_may_not_write_a_kind_is_told_the_rule_and_other_kinds(memory):
     (lambda writer: writer.submit_intent("p", intent(asserted_by="bob")), "fact"),
 ], ids=["session", "description", "fact"])  # fmt: skip
 def test_who_may_write_nothing_is_sent_to_a_curator(memory, call, what):
-    ruled(memory, Change(allows="deny"))
+    ruled(memory, PolicyChange(allows="deny"))
     memory.writer.agent = "bob"
 
     rule = f"bob, an Implementer, may not write a {what}: every agent may not write memories"
@@ -57,7 +57,7 @@ def test_who_may_write_nothing_is_sent_to_a_curator(memory, call, what):
 
 
 def test_what_may_only_be_proposed_says_by_which_rule(memory):
-    ruled(memory, Change(kind="fact", agent="bob", allows="propose"))
+    ruled(memory, PolicyChange(kind="fact", agent="bob", allows="propose"))
 
     receipt = memory.writer.submit_intent("p", intent(asserted_by="bob"))
 
@@ -69,15 +69,15 @@ def test_what_may_only_be_proposed_says_by_which_rule(memory):
 def test_a_rule_that_comes_or_goes_counts_for_the_next_intent(memory):
     given = [intent(summary=str(n), asserted_by="bob") for n in range(3)]
     assert memory.writer.submit_intent("p", given[0]).status == "asserted"
-    ruled(memory, Change(kind="fact", allows="propose"))
+    ruled(memory, PolicyChange(kind="fact", allows="propose"))
     assert memory.writer.submit_intent("p", given[1]).status == "proposed"
-    ruled(memory, Change(kind="fact", allows="unset"))
+    ruled(memory, PolicyChange(kind="fact", allows="unset"))
     assert memory.writer.submit_intent("p", given[2]).status == "asserted"
 
 
 @pytest.mark.parametrize("missing", ["asserted_by", "type"])
 def test_what_lacks_its_agent_or_its_kind_is_refused_for_that_and_not_by_a_rule(memory, missing):
-    ruled(memory, Change(allows="deny"), Change(agent="bob", kind="fact", allows="assert"))
+    ruled(memory, PolicyChange(allows="deny"), PolicyChange(agent="bob", kind="fact", allows="assert"))
     given = {name: value for name, value in intent(asserted_by="bob").items() if name != missing}
 
     error = refusal(memory.writer.submit_intent, "p", given)
@@ -92,7 +92,7 @@ def test_what_is_ended_counts_by_its_own_kind_place_and_scope(memory):
         "p", intent(type="convention", summary="Tabs", convention_scope="GlobalScope")
     ).iri
     plain = writer.submit_intent("p", intent(summary="plain")).iri
-    ruled(memory, Change(path="src/billing", allows="propose"), Change(scope="GlobalScope", allows="deny"))
+    ruled(memory, PolicyChange(path="src/billing", allows="propose"), PolicyChange(scope="GlobalScope", allows="deny"))
 
     assert writer.submit_intent("p", intent(summary="new", supersedes=[billed])).status == "proposed"
     assert writer.invalidate("p", billed, reason="wrong").status == "proposed"
@@ -102,7 +102,7 @@ def test_what_is_ended_counts_by_its_own_kind_place_and_scope(memory):
 
 def test_a_withdrawal_is_judged_as_what_it_withdraws_and_not_as_a_kind_of_its_own(memory):
     fact = memory.writer.submit_intent("p", intent()).iri
-    ruled(memory, Change(allows="deny"), Change(kind="fact", allows="assert"))
+    ruled(memory, PolicyChange(allows="deny"), PolicyChange(kind="fact", allows="assert"))
 
     assert memory.writer.invalidate("p", fact, reason="wrong").status == "asserted"
     loose = intent(type="deleted_marker", rationale="nothing")
@@ -122,11 +122,11 @@ def test_who_speaks_by_a_token_speaks_for_itself_unless_it_is_a_curator(memory):
 def test_a_token_that_leaves_the_role_open_has_the_one_of_the_project_but_for_a_curators(memory):
     ruled(
         memory,
-        Change(agent="ada", grants="Architect"),
-        Change(agent="rita", grants="Curator"),
-        Change(kind="fact", allows="deny"),
-        Change(kind="fact", role="Architect", allows="assert"),
-        Change(kind="fact", role="Curator", allows="assert"),
+        PolicyChange(agent="ada", grants="Architect"),
+        PolicyChange(agent="rita", grants="Curator"),
+        PolicyChange(kind="fact", allows="deny"),
+        PolicyChange(kind="fact", role="Architect", allows="assert"),
+        PolicyChange(kind="fact", role="Curator", allows="assert"),
     )
 
     def told(agent, role):
@@ -140,15 +140,15 @@ def test_a_token_that_leaves_the_role_open_has_the_one_of_the_project_but_for_a_
 
 
 def test_who_is_no_administrator_is_told_who_is_and_the_last_one_stays(memory):
-    ruled(memory, Change(agent="ana", grants="Administrator"), Change(agent="tom", grants="Administrator"))
-    change = [Change(allows="deny")]
+    ruled(memory, PolicyChange(agent="ana", grants="Administrator"), PolicyChange(agent="tom", grants="Administrator"))
+    change = [PolicyChange(allows="deny")]
     memory.writer.agent = "bob"
 
     assert denied(memory.writer.change_policy, "p", change) == (
         "bob, an Implementer, may not change the policy", "ask ana, tom",
     )  # fmt: skip
     memory.writer.agent = "ana"
-    both = [Change(agent=name, grants="Curator") for name in ("ana", "tom")]
+    both = [PolicyChange(agent=name, grants="Curator") for name in ("ana", "tom")]
     assert denied(memory.writer.change_policy, "p", both) == (
         "ana, tom would be no administrator, and there is no other",
         "make another one first: jidomem access policy grant AGENT admin",
@@ -160,7 +160,7 @@ def test_where_tokens_are_given_out_who_has_another_is_sent_to_whoever_gives_the
     agent, reader = memory.writer.acting_as("bob", "agent"), memory.writer.acting_as("eve", "reader")
     first = memory.writer.submit_intent("p", intent())
 
-    assert denied(agent.change_policy, "p", [Change(allows="deny")]) == (
+    assert denied(agent.change_policy, "p", [PolicyChange(allows="deny")]) == (
         "bob, an Implementer, may not change the policy", "ask whoever gives out the tokens for one of the role admin",
     )  # fmt: skip
     for writer, who in ((agent, "bob, an Implementer"), (reader, "eve, a MemoryReader")):
@@ -172,7 +172,7 @@ def test_where_tokens_are_given_out_who_has_another_is_sent_to_whoever_gives_the
 def test_who_only_reads_is_no_curator_where_nobody_is_one_either(tmp_path):
     with open_with(tmp_path, '[agents.eve]\nrole = "MemoryReader"\n', agent="eve") as memory:
         for what, call in (
-            ("change the policy", lambda: memory.writer.change_policy("p", [Change(allows="deny")])),
+            ("change the policy", lambda: memory.writer.change_policy("p", [PolicyChange(allows="deny")])),
             ("redact", lambda: memory.writer.check_keeper("p", "eve", "redact")),
         ):
             assert denied(call)[0] == f"eve, a MemoryReader, may not {what}"
@@ -181,7 +181,7 @@ def test_who_only_reads_is_no_curator_where_nobody_is_one_either(tmp_path):
 
 def test_a_session_of_another_is_left_to_it_and_the_way_on_is_told(memory):
     memory.writer.start_session("p", "s", agent="ana")
-    ruled(memory, Change(agent="rita", grants="Curator"))
+    ruled(memory, PolicyChange(agent="rita", grants="Curator"))
     before = held(memory)
 
     assert denied(memory.writer.move_session, "p", "s", agent="bob", status="Paused") == (
@@ -192,15 +192,15 @@ def test_a_session_of_another_is_left_to_it_and_the_way_on_is_told(memory):
 
 
 def test_a_session_nobody_opened_belongs_to_nobody(memory):
-    ruled(memory, Change(agent="rita", grants="Curator"))
+    ruled(memory, PolicyChange(agent="rita", grants="Curator"))
 
     assert refusal(memory.writer.move_session, "p", "none", agent="bob", status="Paused").code == "not_found"
 
 
 def test_a_change_of_policy_is_recorded_with_all_it_says_and_nothing_it_does_not(memory):
-    rule = Change(kind="fact", path="src", scope="GlobalScope", agent="bob", role="Architect", allows="propose")
-    days = Change(kind="fact", confirms="unopposed", days=14, allows="assert")
-    nodes = [ruled(memory, change).iri for change in (rule, days, Change(agent="rita", grants="Curator"))]
+    rule = PolicyChange(kind="fact", path="src", scope="GlobalScope", agent="bob", role="Architect", allows="propose")
+    days = PolicyChange(kind="fact", confirms="unopposed", days=14, allows="assert")
+    nodes = [ruled(memory, change).iri for change in (rule, days, PolicyChange(agent="rita", grants="Curator"))]
 
     told = [
         {(p, o) for _, p, o in memory.index.triples(GRAPH, iri(node)) if not p.startswith(jido("recorded")[:-1])}
@@ -230,7 +230,7 @@ def test_a_change_of_policy_is_recorded_with_all_it_says_and_nothing_it_does_not
 
 
 def test_what_is_not_trusted_says_why_and_a_curator_answers_for_it(memory):
-    ruled(memory, Change(agent="rita", grants="Curator"))
+    ruled(memory, PolicyChange(agent="rita", grants="Curator"))
 
     def told(text, **fields):
         return memory.writer.submit_intent("p", intent(summary=text, **fields))
@@ -260,7 +260,7 @@ def test_what_is_not_trusted_says_why_and_a_curator_answers_for_it(memory):
 
 
 def test_a_curator_who_may_only_propose_a_kind_does_not_answer_for_what_is_not_trusted(memory):
-    ruled(memory, Change(agent="rita", grants="Curator"), Change(kind="fact", allows="propose"))
+    ruled(memory, PolicyChange(agent="rita", grants="Curator"), PolicyChange(kind="fact", allows="propose"))
 
     given = intent(source_type="ExternalDocumentSource", asserted_by="rita")
     item = memory.writer.submit_intent("p", given).iri
@@ -295,7 +295,7 @@ def test_who_speaks_for_itself_alone_is_not_told_either_what_another_had_kept_un
 
 
 def test_what_a_rule_does_is_held_to_no_other_rule(memory):
-    ruled(memory, Change(allows="deny"))
+    ruled(memory, PolicyChange(allows="deny"))
 
     receipt = memory.writer.by_rule().submit_intent("p", intent(asserted_by="memory-writer"))
 

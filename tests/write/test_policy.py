@@ -16,7 +16,7 @@ from jidomem.journal.journal import Stream
 from jidomem.rdf.terms import iri
 from jidomem.rdf.vocab import TYPE, jido
 from jidomem.read.derived import authority
-from jidomem.records.policy import BUILT_IN, PRESETS, UNSET, VERDICTS, AccessPolicy, Change
+from jidomem.records.policy import BUILT_IN, PRESETS, UNSET, VERDICTS, AccessPolicy, PolicyChange
 
 BOB, ANA = "https://jido.ai/agents/bob", "https://jido.ai/agents/ana"
 
@@ -34,14 +34,14 @@ def say(memory, agent="bob", **fields):
     ("allows", "status"), [("assert", "asserted"), ("propose", "proposed")], ids=["assert", "propose"]
 )
 def test_a_rule_says_what_becomes_of_what_an_agent_submits(memory, allows, status):  # C016
-    ruled(memory, Change(kind="decision", allows=allows))
+    ruled(memory, PolicyChange(kind="decision", allows=allows))
     receipt = say(memory)
     assert receipt.status == status
     assert [("Implementer" in w or "decision" in w) for w in receipt.warnings] == [True] * (status == "proposed")
 
 
 def test_who_may_not_write_a_kind_is_told_what_it_may_write(memory):  # C016
-    ruled(memory, Change(kind="decision", allows="deny"))
+    ruled(memory, PolicyChange(kind="decision", allows="deny"))
     before = held(memory)
     error = refusal(say, memory)
     assert (error.code, "may not write a architectural_decision" in error.detail) == ("policy_denied", True)
@@ -52,7 +52,7 @@ def test_who_may_not_write_a_kind_is_told_what_it_may_write(memory):  # C016
 
 def test_a_proposal_by_policy_ends_nothing_and_is_not_in_force(memory):
     old = say(memory).iri
-    ruled(memory, Change(kind="decision", allows="propose"))
+    ruled(memory, PolicyChange(kind="decision", allows="propose"))
     receipt = say(memory, summary="Use Lucene", supersedes=[old])
     assert receipt.status == "proposed"
     assert [row["decision"] for row in memory.reader.ask("decisions", project="p")] == [old]
@@ -66,7 +66,7 @@ def test_a_proposal_by_policy_ends_nothing_and_is_not_in_force(memory):
 ], ids=["withdrawing", "changing its kind", "an incident"])  # fmt: skip
 def test_what_may_not_be_written_may_not_be_ended_by_another_kind_either(memory, ending):
     item = say(memory).iri
-    ruled(memory, Change(kind="architectural_decision", allows="deny"))
+    ruled(memory, PolicyChange(kind="architectural_decision", allows="deny"))
     assert refusal(ending, memory, item).code == "policy_denied"
 
 
@@ -75,16 +75,16 @@ def test_what_may_not_be_written_may_not_be_ended_by_another_kind_either(memory,
     (["src/ui/../billing"], "proposed"), (["src/billing2"], "asserted"), ([], "asserted"),
 ])  # fmt: skip
 def test_a_rule_for_a_place_holds_below_it_whatever_else_is_named(memory, about, status):
-    ruled(memory, Change(path="src/billing", allows="propose"))
+    ruled(memory, PolicyChange(path="src/billing", allows="propose"))
     assert say(memory, about=about).status == status
 
 
 @pytest.mark.parametrize("path", ["./src/billing/", " src/billing", "src//billing", "src/ui/../billing"])
 def test_a_place_is_the_same_however_it_is_written_in_a_rule(memory, path):
-    ruled(memory, Change(path="src/billing", allows="deny"))
-    ruled(memory, Change(path=path, allows="propose"))
+    ruled(memory, PolicyChange(path="src/billing", allows="deny"))
+    ruled(memory, PolicyChange(path=path, allows="propose"))
     assert say(memory, about=["src/billing/api.py"]).status == "proposed"
-    ruled(memory, Change(path=path, allows="unset"))
+    ruled(memory, PolicyChange(path=path, allows="unset"))
     assert say(memory, about=["src/billing/api.py"], topic="other").status == "asserted"
 
 
@@ -94,18 +94,18 @@ def test_a_place_is_the_same_however_it_is_written_in_a_rule(memory, path):
     ("/", "leave out `path`"), ("/home/ana/src", "src/billing"), ("../other", "src/billing"),
 ])  # fmt: skip
 def test_a_rule_for_a_place_below_which_nothing_lies_is_refused_and_not_kept_to_no_end(memory, path, hint):
-    error = refusal(ruled, memory, Change(path=path, allows="deny"))
+    error = refusal(ruled, memory, PolicyChange(path=path, allows="deny"))
     assert hint in error.hint
 
 
 @pytest.mark.parametrize("path", ["app/[id]/page.tsx", "Shop.Billing", "https://example.org/?q=a*"])
 def test_signs_that_a_name_may_hold_are_a_name_in_a_rule(memory, path):
-    ruled(memory, Change(path=path, allows="propose"))
+    ruled(memory, PolicyChange(path=path, allows="propose"))
     assert say(memory, about=[path]).status == "proposed"
 
 
 def test_a_rule_for_a_scope_holds_for_conventions_of_that_scope(memory):
-    ruled(memory, Change(scope="GlobalScope", allows="propose"))
+    ruled(memory, PolicyChange(scope="GlobalScope", allows="propose"))
     fields = {"type": "convention", "summary": "Tabs"}
     assert memory.writer.submit_intent("p", intent(**fields, convention_scope="GlobalScope")).status == "proposed"
     assert memory.writer.submit_intent("p", intent(**fields)).status == "asserted"
@@ -113,12 +113,12 @@ def test_a_rule_for_a_scope_holds_for_conventions_of_that_scope(memory):
 
 def test_the_closest_rule_counts_and_of_equals_the_strictest():
     rules = (
-        Change(allows="deny"),
-        Change(kind="decision", allows="propose"),
-        Change(kind="decision", role="Architect", allows="assert"),
-        Change(path="src", allows="propose"),
-        Change(path="src/a", allows="deny"),
-        Change(agent=BOB, allows="assert"),
+        PolicyChange(allows="deny"),
+        PolicyChange(kind="decision", allows="propose"),
+        PolicyChange(kind="decision", role="Architect", allows="assert"),
+        PolicyChange(path="src", allows="propose"),
+        PolicyChange(path="src/a", allows="deny"),
+        PolicyChange(agent=BOB, allows="assert"),
     )
     given = AccessPolicy(rules)
 
@@ -134,7 +134,7 @@ def test_the_closest_rule_counts_and_of_equals_the_strictest():
 
 
 changes = st.builds(
-    Change,
+    PolicyChange,
     agent=st.sampled_from([None, ANA, BOB]),
     role=st.sampled_from([None, "Implementer", "Curator"]),
     kind=st.sampled_from([None, "fact", "decision"]),
@@ -145,7 +145,8 @@ changes = st.builds(
 
 @given(st.lists(changes, max_size=8), st.permutations(range(8)))
 def test_what_is_in_force_depends_on_when_rules_were_made_and_not_on_their_order(made, order):
-    dated = [Change(**{**{f: getattr(c, f) for f in ("agent", "role", "kind", "path", "allows")}, "node": f"n{i}"})
+    named = ("agent", "role", "kind", "path", "allows")
+    dated = [PolicyChange(**{**{f: getattr(c, f) for f in named}, "node": f"n{i}"})
              for i, c in enumerate(made)]  # fmt: skip
     shuffled = [dated[i] for i in order if i < len(dated)]
     one, other = AccessPolicy(tuple(dated)), AccessPolicy(tuple(shuffled))
@@ -157,11 +158,11 @@ def test_what_is_in_force_depends_on_when_rules_were_made_and_not_on_their_order
 
 
 def test_a_role_is_granted_in_the_journal_and_counts_from_then_on(memory):
-    ruled(memory, *PRESETS["curated"], Change(agent="ana", grants="Administrator"))
+    ruled(memory, *PRESETS["curated"], PolicyChange(agent="ana", grants="Administrator"))
     assert say(memory).status == "proposed"
-    ruled(memory, Change(agent="bob", grants="Curator"))
+    ruled(memory, PolicyChange(agent="bob", grants="Curator"))
     assert say(memory, topic="other").status == "asserted"
-    ruled(memory, Change(agent="bob", grants="Implementer"))
+    ruled(memory, PolicyChange(agent="bob", grants="Implementer"))
     assert say(memory, topic="third").status == "proposed"
 
 
@@ -187,10 +188,10 @@ def test_who_judges_is_known_as_soon_as_anybody_says_so(memory, root):
     assert not memory.writer.is_curator("p", "bob")
 
     with jidomem.open(root) as another:
-        ruled(another, Change(agent="bob", grants="Curator"))
+        ruled(another, PolicyChange(agent="bob", grants="Curator"))
     assert memory.writer.is_curator("p", "bob")
 
-    ruled(memory, Change(agent="bob", grants="Implementer"))
+    ruled(memory, PolicyChange(agent="bob", grants="Implementer"))
     assert not memory.writer.is_curator("p", "bob")
 
 
@@ -238,12 +239,12 @@ def test_a_rule_is_made_by_its_own_verb_alone(memory, node):
 
 
 def test_once_there_is_an_administrator_nobody_else_changes_the_policy_and_the_last_one_stays(memory):
-    ruled(memory, Change(agent="ana", grants="Administrator"))
+    ruled(memory, PolicyChange(agent="ana", grants="Administrator"))
     with pytest.raises(PolicyDenied, match="bob, an Implementer, may not change the policy"):
-        ruled(memory, Change(allows="deny"), agent="bob")
+        ruled(memory, PolicyChange(allows="deny"), agent="bob")
     with pytest.raises(PolicyDenied, match="no other"):
-        ruled(memory, Change(agent="ana", grants="Curator"))
-    ruled(memory, Change(agent="bob", grants="Administrator"), Change(agent="ana", grants="Curator"))
+        ruled(memory, PolicyChange(agent="ana", grants="Curator"))
+    ruled(memory, PolicyChange(agent="bob", grants="Administrator"), PolicyChange(agent="ana", grants="Curator"))
     assert memory.writer.authority("p").administrators == [BOB]
 
 
@@ -260,15 +261,15 @@ def test_a_token_says_who_speaks_and_in_which_role(memory):
         lambda: reader.remember("p", "anything"),
         lambda: reader.start_session("p", "mine"),
         lambda: reader.append("p", "codebase", [("<urn:a>", "<urn:b>", '"c"')]),
-        lambda: agent.change_policy("p", [Change(allows="assert")]),
-        lambda: curator.change_policy("p", [Change(allows="assert")]),
+        lambda: agent.change_policy("p", [PolicyChange(allows="assert")]),
+        lambda: curator.change_policy("p", [PolicyChange(allows="assert")]),
     ):
         assert refusal(call).code == "policy_denied"
-    assert memory.writer.acting_as("root", "admin").change_policy("p", [Change(allows="assert")]).commit
+    assert memory.writer.acting_as("root", "admin").change_policy("p", [PolicyChange(allows="assert")]).commit
 
 
 def test_an_agents_token_does_not_make_it_the_curator_its_name_is(memory):
-    ruled(memory, *PRESETS["curated"], Change(agent="bob", grants="Curator"))
+    ruled(memory, *PRESETS["curated"], PolicyChange(agent="bob", grants="Curator"))
     given = decision(asserted_by="bob", topic="store")
     assert memory.writer.acting_as("bob", "agent").submit_intent("p", given).status == "proposed"
     assert memory.writer.submit_intent("p", {**given, "summary": "Use Lucene"}).status == "asserted"
@@ -277,19 +278,24 @@ def test_an_agents_token_does_not_make_it_the_curator_its_name_is(memory):
 def test_a_policy_binds_the_next_intent_of_the_same_batch_of_processes(tmp_path):
     with jidomem.open(tmp_path / "root", sources=fixed_sources()) as one, jidomem.open(tmp_path / "root") as other:
         say(one)
-        ruled(other, Change(kind="decision", allows="deny"))
+        ruled(other, PolicyChange(kind="decision", allows="deny"))
         assert refusal(say, one, topic="other").code == "policy_denied"
 
 
 def test_what_the_journal_says_takes_the_place_of_what_the_root_brings(tmp_path):
     with open_with(tmp_path, 'policy = "curated"\n[agents.rita]\nrole = "Reviewer"\n') as memory:
-        ruled(memory, Change(kind="convention", allows=UNSET), Change(agent="rita", grants="Planner"), agent="rita")
+        ruled(
+            memory,
+            PolicyChange(kind="convention", allows=UNSET),
+            PolicyChange(agent="rita", grants="Planner"),
+            agent="rita",
+        )
         assert memory.writer.submit_intent("p", intent(type="convention", summary="Tabs")).status == "asserted"
         assert say(memory, agent="rita").status == "proposed"
 
 
 def test_the_same_proposal_of_the_same_agent_waits_once(memory):
-    ruled(memory, Change(kind="decision", allows="propose"))
+    ruled(memory, PolicyChange(kind="decision", allows="propose"))
     first = say(memory)
     again, others = say(memory), say(memory, agent="eve")
     assert (again.status, again.iri) == ("deduplicated", first.iri)
@@ -303,15 +309,15 @@ def test_the_same_proposal_of_the_same_agent_waits_once(memory):
 ])  # fmt: skip
 def test_a_change_that_says_nothing_or_something_unknown_is_refused(memory, given):
     with pytest.raises(InvalidRequest):
-        ruled(memory, Change(**given))
+        ruled(memory, PolicyChange(**given))
     with pytest.raises(InvalidRequest, match="nothing twice"):
-        ruled(memory, Change(allows="deny"), Change(allows="assert"))
+        ruled(memory, PolicyChange(allows="deny"), PolicyChange(allows="assert"))
 
 
 def test_who_was_allowed_what_when_can_be_asked(memory):
-    ruled(memory, Change(kind="decision", allows="deny"))
+    ruled(memory, PolicyChange(kind="decision", allows="deny"))
     first = memory.catch_up("p").recorded_at
-    ruled(memory, Change(kind="decision", allows=UNSET), agent="bob")
+    ruled(memory, PolicyChange(kind="decision", allows=UNSET), agent="bob")
     (then,) = memory.reader.ask("policy-changes", project="p", as_of=first)
     now = memory.reader.ask("policy-changes", project="p")
     assert (then["allows"], then["kind"], then["by"], then["reason"]) == ("deny", "decision", ANA, "as agreed")
@@ -321,7 +327,7 @@ def test_who_was_allowed_what_when_can_be_asked(memory):
 
 
 def test_what_is_exported_with_its_policy_is_imported_without_it(memory, tmp_path):
-    ruled(memory, Change(kind="decision", allows="propose"), Change(agent="bob", grants="Curator"))
+    ruled(memory, PolicyChange(kind="decision", allows="propose"), PolicyChange(agent="bob", grants="Curator"))
     say(memory, type="fact", rationale=None)
     text = documents.turtle("p", memory.journal.read(Stream("p")), memory.schema.version)
     with jidomem.open(tmp_path / "other", sources=fixed_sources()) as other:
@@ -369,7 +375,7 @@ def test_what_rests_on_the_untrusted_three_steps_away_waits_and_so_does_what_wou
 @pytest.mark.parametrize("named", ["a token", "a grant"])
 def test_who_only_reads_writes_nothing_where_there_are_no_rules_either(memory, named):
     if named == "a grant":
-        ruled(memory, Change(agent="eve", grants="MemoryReader"))
+        ruled(memory, PolicyChange(agent="eve", grants="MemoryReader"))
     memory.writer.agent = "eve"
     reader = memory.writer.acting_as("eve", "reader") if named == "a token" else memory.writer
     assert memory.writer.authority("p").is_open
@@ -378,9 +384,9 @@ def test_who_only_reads_writes_nothing_where_there_are_no_rules_either(memory, n
 
 
 def test_the_policy_as_of_a_moment_is_the_one_of_then(memory):
-    ruled(memory, Change(kind="decision", allows="deny"))
+    ruled(memory, PolicyChange(kind="decision", allows="deny"))
     then = memory.catch_up("p").recorded_at
-    ruled(memory, Change(kind="decision", allows=UNSET))
+    ruled(memory, PolicyChange(kind="decision", allows=UNSET))
     policy = memory.settings.policy
     assert [str(rule) for rule in authority(memory.reader, "p", policy, as_of=then).rules][1:] == [
         "every agent may not write decision"
@@ -392,7 +398,7 @@ def test_a_session_is_moved_by_who_opened_it_and_by_curators(memory):
     memory.writer.start_session("p", "of-ana", agent="ana")
     memory.writer.submit_intent("p", intent(asserted_by="ana", asserted_in="by-the-way"))
     memory.writer.move_session("p", "of-ana", agent="bob", status="Paused")  # nobody says who is a curator yet
-    memory.writer.change_policy("p", [Change(agent="rita", grants="Curator")])
+    memory.writer.change_policy("p", [PolicyChange(agent="rita", grants="Curator")])
 
     for name in ("of-ana", "by-the-way"):
         with pytest.raises(PolicyDenied, match=f"bob, .* may not move {name}, a session of ana") as refusal:
@@ -421,7 +427,7 @@ def test_what_may_not_be_written_may_not_be_said_by_a_class_of_ones_own_below_it
     (tmp_path / "root" / "ontology" / "my.ttl").write_text(OWN % ("Choice", below))
     mine = [["rdf:type", "https://my.example/kitchen#Choice"]]
     with open_with(tmp_path) as memory:
-        ruled(memory, Change(kind=wanted, allows="deny"))
+        ruled(memory, PolicyChange(kind=wanted, allows="deny"))
         error = refusal(say, memory, type=kind, extra_triples=mine)
         assert f"set type to {wanted!r}" in error.detail
         assert refusal(say, memory, type=wanted, extra_triples=mine).code == "policy_denied"
@@ -439,7 +445,7 @@ def test_a_class_of_ones_own_has_not_the_rules_of_the_shipped_one_of_its_name(tm
         said = say(memory, type=kind, extra_triples=mine).iri
         found = memory.reader.get_memory("p", said)
         assert (found["type"], found["class"]) == (kind, below)
-        ruled(memory, Change(kind=name.lower(), allows="deny"))
+        ruled(memory, PolicyChange(kind=name.lower(), allows="deny"))
         again = memory.writer.revise("p", said, changes={"summary": "again"}, reason="r").iri
-        ruled(memory, Change(kind=name.lower(), allows="unset"), Change(kind=kind, allows="deny"))
+        ruled(memory, PolicyChange(kind=name.lower(), allows="unset"), PolicyChange(kind=kind, allows="deny"))
         assert refusal(memory.writer.invalidate, "p", again, reason="wrong").code == "policy_denied"

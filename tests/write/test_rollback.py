@@ -14,7 +14,7 @@ from jidomem.check.check import check_project
 from jidomem.rdf.terms import plain_value
 from jidomem.rdf.vocab import XSD, jido, local_name
 from jidomem.read.derived import sessions
-from jidomem.records.policy import Change
+from jidomem.records.policy import PolicyChange
 
 NOT_HELD = {
     jido(name)
@@ -475,7 +475,7 @@ def test_who_may_only_propose_what_is_to_be_said_again_is_told_why_and_whom_to_a
 def test_who_may_not_open_a_session_rolls_nothing_back(memory):
     first = memory.writer.submit_intent("p", intent())
     memory.writer.submit_intent("p", intent(summary="noise"))
-    memory.writer.change_policy("p", [Change(kind="session", allows="deny")])
+    memory.writer.change_policy("p", [PolicyChange(kind="session", allows="deny")])
     before = held(memory)
 
     error = refusal(memory.roll_back, str(first.version), reason="back", project="p")

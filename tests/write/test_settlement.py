@@ -8,7 +8,7 @@ from writing import open_with, refusal, said
 
 from jidomem.errors import InvalidRequest, NotFound
 from jidomem.rdf.terms import iri
-from jidomem.records.policy import Change
+from jidomem.records.policy import PolicyChange
 from jidomem.write.settlement import Settlement
 
 
@@ -359,7 +359,7 @@ def test_one_withdrawal_is_proposed_once(memory):
 
 
 def test_who_may_not_accept_a_proposal_neither_rejects_it_nor_withdraws_what_was_accepted(memory):
-    memory.writer.change_policy("p", [Change(agent="rita", grants="Curator")])
+    memory.writer.change_policy("p", [PolicyChange(agent="rita", grants="Curator")])
     first, second = (kept(memory, summary=text, source_type="ExternalDocumentSource") for text in ("one", "two"))
     memory.writer.agent = "rita"
     accepted = settle(memory, first, "accept")

@@ -11,21 +11,21 @@ from jidomem.curation.review_queue import apply, queue, settle_by_rule
 from jidomem.curation.review_text import parse, todo
 from jidomem.rdf.terms import boolean, iri
 from jidomem.rdf.vocab import BASE, jido
-from jidomem.records.policy import KINDS, UNSET, VERDICTS, Change
+from jidomem.records.policy import KINDS, UNSET, VERDICTS, PolicyChange
 from jidomem.write.canonical import family
 
 _WAYS = ("accept", "reject", "supersede", "keep-both", "skip")
 _REFUSALS = ("conflict", "invalid_argument", "shape_violation", "policy_denied")
 changes = st.one_of(
     st.builds(
-        Change,
+        PolicyChange,
         role=st.sampled_from([None, "Implementer", "Curator"]),
         kind=st.sampled_from([None, "decision", "architectural_decision", "fact", "convention"]),
         path=st.sampled_from([None, "src", "src/a"]),
         allows=st.sampled_from([*VERDICTS, "propose", UNSET, UNSET]),
     ),
-    st.builds(Change, agent=agents, grants=st.sampled_from(["Implementer", "Curator", "Reviewer"])),
-    st.builds(Change, confirms=st.just("restated"), kind=st.sampled_from([None, "fact", "decision"])),
+    st.builds(PolicyChange, agent=agents, grants=st.sampled_from(["Implementer", "Curator", "Reviewer"])),
+    st.builds(PolicyChange, confirms=st.just("restated"), kind=st.sampled_from([None, "fact", "decision"])),
 )
 
 

@@ -51,7 +51,7 @@ def test_a_view_says_what_the_index_said_and_what_was_accepted_whatever_was_aske
     view, rows = WriteSnapshot(index), set(index.rows)
     for row, how in steps:
         if how == "ask":
-            view.objects(*row[:2]) if row[2] in SUBJECTS else view.said(row[0])
+            view.objects(*row[:2]) if row[2] in SUBJECTS else view.properties(row[0])
         elif how != "index" and row not in rows:
             view.add([row])
             rows.add(row)
@@ -66,7 +66,7 @@ def test_what_is_known_is_asked_for_once():
     index = Index(ROWS)
     view = WriteSnapshot(index)
     for _ in range(3):
-        view.said(SUBJECTS[0])
+        view.properties(SUBJECTS[0])
         view.objects(SUBJECTS[0], TYPE)
         view.describes(SUBJECTS[0])
         view.types(SUBJECTS[1])
