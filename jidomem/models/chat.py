@@ -20,13 +20,11 @@ from jidomem.records.interfaces import (
     DialogueTurn,
     Embedder,
     Fact,
-    Known,
     Learned,
     ModelPrompt,
     OutputLimits,
     Segment,
     Trait,
-    Vector,
 )
 
 T = TypeVar("T")
@@ -165,7 +163,6 @@ def _clean(text: str) -> str:
     return " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
 
 
-Message = dict[str, str]
 #: What is sent with every request unless other options are given.
 OPTIONS: Mapping[str, Any] = {"temperature": 0, "max_tokens": 4_000}
 #: Signs of dialogue that are shown at once, and the fewest that will do.
@@ -180,7 +177,7 @@ OURS = ("model", "messages", "response_format", "stream", "n")
 _AGAIN = "That cannot be used: {}. Do the task again, and answer with the JSON object alone."
 
 
-class ChatModel:
+class ChatModel(offline.ModelBase):
     """Reads dialogue by asking *model* at *endpoint*; vectors are those of *embedder*.
 
     *options* go with every request (`OPTIONS`); *room* is how many signs of dialogue are shown at once, of long pages
@@ -207,13 +204,9 @@ class ChatModel:
             raise InvalidRequest(f"the option {ours[0]!r} is set by the client", hint=f"leave {ours[0]} out of options")
         if isinstance(room, bool) or not isinstance(room, int) or room < LEAST_ROOM:
             raise InvalidRequest(f"room={room!r} is too little", hint=f"give a number from {LEAST_ROOM}")
-        self._endpoint, self._model, self._embedder = endpoint, model, embedder
-        self._bounds, self._options, self._room, self._json_mode = (
-            bounds or OutputLimits(),
-            dict(options),
-            room,
-            json_mode,
-        )
+        super().__init__(embedder, bounds)
+        self._endpoint, self._model = endpoint, model
+        self._options, self._room, self._json_mode = dict(options), room, json_mode
 
     def __repr__(self) -> str:
         return f"ChatModel({self.name!r})"
@@ -228,11 +221,6 @@ class ChatModel:
         """Return why it cannot be asked at all, None where that is not known."""
         return self._endpoint.why if isinstance(self._endpoint, EndpointUnavailable) else None
 
-    @property
-    def embedder(self) -> Embedder:
-        """Return what makes its vectors."""
-        return self._embedder
-
     def generate_meta_chain(self, pages: Sequence[DialogueTurn]) -> str:
         """Return the summary of the talk so far, brought up to date by the pages said since."""
         chain, new = so_far(pages)
@@ -242,14 +230,6 @@ class ChatModel:
     def continues(self, previous: DialogueTurn, page: DialogueTurn) -> bool:
         """Return whether the model finds that *page* goes on with *previous*."""
         return self._read(offline.continues_prompt(previous, page, self._room), parse_continues)
-
-    def calculate_embedding(self, text: str) -> Vector:
-        """Return the vector of *text*."""
-        return self.calculate_embeddings([text])[0]
-
-    def calculate_embeddings(self, texts: Sequence[str]) -> Sequence[Vector]:
-        """Return one vector for each of *texts*, in their order."""
-        return self._embedder.generate(texts) if texts else []
 
     def extract_keywords(self, text: str) -> tuple[str, ...]:
         """Return the keywords the model finds; an empty text has none, and nothing is sent."""
@@ -276,47 +256,38 @@ class ChatModel:
         rated = [self._rated(facts[start : start + AT_ONCE]) for start in range(0, len(facts), AT_ONCE)]
         return tuple(score for scores in rated for score in scores)
 
-    def generate_final_prompt(
-        self,
-        query: str,
-        stm: Sequence[DialogueTurn],
-        mtm: Sequence[DialogueTurn],
-        lpm: Sequence[Known],
-        system_memory: Sequence[str],
-    ) -> ModelPrompt:
-        """Return *query* and what each tier has on it as what a language model is asked; nothing is sent."""
-        return offline.final_prompt(query, stm, mtm, lpm, system_memory)
-
-    def answer(self, prompt: ModelPrompt) -> str:
-        """Return what the model answers to *prompt*, as it is."""
-        return self._completion(_messages(prompt), {}).strip()
-
     def _rated(self, facts: Sequence[str]) -> tuple[float, ...]:
         prompt = offline.importance_prompt(facts, self._room)
         return self._read(prompt, lambda found: scores(found, len(facts)))
 
+    def answer(self, prompt: ModelPrompt) -> str:
+        """Return what the model answers to *prompt*, as it is."""
+        return self._completion(_messages(system=prompt.system, user=prompt.user), {}).strip()
+
     def _read(self, prompt: ModelPrompt, read: Callable[[Mapping[str, Any]], T]) -> T:
         """Return what *read* makes of the answer; one that is malformed is asked for once more, with its fault told."""
-        messages, form = _messages(prompt), {"response_format": {"type": "json_object"}} if self._json_mode else {}
+        messages = _messages(system=prompt.system, user=prompt.user)
+        form = {"response_format": {"type": "json_object"}} if self._json_mode else {}
         said = self._completion(messages, form)
         try:
             return read(parsed(said))
         except MalformedAnswer as fault:
-            again = [_of("assistant", cut(said, self._room)), _of("user", _AGAIN.format(fault))]
+            messages += _messages(assistant=cut(said, self._room), user=_AGAIN.format(fault))
         try:
-            return read(parsed(self._completion([*messages, *again], form)))
+            return read(parsed(self._completion(messages, form)))
         except MalformedAnswer as fault:
             raise ModelUnavailable(
                 f"{self.name} answered twice with what cannot be used: {fault}",
                 hint="use a model that keeps to the form it is asked for, or the offline one",
             ) from None
 
-    def _completion(self, messages: list[Message], form: Mapping[str, Any]) -> str:
+    def _completion(self, messages: list[dict[str, str]], form: Mapping[str, Any]) -> str:
         body = {**self._options, **form, "model": self._model, "messages": messages}
-        choice = _first(self._endpoint.post(_PATH, body))
-        if choice is None:
-            raise self._unusable("answered with no choice", "see that the endpoint serves chat completions")
-        message, reason = choice.get("message"), choice.get("finish_reason")
+        match self._endpoint.post(_PATH, body):
+            case {"choices": [dict(choice), *_]}:
+                message, reason = choice.get("message"), choice.get("finish_reason")
+            case _:
+                raise self._unusable("answered with no choice", "see that the endpoint serves chat completions")
         if reason == "length":
             raise self._unusable("was cut off in its answer", "raise max_tokens in options, or give less at once")
         if not isinstance(message, dict) or message.get("refusal") or reason == "content_filter":
@@ -332,14 +303,5 @@ class ChatModel:
         return ModelUnavailable(f"{self.name} {what}", hint=hint)
 
 
-def _messages(prompt: ModelPrompt) -> list[Message]:
-    return [_of("system", prompt.system), _of("user", prompt.user)]
-
-
-def _of(role: str, words: str) -> Message:
-    return {"role": role, "content": words}
-
-
-def _first(answer: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    choices = answer.get("choices")
-    return choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else None
+def _messages(**texts: str) -> list[dict[str, str]]:
+    return [{"role": role, "content": text} for role, text in texts.items()]

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 from jidomem.base.clock import format_timestamp
 from jidomem.base.stems import Stemmer
@@ -454,13 +454,45 @@ def _known(one: Known) -> dict[str, Any]:
     return {"of": one.of, **told} if told else {}
 
 
+T = TypeVar("T", Fact, Trait)
 #: A page goes on with the one before it if it comes within this time,
 GAP = timedelta(hours=1)
 #: and this share of the keywords of both is in both, or it has fewer than so many and cannot stand alone.
 SHARED, FEW = 0.05, 3
 
 
-class OfflineModel:
+class ModelBase:
+    """The base of the language models: the vectors of an embedder, and one final prompt for every model."""
+
+    def __init__(self, embedder: Embedder, bounds: OutputLimits | None = None) -> None:
+        self._embedder, self._bounds = embedder, bounds or OutputLimits()
+
+    @property
+    def embedder(self) -> Embedder:
+        """Return the embedder of its vectors."""
+        return self._embedder
+
+    def calculate_embedding(self, text: str) -> Vector:
+        """Return the vector of *text*."""
+        return self._embedder.generate([text])[0]
+
+    def calculate_embeddings(self, texts: Sequence[str]) -> Sequence[Vector]:
+        """Return one vector for each of *texts*, in their order."""
+        return self._embedder.generate(texts) if texts else []
+
+    def generate_final_prompt(
+        self,
+        query: str,
+        stm: Sequence[DialogueTurn],
+        mtm: Sequence[DialogueTurn],
+        lpm: Sequence[Known],
+        system_memory: Sequence[str],
+    ) -> ModelPrompt:
+        """Return the prompt that asks a language model *query* with the memory of each tier; nothing is sent."""
+        return final_prompt(query, stm, mtm, lpm, system_memory)
+
+
+class OfflineModel(ModelBase):
     """Reads dialogue by rule; vectors are those of *embedder*, or hashes of stems.
 
     What people say of themselves is found in English only; of other languages it gives keywords, summaries and chains.
@@ -480,17 +512,11 @@ class OfflineModel:
             raise InvalidRequest(f"gap={gap!r} is no span of time", hint="give timedelta(hours=1), or leave it out")
         if isinstance(shared, bool) or not isinstance(shared, int | float) or not 0 <= shared <= 1:
             raise InvalidRequest(f"shared={shared!r} is not from 0 to 1", hint=f"give {SHARED}, or leave it out")
-        self._embedder = embedder or HashedStems()
-        self._bounds = bounds or OutputLimits()
+        super().__init__(embedder or HashedStems(), bounds)
         self._gap, self._shared = gap, shared
         self._stemmer = Stemmer()
         # of a page they are asked for when it is described, and when it is held against the one before and after it
         self._keywords = lru_cache(8)(lambda text: keywords(self._stemmer, text, self._bounds.keywords))
-
-    @property
-    def embedder(self) -> Embedder:
-        """Return what makes its vectors."""
-        return self._embedder
 
     def generate_meta_chain(self, pages: Sequence[DialogueTurn]) -> str:
         """Return the sentences that tell most of the chain so far, and of the last page; half the room for each."""
@@ -508,14 +534,6 @@ class OfflineModel:
         own, earlier = ({*self.extract_keywords("\n".join(page_texts([each])))} for each in (page, previous))
         return len(own) < FEW or len(own & earlier) >= self._shared * len(own | earlier)
 
-    def calculate_embedding(self, text: str) -> Vector:
-        """Return the vector of *text*."""
-        return self.calculate_embeddings([text])[0]
-
-    def calculate_embeddings(self, texts: Sequence[str]) -> Sequence[Vector]:
-        """Return one vector for each of *texts*, in their order."""
-        return self._embedder.generate(texts) if texts else []
-
     def extract_keywords(self, text: str) -> tuple[str, ...]:
         """Return the words of *text* that are long and said often, one for each stem, the one that tells most first.
 
@@ -530,31 +548,21 @@ class OfflineModel:
 
     def extract_traits(self, segment: Segment) -> Learned:
         """Return what those who talk say of themselves; said again, it is believed more and not told twice."""
-        # its rules take a while to be read, and most who ask teach nothing
-
-        facts: dict[tuple[str, str], Fact] = {}
-        traits: dict[tuple[str, str, str], Trait] = {}
+        facts: dict[tuple[str, ...], Fact] = {}
+        traits: dict[tuple[str, ...], Trait] = {}
         for number, page in enumerate(segment.pages):
             for subject, text in ((OBJECT, page.query), (AGENT, page.response)):
                 for claim in claims(text, self._bounds.statement, asks=subject == OBJECT):
-                    _add_fact(facts, claim, subject, number)
-                    _add_trait(traits, claim, subject, number)
+                    key, rest = claim.text.casefold(), (claim.confidence, subject, number, claim.private)
+                    _add(facts, (subject, key), Fact(claim.text, *rest))
+                    if claim.trait is not None:
+                        key = claim.value.casefold()
+                        _add(traits, (subject, claim.trait, key), Trait(claim.trait, claim.value, *rest))
         return Learned(tuple(facts.values())[: self._bounds.facts], tuple(traits.values())[: self._bounds.traits])
 
     def rate_importance(self, facts: Sequence[str]) -> tuple[float, ...]:
         """Return for each of *facts* how much it has of what matters to others: rules, dangers, what all share."""
         return tuple(0.0 if is_private(fact) else importance(fact) for fact in facts)
-
-    def generate_final_prompt(
-        self,
-        query: str,
-        stm: Sequence[DialogueTurn],
-        mtm: Sequence[DialogueTurn],
-        lpm: Sequence[Known],
-        system_memory: Sequence[str],
-    ) -> ModelPrompt:
-        """Return *query* and what each tier has on it as what a language model is asked; nothing is sent."""
-        return final_prompt(query, stm, mtm, lpm, system_memory)
 
     def answer(self, prompt: ModelPrompt) -> str:
         """Raise ModelUnavailable: rules write no answers."""
@@ -563,24 +571,9 @@ class OfflineModel:
         )
 
 
-def _add_fact(facts: dict[tuple[str, str], Fact], claim: Claim, subject: str, page: int) -> None:
-    key = (subject, claim.text.casefold())
-    new = Fact(claim.text, claim.confidence, subject, page, claim.private)
-    if first := facts.get(key):
-        new = replace(first, confidence=_believed(first, new), private=first.private or new.private)
-    facts[key] = new
-
-
-def _add_trait(traits: dict[tuple[str, str, str], Trait], claim: Claim, subject: str, page: int) -> None:
-    if claim.trait is None:
-        return
-    key = (subject, claim.trait, claim.value.casefold())
-    new = Trait(claim.trait, claim.value, claim.confidence, subject, page, claim.private)
-    if first := traits.get(key):
-        new = replace(first, confidence=_believed(first, new), private=first.private or new.private)
-    traits[key] = new
-
-
-def _believed(first: Fact | Trait, again: Fact | Trait) -> float:
-    """Return how far what was said twice is believed: more than either, and never wholly."""
-    return round(1 - (1 - first.confidence) * (1 - again.confidence), 3)
+def _add(learned: dict[tuple[str, ...], T], key: tuple[str, ...], new: T) -> None:
+    """Add a fact or a trait; a repeated one counts more than either alone, and never wholly."""
+    if first := learned.get(key):
+        confidence = round(1 - (1 - first.confidence) * (1 - new.confidence), 3)
+        new = replace(first, confidence=confidence, private=first.private or new.private)
+    learned[key] = new

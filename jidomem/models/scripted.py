@@ -1,18 +1,19 @@
-"""A language model that says what it was told to say, for tests of whoever asks one."""
+"""The scripted language model: it gives the answers of a script, for tests of code that asks a model."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import wraps
 from threading import Lock
-from typing import Any, TypeVar
+from typing import Any
 
 from jidomem.errors import InvalidRequest, did_you_mean
 from jidomem.models.embeddings import HashedStems
-from jidomem.models.offline import final_prompt
-from jidomem.records.interfaces import DialogueTurn, Embedder, Known, Learned, ModelPrompt, Segment, Vector
+from jidomem.models.offline import ModelBase
+from jidomem.records.interfaces import Embedder, LanguageModel
 
-T = TypeVar("T")
 #: What can be scripted.
 FUNCTIONS = (
     "generate_meta_chain", "continues", "calculate_embedding", "calculate_embeddings", "extract_keywords",
@@ -32,7 +33,19 @@ class RecordedCall:
     given: tuple[Any, ...]
 
 
-class ScriptedModel:
+def _scripted(function: str) -> Callable[..., Any]:
+    """Return the method of that name: it answers by the script."""
+    method = getattr(LanguageModel, function)
+    signature = inspect.signature(method)
+
+    @wraps(method)
+    def answer(self: ScriptedModel, *given: Any, **named: Any) -> Any:
+        return self._answer(function, signature.bind(self, *given, **named).args[1:])
+
+    return answer
+
+
+class ScriptedModel(ModelBase):
     """Answers by a script: a list of answers to one function, in order, or a function that makes them.
 
     An answer that is an exception is raised. What is not scripted is refused, but vectors, which are those of
@@ -54,79 +67,36 @@ class ScriptedModel:
                 raise InvalidRequest(
                     f"{function}={answers!r:.100} is no script", hint="give a list of answers in order, or a function"
                 )
-        self._embedder = embedder or HashedStems(64)
+        super().__init__(embedder or HashedStems(64))
         self._script: dict[str, list[Any] | Callable[..., Any]] = {
             name: answers if callable(answers) else list(answers) for name, answers in script.items()
         }
         self._lock = Lock()
         self.asked: list[RecordedCall] = []
 
-    @property
-    def embedder(self) -> Embedder:
-        """Return what makes its vectors where none are scripted."""
-        return self._embedder
+    generate_meta_chain = _scripted("generate_meta_chain")
+    continues = _scripted("continues")
+    calculate_embedding = _scripted("calculate_embedding")
+    calculate_embeddings = _scripted("calculate_embeddings")
+    extract_keywords = _scripted("extract_keywords")
+    generate_segment_summary = _scripted("generate_segment_summary")
+    extract_traits = _scripted("extract_traits")
+    rate_importance = _scripted("rate_importance")
+    generate_final_prompt = _scripted("generate_final_prompt")
+    answer = _scripted("answer")
 
-    def generate_meta_chain(self, pages: Sequence[DialogueTurn]) -> str:
-        """Return the next chain of the script."""
-        return self._scripted("generate_meta_chain", pages)
-
-    def continues(self, previous: DialogueTurn, page: DialogueTurn) -> bool:
-        """Return the next answer of the script."""
-        return self._scripted("continues", previous, page)
-
-    def calculate_embedding(self, text: str) -> Vector:
-        """Return the next vector of the script, that of the embedder where there is none."""
-        return self._scripted("calculate_embedding", text, unscripted=lambda: self._embedder.generate([text])[0])
-
-    def calculate_embeddings(self, texts: Sequence[str]) -> Sequence[Vector]:
-        """Return the next vectors of the script, those of the embedder where there are none."""
-        return self._scripted("calculate_embeddings", texts, unscripted=lambda: self._embedder.generate(texts))
-
-    def extract_keywords(self, text: str) -> tuple[str, ...]:
-        """Return the next keywords of the script."""
-        return self._scripted("extract_keywords", text)
-
-    def generate_segment_summary(self, pages: Sequence[DialogueTurn]) -> str:
-        """Return the next summary of the script."""
-        return self._scripted("generate_segment_summary", pages)
-
-    def extract_traits(self, segment: Segment) -> Learned:
-        """Return the next facts and traits of the script."""
-        return self._scripted("extract_traits", segment)
-
-    def rate_importance(self, facts: Sequence[str]) -> tuple[float, ...]:
-        """Return the next ratings of the script."""
-        return self._scripted("rate_importance", facts)
-
-    def generate_final_prompt(
-        self,
-        query: str,
-        stm: Sequence[DialogueTurn],
-        mtm: Sequence[DialogueTurn],
-        lpm: Sequence[Known],
-        system_memory: Sequence[str],
-    ) -> ModelPrompt:
-        """Return the next prompt of the script, the one that any model builds where there is none."""
-        given = (query, stm, mtm, lpm, system_memory)
-        return self._scripted("generate_final_prompt", *given, unscripted=lambda: final_prompt(*given))
-
-    def answer(self, prompt: ModelPrompt) -> str:
-        """Return the next answer of the script."""
-        return self._scripted("answer", prompt)
-
-    def _scripted(self, function: str, *given: Any, unscripted: Callable[[], T] | None = None) -> T:
+    def _answer(self, function: str, given: tuple[Any, ...]) -> Any:
         with self._lock:
             self.asked.append(RecordedCall(function, given))
-            makes = self._script.get(function)
-            if isinstance(makes, list):
-                makes = _always(makes.pop(0)) if makes else None
-        if makes is not None:
-            told: T = makes(*given)
-            return told
-        if unscripted is None or function in self._script:
+            answers = self._script.get(function)
+            if isinstance(answers, list):
+                answers = _always(answers.pop(0)) if answers else None
+        if answers is not None:
+            return answers(*given)
+        if function in self._script or not (unscripted := getattr(super(), function, None)):
             why = "all its answers were given" if function in self._script else "is not in the script"
             raise NotScripted(f"{function} was asked, and {why}", hint=f"ScriptedModel({function}=[...])")
-        return unscripted()
+        return unscripted(*given)
 
 
 def _always(answer: Any) -> Callable[..., Any]:
