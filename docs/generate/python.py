@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from functools import cache, cached_property
 from pathlib import PurePath
 from types import MappingProxyType, ModuleType
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar, get_origin
 
 from docs.generate.tables import table
 from jidomem import adapters
@@ -105,7 +105,7 @@ _NAMES: dict[str, str] = {
     "jidomem.models.local_embedder": ("DIMENSIONS LONGEST_BATCH LocalEmbedder NAME Net missing not_there"),
     "jidomem.models.embeddings": ("AT_ONCE EndpointEmbedder HashedStems LONGEST EmbedderUnavailable"),
     "jidomem.models.endpoint": ("ModelEndpoint Outside PASSING Patience EndpointUnavailable"),
-    "jidomem.models.chat": ("AT_ONCE ChatModel Message OPTIONS OURS"),
+    "jidomem.models.chat": ("AT_ONCE ChatModel OPTIONS OURS"),
     "jidomem.models.offline": ("GAP OfflineModel"),
     "jidomem.check.terms": ("TermEntry TermRule definitions described entry find glossary_terms labels short tree"),
     "jidomem.recall.briefing": ("LONGEST anchored disagreement fit_recall_to_budget markdown stale_files"),
@@ -150,7 +150,14 @@ def public(module: ModuleType) -> list[str]:
         return sorted(listed)
     defined = {name for name, value in vars(module).items() if getattr(value, "__module__", None) == module.__name__}
     names = defined | _given_a_value(module)
-    return sorted(name for name in names if not name.startswith("_") and not isinstance(getattr(module, name), TypeVar))
+    types = {
+        name for name in names if isinstance(getattr(module, name), TypeVar) or _is_annotated(getattr(module, name))
+    }
+    return sorted(name for name in names - types if not name.startswith("_"))
+
+
+def _is_annotated(value: Any) -> bool:
+    return get_origin(value) is Annotated
 
 
 def _given_a_value(module: ModuleType) -> set[str]:
@@ -262,18 +269,18 @@ def _signature(value: Any, *, gives: bool = True) -> str:
         if parameter.kind is parameter.KEYWORD_ONLY and not star:
             parts.append("*")
         star = star or parameter.kind in (parameter.KEYWORD_ONLY, parameter.VAR_POSITIONAL)
-        parts.append(_parameter(parameter))
+        parts.append(_parameter(parameter, value))
     answer = f" -> {_type(found.return_annotation)}" if gives and found.return_annotation is not found.empty else ""
     if sum(map(len, parts)) + len(answer) < 80:
         return f"({', '.join(parts)}){answer}"
     return f"(\n{''.join(f'    {part},{chr(10)}' for part in parts)}){answer}"
 
 
-def _parameter(parameter: inspect.Parameter) -> str:
+def _parameter(parameter: inspect.Parameter, function: Any) -> str:
     stars = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
     text = f"{stars}{parameter.name}"
     if parameter.annotation is not parameter.empty:
-        text += f": {_type(parameter.annotation)}"
+        text += f": {_without_forms(_type(parameter.annotation), function)}"
     if parameter.default is parameter.empty:
         return text
     shown = getattr(parameter.default, "__qualname__", None) or _written(parameter.default)
@@ -282,6 +289,16 @@ def _parameter(parameter: inspect.Parameter) -> str:
 
 def _type(annotation: Any) -> str:
     return annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
+
+
+def _without_forms(annotation: str, function: Any) -> str:
+    """Return an annotation with the plain type in place of each alias that adds a form of values to it."""
+    names = vars(importlib.import_module(function.__module__))
+    for name in re.findall(r"[A-Z]\w+", annotation):
+        if _is_annotated(names.get(name)):
+            plain = inspect.formatannotation(names[name].__origin__).replace("collections.abc.", "")
+            annotation = re.sub(rf"\b{name}\b", plain.rpartition("values.")[2], annotation)
+    return annotation
 
 
 def _shown(code: str) -> str:

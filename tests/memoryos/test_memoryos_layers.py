@@ -10,7 +10,7 @@ import jidomem.extras.memoryos
 FOLDER = Path(jidomem.extras.memoryos.__file__).parent
 LAYERS = [  # each may import itself and those before it
     {"config", "values"},
-    {"segments", "personas", "forgetting", "retrieval"},
+    {"segments", "personas", "retrieval"},
 ]
 MANAGEMENT = {"storage", "transactions", "jobs", "job_handlers", "memory_os"}
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}

@@ -14,13 +14,16 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
 from datetime import datetime
 from functools import cache, cached_property
-from typing import Any, Self, TypeVar, cast
+from types import UnionType
+from typing import Annotated, Any, Self, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from jidomem.base.clock import format_timestamp, parse_moment
 from jidomem.base.json_values import FrozenDict, freeze, is_unicode, to_json_value
 from jidomem.errors import InvalidRequest, did_you_mean
 
 V = TypeVar("V", bound="ValidatedModel")
+#: A function that returns the stored form of a given value; it names the place of the value in its errors.
+Form = Callable[[str, Any], Any]
 
 
 class Vector(tuple[float, ...]):
@@ -37,7 +40,10 @@ class Vector(tuple[float, ...]):
 
 
 class ValidatedModel:
-    """The base of the values of the tiers: validates fields, and converts to JSON and back."""
+    """The base of the values of the tiers: validates fields by their types, and converts to JSON and back.
+
+    A field that needs another form than its type has is annotated with it: `Annotated[float, share]`.
+    """
 
     __slots__ = ()
 
@@ -62,18 +68,41 @@ class ValidatedModel:
             raise InvalidRequest(f"the kept {cls.__name__} lacks {', '.join(missing)}", hint="give what to_dict gave")
         return cls(**values)
 
-    def _hold(self, **forms: Callable[[str, Any], Any]) -> None:
-        """Put each field into its form; raise `InvalidRequest` naming the one that cannot be."""
-        for name, form in forms.items():
+    def __post_init__(self) -> None:
+        """Convert each field to the form of its type; raise `InvalidRequest` naming the field that has none."""
+        for name, form in _forms(cast(Hashable, type(self))).items():
             given = getattr(self, name)
-            if (value := form(f"{name} of a {type(self).__name__}", given)) is not given:
+            if (value := form(self._place(name), given)) is not given:
                 object.__setattr__(self, name, value)
+
+    def _place(self, name: str) -> str:
+        return f"{name} of a {type(self).__name__}"
 
 
 @cache
 def _known(cls: Hashable) -> dict[str, bool]:
     """Return the names of the fields of a value, and whether each must be given."""
     return {each.name: each.default is MISSING and each.default_factory is MISSING for each in fields(cast(Any, cls))}
+
+
+@cache
+def _forms(cls: Hashable) -> dict[str, Form]:
+    hints = get_type_hints(cls, include_extras=True)
+    return {each.name: _form_of(hints[each.name]) for each in fields(cast(Any, cls))}
+
+
+def _form_of(hint: Any) -> Form:
+    """Return the form that the annotation of a field names, or that belongs to its type."""
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return cast(Form, arguments[1])
+    if origin is UnionType or origin is Union:
+        return optional(_form_of(arguments[0]))
+    if origin is Mapping:
+        return mapping
+    if origin is tuple and issubclass(arguments[0], ValidatedModel):
+        return each_of(arguments[0])
+    return instance_of(hint) if isinstance(hint, type) and issubclass(hint, ValidatedModel) else _FORMS[hint]
 
 
 def _written(value: Any, place: str) -> Any:
@@ -190,18 +219,26 @@ def several(place: str, given: Any) -> Sequence[Any] | Iterable[Any]:
     return given
 
 
-def optional(form: Callable[[str, Any], Any]) -> Callable[[str, Any], Any]:
+def optional(form: Form) -> Form:
     """Return the form of a field that may be None."""
     return lambda place, given: None if given is None else form(place, given)
 
 
+def instance_of(kind: type[V]) -> Callable[[str, Any], V]:
+    """Return the form of a value of that kind, given as such or as the mapping that spells it."""
+    return lambda place, given: given if isinstance(given, kind) else kind.from_dict(given)
+
+
 def each_of(kind: type[V]) -> Callable[[str, Any], tuple[V, ...]]:
-    """Return the form of a field of values of that kind in order, given as such or as the mappings that spell them."""
+    """Return the form of values of that kind in order, each given as such or as the mapping that spells it."""
+    form = instance_of(kind)
+    return lambda place, given: tuple(form(place, each) for each in several(place, given))
 
-    def form(place: str, given: Any) -> tuple[V, ...]:
-        return tuple(each if isinstance(each, kind) else kind.from_dict(each) for each in several(place, given))
 
-    return form
+_FORMS: Mapping[Any, Form] = {
+    str: text, int: count, float: number, bool: truth, datetime: moment, Vector: vector,
+    tuple[str, ...]: texts, frozenset[str]: text_set,
+}  # fmt: skip
 
 
 #: How a score is held against a threshold: it has to be above it, or may equal it.
@@ -257,25 +294,17 @@ def _profiles(place: str, given: Any) -> Mapping[str, Any]:
     return profiles
 
 
-_UNIT, _WEIGHT, _POSITIVE, _SCORE = (
-    _within(0, 1), _within(0, MOST), _within(0, LONGEST, above=True), _within(-1, 2),
-)  # fmt: skip
-_FORMS: Mapping[str, Callable[[str, Any], Any]] = {
-    "stm_capacity": _several, "mtm_capacity": _several, "segment_capacity": optional(_several),
-    "segment_keywords": _several,
-    "object_kb_capacity": _several, "object_traits_capacity": _several, "agent_traits_capacity": _several,
-    "evidence_capacity": _several, "system_capacity": _several, "mtm_fscore_threshold": _SCORE,
-    "heat_threshold": _WEIGHT,
-    "system_importance_threshold": _UNIT, "system_similarity": _UNIT, "comparison": _one_of(COMPARISONS),
-    "heat_alpha": _WEIGHT, "heat_beta": _WEIGHT, "heat_gamma": _WEIGHT, "time_constant": _POSITIVE,
-    "strict_vectors": truth, "on_transfer": _one_of(ON_TRANSFER), "evict": _one_of(EVICT),
-    "transfer_before_evicting": truth, "archive": optional(text),
-    "maintenance_interval": _POSITIVE, "retrieved_segments": _several,
-    "retrieved_pages": _several, "retrieved_knowledge": _several, "retrieved_traits": _several,
-    "retrieved_system": _several, "segment_threshold": optional(_SCORE),
-    "page_threshold": optional(_SCORE), "knowledge_threshold": optional(_SCORE),
-    "single_traits": texts, "profiles": _profiles, "extra": mapping,
-}  # fmt: skip
+Count = Annotated[int, _several]
+Limit = Annotated[int | None, optional(_several)]
+Share = Annotated[float, _within(0, 1)]
+Weight = Annotated[float, _within(0, MOST)]
+Seconds = Annotated[float, _within(0, LONGEST, above=True)]
+Score = Annotated[float, _within(-1, 2)]
+Threshold = Annotated[float | None, optional(_within(-1, 2))]
+Comparison = Annotated[str, _one_of(COMPARISONS)]
+OnTransfer = Annotated[str, _one_of(ON_TRANSFER)]
+Eviction = Annotated[str, _one_of(EVICT)]
+Profiles = Annotated[Mapping[str, Mapping[str, str]], _profiles]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -286,45 +315,44 @@ class MemoryOSConfig(ValidatedModel):
     your own goes by stands in `extra`.
     """
 
-    stm_capacity: int = 7
-    mtm_capacity: int = 200
-    segment_capacity: int | None = 50
-    segment_keywords: int = 20
-    object_kb_capacity: int = 100
-    object_traits_capacity: int = 50
-    agent_traits_capacity: int = 30
-    evidence_capacity: int = 50
-    system_capacity: int = 1_000
-    mtm_fscore_threshold: float = 0.6
-    heat_threshold: float = 5.0
-    system_importance_threshold: float = 0.8
-    system_similarity: float = 0.95
-    comparison: str = ">"
-    heat_alpha: float = 1.0
-    heat_beta: float = 1.0
-    heat_gamma: float = 1.0
-    time_constant: float = 1.0e7
+    stm_capacity: Count = 7
+    mtm_capacity: Count = 200
+    segment_capacity: Limit = 50
+    segment_keywords: Count = 20
+    object_kb_capacity: Count = 100
+    object_traits_capacity: Count = 50
+    agent_traits_capacity: Count = 30
+    evidence_capacity: Count = 50
+    system_capacity: Count = 1_000
+    mtm_fscore_threshold: Score = 0.6
+    heat_threshold: Weight = 5.0
+    system_importance_threshold: Share = 0.8
+    system_similarity: Share = 0.95
+    comparison: Comparison = ">"
+    heat_alpha: Weight = 1.0
+    heat_beta: Weight = 1.0
+    heat_gamma: Weight = 1.0
+    time_constant: Seconds = 1.0e7
     strict_vectors: bool = True
-    on_transfer: str = "keep"
-    evict: str = "coldest"
+    on_transfer: OnTransfer = "keep"
+    evict: Eviction = "coldest"
     transfer_before_evicting: bool = False
     archive: str | None = "kept"
-    maintenance_interval: float = 3_600.0
-    retrieved_segments: int = 5
-    retrieved_pages: int = 7
-    retrieved_knowledge: int = 20
-    retrieved_traits: int = 20
-    retrieved_system: int = 20
-    segment_threshold: float | None = None
-    page_threshold: float | None = None
-    knowledge_threshold: float | None = 0.0
+    maintenance_interval: Seconds = 3_600.0
+    retrieved_segments: Count = 5
+    retrieved_pages: Count = 7
+    retrieved_knowledge: Count = 20
+    retrieved_traits: Count = 20
+    retrieved_system: Count = 20
+    segment_threshold: Threshold = None
+    page_threshold: Threshold = None
+    knowledge_threshold: Threshold = 0.0
     single_traits: tuple[str, ...] = ("name", "age", "lives in", "tone", "asks for answers")
-    profiles: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    profiles: Profiles = field(default_factory=dict)
     extra: Mapping[str, Any] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        for name in _DEFAULTS:
-            object.__setattr__(self, name, _FORMS[name](name, getattr(self, name)))
+    def _place(self, name: str) -> str:
+        return name
 
     @classmethod
     def smith(cls) -> Self:
@@ -393,9 +421,6 @@ class AgentRecord(ValidatedModel):
     agent_type: str = DEFAULT_TYPE
     values: Mapping[str, Any] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        self._hold(agent_id=text, agent_type=text, values=mapping)
-
 
 @dataclass(frozen=True, slots=True)
 class Configurations(ValidatedModel):
@@ -412,9 +437,7 @@ class Configurations(ValidatedModel):
     agents: tuple[AgentRecord, ...] = ()
 
     def __post_init__(self) -> None:
-        if not isinstance(self.application, MemoryOSConfig):
-            object.__setattr__(self, "application", MemoryOSConfig.from_dict(self.application))
-        self._hold(types=mapping, agents=each_of(AgentRecord))
+        ValidatedModel.__post_init__(self)
         if len({record.agent_id for record in self.agents}) < len(self.agents):
             raise InvalidRequest("an agent has one record", hint="put what is set for it into one")
         for values in (*self.types.values(), *(record.values for record in self.agents)):

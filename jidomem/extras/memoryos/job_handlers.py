@@ -61,8 +61,8 @@ from jidomem.extras.memoryos.segments import (
     transfer,
 )
 from jidomem.extras.memoryos.storage import agent_tiers
-from jidomem.extras.memoryos.transactions import EMBEDDER, AgentMoves, filled, filled_system, lacking
-from jidomem.extras.memoryos.values import DialoguePage, KnowledgeEntry, ObjectPersona, SystemMemory, Tiers, TraitEntry
+from jidomem.extras.memoryos.transactions import EMBEDDER, AgentMoves, embedded, embedded_system, given_vectors, lacking
+from jidomem.extras.memoryos.values import DialoguePage, KnowledgeEntry, ObjectPersona, SystemMemory, Tiers
 from jidomem.index.search_documents import Document
 from jidomem.index.search_index import InMemorySearchIndex
 from jidomem.models.offline import is_private
@@ -225,10 +225,7 @@ def _evidence(fact: KnowledgeEntry, tiers: Tiers) -> Iterator[str]:
     One that was added under an IRI, as that of a turn, is named by that. Of one that was evicted, and of one in which
     something private was said, the id is left.
     """
-    entries: list[KnowledgeEntry | TraitEntry] = [*tiers.agent.traits]
-    for persona in tiers.personas:
-        entries += [*persona.knowledge, *persona.traits]
-    private = {page_id for each in entries if each.private for page_id in each.evidence}
+    private = {page_id for each in tiers.entries() if each.private for page_id in each.evidence}
     for page_id in fact.evidence:
         page = tiers.page(page_id)
         if is_reference(page_id, prose=True):
@@ -314,8 +311,7 @@ class JobHandlers:
         at = self._moves.now()
 
         def tell(system: SystemMemory, tiers: Tiers, policy: TierPolicy) -> Step[SystemMemory]:
-            facts = tuple(fact for persona in tiers.personas for fact in persona.knowledge)
-            return diffuse(system, Diffusion(self._moves.agent, facts, at), policy)
+            return diffuse(system, Diffusion(self._moves.agent, tuple(tiers.facts()), at), policy)
 
         self._moves.move_system(tell, done=job)
 
@@ -375,9 +371,9 @@ class JobHandlers:
         self._moves.move(lambda tiers, policy: split(tiers, parts, policy), then=lambda tiers, policy: tasks)
 
     def _fill(self, texts: Sequence[str]) -> None:
-        vectors = dict(zip(texts, self._vectors(texts), strict=True))
-        self._moves.move(lambda tiers, policy: filled(tiers, vectors, policy.config))
-        self._moves.move_system(lambda system, tiers, policy: filled_system(system, vectors))
+        vector = given_vectors(dict(zip(texts, self._vectors(texts), strict=True)))
+        self._moves.move(lambda tiers, policy: embedded(tiers, policy.config, vector))
+        self._moves.move_system(lambda system, tiers, policy: embedded_system(system, vector))
 
     def _describe(self, page_id: str, job: Job | None) -> None:
         tiers = self._moves.tiers()

@@ -348,7 +348,7 @@ class MemoryOS:
             "segments": len(tiers.mtm),
             "pages": sum(1 for _ in tiers.pages()),
             "personas": len(tiers.personas),
-            "facts": sum(len(persona.knowledge) for persona in tiers.personas),
+            "facts": sum(1 for _ in tiers.facts()),
             "system": len(system.entries),
             "jobs": sum(not job.failed for job in jobs),
             "failed": [job.to_dict() for job in jobs if job.failed],

@@ -51,8 +51,7 @@ class Learnt(ValidatedModel):
     traits: tuple[TraitEntry, ...] = ()
 
     def __post_init__(self) -> None:
-        self._hold(type=config.optional(config.text), identifier=config.optional(config.text), profile=config.mapping,
-                   knowledge=config.each_of(KnowledgeEntry), traits=config.each_of(TraitEntry))  # fmt: skip
+        ValidatedModel.__post_init__(self)
         if (self.type is None) != (self.identifier is None):
             raise InvalidRequest("it is not said of whom this is learnt", hint='give type="user", identifier="ana"')
         if self.type is None and self.knowledge:
@@ -70,9 +69,6 @@ class Lesson(ValidatedModel):
     pages: tuple[str, ...]
     at: datetime
     learnt: tuple[Learnt, ...] = ()
-
-    def __post_init__(self) -> None:
-        self._hold(segment_id=config.text, pages=config.texts, at=config.moment, learnt=config.each_of(Learnt))
 
 
 def untaught(segment: DialogueSegment) -> DialogueSegment:
@@ -289,7 +285,7 @@ class Judgement(ValidatedModel):
     importance: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._hold(importance=config.mapping)
+        ValidatedModel.__post_init__(self)
         for entry_id, importance in self.importance.items():
             config.share(f"the importance of {entry_id}", importance)
 
@@ -302,15 +298,10 @@ class Diffusion(ValidatedModel):
     facts: tuple[KnowledgeEntry, ...]
     at: datetime
 
-    def __post_init__(self) -> None:
-        self._hold(agent_id=config.text, facts=config.each_of(KnowledgeEntry), at=config.moment)
-
 
 def unjudged(tiers: Tiers) -> tuple[KnowledgeEntry, ...]:
     """Return the facts of which nobody said how much they matter to all agents; the private ones need no judgement."""
-    return tuple(
-        fact for persona in tiers.personas for fact in persona.knowledge if fact.importance is None and not fact.private
-    )
+    return tuple(fact for fact in tiers.facts() if fact.importance is None and not fact.private)
 
 
 def judge(tiers: Tiers, judgement: Judgement, policy: TierPolicy) -> Step[Tiers]:
@@ -333,7 +324,7 @@ def judge(tiers: Tiers, judgement: Judgement, policy: TierPolicy) -> Step[Tiers]
 
 def critical(tiers: Tiers, policy: TierPolicy) -> tuple[KnowledgeEntry, ...]:
     """Return the facts of the personas that matter to all agents, in the order they were learnt."""
-    return tuple(fact for persona in tiers.personas for fact in persona.knowledge if _matters(fact, policy.config))
+    return tuple(fact for fact in tiers.facts() if _matters(fact, policy.config))
 
 
 def diffuse(system: SystemMemory, diffusion: Diffusion, policy: TierPolicy) -> Step[SystemMemory]:

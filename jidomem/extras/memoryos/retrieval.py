@@ -13,7 +13,6 @@ from datetime import datetime
 from typing import Any, Generic, TypeVar
 
 from jidomem.errors import InvalidRequest
-from jidomem.extras.memoryos import config
 from jidomem.extras.memoryos.config import MemoryOSConfig, ValidatedModel, Vector
 from jidomem.extras.memoryos.segments import TierPolicy
 from jidomem.extras.memoryos.values import (
@@ -46,13 +45,7 @@ class RetrievalQuery(ValidatedModel):
     object_identifier: str | None = None
 
     def __post_init__(self) -> None:
-        self._hold(
-            text=config.text,
-            embedding=config.optional(config.vector),
-            keywords=config.text_set,
-            object_type=config.optional(config.text),
-            object_identifier=config.optional(config.text),
-        )
+        ValidatedModel.__post_init__(self)
         if (self.object_type is None) != (self.object_identifier is None):
             raise InvalidRequest(
                 "half of who asks is named", hint='give both: object_type="user", object_identifier="ana"'
@@ -227,18 +220,12 @@ class Visit(ValidatedModel):
     segments: frozenset[str]
     at: datetime
 
-    def __post_init__(self) -> None:
-        self._hold(segments=config.text_set, at=config.moment)
-
 
 @dataclass(frozen=True, slots=True)
 class Round(ValidatedModel):
     """A round of maintenance, at a moment."""
 
     at: datetime
-
-    def __post_init__(self) -> None:
-        self._hold(at=config.moment)
 
 
 def touch_segments(tiers: Tiers, visited: Visit, policy: TierPolicy) -> Step[Tiers]:

@@ -19,9 +19,8 @@ from typing import Protocol
 
 from jidomem.base.words import TELL_LITTLE, words
 from jidomem.errors import InvalidRequest, NotFound, RevisionConflict
-from jidomem.extras.memoryos import config
 from jidomem.extras.memoryos.config import MemoryOSConfig, ValidatedModel, Vector, shown
-from jidomem.extras.memoryos.values import DialoguePage, DialogueSegment, Tiers, stepped
+from jidomem.extras.memoryos.values import DialoguePage, DialogueSegment, Tiers, Words, stepped
 from jidomem.records.directive import Step
 
 # Beyond it the rounding of a distance shows in the products; and the least length whose square can be told from nothing
@@ -152,17 +151,8 @@ class Description(ValidatedModel):
     page_id: str
     embedding: Vector | None = None
     keywords: frozenset[str] | None = None
-    meta_chain: str | None = None
+    meta_chain: Words | None = None
     continues: str | None = None
-
-    def __post_init__(self) -> None:
-        self._hold(
-            page_id=config.text,
-            embedding=config.optional(config.vector),
-            keywords=config.optional(config.text_set),
-            meta_chain=config.optional(config.words),
-            continues=config.optional(config.text),
-        )
 
 
 def insert(tiers: Tiers, page: DialoguePage, policy: TierPolicy) -> Step[Tiers]:
@@ -251,14 +241,10 @@ class Arrival(ValidatedModel):
 
     page_id: str
     segment_id: str
-    topic_summary: str
+    topic_summary: Words
     pages: tuple[str, ...]
     at: datetime
     embedding: Vector | None = None
-
-    def __post_init__(self) -> None:
-        self._hold(page_id=config.text, segment_id=config.text, topic_summary=config.words, pages=config.texts,
-                   at=config.moment, embedding=config.optional(config.vector))  # fmt: skip
 
 
 def choose_segment(tiers: Tiers, page_id: str, policy: TierPolicy) -> Placement:
@@ -350,17 +336,9 @@ class Retelling(ValidatedModel):
     """The new description of a segment: `pages` are the ids of all of its pages."""
 
     segment_id: str
-    topic_summary: str
+    topic_summary: Words
     pages: tuple[str, ...]
     embedding: Vector | None = None
-
-    def __post_init__(self) -> None:
-        self._hold(
-            segment_id=config.text,
-            topic_summary=config.words,
-            pages=config.texts,
-            embedding=config.optional(config.vector),
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -370,9 +348,6 @@ class Splitting(ValidatedModel):
     segment_id: str
     new_ids: tuple[str, ...]
     at: datetime
-
-    def __post_init__(self) -> None:
-        self._hold(segment_id=config.text, new_ids=config.texts, at=config.moment)
 
 
 def retell(tiers: Tiers, retelling: Retelling, policy: TierPolicy) -> Step[Tiers]:

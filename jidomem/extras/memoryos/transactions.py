@@ -1,13 +1,13 @@
 """The transactions of an agent's tiers: a move and the jobs that it causes are written together.
 
-The module also forgets a page everywhere (tiers, system memory, archive and pending archives), and
-fills in the vectors that stored texts lack.
+The module also forgets a page everywhere (tiers, system memory, archive and pending archives) with
+the texts that were derived from it, and fills in the vectors that stored texts lack.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -16,10 +16,10 @@ from typing import Any, TypeVar
 from jidomem.base.clock import format_timestamp, parse_moment
 from jidomem.errors import Busy, InvalidRequest, NotFound
 from jidomem.extras.memoryos import storage
-from jidomem.extras.memoryos.config import Configurations, MemoryOSConfig, Vector
-from jidomem.extras.memoryos.forgetting import Forgetting, archived_without, chained, forget_page, unsay
+from jidomem.extras.memoryos.config import Configurations, MemoryOSConfig, ValidatedModel, Vector
 from jidomem.extras.memoryos.jobs import Job, Jobs, Task
-from jidomem.extras.memoryos.segments import TierPolicy, segment_text
+from jidomem.extras.memoryos.retrieval import warmed
+from jidomem.extras.memoryos.segments import TierPolicy, keywords_of, segment_text
 from jidomem.extras.memoryos.storage import M, TierMove, TierStorage, agent_tiers, system_memory
 from jidomem.extras.memoryos.values import (
     AgentPersona,
@@ -43,6 +43,117 @@ _DELETE_VALUE = "DELETE FROM key_values WHERE namespace = ? AND key = ?"
 _WAITING = "SELECT request, directive FROM memoryos_asked WHERE project = ? AND holder = ?"
 _LEFT = "UPDATE memoryos_asked SET directive = ? WHERE project = ? AND holder = ? AND request = ?"
 _DONE = "DELETE FROM memoryos_asked WHERE project = ? AND holder = ? AND request = ?"
+
+
+E = TypeVar("E", KnowledgeEntry, TraitEntry)
+
+
+@dataclass(frozen=True, slots=True)
+class Forgetting(ValidatedModel):
+    """A page that is to be forgotten, when, and the pages elsewhere, as in an archive, whose chain goes on from it."""
+
+    page_id: str
+    at: datetime
+    chained: frozenset[str] = frozenset()
+
+
+def forget_page(tiers: Tiers, forgetting: Forgetting, policy: TierPolicy) -> Step[Tiers]:
+    """Return the step to tiers without a page, and without what it went into; as before where there is no trace of it.
+
+    Facts and traits that rest on it go, and the other pages that they rest on count as untaught: what these say is
+    learnt again. Chains that go on from it are none any more, nor is the summary of its segment, which is to be told
+    anew; a segment of that page alone is gone. Profiles stay, as nobody knows of which page they are.
+    """
+    lost = [entry for entry in tiers.entries() if forgetting.page_id in entry.evidence]
+    untaught = {page_id for entry in lost for page_id in entry.evidence} - {forgetting.page_id}
+    chains = forgetting.chained | chained(tiers.pages(), forgetting.page_id)
+
+    def left(pages: Iterable[DialoguePage]) -> tuple[DialoguePage, ...]:
+        return tuple(
+            _freed(page, chains, untaught, forgetting.page_id) for page in pages if page.id != forgetting.page_id
+        )
+
+    segments = []
+    for segment in tiers.mtm:
+        pages = left(segment.pages)
+        if pages == segment.pages:
+            segments.append(segment)
+        elif pages:
+            shorter = replace(segment, pages=pages)
+            described = shorter if shorter.page_count == segment.page_count else without_summary(shorter, policy)
+            segments.append(warmed(described, forgetting.at, policy))
+    personas = tuple(
+        replace(
+            each,
+            knowledge=_resting(each.knowledge, forgetting.page_id),
+            traits=_resting(each.traits, forgetting.page_id),
+        )
+        for each in tiers.personas
+    )
+    return stepped(
+        tiers,
+        policy.config,
+        stm=left(tiers.stm),
+        leaving=left(tiers.leaving),
+        mtm=tuple(segments),
+        personas=personas,
+        agent=replace(tiers.agent, traits=_resting(tiers.agent.traits, forgetting.page_id)),
+    )
+
+
+def unsay(system: SystemMemory, page_id: str) -> Step[SystemMemory]:
+    """Return the step to system memory without the entries that rest on a page."""
+    left = tuple(entry for entry in system.entries if page_id not in entry.evidence)
+    return Step(system) if left == system.entries else Step(SystemMemory(system.rev + 1, left))
+
+
+def archived_without(segment: DialogueSegment, forgetting: Forgetting, policy: TierPolicy) -> DialogueSegment | None:
+    """Return an archived segment without a page, its summary and the chains that go on from it, None if it is empty.
+
+    One that has none of them is the very same.
+    """
+    pages = tuple(
+        _freed(page, forgetting.chained, frozenset(), forgetting.page_id)
+        for page in segment.pages
+        if page.id != forgetting.page_id
+    )
+    if pages == segment.pages:
+        return segment
+    left = replace(segment, pages=pages)
+    if not pages:
+        return None
+    return left if left.page_count == segment.page_count else without_summary(left, policy)
+
+
+def without_summary(segment: DialogueSegment, policy: TierPolicy) -> DialogueSegment:
+    """Return a segment with the keywords of its pages, and no summary and no vector until it is told anew."""
+    keywords = keywords_of(segment.pages, policy.config)
+    return replace(segment, topic_summary="", embedding=None, keywords=keywords)
+
+
+def _resting(entries: tuple[E, ...], page_id: str) -> tuple[E, ...]:
+    return tuple(entry for entry in entries if page_id not in entry.evidence)
+
+
+def chained(pages: Iterable[DialoguePage], page_id: str) -> frozenset[str]:
+    """Return those of *pages* whose chain goes on from that of a page, or from one that does."""
+    after: dict[str, list[str]] = {}
+    for page in pages:
+        if page.continues is not None:
+            after.setdefault(page.continues, []).append(page.id)
+    later, looked = set[str](), [page_id]
+    while looked:
+        fresh = [each for each in after.get(looked.pop(), ()) if each not in later]
+        later.update(fresh)
+        looked += fresh
+    return frozenset(later - {page_id})
+
+
+def _freed(page: DialoguePage, chains: Set[str], untaught: Set[str], page_id: str) -> DialoguePage:
+    """Return a page without the chain that came of the one that is gone, and counting as untaught where it is one."""
+    if page.id in chains:
+        page = replace(page, meta_chain=None, continues=None if page.continues == page_id else page.continues)
+    return replace(page, analysed=False) if page.analysed and page.id in untaught else page
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +188,7 @@ def forgotten(
     before, after = tiers
     places = [name for name in ("stm", "leaving") if any(page.id == page_id for page in getattr(before, name))]
     places += [segment.id for segment in before.mtm if any(page.id == page_id for page in segment.pages)]
-    facts = _removed_ids(_facts(before), _facts(after))
+    facts = _removed_ids(*([fact.id for fact in each.facts()] for each in tiers))
     entries = [[entry.id for entry in each.entries] for each in system]
     return Forgotten(
         page_id,
@@ -173,10 +284,6 @@ def _without(value: Any, forgetting: Forgetting, policy: TierPolicy) -> tuple[An
     return (value if left is segment else left and left.to_dict()), had
 
 
-def _facts(tiers: Tiers) -> list[str]:
-    return [fact.id for persona in tiers.personas for fact in persona.knowledge]
-
-
 def _traits(tiers: Tiers) -> list[str]:
     theirs = (trait for persona in tiers.personas for trait in persona.traits)
     return [trait.id for trait in (*theirs, *tiers.agent.traits)]
@@ -208,34 +315,22 @@ def text_of(item: Embedded) -> str:
 
 def lacking(tiers: Tiers, system: SystemMemory) -> list[str]:
     """Return the texts of what has no vector, each once; pages that nobody described yet are not among them."""
-    items: list[Embedded] = [*system.entries, *tiers.mtm, *tiers.agent.traits]
-    for persona in tiers.personas:
-        items += [*persona.knowledge, *persona.traits]
+    items: list[Embedded] = [*system.entries, *tiers.mtm, *tiers.entries()]
     items += [page for page in tiers.pages() if page.segment_id or page.meta_chain is not None]
     return [*dict.fromkeys(text_of(each) for each in items if each.embedding is None and text_of(each).strip())]
 
 
-def filled(tiers: Tiers, vectors: Vectors, config: MemoryOSConfig) -> Step[Tiers]:
-    """Return the step to tiers in which what has no vector has that of its text, where there is one."""
-    return _each(tiers, config, lambda held: vectors.get(text_of(held)) if held.embedding is None else held.embedding)
+def given_vectors(vectors: Vectors) -> Callable[[Embedded], Vector | None]:
+    """Return the function that gives a value without a vector that of its text, where *vectors* has one."""
+    return lambda item: vectors.get(text_of(item)) if item.embedding is None else item.embedding
 
 
-def bare(tiers: Tiers, config: MemoryOSConfig) -> Step[Tiers]:
-    """Return the step to tiers without a vector."""
-    return _each(tiers, config, lambda held: None)
+def no_vector(item: Embedded) -> None:
+    """Return no vector for any value."""
 
 
-def filled_system(system: SystemMemory, vectors: Vectors) -> Step[SystemMemory]:
-    """Return the step to system memory in which what has no vector has that of its text, where there is one."""
-    return _each_entry(system, lambda held: vectors.get(text_of(held)) if held.embedding is None else held.embedding)
-
-
-def bare_system(system: SystemMemory) -> Step[SystemMemory]:
-    """Return the step to system memory without a vector."""
-    return _each_entry(system, lambda held: None)
-
-
-def _each(tiers: Tiers, config: MemoryOSConfig, vector: Callable[[Embedded], Vector | None]) -> Step[Tiers]:
+def embedded(tiers: Tiers, config: MemoryOSConfig, vector: Callable[[Embedded], Vector | None]) -> Step[Tiers]:
+    """Return the step to tiers in which each value has the vector that the function gives."""
     return stepped(
         tiers,
         config,
@@ -250,7 +345,8 @@ def _each(tiers: Tiers, config: MemoryOSConfig, vector: Callable[[Embedded], Vec
     )
 
 
-def _each_entry(system: SystemMemory, vector: Callable[[Embedded], Vector | None]) -> Step[SystemMemory]:
+def embedded_system(system: SystemMemory, vector: Callable[[Embedded], Vector | None]) -> Step[SystemMemory]:
+    """Return the step to system memory in which each entry has the vector that the function gives."""
     entries = _with(system.entries, vector)
     return Step(system) if entries == system.entries else Step(SystemMemory(system.rev + 1, entries))
 
@@ -395,7 +491,7 @@ class AgentMoves:
     def note_promoted(self, fact_id: str, iri: str) -> None:
         """Keep that a fact was proposed, and the memory that it became, as long as the agent knows it."""
         with self._state.changing() as store:
-            facts = {fact.id for persona in self.storage.read_in(store).personas for fact in persona.knowledge}
+            facts = {fact.id for fact in self.storage.read_in(store).facts()}
             before: Mapping[str, str] = storage.note(store, self.project, _PROMOTED, self.agent) or {}
             left = {**{known: its for known, its in before.items() if known in facts}, fact_id: iri}
             storage.keep(store, self.project, _PROMOTED, self.agent, left)
@@ -468,8 +564,8 @@ class AgentMoves:
         """Let go of vectors of another embedder, and ask for those of this one."""
         with self._state.changing() as store:
             policy = self._policy_now(store)
-            own = self.storage.move_in(store, lambda tiers: bare(tiers, policy.config))
-            shared = self.system.move_in(store, bare_system)
+            own = self.storage.move_in(store, lambda tiers: embedded(tiers, policy.config, no_vector))
+            shared = self.system.move_in(store, lambda system: embedded_system(system, no_vector))
             for holder in (self.agent, _ALL):
                 storage.keep(store, self.project, EMBEDDER, holder, self._embedder)
             self.jobs.ask(store, self.project, self.agent, Task("embed"))
@@ -483,10 +579,10 @@ def arising(before: Tiers, after: Tiers) -> list[Task]:
     waited = {page.id for page in before.leaving}
     tasks = [Task("describe", page.id) for page in (*after.leaving, *after.stm) if page.id not in known]
     tasks += [Task("transfer", page.id) for page in after.leaving if page.id not in waited]
-    if _known_pages(after) - _known_pages(before):
+    if _known_facts(after) - _known_facts(before):
         tasks.append(Task("diffuse"))
     return tasks
 
 
-def _known_pages(tiers: Tiers) -> set[tuple[str, bool]]:
-    return {(fact.id, fact.private) for persona in tiers.personas for fact in persona.knowledge}
+def _known_facts(tiers: Tiers) -> set[tuple[str, bool]]:
+    return {(fact.id, fact.private) for fact in tiers.facts()}

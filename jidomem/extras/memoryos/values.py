@@ -11,12 +11,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import chain
-from typing import Any, NamedTuple, cast
+from typing import Annotated, Any, NamedTuple, cast
 
 from jidomem.errors import InvalidRequest
 from jidomem.extras.memoryos import config
 from jidomem.extras.memoryos.config import MemoryOSConfig, ValidatedModel, Vector
 from jidomem.records.directive import Directive, Step
+
+#: A text that may be empty, and a number from 0 to 1.
+Words = Annotated[str, config.words]
+Share = Annotated[float, config.share]
 
 
 class ObjectKey(NamedTuple):
@@ -42,10 +46,10 @@ class DialoguePage(ValidatedModel):
 
     id: str
     agent_id: str
-    query: str
-    response: str
+    query: Words
+    response: Words
     timestamp: datetime
-    meta_chain: str | None = None
+    meta_chain: Words | None = None
     continues: str | None = None
     segment_id: str | None = None
     embedding: Vector | None = None
@@ -55,21 +59,7 @@ class DialoguePage(ValidatedModel):
     analysed: bool = False
 
     def __post_init__(self) -> None:
-        self._hold(
-            id=config.text,
-            agent_id=config.text,
-            query=config.words,
-            response=config.words,
-            timestamp=config.moment,
-            meta_chain=_WORDS,
-            continues=_TEXT,
-            segment_id=_TEXT,
-            embedding=_VECTOR,
-            keywords=config.text_set,
-            object_type=_TEXT,
-            object_identifier=_TEXT,
-            analysed=config.truth,
-        )
+        ValidatedModel.__post_init__(self)
         if (self.object_type is None) != (self.object_identifier is None):
             raise InvalidRequest(
                 f"page {self.id} names half of whom the agent talked with",
@@ -107,7 +97,7 @@ class DialogueSegment(ValidatedModel):
 
     id: str
     agent_id: str
-    topic_summary: str
+    topic_summary: Words
     created_at: datetime
     last_accessed: datetime
     embedding: Vector | None = None
@@ -118,19 +108,7 @@ class DialogueSegment(ValidatedModel):
     pages: tuple[DialoguePage, ...] = ()
 
     def __post_init__(self) -> None:
-        self._hold(
-            id=config.text,
-            agent_id=config.text,
-            topic_summary=config.words,
-            created_at=config.moment,
-            last_accessed=config.moment,
-            embedding=_VECTOR,
-            keywords=config.text_set,
-            heat_score=config.number,
-            visit_count=config.count,
-            visits_taught=config.count,
-            pages=config.each_of(DialoguePage),
-        )
+        ValidatedModel.__post_init__(self)
         object.__setattr__(self, "pages", tuple(sorted(self.pages, key=lambda page: page.when)))
         if self.visits_taught > self.visit_count:
             raise InvalidRequest(
@@ -175,23 +153,11 @@ class KnowledgeEntry(ValidatedModel):
     id: str
     text: str
     created_at: datetime
-    confidence: float = 1.0
+    confidence: Share = 1.0
     private: bool = False
     evidence: tuple[str, ...] = ()
     embedding: Vector | None = None
-    importance: float | None = None
-
-    def __post_init__(self) -> None:
-        self._hold(
-            id=config.text,
-            text=config.text,
-            created_at=config.moment,
-            confidence=config.share,
-            private=config.truth,
-            evidence=config.texts,
-            embedding=_VECTOR,
-            importance=_SHARE,
-        )
+    importance: Share | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,22 +168,10 @@ class TraitEntry(ValidatedModel):
     name: str
     value: str
     created_at: datetime
-    confidence: float = 1.0
+    confidence: Share = 1.0
     private: bool = False
     evidence: tuple[str, ...] = ()
     embedding: Vector | None = None
-
-    def __post_init__(self) -> None:
-        self._hold(
-            id=config.text,
-            name=config.text,
-            value=config.text,
-            created_at=config.moment,
-            confidence=config.share,
-            private=config.truth,
-            evidence=config.texts,
-            embedding=_VECTOR,
-        )
 
     @property
     def text(self) -> str:
@@ -240,10 +194,6 @@ class ObjectPersona(ValidatedModel):
     knowledge: tuple[KnowledgeEntry, ...] = ()
     traits: tuple[TraitEntry, ...] = ()
 
-    def __post_init__(self) -> None:
-        self._hold(agent_id=config.text, type=config.text, identifier=config.text, profile=config.mapping,
-                   knowledge=config.each_of(KnowledgeEntry), traits=config.each_of(TraitEntry))  # fmt: skip
-
     @property
     def key(self) -> ObjectKey:
         """Return what tells it from the other personas of its agent."""
@@ -258,9 +208,6 @@ class AgentPersona(ValidatedModel):
     profile: Mapping[str, Any] = field(default_factory=dict)
     traits: tuple[TraitEntry, ...] = ()
 
-    def __post_init__(self) -> None:
-        self._hold(agent_id=config.text, profile=config.mapping, traits=config.each_of(TraitEntry))
-
 
 @dataclass(frozen=True, slots=True)
 class SystemEntry(ValidatedModel):
@@ -269,17 +216,13 @@ class SystemEntry(ValidatedModel):
     id: str
     content: str
     source_agent_id: str
-    importance_score: float
+    importance_score: Share
     creation_timestamp: datetime
     embedding: Vector | None = None
     evidence: tuple[str, ...] = ()
 
-    def __post_init__(self) -> None:
-        self._hold(id=config.text, content=config.text, source_agent_id=config.text, importance_score=config.share,
-                   creation_timestamp=config.moment, embedding=_VECTOR, evidence=config.texts)  # fmt: skip
 
-
-_TEXT, _WORDS, _VECTOR, _SHARE = map(config.optional, (config.text, config.words, config.vector, config.share))
+OwnPersona = Annotated[AgentPersona, config.optional(config.instance_of(AgentPersona))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,15 +239,12 @@ class Tiers(ValidatedModel):
     leaving: tuple[DialoguePage, ...] = ()
     mtm: tuple[DialogueSegment, ...] = ()
     personas: tuple[ObjectPersona, ...] = ()
-    agent: AgentPersona = cast(AgentPersona, None)
+    agent: OwnPersona = cast(AgentPersona, None)
 
     def __post_init__(self) -> None:
-        self._hold(
-            agent_id=config.text, rev=config.count, stm=_PAGES, leaving=_PAGES, mtm=_SEGMENTS, personas=_PERSONAS
-        )
-        if not isinstance(self.agent, AgentPersona):
-            own = AgentPersona(self.agent_id) if self.agent is None else AgentPersona.from_dict(self.agent)
-            object.__setattr__(self, "agent", own)
+        ValidatedModel.__post_init__(self)
+        if self.agent is None:
+            object.__setattr__(self, "agent", AgentPersona(self.agent_id))
         everything: list[Any] = [*self.stm, *self.leaving, *self.mtm, *self.personas, self.agent]
         for item in everything:
             if item.agent_id != self.agent_id:
@@ -321,13 +261,24 @@ class Tiers(ValidatedModel):
         _once("page", [page.id for page in self.pages()])
         _once("segment", [segment.id for segment in self.mtm])
         _once("persona", [persona.key for persona in self.personas])
-        _once("fact", [fact.id for persona in self.personas for fact in persona.knowledge])
+        _once("fact", [fact.id for fact in self.facts()])
         for traits in (self.agent.traits, *(persona.traits for persona in self.personas)):
             _once("trait", [trait.id for trait in traits])
 
     def pages(self) -> Iterator[DialoguePage]:
         """Yield all pages: of short-term memory, those that leave it, and those of the segments."""
         return chain(self.stm, self.leaving, *(segment.pages for segment in self.mtm))
+
+    def facts(self) -> Iterator[KnowledgeEntry]:
+        """Yield the facts of all personas of others, in the order they were learnt."""
+        return (fact for persona in self.personas for fact in persona.knowledge)
+
+    def entries(self) -> Iterator[KnowledgeEntry | TraitEntry]:
+        """Yield the facts and traits of all personas, those of the agent itself first."""
+        yield from self.agent.traits
+        for persona in self.personas:
+            yield from persona.knowledge
+            yield from persona.traits
 
     def page(self, page_id: str) -> DialoguePage | None:
         """Return the page of that id, None where it is not or no more."""
@@ -350,7 +301,7 @@ class SystemMemory(ValidatedModel):
     entries: tuple[SystemEntry, ...] = ()
 
     def __post_init__(self) -> None:
-        self._hold(rev=config.count, entries=config.each_of(SystemEntry))
+        ValidatedModel.__post_init__(self)
         _once("entry", [entry.id for entry in self.entries])
 
 
@@ -395,8 +346,3 @@ def _once(what: str, ids: list[Any]) -> None:
     if len(set(ids)) < len(ids):
         twice = next(each for place, each in enumerate(ids) if each in ids[:place])
         raise InvalidRequest(f"{what} {twice} is held twice", hint="each is in one place: leave one of them out")
-
-
-_PAGES, _SEGMENTS, _PERSONAS = (
-    config.each_of(DialoguePage), config.each_of(DialogueSegment), config.each_of(ObjectPersona),
-)  # fmt: skip
