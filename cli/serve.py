@@ -96,16 +96,16 @@ def serve(
       jidomem serve --port 0 --json --log-level warning
     """
     from jidomem.serve import server
-    from jidomem.serve.app import create_app
+    from jidomem.serve.app import create_app, hosts_of
     from jidomem.serve.server_state import HTTP, Operation
 
     with app.open(stays=True) as memory:
         said = memory.settings
         at = host or said.host or server.HOST
-        hosts = server.hosts_of(at, names)
+        hosts = hosts_of(at, names)
         keyring = memory.place.keyring()
         wanted = next(number for number in (port, said.port, server.PORT) if number is not None)
-        with server.listen(at, wanted, knows_who_asks=keyring.is_needed) as listening:
+        with server.listen(at, wanted, has_tokens=keyring.is_needed) as listening:
             operation = Operation(open_log(app, form, level), connections=said.limits.connections)
             operation.keep_counts(memory.door_log, HTTP)
             web_app = create_app(

@@ -1,160 +1,196 @@
-"""The server process: it listens, gives each connection a thread, and stops cleanly.
+"""The server process: it listens, serves each connection in a thread, and stops cleanly.
 
-One process owns an index, and no process that opens a root may fork: threads of this process
-answer the requests. A `ConnectionPool` bounds their number.
+A process with an open root must not fork, and one process owns its index: so it has threads.
 """
 
 from __future__ import annotations
 
 import errno
-import ipaddress
 import os
-import re
 import signal
 import socket
 import sys
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from threading import BoundedSemaphore, Event, Lock, Thread
-from time import monotonic, sleep
+from time import monotonic, perf_counter, sleep
 from typing import Any
 
-from jidomem.errors import Busy, InvalidRequest
+from jidomem.base.background import BackgroundTask
+from jidomem.errors import Busy, InvalidRequest, JidomemError
 from jidomem.runtime.user_config import RootLimits
-from jidomem.serve.app import LOOPBACK
-from jidomem.serve.connection import App, ClientDisconnected, ClientSocket, HttpConnection, TooSlow
+from jidomem.serve import monitoring, wire
+from jidomem.serve.app import parse_address
+from jidomem.serve.connection import (
+    App,
+    ClientDisconnected,
+    ClientSocket,
+    HttpExchange,
+    TooSlow,
+    build_environ,
+    wsgi_headers,
+)
 from jidomem.serve.server_state import Operation
 
-#: Seconds until another connection is tried where this machine has given none.
+#: Seconds after which a failed accept is tried again.
 _PAUSE = 0.05
-#: Seconds that a client may say nothing in the middle of a request while the server stops.
+#: Seconds of silence in the middle of a request that a stopping server allows.
 _SILENT = 1.0
 
 
 class ConnectionPool:
-    """Who is attended to, and who has to wait.
+    """The connections of a server, each with a thread of its own, up to a limit.
 
-    Once all slots are taken, connections are closed after their answers, and those that have been without a request
-    for a while. A newcomer waits for that, and is told that the server is busy where none ends for long.
+    At the limit connections are closed after their answers, and those that have waited for a request for a while. A
+    new connection waits for that; if none ends in time, it is told that the server is busy.
     """
 
-    def __init__(self, app: App, about: dict[str, Any], limits: RootLimits, operation: Operation) -> None:
-        """Answer by *app*, for which *about* is what WSGI says of this server."""
-        self._app, self._about, self._limits, self._operation = app, about, limits, operation
-        self._free = BoundedSemaphore(limits.connections)
-        self._attended: set[HttpConnection] = set()
-        self._idle: dict[HttpConnection, float] = {}  # since when each waits for a request, the longest first
+    def __init__(self, app: App, environ: dict[str, Any], limits: RootLimits, operation: Operation) -> None:
+        """Answer by *app*; *environ* is the same for all requests."""
+        self._app, self._environ, self._limits, self._operation = app, environ, limits, operation
+        self._slots = BoundedSemaphore(limits.connections)
+        self._open: set[ClientSocket] = set()
+        self._idle: dict[ClientSocket, float] = {}  # since when each waits for a request, the longest first
         self._lock = Lock()
-        self._stopping, self._wanted = Event(), Event()
+        self._stopping, self._full = Event(), Event()
         self._full_since: float | None = None
 
     def serve(self, listening: socket.socket) -> None:
-        """Attend to whoever connects, until told to stop."""
+        """Accept and serve connections until `stop`."""
         while not self._stopping.is_set():
             try:
-                connected, address = listening.accept()
-            except OSError:  # the other end has gone again, or this machine gives no more connections
+                accepted, address = listening.accept()
+            except OSError:  # the client is gone again, or this machine gives no more connections
                 sleep(_PAUSE)
                 continue
-            about = {**self._about, "REMOTE_ADDR": address[0], "REMOTE_PORT": str(address[1])}
-            link = ClientSocket(connected, self._limits.idle_seconds)
-            connection = HttpConnection(link, self._app, about, self._limits, self._operation)
-            if not self._admit(connection):
-                self._turn_away(connection)
+            link = ClientSocket(accepted, self._limits.idle_seconds)
+            if not (self._acquire_slot() and self._start(link, address[0])):
+                detail = f"the server has {self._limits.connections} connections, and takes no more"
+                with suppress(ClientDisconnected, TooSlow):
+                    self._refuse(self._exchange(link), Busy(detail, hint="try again"), {}, address[0], perf_counter())
+                    link.end(0)
+                link.close()
 
     def stop(self, seconds: float) -> None:
-        """Attend to no further request, and return when those under way have ended, or *seconds* later."""
+        """Accept no further request; return when those under way have ended, or after *seconds*."""
         self._stopping.set()
         with self._lock:
-            for connection in self._idle:
-                connection.link.interrupt()
+            for link in self._idle:
+                link.interrupt()
         end = monotonic() + seconds
         for _ in range(self._limits.connections):
-            while not self._free.acquire(timeout=_PAUSE):
+            while not self._slots.acquire(timeout=_PAUSE):
                 if monotonic() > end:
                     return
-                self._hurry()
+                with self._lock:
+                    for link in self._open:
+                        if link.silent() > _SILENT:
+                            link.interrupt()
 
-    def _hurry(self) -> None:
-        """End the requests whose rest does not come."""
-        with self._lock:
-            for connection in self._attended:
-                if connection.link.silent() > _SILENT:
-                    connection.link.interrupt()
-
-    def _admit(self, connection: HttpConnection) -> bool:
-        """Return whether there was a slot for a connection, which has a thread then."""
-        if not self._has_slot():
-            return False
+    def _start(self, link: ClientSocket, client: str) -> bool:
+        """Return whether this machine had a thread for the connection of *client*."""
         try:
-            Thread(target=self._attend, args=(connection,), name="jidomem-connection", daemon=True).start()
-        except RuntimeError:  # this machine gives no more threads
-            self._free.release()
+            Thread(target=self._serve, args=(link, client), name="jidomem-connection", daemon=True).start()
+        except RuntimeError:
+            self._slots.release()
             return False
         return True
 
-    def _attend(self, connection: HttpConnection) -> None:
+    def _serve(self, link: ClientSocket, client: str) -> None:
+        """Answer the requests of *link* until it ends; raise nothing."""
+        exchange = self._exchange(link)
         try:
-            connection.attend(
-                lambda idles: self._idles(connection, idles),
-                lambda: not (self._wanted.is_set() or self._stopping.is_set()),
-            )
+            received = self._next_request(link)
+            while received:
+                exchange = self._exchange(link, received)
+                if not self._answer(exchange, client):
+                    break
+                received = exchange.behind() or self._next_request(link)
+        except (ClientDisconnected, TooSlow):
+            pass
+        except Exception as error:  # the client sees that the answer broke off, the operator why
+            monitoring.broke(self._operation, error)
         finally:
+            link.close(abort=exchange.is_partial)
             with self._lock:
-                self._attended.discard(connection)
-                self._idle.pop(connection, None)
-            self._free.release()
+                self._open.discard(link)
+                self._idle.pop(link, None)
+            self._slots.release()
 
-    def _idles(self, connection: HttpConnection, idles: bool) -> None:
+    def _exchange(self, link: ClientSocket, received: bytes = b"") -> HttpExchange:
+        return HttpExchange(link, self._limits, self._keeps_connections, received)
+
+    def _keeps_connections(self) -> bool:
+        return not (self._full.is_set() or self._stopping.is_set())
+
+    def _next_request(self, link: ClientSocket) -> bytes:
+        """Return the first bytes of the next request; empty at the end of the connection."""
         with self._lock:
-            self._attended.add(connection)
-            self._idle.pop(connection, None)
-            if idles:
-                self._idle[connection] = monotonic()
-                if self._stopping.is_set():
-                    connection.link.interrupt()
+            self._open.add(link)
+            self._idle[link] = monotonic()
+            if self._stopping.is_set():
+                link.interrupt()
+        received = link.begin()
+        with self._lock:
+            self._idle.pop(link, None)
+        return received
 
-    def _has_slot(self) -> bool:
-        """Return whether a slot was to be had, in the time that none may be free."""
-        if self._free.acquire(blocking=False):
-            self._full_since = None
-            return True
-        idle, now = self._limits.idle_seconds, monotonic()
-        self._full_since = self._full_since or now
-        self._wanted.set()
+    def _answer(self, exchange: HttpExchange, client: str) -> bool:
+        """Answer one request, and return whether another one may follow."""
+        began, named = perf_counter(), dict[str, str]()
         try:
-            while (left := self._full_since + idle - monotonic()) > 0 and not self._stopping.is_set():
-                self._let_go(monotonic() - idle / 10)
-                if self._free.acquire(timeout=min(left, idle / 20)):
-                    self._full_since = None
-                    return True
-        finally:
-            self._wanted.clear()
-        return False
+            request = exchange.request()
+            named = wsgi_headers(request)
+            environ = build_environ(request, named)
+        except JidomemError as refusal:
+            self._refuse(exchange, refusal, named, client, began)
+            return exchange.finish()
+        own = {"REMOTE_ADDR": client, "wsgi.input": exchange, wire.CONNECTION: exchange.link.fileno()}
+        exchange.respond(self._app, {**self._environ, **environ, **own})
+        return exchange.finish()
 
-    def _let_go(self, since: float) -> None:
+    def _refuse(
+        self, exchange: HttpExchange, refusal: JidomemError, headers: Mapping[str, str], client: str, began: float
+    ) -> None:
+        """Send *refusal* to a request that no application sees."""
+        request_id = monitoring.id_of(headers)
+        monitoring.unread(self._operation, refusal, request_id, client, perf_counter() - began)
+        exchange.refuse(refusal, request_id)
+
+    def _acquire_slot(self) -> bool:
+        """Return whether a slot became free within the idle time."""
+        idle = self._limits.idle_seconds
+        is_free = self._slots.acquire(blocking=False)
+        if not is_free:
+            self._full_since = self._full_since or monotonic()
+            self._full.set()
+            while not (is_free or self._stopping.is_set()):
+                left = self._full_since + idle - monotonic()
+                if left <= 0:
+                    break
+                self._close_idle(monotonic() - idle / 10)
+                is_free = self._slots.acquire(timeout=min(left, idle / 20))
+            self._full.clear()
+        self._full_since = None if is_free else self._full_since
+        return is_free
+
+    def _close_idle(self, since: float) -> None:
         """Close a connection that has waited for a request *since* then, or longer."""
         with self._lock:
-            for connection, began in self._idle.items():
-                if began <= since and not connection.link.has_more():
-                    del self._idle[connection]
-                    connection.link.interrupt()
+            for link, began in self._idle.items():
+                if began <= since and not link.has_more():
+                    del self._idle[link]
+                    link.interrupt()
                     return
-
-    def _turn_away(self, connection: HttpConnection) -> None:
-        busy = Busy(f"{self._limits.connections} connections are attended to at once, no more", hint="try again")
-        with suppress(ClientDisconnected, TooSlow):
-            connection.turn_away(busy)
-        connection.link.close()
 
 
 HOST, PORT = "127.0.0.1", 8700
-_NAME = re.compile(r"[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]")
 #: Seconds that requests under way get when the server stops.
 GRACE = 10
 _BACKLOG = 128
-_STOPS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)  # a terminal that is gone stops it, too
-_ABOUT: Mapping[str, Any] = {
+_STOPS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+_ENVIRON: Mapping[str, Any] = {
     "SCRIPT_NAME": "",
     "wsgi.version": (1, 0),
     "wsgi.url_scheme": "http",
@@ -166,64 +202,30 @@ _ABOUT: Mapping[str, Any] = {
 }
 
 
-def listen(host: str, port: int, *, knows_who_asks: bool = False) -> socket.socket:
+def listen(host: str, port: int, *, has_tokens: bool = False) -> socket.socket:
     """Return a socket that listens on an address; port 0 is any free one.
 
-    Raises InvalidRequest for one that is not of this machine alone unless it *knows_who_asks*, and for a port taken.
+    Raise InvalidRequest for a port in use, and, unless the root *has_tokens*, for an address that other machines reach.
     """
-    parsed = _address(host)
-    address = str(parsed)
-    if not (parsed.is_loopback or knows_who_asks):
+    address = parse_address(host)
+    if not (address.is_loopback or has_tokens):
         raise InvalidRequest(
-            f"{host} can be reached from elsewhere, and this server knows no tokens to tell who asks",
+            f"{host} can be reached from elsewhere, and this server has no tokens that say who asks",
             hint="give out one first: jidomem access token add AGENT; or serve on this machine only: --host 127.0.0.1",
         )
-    found = socket.socket(socket.AF_INET6 if parsed.version == 6 else socket.AF_INET)
-    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # connections have it from here: 40 ms less each
+    family = socket.AF_INET6 if address.version == 6 else socket.AF_INET
     try:
-        found.bind((address, port))
-        found.listen(_BACKLOG)
+        listening = socket.create_server((str(address), port), family=family, backlog=_BACKLOG)
     except OSError as error:
-        found.close()
-        taken = error.errno == errno.EADDRINUSE
-        raise InvalidRequest(
-            f"{host}:{port} {'is in use' if taken else f'cannot be served: {error.strerror}'}",
-            hint="stop what listens there, or give another port: --port 0 takes any that is free",
-        ) from error
-    return found
-
-
-def hosts_of(host: str, names: Collection[str]) -> list[str]:
-    """Return the names by which a server at the address *host* is asked: its address, and *names*.
-
-    Raises InvalidRequest for every address of this machine at once unless there is a name.
-    """
-    parsed = _address(host)
-    for name in names:
-        if not _NAME.fullmatch(name):
-            raise InvalidRequest(
-                f"{name!r} is no name of a host",
-                hint="give it without scheme and port: --allow-host memory.example.org",
-            )
-    if parsed.is_unspecified and not names:
-        raise InvalidRequest(
-            f"{host} is every address of this machine, and a request says which one it was sent to",
-            hint="say by which name it is asked: --allow-host memory.example.org",
-        )
-    own = f"[{parsed}]" if parsed.version == 6 else str(parsed)
-    return [*LOOPBACK, *([] if parsed.is_loopback or parsed.is_unspecified else [own]), *names]
-
-
-def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
-    try:
-        return ipaddress.ip_address("127.0.0.1" if host == "localhost" else host)
-    except ValueError as error:
-        raise InvalidRequest(f"{host!r} is no address", hint="give an address: --host 127.0.0.1") from error
+        problem = "is in use" if error.errno == errno.EADDRINUSE else f"cannot be served: {error.strerror}"
+        hint = "stop what listens there, or give another port: --port 0 takes any that is free"
+        raise InvalidRequest(f"{host}:{port} {problem}", hint=hint) from error
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # connections inherit it: 40 ms less each
+    return listening
 
 
 def url_of(listening: socket.socket) -> str:
-    """Return the address of *listening* as a client writes it."""
+    """Return the URL of *listening*."""
     host, port = listening.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
@@ -231,35 +233,34 @@ def url_of(listening: socket.socket) -> str:
 def serve(
     app: App, listening: socket.socket, stopping: Callable[[], None], limits: RootLimits, operation: Operation
 ) -> None:
-    """Serve *app* on *listening* until SIGTERM or SIGINT, and end the requests under way.
+    """Serve *app* on *listening* until a signal ends it; then call *stopping*, and wait for the requests under way.
 
-    *stopping* is called before they are waited for. Those that take longer than GRACE seconds to end, end with the
-    process: what was acknowledged is durable.
+    Requests that take longer than GRACE seconds end with the process: what was acknowledged is durable.
     """
-    told = _signals()
+    signals = _signals()
     host, port = listening.getsockname()[:2]
-    slots = ConnectionPool(app, {**_ABOUT, "SERVER_NAME": host, "SERVER_PORT": str(port)}, limits, operation)
-    Thread(target=slots.serve, args=(listening,), name="jidomem-listening", daemon=True).start()
-    while told.recv(1)[0] not in _STOPS:
+    pool = ConnectionPool(app, {**_ENVIRON, "SERVER_NAME": host, "SERVER_PORT": str(port)}, limits, operation)
+    BackgroundTask("jidomem-listening", daemon=True).start(partial(pool.serve, listening))
+    while signals.recv(1)[0] not in _STOPS:
         pass
     with suppress(OSError):
-        listening.shutdown(socket.SHUT_RDWR)  # nobody can connect any more
+        listening.shutdown(socket.SHUT_RDWR)  # no new connections
     stopping()
-    slots.stop(GRACE)
+    pool.stop(GRACE)
 
 
 def _signals() -> socket.socket:
-    """Return what a byte comes from for each signal, whichever thread of this process gets that."""
-    told, tells = socket.socketpair()
-    tells.setblocking(False)
-    signal.set_wakeup_fd(tells.detach())
+    """Return a socket that receives a byte for each signal, whichever thread of this process gets that."""
+    receiving, sending = socket.socketpair()
+    sending.setblocking(False)
+    signal.set_wakeup_fd(sending.detach())
     for number in _STOPS:
         signal.signal(number, lambda *_: None)
-    return told
+    return receiving
 
 
 def leave() -> None:
-    """End this process at once, after a clean stop: a request that did not end in time is not waited for."""
+    """End this process without waiting for threads, after a clean stop."""
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(0)

@@ -122,10 +122,10 @@ def test_a_port_that_is_taken_and_an_address_others_can_reach_are_refused(server
     assert taken["detail"] == f"127.0.0.1:{port} is in use"
     code, open_to_all = refused("--host", "0.0.0.0")
     assert (code, open_to_all["code"]) == (2, "invalid_argument")
-    assert open_to_all["hint"] == "say by which name it is asked: --allow-host memory.example.org"
+    assert open_to_all["hint"] == "name the host that clients use: --allow-host memory.example.org"
     code, no_tokens = refused("--host", "0.0.0.0", "--allow-host", "memory.example.org")
     assert (code, no_tokens["code"]) == (2, "invalid_argument")
-    assert "knows no tokens" in no_tokens["detail"]
+    assert "has no tokens" in no_tokens["detail"]
     assert no_tokens["hint"].startswith("give out one first: jidomem access token add AGENT")
 
 
