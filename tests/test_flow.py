@@ -1,4 +1,4 @@
-"""The way of an intent: a warm submission enters few files and calls, in the order of docs/architecture.md."""
+"""The ways of an intent and of a query: few files and calls, in the order of docs/architecture.md."""
 
 import re
 from pathlib import Path
@@ -9,15 +9,16 @@ from conftest import intent
 import jidomem
 from bench.house import trace
 from jidomem import MemoryUpdateIntent
+from jidomem.serve.app import create_app
 
 PAGE = Path(__file__).parent.parent / "docs" / "architecture.md"
-_FUNCTION = re.compile(r"`((?:write|journal|index)\.[a-z_]+(?:\.\w+)+)`")
+_FUNCTION = re.compile(r"`((?:write|journal|index|read|records|runtime|serve)\.[a-z_]+(?:\.\w+)+)`")
 
 
-def walk():
-    """The functions that the numbered walk of the page names, as file and qualified name."""
-    section = PAGE.read_text("utf-8").partition("## The way of an intent")[2].partition("\n## ")[0]
-    steps = section[section.index("\n1. ") : section.index("\n\nA block")]
+def walk(title):
+    """The functions that a numbered walk of the page names, as file and qualified name."""
+    section = PAGE.read_text("utf-8").partition(f"## {title}\n")[2].partition("\n## ")[0]
+    steps = section[section.index("\n1. ") :].partition("\n\n")[0]
     names = (name.split(".", 2) for name in _FUNCTION.findall(steps))
     return [(f"{package}/{module}.py", function) for package, module, function in names]
 
@@ -44,10 +45,28 @@ def test_a_warm_submission_enters_few_files_and_calls(warm):
     assert warm.deepest <= 20
 
 
-def test_a_warm_submission_follows_the_walk_of_the_page(warm):
-    steps = walk()
-    assert len(steps) > 15
+def follow(steps, calls):
+    """Assert that *calls* enter the functions *steps* in this order."""
     at = 0
     for step in steps:
-        assert step in warm.calls[at:], f"{step} is not entered after {warm.calls[at - 1]}"
-        at = warm.calls.index(step, at) + 1
+        assert step in calls[at:], f"{step} is not entered after {calls[at - 1]}"
+        at = calls.index(step, at) + 1
+
+
+def test_a_warm_submission_follows_the_walk_of_the_page(warm):
+    steps = walk("The way of an intent")
+
+    assert len(steps) > 15
+    follow(steps, warm.calls)
+
+
+def test_a_request_for_a_page_of_facts_follows_the_walk_of_the_page(tmp_path):
+    with jidomem.open(tmp_path / ".jidomem", project="p") as memory:
+        for number in range(3):
+            memory.writer.submit_intent("p", fact(f"the build needs Rust 1.{number}"))
+        client = create_app(memory).test_client()
+        request = trace(lambda: client.get("/projects/p/queries/facts?limit=2"))
+    steps = walk("The way of a query")
+
+    assert len(steps) > 15
+    follow(steps, request.calls)
