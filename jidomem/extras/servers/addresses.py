@@ -110,7 +110,6 @@ def _is_empty(home: Path) -> bool:
 
 
 def _put(mark: Path, place: str) -> None:
-    """Put the mark there, unless another did."""
     mark.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with suppress(FileExistsError), atomic_file(mark, 0o666, replace=False) as file:
         file.write(place.encode())

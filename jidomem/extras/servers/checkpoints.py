@@ -38,7 +38,6 @@ from jidomem.journal.commit import FormatError, advance, each_file, file_name, i
 from jidomem.journal.disk import INCOMING, create_local_marker, make_folders
 from jidomem.journal.journal import FileJournal, Stream
 from jidomem.journal.packs import PackEntry, outline, prove, verified, write_pack
-from jidomem.journal.packs import PackEntry as Outline
 from jidomem.journal.rewrite import is_redacted
 from jidomem.journal.stream import LOCK, Folder
 from jidomem.records.intent import SHORT, CommitRef, Version
@@ -62,6 +61,19 @@ class CheckpointPosition:
     version: Version = Version()
     orders: tuple[str, ...] = ()
     life: str = ""
+
+    @staticmethod
+    def from_dict(values: Mapping[str, Any]) -> CheckpointPosition:
+        """Return the position that `to_dict` wrote; raise KeyError, TypeError and ValueError where it is none."""
+        heads = Version.of(CommitRef(*head) for head in values["heads"])
+        reach = Reach(values["length"], values["rewrites"])
+        return CheckpointPosition(reach, values["last"], heads, tuple(values.get("orders", ())), values["life"])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the position as JSON values, without *orders*."""
+        heads = [(head.recorded_at, head.id, head.position) for head in self.version.heads]
+        reach = {"length": self.reach.length, "rewrites": self.reach.rewrites, "life": self.life}
+        return {**reach, "last": self.last, "heads": heads}
 
     def is_level(self, reach: Reach, life: str) -> bool:
         """Return whether a log of that *life* reaches as far, and ends with the same commit where it tells that.
@@ -87,21 +99,15 @@ def path_of(home: str, stream: Stream) -> str:
 def load(path: str) -> CheckpointPosition | None:
     """Return how far a copy reaches; None where that is not known, so that the copy is believed by nobody."""
     try:
-        values = decode_json(disk.read(path))
-        heads = Version.of(CommitRef(*head) for head in values["heads"])
-        reach = Reach(values["length"], values["rewrites"])
-        return CheckpointPosition(reach, values["last"], heads, tuple(values["orders"]), values["life"])
+        return CheckpointPosition.from_dict(decode_json(disk.read(path)))
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
 def save(path: str, position: CheckpointPosition) -> None:
     """Keep how far a copy reaches, in one step; raise OSError. A power failure may lose it, and with it the copy."""
-    heads = [(head.recorded_at, head.id, head.position) for head in position.version.heads]
-    reach = {"length": position.reach.length, "rewrites": position.reach.rewrites}
-    values = {**reach, "last": position.last, "heads": heads, "orders": position.orders, "life": position.life}
     make_folders(dirname(path))
-    _write(f"{path}.new", json.dumps(values).encode())
+    _write(f"{path}.new", json.dumps({**position.to_dict(), "orders": position.orders}).encode())
     disk.rename(f"{path}.new", path)
 
 
@@ -139,15 +145,13 @@ def fill(
     coming = iter(entries)
     while chunk := list(islice(coming, CHUNK)):
         outlines = [_outline(entry) for entry in chunk]
-        known = {known_outline.head.id for known_outline in outlines if known_outline is not None} | set(
-            position.version.ids
-        )
-        for known_outline in outlines:
-            if known_outline is not None and not doubted and not _follows(folder, known_outline, known):
-                raise LogMismatch
+        sound = [each for each in outlines if each is not None]
+        known = {each.head.id for each in sound}.union(position.version.ids)
+        if not doubted and not all(_follows(folder, each, known) for each in sound):
+            raise LogMismatch
         with _sharing(folder, descriptor):
             _put(folder, chunk, outlines)
-        version = advance(position.version, [known_outline for known_outline in outlines if known_outline is not None])
+        version = advance(position.version, sound)
         orders = (*position.orders, *(entry.commit for entry in chunk if is_redaction_record(entry.document)))
         reach = replace(position.reach, length=chunk[-1].number)
         position = CheckpointPosition(reach, chunk[-1].commit, version, orders, position.life)
@@ -161,7 +165,7 @@ def outlined(entry: LogEntry) -> CommitRef | None:
     return outline_.head if outline_ is not None else None
 
 
-def _outline(entry: LogEntry) -> Outline | None:
+def _outline(entry: LogEntry) -> PackEntry | None:
     try:
         outline_ = outline(entry.document)
     except FormatError:
@@ -169,22 +173,18 @@ def _outline(entry: LogEntry) -> Outline | None:
     return outline_ if outline_.head.id == entry.commit else None
 
 
-def _follows(folder: Folder, outline_: Outline, known: set[str]) -> bool:
-    """Return whether the parents of a commit are among those *known*, or in the folder."""
+def _follows(folder: Folder, outline_: PackEntry, known: set[str]) -> bool:
     return all(parent in known or folder.contents.head(parent) is not None for parent in outline_.parents)
 
 
-def _put(folder: Folder, chunk: Sequence[LogEntry], outlines: Sequence[Outline | None]) -> None:
-    """Put the files of a chunk in place: a pack of what is sound in a whole one, else one for each commit."""
-    documents = [
-        (outline_, is_redacted(entry.document), entry.document) for outline_, entry in zip(outlines, chunk, strict=True)
-    ]
-    ordered = sorted(
-        ((outline_, redacted, data) for outline_, redacted, data in documents if outline_), key=lambda one: one[0].head
-    )
+def _put(folder: Folder, chunk: Sequence[LogEntry], outlines: Sequence[PackEntry | None]) -> None:
+    ordered = list[tuple[PackEntry, bool, bytes]]()
     for entry, outline_ in zip(chunk, outlines, strict=True):
         if outline_ is None:
             put_copy(folder.path, f"{_NO_MOMENT}-{entry.commit[:SHORT]}.ttl", entry.document)
+        else:
+            ordered.append((outline_, is_redacted(entry.document), entry.document))
+    ordered.sort(key=lambda one: one[0].head)
     is_whole = len(chunk) == CHUNK
     sound = {one[0].head.id: one for one in ordered if is_whole and one[0] == verified(one[2], folder.graph)}
     if sound:
@@ -273,11 +273,8 @@ def _stream(home: Path, stream: Stream, folder: Path) -> CheckpointPosition | No
 
     So it is where a redaction is under way, or a loose file is not sound: no checkpoint takes that to others.
     """
-    source, target = (
-        home / "projects" / stream.project / stream.name,
-        folder / "projects" / stream.project / stream.name,
-    )
-    with _locked(source):
+    source, target = (each / "projects" / stream.project / stream.name for each in (home, folder))
+    with file_lock(source / LOCK):  # under which the copy of a stream is changed
         position = load(path_of(str(home), stream))
         names = sorted(each_file(str(source)))
         for name in filter(is_pack, names):
@@ -302,13 +299,6 @@ def _packed(target: Path, graph: str, loose: Sequence[tuple[str, bytes]]) -> boo
         (target / name).write_bytes(data)
         prove(str(target / name), name, data)
     return True
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Hold the lock under which the copy of a stream is changed."""
-    with file_lock(folder / LOCK):
-        yield
 
 
 def _link(source: Path, target: Path) -> None:
@@ -356,9 +346,7 @@ def make(log: SharedLog, home: Path) -> bool:
                 return False
             came = list[str]()
             files = {name: _uploaded(log, path, there, came, lease) for name, path in _files(folder)}
-        positions = {
-            f"{stream.project}/{stream.name}": _position_json(position) for stream, position in streams.items()
-        }
+        positions = {f"{stream.project}/{stream.name}": position.to_dict() for stream, position in streams.items()}
         going = {digest: since for digest, since in manifest["going"].items() if time() - since < GRACE}
         going |= {digest: time() for digest in _in(manifest["files"]) - _in(files) - going.keys()}
         made = {"form": _FORM, "size": _size(home), "streams": positions, "files": files, "going": going}
@@ -392,7 +380,6 @@ def fetch(log: SharedLog, home: Path) -> bool:
 
 
 def _brought(log: SharedLog, home: Path, manifest: Mapping[str, Any]) -> bool:
-    """Return whether *home* has now the checkpoint that is *manifest*."""
     draft = home / f"checkpoint-{token_hex(4)}"
     try:
         with ThreadPoolExecutor(_AT_ONCE) as pool:
@@ -428,7 +415,6 @@ class _Lease:
 
 @contextmanager
 def _lease(log: SharedLog) -> Iterator[_Lease | None]:
-    """Give the turn to make a checkpoint; None while another has it."""
     there = log.get(MAKING)
     tag = None if there is not None and _is_leased(there) else log.put(MAKING, _until(), there.tag if there else None)
     lease = _Lease(log, tag) if tag is not None else None
@@ -476,18 +462,8 @@ def _fits(log: SharedLog, manifest: Mapping[str, Any]) -> bool:
 
 
 def _streams(manifest: Mapping[str, Any]) -> dict[Stream, CheckpointPosition]:
-    positions = {}
-    for name, of in manifest["streams"].items():
-        heads = Version.of(CommitRef(*head) for head in of["heads"])
-        reach = Reach(of["length"], of["rewrites"])
-        positions[Stream(*name.split("/"))] = CheckpointPosition(reach, of["last"], heads, life=of["life"])
-    return positions
-
-
-def _position_json(position: CheckpointPosition) -> dict[str, Any]:
-    heads = [(head.recorded_at, head.id, head.position) for head in position.version.heads]
-    reach = {"length": position.reach.length, "rewrites": position.reach.rewrites, "life": position.life}
-    return {**reach, "last": position.last, "heads": heads}
+    streams = manifest["streams"].items()
+    return {Stream(*name.split("/")): CheckpointPosition.from_dict(values) for name, values in streams}
 
 
 def _in(files: Mapping[str, list[str]]) -> set[str]:
@@ -499,7 +475,6 @@ def _named(manifest: Mapping[str, Any]) -> set[str]:
 
 
 def _size(home: Path) -> int:
-    """Return how many bytes the commits of a copy have."""
     return sum(path.stat().st_size for path in (home / "projects").glob("*/*/*.ttl"))
 
 
@@ -523,7 +498,6 @@ def _uploaded(log: SharedLog, path: Path, there: set[str], came: list[str], leas
 
 
 def _fetched(log: SharedLog, path: Path, digests: list[str]) -> bool:
-    """Return whether a file is there, every piece of it with its digest."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("xb") as file:
         for digest in digests:
@@ -546,7 +520,6 @@ def _inflated(data: bytes) -> bytes | None:
 
 
 def _inside(name: str) -> str:
-    """Return a name of a checkpoint's file; raises ValueError for one that leads anywhere else."""
     parts = name.split("/")
     if parts[0] not in ("projects", "index") or not all(parts) or ".." in parts or "." in parts:
         raise ValueError(name)
@@ -554,7 +527,6 @@ def _inside(name: str) -> str:
 
 
 def _moved(draft: Path, home: Path, streams: Mapping[Stream, CheckpointPosition]) -> bool:
-    """Put what was fetched in place: files first, what says how far they reach last."""
     snapshots = home / "index" / "snapshots"
     snapshots.mkdir(parents=True, exist_ok=True)
     for snapshot in sorted((draft / "index" / "snapshots").iterdir()):

@@ -239,7 +239,6 @@ class MirroredJournal(FileJournal):
             raise
 
     def _looked(self, streams: list[Stream]) -> Mapping[Stream, Reach]:
-        """Ask the log, which one thread at a time does."""
         log_state = self.log.look(streams, addresses.NAME)
         self._life, self.rules = log_state.life, log_state.tag
         return log_state.reaches
@@ -252,7 +251,6 @@ class MirroredJournal(FileJournal):
         return checkpoints.load(checkpoints.path_of(str(self.folder), stream))
 
     def _level(self, stream: Stream) -> CheckpointPosition:
-        """Return how far the copy of a stream reaches, which is as far as the log did when this was asked."""
         reach, position = self._reach(stream), self._position(stream)
         if position is None and not reach.length and not self._known(stream)[0].look().heads:
             return CheckpointPosition(reach)
@@ -262,7 +260,6 @@ class MirroredJournal(FileJournal):
         return self._bring_level(stream)
 
     def _is_sound(self, stream: Stream, position: CheckpointPosition) -> bool:
-        """Return whether the files are what is kept of them, or cannot be as the log is damaged."""
         folder = self._known(stream)[0]
         is_whole = folder.look() == position.version and not folder.is_damaged
         return is_whole or self._given_up.get(stream) == position.reach
@@ -283,7 +280,6 @@ class MirroredJournal(FileJournal):
     def _leveled(
         self, stream: Stream, folder: Folder, turn: StreamLock, position: CheckpointPosition | None
     ) -> CheckpointPosition:
-        """Return how far the copy reaches once what is *position* of it, or else all of it, is what the log has now."""
         reach = self._reaches([stream])[stream]
         if stream in (reaches := getattr(self._local, "reaches", {})):
             reaches[stream] = reach
@@ -312,7 +308,6 @@ class MirroredJournal(FileJournal):
         return bool(documents)
 
     def _fetched(self, stream: Stream, folder: Folder, turn: StreamLock, reach: Reach) -> CheckpointPosition:
-        """Return how far the copy reaches, all of it thrown away and fetched anew."""
         path, nothing = (
             checkpoints.path_of(str(self.folder), stream),
             CheckpointPosition(Reach(0, reach.rewrites), life=self._life),
@@ -330,7 +325,6 @@ class MirroredJournal(FileJournal):
     def _filled(
         self, stream: Stream, folder: Folder, turn: StreamLock, position: CheckpointPosition, *, doubted: bool = False
     ) -> CheckpointPosition:
-        """Return how far the copy reaches with all that the log has more; raise Foreign where that is another one."""
         coming = self.log.read(stream, max(position.reach.length - 1, 0))
         if position.reach.length:
             last = next(coming, None)

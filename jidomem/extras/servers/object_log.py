@@ -245,7 +245,6 @@ class Bucket:
             pause = min(pause * 2, 1.0)
 
     def _after(self, key: str, doubt: bool, what: str) -> File | None:
-        """Return what is there where the condition of a put did not hold; not to know it is to know no outcome."""
         try:
             return self.get(key)
         except Failed as error:
@@ -286,7 +285,6 @@ class Bucket:
             raise self._unreachable(error) from error
 
     def _lost(self, error: Exception, doubt: bool, what: str) -> Failed:
-        """Return what to raise where a put was given up."""
         if not doubt:
             return self._unreachable(error)
         return Failed(
@@ -297,7 +295,6 @@ class Bucket:
         )
 
     def _unreachable(self, error: Exception) -> Failed:
-        """Return the error that says which store could not be used, why, and what to look at."""
         return Failed(
             f"{self.name} cannot be used: {_short_message(error)}", hint=self._hint(error), code="store_unreachable"
         )
@@ -312,7 +309,6 @@ def _inside(folder: str, paths: Sequence[str]) -> list[str]:
 
 
 def _cause(error: Exception) -> _Cause:
-    """Return the first of the causes an error speaks of."""
     message = str(error)
     return next(cause for cause in _CAUSES if cause.mark in message)
 
@@ -393,7 +389,6 @@ class Rewriter:
         return self._seen
 
     def _settled(self) -> tuple[Rewrites, str | None]:
-        """Return what is there once nothing is under way any more."""
         while True:
             now, tag = self._look()
             if not now.pending:
@@ -550,7 +545,6 @@ class ObjectLog:
         return numbers
 
     def _numbers_of(self, stream: Stream, numbers: Iterable[int]) -> dict[str, int]:
-        """Return the numbers of the commits that stand under *numbers*."""
         entries = self._pool.map(lambda each: self._entry(stream, each), numbers)
         return {entry.commit: entry.number for entry in entries if entry is not None}
 
@@ -591,7 +585,6 @@ class ObjectLog:
         self._pool.shutdown()
 
     def _entry(self, stream: Stream, number: int) -> LogEntry | None:
-        """Return an entry, None where there is none."""
         file = self._bucket.get(_key(stream, number))
         if file is None:
             return None
@@ -601,7 +594,6 @@ class ObjectLog:
         return LogEntry(number, top.removeprefix(b"# commit ").decode(), document)
 
     def _saw(self, stream: Stream, number: int) -> None:
-        """Remember that there is an entry under *number*."""
         with self._guard:
             self._lengths[stream] = max(number, self._lengths.get(stream, 0))
 
@@ -618,7 +610,6 @@ class ObjectLog:
         return length, entry.commit if entry is not None and length == known else ""
 
     def _length(self, stream: Stream) -> int:
-        """Return the number of the last entry."""
         length = self._lengths.get(stream)
         if length is None:
             length = self._last(f"log/{_name(stream)}", 2)
@@ -632,7 +623,6 @@ class ObjectLog:
         return length
 
     def _last(self, folder: str, levels: int) -> int:
-        """Return the largest number in a folder with *levels* of folders in it, 0 where there is none."""
         if not levels:
             names = self._bucket.files(folder)
             return int("".join([*folder.split("/")[2:], names[-1]])) if names else 0
@@ -656,7 +646,6 @@ def _key(stream: Stream, number: int) -> str:
 
 
 def _position(document: bytes) -> int:
-    """Return the position that a document says its commit has; 1 where it does not say."""
     try:
         return max(outline(document).head.position, 1)
     except FormatError:
@@ -664,5 +653,4 @@ def _position(document: bytes) -> int:
 
 
 def _top(commit: str) -> bytes:
-    """Return the first line of an entry: a comment, so that the object as a whole is Turtle too."""
     return f"# commit {commit}\n".encode()

@@ -190,7 +190,7 @@ class PostgresPool:
         """Return a new connection."""
         connection = PostgresConnection.connect(**self.address.options, autocommit=True, prepare_threshold=None)
         try:
-            _look_at(connection, self.address)
+            _refuse_other_encoding(connection, self.address)
             connection.execute(_SETTINGS, (f"{LONGEST * 1000:.0f}",))
         except BaseException:
             connection.close()
@@ -198,6 +198,10 @@ class PostgresPool:
         connection.add_notice_handler(lambda said: _keep_warning(connection, said))
         self._was_there = True
         return connection
+
+    def sql(self, text: LiteralString) -> Composed:
+        """Return a statement with the schema of the root in the place of `{s}`."""
+        return SQL(text).format(s=Identifier(self.address.schema))
 
     def drop(self) -> None:
         """Close the connections that nobody has."""
@@ -255,8 +259,7 @@ def grants(address: PostgresAddress) -> str:
     )
 
 
-def _look_at(connection: PostgresConnection, address: PostgresAddress) -> None:
-    """Raise Failed `invalid_config` where the database cannot hold every text."""
+def _refuse_other_encoding(connection: PostgresConnection, address: PostgresAddress) -> None:
     encoding = connection.info.parameter_status("server_encoding") or "UTF8"
     if encoding.upper() not in ("UTF8", "UTF-8", "UNICODE"):
         hint = "make one that is: CREATE DATABASE memory ENCODING 'UTF8' TEMPLATE template0;"
@@ -346,9 +349,8 @@ def prepare(link: PostgresPool) -> None:
 
 def _version(connection: PostgresConnection, link: PostgresPool) -> int:
     """Return which layout the tables have, 0 where there are none; raises Failed for one of a later time."""
-    schema = link.address.schema
     try:
-        row = connection.execute(_sql("SELECT version FROM {s}.layout", schema)).fetchone()
+        row = connection.execute(link.sql("SELECT version FROM {s}.layout")).fetchone()
     except (errors.UndefinedTable, errors.InvalidSchemaName):
         return 0
     version = int(row[0]) if row is not None else 0
@@ -374,18 +376,12 @@ def _made(connection: PostgresConnection, link: PostgresPool) -> None:
 
 
 def _step_up(connection: PostgresConnection, link: PostgresPool) -> None:
-    """Do each step that is missing, in a transaction."""
-    schema = link.address.schema
-    if connection.execute("SELECT 1 FROM pg_namespace WHERE nspname = %s", (schema,)).fetchone() is None:
-        connection.execute(_sql("CREATE SCHEMA {s}", schema))
-    connection.execute(_sql("CREATE TABLE IF NOT EXISTS {s}.layout (one integer PRIMARY KEY, version integer)", schema))
-    connection.execute(_sql("INSERT INTO {s}.layout (one, version) VALUES (1, 0) ON CONFLICT DO NOTHING", schema))
-    connection.execute(_sql("SELECT version FROM {s}.layout FOR UPDATE", schema))
+    by_name = "SELECT 1 FROM pg_namespace WHERE nspname = %s"
+    if connection.execute(by_name, (link.address.schema,)).fetchone() is None:
+        connection.execute(link.sql("CREATE SCHEMA {s}"))
+    connection.execute(link.sql("CREATE TABLE IF NOT EXISTS {s}.layout (one integer PRIMARY KEY, version integer)"))
+    connection.execute(link.sql("INSERT INTO {s}.layout (one, version) VALUES (1, 0) ON CONFLICT DO NOTHING"))
+    connection.execute(link.sql("SELECT version FROM {s}.layout FOR UPDATE"))
     for step in STEPS[_version(connection, link) :]:
-        connection.execute(_sql(step, schema))
-    connection.execute(_sql("UPDATE {s}.layout SET version = %s", schema), (len(STEPS),))
-
-
-def _sql(text: LiteralString, schema: str) -> Composed:
-    """Return a statement of ours, with the schema in place."""
-    return SQL(text).format(s=Identifier(schema))
+        connection.execute(link.sql(step))
+    connection.execute(link.sql("UPDATE {s}.layout SET version = %s"), (len(STEPS),))

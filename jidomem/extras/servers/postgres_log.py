@@ -18,7 +18,7 @@ from typing import Any, LiteralString
 
 from psycopg import Error, OperationalError
 from psycopg.errors import UndefinedFunction, UniqueViolation
-from psycopg.sql import SQL, Composed, Identifier
+from psycopg.sql import SQL, Identifier
 
 from jidomem.errors import Failed, JidomemError, NotFound
 from jidomem.extras.servers import postgres_connection
@@ -250,9 +250,9 @@ class PostgresLog:
                 with connection.transaction():
                     if not self._appended(connection, {**rows[0], "after": ""}):
                         return False
-                    if len(rows) > 1 and connection.execute(self._sql(_SETTLE), rows[-1]).rowcount == 1:
+                    if len(rows) > 1 and connection.execute(self._link.sql(_SETTLE), rows[-1]).rowcount == 1:
                         return True  # they were kept by a try whose answer was lost
-                    connection.cursor().executemany(self._sql(_APPEND_NEXT), rows[1:])
+                    connection.cursor().executemany(self._link.sql(_APPEND_NEXT), rows[1:])
             except UniqueViolation:  # the first of them is there, and others of somebody else after it
                 return False
             self._tell(connection, key)
@@ -270,9 +270,9 @@ class PostgresLog:
                 for commit, document in documents.items():
                     row = {"stream": key, "commit": commit, "document": document}
                     statement = "UPDATE {s}.commits SET document = %(document)b WHERE stream = %(stream)s"
-                    if connection.execute(self._sql(f"{statement} AND commit = %(commit)s"), row).rowcount != 1:
+                    if connection.execute(self._link.sql(f"{statement} AND commit = %(commit)s"), row).rowcount != 1:
                         raise NotFound(f"{self.name}: {key} has no commit {commit}", hint="name one that it has")
-                connection.execute(self._sql(_COUNT), (key,))
+                connection.execute(self._link.sql(_COUNT), (key,))
             self._tell(connection, key)
 
         self._link.run(work)
@@ -308,9 +308,9 @@ class PostgresLog:
         def work(connection: PostgresConnection) -> str | None:
             with connection.transaction():
                 connection.execute("SET LOCAL synchronous_commit TO on")
-                done = connection.execute(self._sql(_PUTS[how]), row).rowcount == 1
+                done = connection.execute(self._link.sql(_PUTS[how]), row).rowcount == 1
             mine = "SELECT tag FROM {s}.files WHERE name = %(name)s AND tag = %(tag)s"  # by a try whose answer was lost
-            done = done or connection.execute(self._sql(mine), row).fetchone() is not None
+            done = done or connection.execute(self._link.sql(mine), row).fetchone() is not None
             return str(row["tag"]) if done else None
 
         return self._link.run(work)
@@ -322,7 +322,7 @@ class PostgresLog:
 
     def remove(self, names: list[str]) -> None:
         """Remove these files; one that is not there is removed already."""
-        statement = self._sql("DELETE FROM {s}.files WHERE name = ANY(%s)")
+        statement = self._link.sql("DELETE FROM {s}.files WHERE name = ANY(%s)")
         self._link.run(lambda connection: connection.execute(statement, (list(names),)).rowcount)
 
     def close(self) -> None:
@@ -331,12 +331,11 @@ class PostgresLog:
         self._link.close()
 
     def _appended(self, connection: PostgresConnection, row: Mapping[str, Any]) -> bool:
-        """Do `append` on a connection."""
-        append = self._sql(_APPEND)
+        append = self._link.sql(_APPEND)
         while True:
             connection.warned = ""
             done = connection.execute(append, row).rowcount == 1
-            done = done or connection.execute(self._sql(_SETTLE), row).rowcount == 1
+            done = done or connection.execute(self._link.sql(_SETTLE), row).rowcount == 1
             if done and connection.warned:  # it is here, and nobody waited until it is durable where it has to be
                 raise OperationalError(connection.warned)
             if done:
@@ -348,8 +347,7 @@ class PostgresLog:
                 raise ValueError(f"{row['number']} leaves a gap: {row['stream']} has {length}")
 
     def _end(self, connection: PostgresConnection, stream: str) -> tuple[int, str]:
-        """Return the number of the last entry, and its commit."""
-        (row,) = connection.execute(self._sql(_REACH), ("", [stream])).fetchall()
+        (row,) = connection.execute(self._link.sql(_REACH), ("", [stream])).fetchall()
         return int(row[1]), str(row[2])
 
     def _tell(self, connection: PostgresConnection, stream: object) -> None:
@@ -359,7 +357,6 @@ class PostgresLog:
                 connection.execute(_TELL, (self._channel, stream))
 
     def _can_tell(self, connection: PostgresConnection) -> bool:
-        """Return whether the server passes on what one connection tells others."""
         try:
             connection.execute(_TELL, (self._channel, ""))
         except Error as error:
@@ -369,11 +366,8 @@ class PostgresLog:
         return True
 
     def _rows(self, text: LiteralString, *values: object) -> list[tuple[Any, ...]]:
-        statement = self._sql(text)
+        statement = self._link.sql(text)
         return self._link.run(lambda connection: connection.cursor(binary=True).execute(statement, values).fetchall())
-
-    def _sql(self, text: LiteralString) -> Composed:
-        return SQL(text).format(s=Identifier(self.address.schema))
 
 
 def _key(stream: Stream) -> str:

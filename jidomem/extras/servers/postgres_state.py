@@ -20,7 +20,7 @@ from typing import Any, LiteralString
 from psycopg import Cursor, DataError, Error
 from psycopg.errors import LockNotAvailable, ProgramLimitExceeded, ProgrammingError
 from psycopg.pq import TransactionStatus
-from psycopg.sql import SQL, Composed, Identifier
+from psycopg.sql import SQL, Identifier
 
 from jidomem.errors import Busy, Failed, InvalidRequest, JidomemError, MemoryClosed
 from jidomem.extras.servers import postgres_connection
@@ -72,7 +72,7 @@ class PostgresState:
         with self._once(), ExitStack() as stack:
             connection, row = self._begun(stack, _CHANGING, _MINE, (token, self._name))
             with self._worded():
-                with _undone(connection):
+                with _rollback_on_error(connection):
                     yield Tables(connection)
                 try:
                     ended = connection.execute("COMMIT").statusmessage
@@ -89,7 +89,7 @@ class PostgresState:
         with self._once(), ExitStack() as stack:
             connection, _ = self._begun(stack, _READING)
             with self._worded():
-                with _undone(connection):
+                with _rollback_on_error(connection):
                     yield Tables(connection)
                 connection.execute("COMMIT")
 
@@ -107,7 +107,7 @@ class PostgresState:
             while not (mine := _try(connection, key)) and wait:
                 sleep(pause)
                 pause = min(2 * pause, 0.5)
-            with _undone(connection):
+            with _rollback_on_error(connection):
                 yield mine
             with suppress(Error):  # the turn is over also where the connection is
                 connection.execute("COMMIT")
@@ -163,8 +163,8 @@ class PostgresState:
             try:
                 with tried:
                     connection = tried.enter_context(link.lent())
-                    connection.execute(self._sql(begin))
-                    row = connection.execute(self._sql(mine), values).fetchone() if mine is not None else None
+                    connection.execute(self._link.sql(begin))
+                    row = connection.execute(self._link.sql(mine), values).fetchone() if mine is not None else None
                     stack.push(tried.pop_all())
                     return connection, row
             except Error as error:
@@ -184,7 +184,7 @@ class PostgresState:
         return bool(now == number and last == token)
 
     def _last(self, connection: PostgresConnection) -> tuple[int, str]:
-        row = connection.execute(self._sql(_LAST), (self._name,)).fetchone()
+        row = connection.execute(self._link.sql(_LAST), (self._name,)).fetchone()
         return (int(row[0]), str(row[1])) if row is not None else (0, "")
 
     @contextmanager
@@ -214,9 +214,6 @@ class PostgresState:
             return InvalidRequest(f"PostgreSQL cannot keep that: {self.address.clean(str(error))}", hint=hint)
         return self._link.worded(error)
 
-    def _sql(self, text: LiteralString) -> Composed:
-        return SQL(text).format(s=Identifier(self.address.schema))
-
 
 class Tables:
     """The tables in a transaction, asked as SQLite is asked."""
@@ -245,8 +242,7 @@ def _psycopg_statement(sql: str) -> bytes:
 
 
 @contextmanager
-def _undone(connection: PostgresConnection) -> Iterator[None]:
-    """Undo what was done where something is raised."""
+def _rollback_on_error(connection: PostgresConnection) -> Iterator[None]:
     try:
         yield
     except BaseException:
@@ -280,11 +276,7 @@ def export_state(state: PostgresState, path: Path, tables: str) -> bool:
         try:
             store.executescript(tables)
             for table, number in STATE.items():
-                names = _columns(source, table, number)
-                rows = source.execute(f"SELECT {names} FROM {table}{f' ORDER BY {number}' if number else ''}")
-                marks = ", ".join("?" * len(names.split(", ")))
-                while some := rows.fetchmany(_ROWS):
-                    store.executemany(f"INSERT INTO {table} ({names}) VALUES ({marks})", some)
+                _copy(source, store, table, _columns(source, table, number), number)
             store.commit()
         finally:
             store.close()
@@ -300,7 +292,7 @@ def import_state(state: PostgresState, path: Path) -> None:
     try:
         there = {name for (name,) in store.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         with state.changing() as tables:
-            if not _is_as_it_came(tables):
+            if not _is_unused(tables):
                 hint = "restore into a root in which nothing was kept: another ?schema="
                 raise InvalidRequest(f"{state.address.name} has a working state that was used", hint=hint)
             for table in STATE:
@@ -309,16 +301,12 @@ def import_state(state: PostgresState, path: Path) -> None:
             tables.execute("INSERT INTO writers SELECT ?, sum(number), '' FROM writers", (_CAME,))
             for table, number in STATE.items():
                 if table in there:
-                    names = _columns(tables, table, number)
-                    rows = store.execute(f"SELECT {names} FROM {table}{f' ORDER BY {number}' if number else ''}")
-                    marks = ", ".join("?" * len(names.split(", ")))
-                    while some := rows.fetchmany(_ROWS):
-                        tables.executemany(f"INSERT INTO {table} ({names}) VALUES ({marks})", some)
+                    _copy(store, tables, table, _columns(tables, table, number), number)
     finally:
         store.close()
 
 
-def _is_as_it_came(tables: Tables) -> bool:
+def _is_unused(tables: Tables) -> bool:
     """Return whether nothing is kept, or what was put there as a whole, and nobody wrote since but who asks."""
     if not any(tables.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone() for table in STATE):
         return True
@@ -327,7 +315,14 @@ def _is_as_it_came(tables: Tables) -> bool:
     return came is not None and sum(rows.values()) == came + 1
 
 
-def _columns(tables: Tables, table: str, number: str | None) -> str:
-    """Return the columns that both have, but what numbers the rows: that is given anew, in the same order."""
-    names = [column.name for column in tables.execute(f"SELECT * FROM {table} LIMIT 0").description or ()]
-    return ", ".join(f'"{name}"' for name in names if name != number)
+def _copy(source: Any, target: Any, table: str, columns: Sequence[str], number: str | None) -> None:
+    """Copy the rows of a table; the column that numbers them is given anew, in the same order."""
+    names, marks = ", ".join(f'"{name}"' for name in columns), ", ".join("?" * len(columns))
+    rows = source.execute(f"SELECT {names} FROM {table}{f' ORDER BY {number}' if number else ''}")
+    while some := rows.fetchmany(_ROWS):
+        target.executemany(f"INSERT INTO {table} ({names}) VALUES ({marks})", some)
+
+
+def _columns(tables: Tables, table: str, number: str | None) -> list[str]:
+    described = tables.execute(f"SELECT * FROM {table} LIMIT 0").description or ()
+    return [column.name for column in described if column.name != number]

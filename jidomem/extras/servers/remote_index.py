@@ -102,7 +102,6 @@ def rewrite_for_virtuoso(text: str, below: Callable[[Term], Iterable[Term]]) -> 
 
 
 def _end(text: str, at: int) -> int:
-    """Return where the group ends in which a place is; no text of the shipped questions has a brace."""
     depth = 0
     for place in range(at, len(text)):
         depth += (text[place] == "{") - (text[place] == "}")
@@ -329,7 +328,6 @@ class RemoteIndex:
         self._update.close()
 
     def _below(self, name: Term, graphs: Sequence[str]) -> list[Term]:
-        """Return the classes at or below *name*, as the index of this process has them."""
         answer = self._own.query(f"SELECT DISTINCT ?k {{ ?k {_UNDER}* {name} }}", graphs=graphs)
         assert isinstance(answer, Solutions)
         return [row[0] or "" for row in answer.rows]

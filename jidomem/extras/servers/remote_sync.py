@@ -144,7 +144,7 @@ class RemoteGraphs:
         *most, last = self._batches(_lines(graph, commits))
         for batch in most:
             self._add(form, batch)
-        self._add(f"{form} ;\n{_moved(graph, watermark, after)}", last)
+        self._add(f"{form} ;\n{_swap_watermark(graph, watermark, after)}", last)
         return after
 
     def unfit(self, what: str, hint: str) -> Failed:
@@ -152,7 +152,6 @@ class RemoteGraphs:
         return Failed(f"{self._query.shown} {what}", hint=hint, code="store_unfit")
 
     def _batches(self, lines: Sequence[str]) -> Iterator[list[str]]:
-        """Yield *lines*, at least none, as many at a time as one request takes."""
         batch, size = list[str](), 0
         for line in lines:
             if batch and (len(batch) >= self._lines or size + len(line) > CHARACTERS):
@@ -194,12 +193,10 @@ def refusal_of(store: SparqlEndpoint, refusal: EndpointError) -> JidomemError:
 
 
 def _forget(graph: str) -> str:
-    """Return the update after which the graph of the marks says nothing of *graph*."""
     return f"DELETE {{ GRAPH <{MARKS}> {{ <{graph}> ?p ?o }} }} WHERE {{ GRAPH <{MARKS}> {{ <{graph}> ?p ?o }} }}"
 
 
-def _moved(graph: str, before: RemoteWatermark, after: RemoteWatermark) -> str:
-    """Return the update that moves the mark of *graph*, unless it is not where it was."""
+def _swap_watermark(graph: str, before: RemoteWatermark, after: RemoteWatermark) -> str:
     return (
         f"DELETE {{ GRAPH <{MARKS}> {{ {before.triples(graph)} }} }} "
         f"INSERT {{ GRAPH <{MARKS}> {{ {after.triples(graph)} }} }} "
@@ -250,8 +247,6 @@ TRIES = 5
 
 @dataclass(frozen=True, slots=True)
 class _Rules:
-    """The ontology as it is put into a store, and the mark that says it is there."""
-
     lines: tuple[str, ...]
     applied: Term
 
@@ -303,7 +298,6 @@ class Feed:
         self._ruled = True
 
     def _level(self, stream: Stream, watermark: RemoteWatermark | None) -> RemoteWatermark:
-        """Return what the store holds once that is all of *stream*."""
         reached, tries = -1, 0
         while tries < TRIES:
             head = self._journal.head(stream)
@@ -337,7 +331,6 @@ class Feed:
         return watermark.lacks <= damage  # else what was left out is there again
 
     def _empty_graph(self, stream: Stream) -> RemoteWatermark:
-        """Return what the store holds of *stream* now: nothing."""
         watermark = RemoteWatermark(token_hex(16), Watermark().term)
         self._remote.empty(stream.graph, watermark)
         return watermark
@@ -365,7 +358,6 @@ class Feed:
         return self._empty_graph(stream) if ordered and self._orders_since(stream, head) else watermark
 
     def _orders_since(self, stream: Stream, version: Version) -> bool:
-        """Return whether something was redacted after *version*, as far as that can be told."""
         with suppress(NotFound):
             return any(is_redaction_record(commit.data) for commit in self._journal.read(stream, after=version))
         return True

@@ -17,7 +17,7 @@ from hashlib import blake2b
 from pathlib import Path
 from secrets import token_hex
 from time import time
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from jidomem.base.json_values import decode_json
 from jidomem.extras.servers.log import File, SharedLog
@@ -32,31 +32,6 @@ T = TypeVar("T")
 
 #: The digest of a text, and its vector as it is kept.
 Row = tuple[bytes, bytes]
-
-
-class Common(Protocol):
-    """Segments of vectors that servers have in common, each by its name, and whose turn it is to make more of them.
-
-    They are of a stream and of a model, which is named by a digest; one segment never changes.
-    """
-
-    def listed(self, stream: Stream, model: str) -> list[str]:
-        """Return the segments there are now."""
-
-    def rows(self, stream: Stream, model: str, name: str) -> list[Row] | None:
-        """Return what a segment has, None where it is gone or not whole."""
-
-    def turn(self, stream: Stream, model: str, who: str) -> bool:
-        """Return whether it is the turn of *who* to make more, and nothing changed since `listed` was asked."""
-
-    def put(self, stream: Stream, model: str, who: str, rows: Sequence[Row], *, goes_on: bool) -> list[str] | None:
-        """Return the segments once one has *rows*, None where it was no longer the turn of *who*.
-
-        The turn is kept where it *goes_on*, and else is anybody's.
-        """
-
-    def end(self, stream: Stream, model: str, who: str) -> None:
-        """Give the turn back, where it was taken here."""
 
 
 class PeerVectorCache(VectorFile):
@@ -107,7 +82,7 @@ class SharedVectors(Vectors):
 
     KEPT_IN: ClassVar[type[VectorFile]] = PeerVectorCache
 
-    def __init__(self, root: Path, texts: Texts, embedder: Embedder, common: Common) -> None:
+    def __init__(self, root: Path, texts: Texts, embedder: Embedder, common: VectorSegments) -> None:
         """Keep below *root* what *embedder* makes of what is in *texts*, here or elsewhere: *common* has it."""
         super().__init__(root, texts, embedder)
         self._common = common
@@ -225,7 +200,10 @@ class Listed:
 
 
 class VectorSegments:
-    """The segments in *log*, and what was last seen of each list; of one stream and model one thread asks at a time."""
+    """The segments in *log*, by stream and by the digest of a model, and the last seen list of each.
+
+    One thread at a time asks for one stream and model.
+    """
 
     def __init__(self, log: SharedLog) -> None:
         self._log = log
@@ -298,7 +276,6 @@ class VectorSegments:
         return unpacked(file.data)
 
     def _merged(self, folder: str, before: Listed, rows: Sequence[Row]) -> tuple[list[tuple[str, int]], list[Row]]:
-        """Return the segments that stay, and what the new one has."""
         left, merged = [each for each in before.segments if each[0] not in before.damaged], [*rows]
         most = min(MANY, MUCH // (_DIGEST + len(rows[0][1])))
         while left and left[-1][1] <= len(merged) and left[-1][1] + len(merged) <= most:

@@ -75,7 +75,6 @@ def unpack(file: Path, folder: Path) -> Mapping[str, Any]:
 
 
 def _packed(folder: Path, target: BinaryIO, facts: Mapping[str, Any]) -> bytes:
-    """Write the manifest, then each file in the order of their names, to *target*; return the manifest."""
     paths = sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.endswith(".lock"))
     names = {path.relative_to(folder).as_posix(): path for path in paths}
     files = {name: (path.stat().st_size, archive_digest(path)) for name, path in names.items()}
@@ -118,7 +117,6 @@ def _manifest(tar: tarfile.TarFile, file: Path) -> Mapping[str, Any]:
 
 
 def _inside(name: str) -> str:
-    """Return the name of a file in the archive; raises ValueError for one that leads out of it."""
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or path.as_posix() != name or not path.parts:
         raise ValueError(name)
@@ -165,44 +163,6 @@ class ManyLog(Protocol):
 
     def append_many(self, stream: Stream, number: int, entries: Sequence[tuple[str, bytes]]) -> bool:
         """Return True once all of *entries*, ids with documents, are durable from *number* on; False where none is."""
-
-
-class TransferEndpoint(Protocol):
-    """The place of a root. Raises what the end raises, and JournalDamaged."""
-
-    @property
-    def name(self) -> str:
-        """Return where it is, as it may be shown."""
-
-    def streams(self) -> list[Stream]:
-        """Return the streams that hold commits, sorted."""
-
-    def mark(self, stream: Stream) -> Any:
-        """Return what is another one as soon as something is appended to a stream, or redacted."""
-
-    def is_rewritten(self, stream: Stream, mark: Any) -> bool:
-        """Return whether something was redacted since *mark*."""
-
-    def commits(self, stream: Stream) -> Iterator[Commit]:
-        """Yield the commits of a stream as they are now, verified, parents first."""
-
-    def verified_chain(self, stream: Stream) -> Chain:
-        """Return the commits of a stream, every byte of them read again and the chain verified."""
-
-    def set_aside(self, stream: Stream) -> frozenset[str]:
-        """Return the first 12 digits of the ids of the commits that were set aside."""
-
-    def add(self, stream: Stream, commits: Iterable[Commit]) -> None:
-        """Keep *commits*, none of which is there, and whose parents are, or are among those before."""
-
-    def redact(self, stream: Stream, commits: Collection[Commit]) -> None:
-        """Keep *commits*, all redacted, in the place of their other forms."""
-
-    def files(self) -> Iterator[tuple[str, bytes]]:
-        """Yield the files of the root beside its journal that are not derived, by their path below it."""
-
-    def put(self, name: str, data: bytes) -> None:
-        """Keep a file; raises InvalidRequest where another one has that name."""
 
 
 class FolderEnd:
@@ -362,7 +322,6 @@ class LogEnd:
             self._lengths[stream] = number - 1
 
     def _appended(self, stream: Stream, number: int, step: Sequence[tuple[str, bytes]]) -> bool:
-        """Return whether all of *step* is there from *number* on, in one step where the log knows how."""
         if isinstance(self._log, ManyLog):
             return self._log.append_many(stream, number, step)
         return all(self._log.append(stream, n, commit, data) for n, (commit, data) in enumerate(step, number))
@@ -394,6 +353,10 @@ class LogEnd:
             return {**files, name: text}
 
         addresses.change(self._log, with_file)
+
+
+#: The place of a root: a folder or a shared log.
+TransferEndpoint = FolderEnd | LogEnd
 
 
 def other(where: str, what: str) -> InvalidRequest:
@@ -468,7 +431,6 @@ def _copy(
     read: Chain,
     progress: Progress,
 ) -> int:
-    """Bring what is not *target_chain* and let *read* take in all; return how many came."""
     commits, came = _missing(source.commits(stream), target_chain, read), 0
     while step := list(islice(commits, STEP)):
         redacted = [commit for commit in step if bytes.fromhex(commit.id) in target_chain.forms]
@@ -497,7 +459,6 @@ def _with_progress(commits: Collection[Commit], progress: Progress) -> Iterator[
 
 
 def _compare(read: Chain, target_chain: Chain, target: TransferEndpoint, stream: Stream) -> None:
-    """Raise JournalDamaged unless both ends hold the same commits, each in the same form."""
     if digest(read.forms) == digest(target_chain.forms):
         return
     differing = {each for each, _ in read.forms.items() ^ target_chain.forms.items()}
