@@ -173,7 +173,6 @@ def resolved(path: str) -> str:
 
 
 def _read_file(files: Files, path: str) -> tuple[str, str]:
-    """Return the file at *path* and what it says."""
     place = resolved(path)
     if place in files.texts:
         return place, files.texts[place]
@@ -183,7 +182,6 @@ def _read_file(files: Files, path: str) -> tuple[str, str]:
 
 
 def _check_above(files: Files, place: str, path: str) -> None:
-    """Raise Refused where what *place* is to be in is a file."""
     for above in _above([place]):
         if above in files.texts:
             raise CommandError(f"The path {path} is below {ROOT}/{above}, which is a file")
@@ -226,7 +224,6 @@ def _numbered(lines: Sequence[str], first: int) -> list[str]:
 
 
 def _lines_with(text: str, part: str) -> Iterator[int]:
-    """Yield the line of each place where *part* begins."""
     at = text.find(part)
     while at != -1:
         yield text[:at].count("\n") + 1
@@ -242,7 +239,6 @@ def _moved(name: str, place: str, target: str) -> str:
 
 
 def _above(places: Iterable[str]) -> Iterator[str]:
-    """Yield the folders that *places* are in, but for the root."""
     for place in places:
         parts = place.split("/")[:-1]
         yield from ("/".join(parts[: end + 1]) for end in range(len(parts)))
@@ -362,7 +358,6 @@ class ClaudeMemory(BetaAbstractMemoryTool):
         )
 
     def _folder(self, name: str) -> Entry:
-        """Return a folder that holds nothing as an entry."""
         path = f"{ROOT}/{name}/"
         return Entry(
             id=self._id(f"{name}/"), agent_id=self.agent, content=path, metadata={"source": SOURCE, "path": path}
@@ -407,7 +402,6 @@ class AsyncClaudeMemory(BetaAsyncAbstractMemoryTool):
 
 
 def _files(entries: CachedEntries) -> Files:
-    """Return the files that entries say."""
     texts, folders = {}, []
     for one in entries.by_id.values():
         metadata = one.metadata

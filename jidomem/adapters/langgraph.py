@@ -167,7 +167,6 @@ def _conditions(key: str, condition: Any) -> Iterable[Passes]:
 
 
 def _steps(key: str) -> list[str]:
-    """Return the names that lead to a part of the value."""
     steps = key.split(".")
     if not _KEY.fullmatch(key) or "" in steps:
         raise ValueError(
@@ -217,7 +216,6 @@ def _operand(value: Any) -> _Comparable:
 
 
 def _as_number(one: tuple[int, Any]) -> tuple[int, float]:
-    """Return a number, or the one a text begins with."""
     rank, value = one
     if rank == _TEXTS:
         match = _NUMBER.match(value)
@@ -361,7 +359,6 @@ class JidomemStore(BaseStore):
                 yield one, scores.get(one.id)
 
     def _scores(self, query: str) -> Scores:
-        """Return how well items answer *query*, by their ids, the best first."""
         if not query.strip():
             return {}
         result = self._store.recall(RecallRequest(agent_id=self.agent, query=query, limit=MOST))
@@ -376,7 +373,6 @@ class JidomemStore(BaseStore):
         return [*_page(iter(sorted(cut, key=".".join)), op.limit, op.offset)]
 
     def _changes(self, puts: Sequence[PutOp]) -> EntryChanges:
-        """Return what *puts* come to, the last one of each key."""
         last = {self._id(op.namespace, op.key): op for op in puts}
         ordered = dict.fromkeys(self._id(op.namespace, op.key) for op in reversed(puts))
         written = [self._entry(name, last[name]) for name in reversed(ordered) if last[name].value is not None]
@@ -416,7 +412,6 @@ class JidomemStore(BaseStore):
 
 
 def _checked(op: Any) -> Any:
-    """Return *op*; raises ValueError for what is no operation, or not one that can be followed."""
     if not isinstance(op, (GetOp, SearchOp, PutOp, ListNamespacesOp)):
         raise ValueError(f"Unknown operation type: {type(op)}")
     validate_op_namespace(op)
@@ -435,7 +430,6 @@ def _checked(op: Any) -> Any:
 
 
 def _check_value(value: Any) -> None:
-    """Raise ValueError for what is no mapping, or holds a number that JSON would have as nothing."""
     if not isinstance(value, Mapping):
         raise ValueError(f"a value is a mapping, not {type(value).__name__}: put {{'value': ...}}")
     waiting: list[Any] = [value]
@@ -447,7 +441,6 @@ def _check_value(value: Any) -> None:
 
 
 def _matches(labels: tuple[str, ...], op: ListNamespacesOp) -> bool:
-    """Return whether a namespace fits all conditions; a star stands for one label, whichever."""
     for match_type, path in op.match_conditions or ():
         part = labels[: len(path)] if match_type == "prefix" else labels[len(labels) - len(path) :]
         if len(path) > len(labels) or any(want not in ("*", label) for want, label in zip(path, part, strict=True)):
@@ -456,7 +449,6 @@ def _matches(labels: tuple[str, ...], op: ListNamespacesOp) -> bool:
 
 
 def _page(items: Iterator[Any], limit: int, offset: int) -> Iterator[Any]:
-    """Yield what is on one page; a negative limit is none, as in SQL."""
     first = max(offset, 0)
     for number, one in enumerate(items):
         if 0 <= limit <= number - first:
@@ -481,7 +473,6 @@ def _value(one: Keyed) -> Any:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Yield the texts in a value, those of lists and objects in it, too."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, (dict, list)):

@@ -256,7 +256,6 @@ def _repairs(path: str) -> Iterator[str]:
 
 
 def _is_writable(path: str | Path) -> bool:
-    """Return whether this user may write a file or folder, if it is there; just made, it is given a moment."""
     until = monotonic() + _YOUNG
     while not os.access(path, os.R_OK | os.W_OK | os.X_OK * os.path.isdir(path), effective_ids=True):
         if not os.path.lexists(path):

@@ -270,7 +270,6 @@ def _pieces() -> re.Pattern[bytes]:
 
 
 def _checked(value: _Value, error: type[ValueError]) -> _Value:
-    """Return *value*, in which lists and tables stand in one another at most `DEEPEST` levels."""
     level: list[Any] = [value] if isinstance(value, list | dict) else []
     for _ in range(DEEPEST_JSON + 1):
         if not level:

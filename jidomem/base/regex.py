@@ -93,7 +93,6 @@ def finder(pattern: str) -> Callable[[str], bool]:
 
 
 def _written(pattern: str) -> str:
-    """Return *pattern* with what Python and RE2 understand differently in the words of RE2."""
     parts, at, inside = [], 0, False
     while at < len(pattern):
         match = (_INSIDE if inside else _OUTSIDE).match(pattern, at)

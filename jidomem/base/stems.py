@@ -54,7 +54,6 @@ class Stemmer:
         self._kept += sum(map(len, found.values()))
 
     def _stems_by_word(self, every: Sequence[str]) -> dict[str, str]:
-        """Return the stem of each of *every*; of digits there is none but themselves."""
         if not every:
             return {}
         self._engine.execute("BEGIN")

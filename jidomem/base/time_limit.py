@@ -42,8 +42,6 @@ def time_limited(what: str, triples: int = 0) -> Iterator[None]:
 
 
 class _Watch:
-    """A thread that looks at the clock and at the memory, and interrupts the thread that made it."""
-
     def __init__(self, seconds: float, size: int) -> None:
         self._seconds, self._size = seconds, size
         self._out_of_memory = self._interrupted = False
@@ -94,6 +92,5 @@ def _interrupt(thread: int) -> None:
 
 
 def _used() -> int:
-    """Return the bytes of memory this process has in use."""
     with open("/proc/self/statm", "rb") as file:
         return int(file.read().split()[1]) * resource.getpagesize()

@@ -402,7 +402,6 @@ def line_sentences(text: str) -> Iterator[str]:
 
 
 def _split(words: str) -> Iterator[str]:
-    """Yield the sentences of one paragraph."""
     yield from line_sentences(" ".join(words.split()))
 
 
@@ -508,7 +507,6 @@ def chunk_text(text: str) -> list[str]:
 
 
 def _sentences(text: str) -> Iterator[str]:
-    """Yield the sentences of *text*, cut where they are longer than a piece."""
     text = text.strip()
     if len(text) <= PIECE:
         yield from [text] if text else []

@@ -193,7 +193,6 @@ def _entry(name: str, **more: Any) -> Entry:
 
 
 def _with_sessions(make: Make) -> object:
-    """Return a store with an entry of no session and of each of two."""
     store = make()
     write(store, _entry("mem_kit_all"))
     for session in ("s", "t"):
@@ -211,7 +210,6 @@ def _ids(entries: Iterable[Entry]) -> list[str]:
 
 
 def _only(fault: str, entries: Iterable[Entry], ids: list[str]) -> None:
-    """Raise ContractBroken unless just *ids* were found, in any order."""
     _same(fault, sorted(_ids(entries)), ids)
 
 

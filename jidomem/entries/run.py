@@ -152,7 +152,6 @@ class Run:
         return self.session_id
 
     def _namespace(self, policy: MemoryPolicy) -> dict[str, str]:
-        """Return the namespace as metadata; empty where there is none."""
         name = policy.namespace
         if isinstance(name, FromContext):
             key, name = name.key, self.context.get(name.key)

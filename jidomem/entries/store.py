@@ -276,7 +276,6 @@ class Spec:
 
 
 def _namespace(given: object) -> str | FromContext | None:
-    """Return the namespace that *given* stands for; a mapping names a key of the context."""
     if given is None or isinstance(given, FromContext):
         return given
     if isinstance(given, Mapping) and set(given) == {"context"}:
@@ -289,7 +288,6 @@ def _namespace(given: object) -> str | FromContext | None:
 
 
 def _count(given: object) -> int:
-    """Return how many entries *given* says; digits are as good as a number."""
     count = int(given) if isinstance(given, str) and given.isascii() and given.isdecimal() and len(given) < 9 else given
     if isinstance(count, bool) or not isinstance(count, int) or not 0 < count <= MOST:
         raise _invalid(f"max_entries={given!r} is not from 1 to {MOST:,}", f"give max_entries={LIMIT}")

@@ -101,7 +101,6 @@ class EndpointEmbedder:
         return [found[text] for text in asked]
 
     def _vectors(self, answer: Mapping[str, Any], count: int) -> list[Vector]:
-        """Return the vectors of an answer in the order of what was asked; raises ModelUnavailable for others."""
         data = answer.get("data")
         if not isinstance(data, list) or len(data) != count or not all(isinstance(each, dict) for each in data):
             given = f"{len(data)} of them" if isinstance(data, list) else "none"
@@ -149,7 +148,6 @@ def _sent(text: str) -> str:
 
 
 def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
-    """Yield *texts* in lists that are neither long nor large."""
     batch, size = list[str](), 0
     for text in texts:
         length = len(text.encode())

@@ -139,7 +139,6 @@ def exchange(
 
 
 def _connected(address: EndpointAddress, seconds: float) -> socket.socket:
-    """Return a connection to *address*; whoever opened it closes it."""
     plain = socket.create_connection((address.host, address.port), timeout=seconds)
     plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     if not address.is_secure:
@@ -168,7 +167,6 @@ def _send(connection: socket.socket, pieces: list[bytes | None], seconds: float)
 
 
 def _piece(connection: socket.socket, seconds: float, bounds: ExchangeLimits, monotonic: Callable[[], float]) -> bytes:
-    """Return what comes next, empty at the end; raises TimeoutError."""
     if monotonic() >= bounds.until:
         raise TimeoutError
     connection.settimeout(seconds)
@@ -176,7 +174,6 @@ def _piece(connection: socket.socket, seconds: float, bounds: ExchangeLimits, mo
 
 
 def _answer(protocol: h11.Connection, receive: Callable[[], bytes], most: int) -> EndpointResponse:
-    """Return the answer that *receive* brings; raises what receiving it raises."""
     status, headers, body = 0, dict[str, str](), bytearray()
     while True:
         event = protocol.next_event()
@@ -317,7 +314,6 @@ class ModelEndpoint:
         return exchange(self.address, path, headers, body, bounds, self._outside.monotonic)
 
     def _pause(self, tried: int, answer: EndpointResponse | Broken) -> float:
-        """Return the seconds until the next try: those asked for, else twice those before, less some by chance."""
         asked = (
             None
             if isinstance(answer, Broken)
@@ -329,7 +325,6 @@ class ModelEndpoint:
         return doubled * (0.5 + self._outside.chance() / 2)
 
     def _read(self, path: str, answer: EndpointResponse) -> dict[str, Any]:
-        """Return the object in the body of *answer*; raises ModelUnavailable for what is none."""
         kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
         if not answer.is_whole:
             raise self._unusable(path, f"answered with more than {self._most:,} bytes")
@@ -371,7 +366,6 @@ class ModelEndpoint:
         return ModelUnavailable(f"{self.address}{path} {what}{text}", hint=hint)
 
     def _shown(self, text: str) -> str:
-        """Return the start of *text* that came from outside, in one line and without the key."""
         safe = self._key.hidden(text) if self._key else text
         return " ".join("".join(c if c.isprintable() else " " for c in safe).split())[:_SHOWN]
 

@@ -50,7 +50,6 @@ class WordPieces:
         return [self._begin, *found[: self._most - 2], self._end] if found else []
 
     def _pieces(self, word: str) -> tuple[int, ...]:
-        """Return the numbers of the longest known parts of *word*, from its left; one that cannot be cut is unknown."""
         found, start = list[int](), 0
         while start < len(word):
             for end in range(len(word), start, -1):
@@ -80,7 +79,6 @@ def words(text: str) -> Iterator[str]:
 
 @lru_cache(_WORD_CACHE_SIZE)
 def _spaced(sign: str) -> str:
-    """Return a sign as it stands between words: nothing for one that cannot be seen, Chinese ones by themselves."""
     if sign in "\t\n\r":
         return " "
     if sign == "\ufffd" or unicodedata.category(sign) in ("Cc", "Cf", "Co", "Cs"):
@@ -92,7 +90,6 @@ def _spaced(sign: str) -> str:
 
 @lru_cache(_WORD_CACHE_SIZE)
 def _small(sign: str) -> str:
-    """Return a sign in small letters, nothing for an accent, and a mark of punctuation by itself."""
     kind = unicodedata.category(sign)
     if kind == "Mn":
         return ""
@@ -176,7 +173,6 @@ class LocalEmbedder:
 
 @lru_cache(1)
 def _read(weights: Path) -> tuple[Net, WordPieces]:
-    """Return the network in a file and what cuts texts for it; all embedders of a process share them."""
     net = _net(_checked(weights))
     vocabulary = Path(__file__).with_name("uncased.txt").read_text("utf-8").splitlines()
     return net, WordPieces(vocabulary, LONGEST_BATCH)
@@ -188,7 +184,6 @@ def _installed() -> Path:
 
 
 def _checked(path: Path) -> bytes:
-    """Return the bytes of the weights; raises ModelUnavailable unless they are those that were measured."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -203,7 +198,6 @@ def _again() -> str:
 
 
 def _net(data: bytes) -> Net:
-    """Return what gives a vector of length 1 for the numbers of a text's pieces; raises ModelUnavailable."""
     import numpy as np
     import onnxruntime
 

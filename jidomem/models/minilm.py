@@ -50,7 +50,6 @@ def _array(data: memoryview) -> tuple[str, Array]:
 
 
 def _fields(data: memoryview) -> Iterator[tuple[int, Any]]:
-    """Yield the number and the value of each field of a message: a whole number, or bytes."""
     at = 0
     while at < len(data):
         tag, at = _varint(data, at)
@@ -186,7 +185,6 @@ class _Writer:
         return self._graph.written("pieces", 2, mean)
 
     def _embedded(self, pieces: str) -> str:
-        """Return the sum of what stands for each piece and for its place."""
         of = "inner.embeddings."
         words, scale = self._named(of + "word_embeddings.weight_q"), self._named(of + "word_embeddings.weight_scale")
         place = self._weights[of + "position_embeddings.weight_q"].astype(np.float32)

@@ -77,7 +77,6 @@ def _rule(pattern: str, says: str, confidence: float, trait: str | None = None) 
 
 
 def _i(pattern: str, says: str, confidence: float, trait: str | None = None) -> ClaimPattern:
-    """Return a rule for what stands after an "I" and its adverbs."""
     return _rule(rf"\bI {_ADVERB}{pattern} {_REST}", says, confidence, trait)
 
 
@@ -414,7 +413,6 @@ def _block(tag: str, lines: Iterable[Any]) -> str:
 
 
 def _numbered(pages: Sequence[DialogueTurn], room: int) -> list[Mapping[str, Any]]:
-    """Return *pages* by their numbers; where there is no room for all, the newest of them."""
     first = max(0, len(pages) - room // (2 * LEAST))
     most = _fair(pages[first:], room)
     return [{"page": first + number, **_page_excerpt(page, most)} for number, page in enumerate(pages[first:])]
@@ -432,7 +430,6 @@ def _fair(pages: Sequence[DialogueTurn], room: int) -> int:
 
 
 def _page_excerpt(page: DialogueTurn, most: int) -> dict[str, Any]:
-    """Return a page as it is shown, each of its texts in *most* signs."""
     return {
         "time": format_timestamp(page.timestamp),
         "query": cut(page.query, most),
@@ -441,13 +438,11 @@ def _page_excerpt(page: DialogueTurn, most: int) -> dict[str, Any]:
 
 
 def _with(page: DialogueTurn) -> dict[str, str]:
-    """Return whom the agent talked with in a page, where that is known of it."""
     key: tuple[str, str] | None = getattr(page, "object", None)
     return {} if key is None else {"with": " ".join(key)}
 
 
 def _known(one: Known) -> dict[str, Any]:
-    """Return what is known of one as it is shown, nothing where that is nothing."""
     facts, traits = ([cut(each, FACT) for each in texts] for texts in (one.facts, one.traits))
     said = {"asks": one.asks, "profile": dict(one.profile), "facts": facts, "traits": traits}
     told = {name: value for name, value in said.items() if value}

@@ -219,7 +219,6 @@ class ProviderContract(ABC):
 
 
 def _refusal(call: Callable[[Opts], object], opts: Opts) -> str:
-    """Return why *call* was refused, with all that names it; it must be."""
     try:
         call(opts)
     except JidomemError as refusal:

@@ -112,7 +112,6 @@ def execute_directive(
 
 
 def _performed(directive: Directive, providers: Providers) -> _Outcome:
-    """Return the result, as far as it came, and what ended it."""
     try:
         if not isinstance(directive, Directive):
             raise InvalidRequest(
@@ -203,7 +202,6 @@ def _checked(registered: Registered, call: str, outcome: T, *forms: type) -> T:
 
 
 def _reason(error: Exception, provider: object) -> dict[str, Any]:
-    """Return why it was not done, as plain values."""
     if not isinstance(error, JidomemError):
         detail = f"the provider {provider!r} failed: {type(error).__name__}: {error}"
         error = Failed(detail, hint="what was held before the call is held still", code="provider_failed")

@@ -141,7 +141,6 @@ class GraphProvider:
 
 
 def _submitted(state: _Graph, key: str, value: Any) -> Receipt:
-    """Return the receipt of *value* under *key*, in the place of what is in force there when it is written."""
     writer, intent = state.root.writer, _fields(state, key, value)
     while True:
         holders = _holders(state, key)
@@ -156,7 +155,6 @@ def _submitted(state: _Graph, key: str, value: Any) -> Receipt:
 
 
 def _fields(state: _Graph, key: str, value: Any) -> dict[str, Any]:
-    """Return the intent that a value spells, with all that it may leave out; raises InvalidRequest for what is none."""
     if not isinstance(value, (str, Mapping)):
         raise InvalidRequest(
             f"{key!r} is to hold a {type(value).__name__}, and the graph holds memories",
@@ -210,7 +208,6 @@ def _holders(state: _Graph, key: str) -> list[str]:
 
 
 def _keys_of(state: _Graph, items: Iterable[str]) -> dict[str, str]:
-    """Return the keys of those of *items* that have one."""
     named = " ".join(iri(item) for item in dict.fromkeys(items) if is_absolute(item))
     rows = _in_force(state, f"VALUES ?item {{ {named} }} ?item jido:key ?key .") if named else []
     return {row["item"]: row["key"] for row in reversed(rows)}

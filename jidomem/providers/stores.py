@@ -75,8 +75,6 @@ _KEEP = """INSERT INTO key_values VALUES (?, ?, ?)
 
 @dataclass(slots=True)
 class _Table:
-    """Values in memory, and whose turn it is."""
-
     values: dict[str, Any] = field(default_factory=dict)
     lock: Lock = field(default_factory=Lock)
 
@@ -115,8 +113,6 @@ class KeyValueProvider:
 
 @dataclass(frozen=True, slots=True)
 class _Namespace:
-    """The keys of one name in a file."""
-
     file: StateStore
     name: str
 
@@ -329,7 +325,6 @@ class VectorProvider:
 
 
 def _recalled(state: _ProviderState, text: str, vector: Sequence[float], top_k: int) -> list[tuple[str, float]]:
-    """Return the keys of what answers *text*, of which *vector* is, each with its score."""
     query = RecallQuery(text, query_stems(state.stemmer, text), limit=top_k)
     answer = rank_sources(
         [RankingSource(state.texts, _STREAM, SearchFilter(), VectorQuery(state, vector))], query
@@ -359,13 +354,11 @@ def _document(item: str, text: str) -> Document:
 
 
 def _stored_text(value: Any) -> str:
-    """Return the text that a value is or has, nothing where there is none."""
     text = value.get("text") if isinstance(value, Mapping) else value
     return text if isinstance(text, str) else ""
 
 
 def _text_of(key: str, value: Any, state: _ProviderState) -> str:
-    """Return the text that stands for a value: itself, or its `text`; raises InvalidRequest where there is none."""
     text = value.get("text") if isinstance(value, Mapping) else value
     if state.embed is None or not isinstance(text, str):
         why = "there is nothing that embeds a text" if state.embed is None else "its value has no text"
@@ -375,7 +368,6 @@ def _text_of(key: str, value: Any, state: _ProviderState) -> str:
 
 
 def _embedded(state: _ProviderState, text: object) -> tuple[float, ...]:
-    """Return the vector of *text*."""
     if not isinstance(text, str) or not text.strip():
         raise InvalidRequest(f"text={text!r} is no text", hint="give a text that is not empty")
     if state.embed is None:

@@ -223,7 +223,6 @@ def _known(stated: Iterable[str], graphs: Sequence[str]) -> list[str]:
 
 
 def _stated(code: Sequence[SparqlToken]) -> Dataset:
-    """Return the graphs that FROM and FROM NAMED name; as they stand in the query where they cannot be read."""
     base, prefixes = _prologue(code)
     default: list[str] = []
     named: list[str] = []
@@ -238,7 +237,6 @@ def _stated(code: Sequence[SparqlToken]) -> Dataset:
 
 
 def _prologue(code: Sequence[SparqlToken]) -> tuple[str, Mapping[str, str]]:
-    """Return the base of relative IRIs, and what each prefix stands for."""
     base, prefixes = BASE, dict[str, str]()
     for word, first, second in _threes(code):
         if word.kind != "word" or word.text.upper() not in ("BASE", "PREFIX", "VERSION"):

@@ -108,7 +108,6 @@ def _object(value: Any) -> Term | None:
 
 
 def _explicit_literal(value: tuple[Any, ...]) -> Term | None:
-    """Return the literal of (text, datatype) or (text, datatype, language), None where it is none."""
     if len(value) not in (2, 3) or not all(isinstance(part, str) for part in value):
         return None
     text, datatype, language = (*value, "")[:3]

@@ -36,7 +36,6 @@ def _block(subject: Term, triples: list[Triple], prefixes: Mapping[str, str]) ->
 
 
 def _shown(term: Term, prefixes: Mapping[str, str]) -> str:
-    """Return *term* with a prefix where one fits."""
     typed = _TYPED.fullmatch(term)
     if typed and term.startswith('"'):
         return typed[1] + _shown(typed[2], prefixes)

@@ -58,12 +58,10 @@ def _places(tree: Worktree, blobs: set[str]) -> dict[str, list[str]]:
 
 
 def _nearest(path: str, places: Sequence[str]) -> str:
-    """Return the one of *places* that has the name of *path*, else the first."""
     return min(places, key=lambda place: (basename(place) != basename(path), place))
 
 
 def _renames(tree: Worktree) -> Mapping[str, str]:
-    """Return what each path was renamed to last, in the history and since."""
     past = _git(tree, "log", *_RENAMES, "--format=", "-n", str(_COMMITS))
     found: dict[str, str] = {}
     for entries in (list(_git(tree, "diff", "--cached", *_RENAMES, "HEAD")), list(past)):  # newest first
@@ -194,7 +192,6 @@ def nearest_of(paths: Iterable[str], path: str) -> str | None:
 
 
 def _with_folders(paths: Iterable[str]) -> Iterator[str]:
-    """Yield *paths* and the folders they are in."""
     seen = {""}
     for path in paths:
         yield path
@@ -204,7 +201,6 @@ def _with_folders(paths: Iterable[str]) -> Iterator[str]:
 
 
 def _shared(one: str, other: str) -> int:
-    """Return how many folders two paths begin and end with in common."""
     pairs = [zip(one.split("/"), other.split("/"), strict=False),
              zip(one.split("/")[::-1], other.split("/")[::-1], strict=False)]  # fmt: skip
     return sum(_run(a == b for a, b in pair) for pair in pairs)

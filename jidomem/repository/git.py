@@ -199,7 +199,6 @@ def _first_commits(base: Path, paths: Collection[str], deadline: float) -> dict[
 
 
 def _additions(top: Path, names: Collection[str], deadline: float) -> dict[str, tuple[str, str]]:
-    """Return the oldest commit that added each file by one of *names*, and its moment."""
     places = sorted({dirname(name) or name for name in names})
     added: dict[str, tuple[str, str]] = {}
     for commit, moment, _, (name, *_) in _log(top, deadline, "--diff-filter=A", "--no-renames", "-c", "--", *places):

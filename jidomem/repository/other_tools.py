@@ -104,7 +104,6 @@ def look(base: Path, kinds: Collection[str] = tuple(KINDS)) -> FolderScan:
 
 
 def _records(base: Path, paths: Sequence[str], scan: FolderScan) -> list[str]:
-    """Return the paths of decision records; what looks like one and is none is passed, with the reason."""
     own, folders = list[str](), tuple(_named_folders(base))
     for path in paths:
         if _sample(path, ADR) is None:
@@ -186,7 +185,6 @@ def is_graph(data: bytes) -> bool:
 
 
 def _named_folders(base: Path) -> Iterator[str]:
-    """Yield the folders of records that the configurations of adr-tools and log4brains name."""
     for name, pattern in _FOLDER_IN.items():
         text = (plain_file(base / name, 4096) or b"").decode("utf-8", "replace")
         yield from filter(None, (path_of(found.strip("\"' ")) for found in re.findall(pattern, text)))
@@ -199,7 +197,6 @@ def _sample(path: str, kind: str) -> str | None:
 
 
 def _graphs(base: Path, known: Sequence[str], scan: FolderScan) -> Iterator[str]:
-    """Yield the graphs that the configurations of clients name, and that are not *known*."""
     met = set(known)
     for client in _CLIENTS:
         text = (plain_file(base / client) or b"").decode("utf-8", "replace")
@@ -225,7 +222,6 @@ def _unquoted(path: str) -> str:
 
 
 def _read(base: Path, kind: str, paths: Sequence[str], scan: FolderScan) -> None:
-    """Read the files of one kind into sources; those that cannot be taken are passed, with the reason."""
     taken: dict[bytes, str] = {}
     files: list[tuple[str, bytes]] = []
     most = MOST[kind]

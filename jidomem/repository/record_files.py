@@ -237,7 +237,6 @@ def reads_like_record(text: str) -> bool:
 
 
 def _headings(text: str) -> Iterator[str]:
-    """Yield the headings of a page, underlined ones and lines in bold too; no line is looked at more than once."""
     for line, below in pairwise([*text.split("\n"), ""]):
         words, rule = line.strip(), below.strip()
         is_bold = len(words) > 4 and words[:2] == words.rstrip(":")[-2:] and words[:2] in ("**", "__")
@@ -276,13 +275,11 @@ def _may_hold(stem: str, names: list[str]) -> bool:
 
 
 def _is_own_folder(path: str) -> bool:
-    """Return whether a file is the front page of a folder that is called like a record."""
     folder = basename(dirname(path))
     return _is_called(folder) and bool(_FRONT_PAGE.fullmatch(splitext(basename(path))[0]))
 
 
 def _is_called(folder: str) -> bool:
-    """Return whether a folder is called like a record: by a number or a date, and words."""
     is_numbered = _DATE.match(folder) or _LONG_NUMBER.match(folder) or _ADR.match(folder)
     return bool(is_numbered and re.search(r"[-_][A-Za-z]", folder))
 
@@ -324,7 +321,6 @@ def _names_language(path: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def _without_language(path: str) -> str:
-    """Return *path* without the folders and the ending that name a language."""
     parts = path.split("/")
     stem, ending = splitext(parts[-1])
     at_end = _LANGUAGE_AT_END.fullmatch(stem)

@@ -62,7 +62,6 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 def _decided(path: str, is_folder: bool, rules_of: Sequence[tuple[str, str]]) -> bool:
-    """Return what the last rule that matches *path* itself says."""
     ignored = False
     for folder, text in rules_of:
         if folder and not path.startswith(folder + "/"):
@@ -95,7 +94,6 @@ def _read(lines: Iterable[str]) -> Iterable[IgnoreRule]:
 
 
 def _expression(glob: str) -> str:
-    """Return the regular expression of a gitignore pattern; one that is broken matches nothing."""
     found, at = "", 0
     while at < len(glob):
         if glob.startswith("**/", at) and (at == 0 or glob[at - 1] == "/"):
@@ -116,7 +114,6 @@ def _expression(glob: str) -> str:
 
 
 def _class(text: str) -> str:
-    """Return a set of signs as a regular expression; `!` negates, and none of them is a slash."""
     body = text[1:-1]
     negated = body[:1] in ("!", "^")
     signs = body[negated:].replace("\\", "\\\\").replace("[", "\\[").replace("]", "\\]").replace("^", "\\^")
@@ -191,7 +188,6 @@ class Worktree:
         return {entry: self._respelt(entry) for entry in named if not self.has(entry)}
 
     def _respelt(self, path: str) -> str | None:
-        """Return the path of a file whose folders and name those of *path* are slips of the pen for."""
         respelt: list[str] = []
         for part in path.split("/"):
             folder = self.base.joinpath(*respelt)
@@ -213,7 +209,6 @@ class Worktree:
         return (self.base / path).relative_to(self.top).as_posix()
 
     def _rules_of(self, path: str) -> list[tuple[str, str]]:
-        """Return the rules of what is ignored that count for *path*, the nearest last."""
         parts = self._from_top(path).split("/")[:-1]
         folders = ["/".join(parts[:depth]) for depth in range(len(parts) + 1)]
         files = [("", self.git / "info" / "exclude"), *((at, self.top / at / ".gitignore") for at in folders)]
@@ -272,7 +267,6 @@ def is_blob(data: bytes, blob: str) -> bool:
 
 
 def _git_folder(path: Path) -> Path | None:
-    """Return the folder with the configuration of a repository: `.git`, or what a file of that name leads to."""
     if path.is_dir():
         return path if (path / "HEAD").is_file() else None
     text = _text(path)
@@ -284,7 +278,6 @@ def _git_folder(path: Path) -> Path | None:
 
 
 def _text(file: Path) -> str:
-    """Return the text of a small file, empty where there is none."""
     try:
         with file.open("rb") as opened:
             return opened.read(_RULES).decode("utf-8", "replace")
@@ -407,13 +400,11 @@ class PathFinder:
 
     @cached_property
     def _only(self) -> Mapping[str, str]:
-        """Return the path of each file whose name no other file has."""
         counts = Counter(map(basename, self._paths))
         return {name: path for path in self._paths if counts[name := basename(path)] == 1}
 
     @cached_property
     def _paths(self) -> tuple[str, ...]:
-        """Return the files there are; nothing where not all of few files are known."""
         found = listing(self.base)
         return found.paths if found.is_whole and len(found.paths) <= MOST_NAMED else ()
 
@@ -471,19 +462,7 @@ class Tracked:
 
     def read(self, path: str, largest: int) -> bytes | None:
         """Return the content of a file; None for none, for one behind a link or of more than *largest* bytes."""
-        whole = self.base / path
-        try:
-            if os.path.realpath(whole) != str(whole):
-                return None
-            file = os.open(whole, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        except (OSError, ValueError):
-            return None
-        with os.fdopen(file, "rb") as opened:
-            status = os.fstat(file)
-            if not stat.S_ISREG(status.st_mode) or status.st_size > largest:
-                return None
-            data = opened.read(largest + 1)
-        return data if len(data) <= largest else None
+        return plain_file(self.base / path, largest)
 
 
 def tracked(base: Path, below: str, endings: tuple[str, ...]) -> Tracked:
@@ -568,21 +547,12 @@ def _walk_files(base: Path, below: str, endings: tuple[str, ...]) -> Iterator[st
 
 
 def _folder_rules(base: Path, folder: str) -> list[tuple[str, str]]:
-    """Return the rules of what is ignored that count in *folder*, the nearest last."""
     parts = folder.split("/") if folder else []
-    found = []
-    for depth in range(len(parts) + 1):
-        at = "/".join(parts[:depth])
-        try:
-            with (base / at / ".gitignore").open("rb") as opened:
-                found.append((at, opened.read(_RULES).decode("utf-8", "replace")))
-        except OSError:
-            continue
-    return found
+    above = ["/".join(parts[:depth]) for depth in range(len(parts) + 1)]
+    return [(at, text) for at in above if (text := _text(base / at / ".gitignore"))]
 
 
 def _is_text(path: str) -> bool:
-    """Return whether a path is UTF-8, and can be written down."""
     try:
         path.encode("utf-8")
     except UnicodeError:
@@ -591,12 +561,10 @@ def _is_text(path: str) -> bool:
 
 
 def _written(path: str) -> str:
-    """Return a path as it can be written down."""
     return path if _is_text(path) else ascii(path)[1:-1]
 
 
 def _status(file: Path) -> tuple[int, int] | None:
-    """Return when a file was changed and its size; None for what is no file of its own."""
     try:
         status = os.lstat(file)
     except (OSError, ValueError):

@@ -68,7 +68,6 @@ def find_violation(triple: Triple) -> OverlayViolation | None:
 
 
 def _of_pattern(value: Term, what: str, pattern: Term, flags: Term = '""') -> OverlayViolation | None:
-    """Return what is wrong with a pattern, or with its flags, where RE2 does not run it."""
     if not value.startswith('"'):
         return OverlayViolation(
             BOUNDED, f"has the {what} {value}, which is no text", f'write the {what} in quotes: "..."'
@@ -267,13 +266,11 @@ class Schema:
 
     @property
     def _judge(self) -> CompiledValidator:
-        """Return the shapes, compiled when they are first needed."""
         if not self._judges:
             self._judges.append(CompiledValidator(self._rules))
         return self._judges[0]
 
     def _entailed(self, data: list[Triple]) -> list[Triple]:
-        """Return the types that follow from the class tree, also of the individuals *data* refers to."""
         individuals, entailed = self.individuals, list[Triple]()
         for subject, predicate, value in data:
             if predicate == TYPE:
@@ -306,7 +303,6 @@ class Schema:
 
 
 def _letters(term: Term) -> str:
-    """Return the local name of *term* as it is compared: without case and underscores."""
     return local_name(term).casefold().replace("_", "")
 
 
@@ -322,7 +318,6 @@ def _subjects(schema: Schema) -> frozenset[Term]:
 
 @lru_cache(maxsize=8)
 def _of_items(schema: Schema) -> frozenset[Term]:
-    """Return the properties that only memories have."""
     known = schema.properties.items()
     return frozenset(term for term, term_entry in known if any(schema.is_a(cls, ITEM) for cls in term_entry.domain))
 
@@ -369,7 +364,6 @@ def _extended(overlay: Sequence[Path]) -> Schema:
 
 
 def _unusable(detail: str, hint: str) -> Failed:
-    """Return the error for an overlay that nobody can work by; a command lists all its faults with their lines."""
     return Failed(detail, hint=f"{hint}; all faults, with file and line: jidomem ontology check", code="invalid_config")
 
 

@@ -161,7 +161,6 @@ class PyshaclValidator:
         return results
 
     def _findings_of(self, rule: Any, graph: Any, nodes: list[Any], terms: Mapping[Any, Term]) -> list[Finding]:
-        """Return what *nodes* break of *rule*; values that rdflib cannot put in order break it, as SHACL has it."""
         try:
             return [self._finding(report, terms) for report in rule.validate(self._executor, graph, nodes)[1]]
         except (TypeError, ArithmeticError) as error:
@@ -179,7 +178,6 @@ class PyshaclValidator:
         return str(self._sparql_path(self._rules, path, prefixes={"jido": JIDO}))
 
     def _finding(self, report: Any, terms: Mapping[Any, Term]) -> Finding:
-        """Return what pyshacl's *report*, a text, a result node and its triples, says of that node."""
         properties = {
             local_name(str(predicate)): value[1] if isinstance(value, tuple) else value
             for subject, predicate, value in sorted(report[2], key=str)
@@ -196,7 +194,6 @@ class PyshaclValidator:
         )
 
     def _named(self, shape: Any) -> Term:
-        """Return the rule, or the one with a name that an unnamed one is part of."""
         seen: set[Any] = set()
         while shape.n3().startswith("_:") and shape not in seen:
             seen.add(shape)

@@ -110,7 +110,6 @@ def compile_path(rules: TripleGraph, path: Term, depth: int = 0) -> tuple[str, P
 
 
 def _with_all_after(nodes: Iterable[Term], step: Callable[[Term], Collection[Term]]) -> set[Term]:
-    """Return *nodes* and all that one or more steps lead to from there."""
     seen, todo = set[Term](), list(nodes)
     while todo:
         node = todo.pop()
@@ -228,7 +227,6 @@ def _kind_of(term: Term) -> str:
 
 
 def _read(term: Term, datatype: str) -> Any:
-    """Return what rdflib reads in a literal of *datatype*, None in any other term and in an ill-typed one."""
     if _kind_of(term) != "Literal" or (literal := parse_literal(term)).datatype != datatype:
         return None
     if datatype not in _READ:
@@ -321,14 +319,12 @@ class CompiledValidator:
         return results, unsure
 
     def _about(self, data: TripleGraph, node: Term) -> Collection[Shape]:
-        """Return the shapes that speak about *node*."""
         of_subject = self._by["targetSubjectsOf"]
         return self._speaking(
             tuple(data.types(node)), tuple([prop for prop in data.about.get(node, ()) if prop in of_subject])
         )
 
     def _of(self, types: tuple[Term, ...], props: tuple[Term, ...]) -> Collection[Shape]:
-        """Return the shapes that speak about a node of such types that has such properties."""
         of_class, of_subject = self._by.values()
         shapes = {shape: None for cls in types for shape in of_class.get(cls, ())}
         return tuple(shapes | {shape: None for prop in props for shape in of_subject[prop]})
@@ -394,7 +390,6 @@ def _shape(rules: TripleGraph, node: Term, within: Term = "", depth: int = 0) ->
 
 
 def _given(rules: TripleGraph, parameter: str, value: Term, name: Term, depth: int) -> Any:
-    """Return the value of a constraint's *parameter*, ready to be judged by."""
     if parameter in ("not", "node"):
         return _shape(rules, value, name, depth)
     if parameter in ("and", "or"):
@@ -434,7 +429,6 @@ def about(shapes: Iterable[Triple], classes: Collection[Term], properties: Colle
 
 
 def _rules(data: TripleGraph, node: Term) -> Iterator[CompiledShape]:
-    """Yield *node*, where it has a message of its own, and the shapes of properties it names."""
     properties = data.shacl(node)
     if "message" in properties and is_iri(node):
         severity = severity_of(plain_value(properties["severity"][0])) if "severity" in properties else "violation"

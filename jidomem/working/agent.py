@@ -116,7 +116,6 @@ def _state(agent: HasState) -> Mapping[str, Any]:
 
 
 def _with_memory(state: Mapping[str, Any], memory: Memory) -> Mapping[str, Any]:
-    """Return a copy of *state*, of its own kind, in which nothing but the memory is another."""
     if type(state) is dict:
         return {**state, MEMORY_KEY: memory}
     try:
@@ -132,7 +131,6 @@ def _with_memory(state: Mapping[str, Any], memory: Memory) -> Mapping[str, Any]:
 
 
 def _with_state(agent: A, state: Mapping[str, Any]) -> A:
-    """Return a copy of *agent*, of its own class, with that state."""
     if callable(model_copy := getattr(agent, "model_copy", None)):  # pydantic
         return cast(A, model_copy(update={"state": state}))
     if isinstance(agent, tuple) and callable(replaced := getattr(agent, "_replace", None)):  # a named tuple

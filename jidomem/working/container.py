@@ -405,7 +405,6 @@ class Container:
         expected_space_rev: int | None = None,
         now: int | None = None,
     ) -> None:
-        """Raise `RevisionConflict` if the memory, or the space of that name, is at another revision than expected."""
         if name is None and expected_space_rev is not None:
             raise InvalidRequest(
                 "no one space is changed here, so none has a revision to expect",
@@ -431,7 +430,6 @@ class Container:
         return space
 
     def _alive(self, name: str, now: int | None) -> Mapping[Any, Any]:
-        """Return what a map space holds whose time is not up; nothing without the space."""
         if name not in self.spaces:
             return FrozenDict()
         space = self._known(name, is_map)
@@ -500,7 +498,6 @@ def refuse_stale(what: str, expected: int | None, rev: int | None) -> None:
 
 
 def _spaces(given: Any) -> Spaces:
-    """Return the spaces *given* by name, as spaces or as mappings that spell them, with the built-in ones."""
     if not isinstance(given, Mapping):
         raise InvalidRequest(
             f"the spaces of a memory are a mapping of names to spaces, not {given!r:.200}", hint='{"plans": Space([])}'

@@ -191,7 +191,6 @@ def mount(agent: A, plugins: Sequence[Plugin] = (), *, memory: Plugin | None = M
 
 
 def _owned(plugins: Sequence[Plugin]) -> list[str]:
-    """Return the keys of an agent's state that plugins say are theirs."""
     return [key for plugin in plugins if (key := getattr(plugin, "owns", None)) is not None]
 
 
@@ -397,7 +396,6 @@ class RagPlugin:
 
 
 def _without(cache: Mapping[str, Any], keys: Iterable[str]) -> dict[str, Any]:
-    """Return the answers less the rows of *keys*."""
     deleted = set(keys)
 
     def left(answer: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -262,7 +262,6 @@ def _folded(text: str) -> str:
 
 
 def _with_content(value: Any) -> dict[str, Any]:
-    """Return what *value* says by name, its content in any case."""
     own = item_fields(value) if isinstance(value, (Mapping, MemoryItem)) else {}
     content = own.get("content", own.get("text") if own.get("type") in _TASKS else None)
     return {**own, "content": content if isinstance(content, str) and content.strip() else value}
@@ -291,7 +290,6 @@ def written(value: Any, *, readable: bool = False) -> str:
 
 
 def _fields(item: MemoryItem) -> dict[str, Any]:
-    """Return what `create_memory` gives as the mapping of its fields."""
     fields = {name: getattr(item, name) for name in item.__slots__}
     return {**fields, "timestamp": format_timestamp(item.timestamp), "metadata": dict(item.metadata)}
 
@@ -484,7 +482,6 @@ def _type_of(own: Mapping[str, Any]) -> str:
 
 
 def _holds(own: Mapping[str, Any], name: str) -> bool:
-    """Return whether *name* holds; what is not said does not."""
     given = own.get(name)
     if given is not None and not isinstance(given, bool):
         raise InvalidRequest(f"{name}={given!r:.100} is no truth", hint=f"give {name} as True, or leave it out")
@@ -531,7 +528,6 @@ def _is_replaced(theirs: Sequence[Any], mine: Sequence[Sequence[Any]]) -> bool:
 
 
 def _key_in(triple: Sequence[Any]) -> str | None:
-    """Return the key that an extra triple names or gives the value of."""
     text = triple[1].get("@value", "")
     if triple[0] == KEY:
         return str(text)

@@ -201,8 +201,6 @@ class CallSite:
 
 @dataclass(frozen=True)
 class _Clause:
-    """A clause of a function, in the module *within*."""
-
     name: str
     params: Sequence[Node]
     written: CallSite
@@ -257,7 +255,6 @@ def commanded_relations(
 
 
 def _emitted(needs: Collection[tuple[str, str]], clauses: Sequence[_Clause]) -> Iterator[tuple[str, str]]:
-    """Yield each command with an event that comes of it."""
     pairs = [each for each in clauses if len(each.params) == 2]
     applied = {event for each in pairs if each.name == "apply" for event in each.second}
     if len(clauses) > _MOST or not (applied or _needs(needs, _COMMANDS)):
@@ -296,7 +293,6 @@ def _projected(each: CallSite, module: str) -> set[str]:
 
 
 def _clause(written: CallSite, module: str) -> _Clause | None:
-    """Return the clause that `def` or `defp` defines, if it has parameters."""
     head = signature(written.call) if written.word != "project" else None
     if head is None or head.type != "call":
         return None
@@ -308,7 +304,6 @@ def _needs(needs: Collection[tuple[str, str]], behaviour: str) -> bool:
 
 
 def _matched(pattern: Node) -> list[Node]:
-    """Return the name of the struct that a pattern is, by itself or on a side of `=`; none of those inside it."""
     structs, sides = [], [pattern]
     while sides:
         side = sides.pop()
@@ -320,7 +315,6 @@ def _matched(pattern: Node) -> list[Node]:
 
 
 def _struct(node: Node) -> list[Node]:
-    """Return the name in `%Name{}`; nothing of what is no struct."""
     first = node.named_children[0] if node.type == "map" and node.named_children else None
     return first.named_children[:1] if first is not None and first.type == "struct" else []
 
@@ -438,7 +432,6 @@ class _Reading:
                 frame.module.written.append(CallSite(word, node, frame.names.copy()))
 
     def _open(self, word: str, node: Node, frame: _Frame) -> None:
-        """Begin a module, protocol or implementation."""
         given = arguments(node)
         outer = _name(frame.module)
         written = names_of(given[0], with_atoms=True) if given else []
@@ -460,7 +453,6 @@ class _Reading:
         self._frames.append(_Frame(node.end_byte, frame.names.copy(), module))
 
     def _implementing(self, protocol: str, node: Node, frame: _Frame) -> _Building:
-        """Return the modules of an implementation: one for each type, or for the module it stands in."""
         of, outer = option(node, "for"), _name(frame.module)
         if of is not None:
             self._passed = max(self._passed, of.end_byte)

@@ -91,7 +91,6 @@ def described(
 
 
 def _module(names: CodeNames, language: str, module: Module, version: Term, file: Term) -> Iterator[Triple]:
-    """Yield what a version of a file says of a module."""
     node = names.module(language, module.name)
     project = iri(f"{vocab.BASE}projects/{names.project}")
     yield project, TYPE, jido("Project")
@@ -123,7 +122,6 @@ def _module(names: CodeNames, language: str, module: Module, version: Term, file
 def _version_triples(
     names: CodeNames, language: str, module_version: Term, statement_parts: tuple[str, str, str]
 ) -> Iterator[Triple]:
-    """Yield what a version of a module says of commands, events and projections, and that it is the one to say it."""
     subject, name, value = statement_parts
     one, other = names.module(language, subject), names.module(language, value)
     first, second = _RELATIONS[name]
@@ -140,7 +138,6 @@ def _version_triples(
 def _function(
     names: CodeNames, language: str, module: str, module_version: Term, function: Function
 ) -> Iterator[Triple]:
-    """Yield what a version of a module says of a function."""
     node = names.function(language, module, function.label)
     yield node, TYPE, jido("Function")
     yield node, jido("codeName"), literal(f"{module}.{function.label}")
@@ -198,8 +195,6 @@ class CodeImportReport:
 
 @dataclass(frozen=True, slots=True)
 class _FileVersion:
-    """A version of a file that counts now, and the versions of modules in it."""
-
     node: Term
     version: FileVersion
     modules: tuple[Term, ...]
@@ -207,8 +202,6 @@ class _FileVersion:
 
 @dataclass(slots=True)
 class _Batch:
-    """The content of one commit."""
-
     rows: list[Triple] = field(default_factory=list)
     came: list[Term] = field(default_factory=list)
     ended_versions: list[Term] = field(default_factory=list)
@@ -271,8 +264,6 @@ def current_versions(index: OxigraphIndex, project: str) -> tuple[dict[str, list
 
 
 class _Taking:
-    """One import under way."""
-
     def __init__(
         self,
         project: str,
@@ -305,7 +296,6 @@ class _Taking:
             yield batch
 
     def _file(self, path: str, batch: _Batch) -> None:
-        """Take in one file, unless it is as it was."""
         language = "python" if path.endswith(".py") else "elixir"
         name = self._naming.name(path) if language == "python" else ModuleName("")
         beside = f"beside {name.folder}" if name.folder else ""
@@ -338,11 +328,9 @@ class _Taking:
         batch.ended_versions += _all(before)
 
     def _is_current(self, before: list[_FileVersion], blob: str, read_as: str) -> bool:
-        """Return whether what is held of a file is this, and nothing else."""
         return [(each.version.blob, each.version.read_as) for each in before] == [(blob, read_as)]
 
     def _content(self, path: str) -> bytes | None:
-        """Return what a file holds; None, and a note, for what is not read."""
         data = self._listing.read(path, LARGEST)
         why = None
         if data is None:

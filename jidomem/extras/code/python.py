@@ -163,7 +163,6 @@ def grammar(language: str) -> Language:
 
 @lru_cache
 def _query(language: str, text: str) -> Query:
-    """Return a query of syntax trees, compiled once."""
     from tree_sitter import Query
 
     return Query(grammar(language), text)
@@ -229,7 +228,6 @@ class Naming:
         return ModuleName(name or stem, is_package, dotted if top is None else "")
 
     def _top(self, folder: str) -> str | None:
-        """Return the outermost folder of the package that *folder* is part of; None where it is of none."""
         if folder not in self._tops:
             top: str | None = None
             if folder and self.has(posixpath.join(folder, "__init__.py")):
@@ -238,7 +236,6 @@ class Naming:
         return self._tops[folder]
 
     def _dotted(self, folder: str, top: str) -> str:
-        """Return the dotted name of *folder*, whose package begins at *top*, or which is in none and *top* itself."""
         mapped = self._mapping(folder)
         at = folder
         while True:
@@ -264,7 +261,6 @@ class Naming:
 
 
 def _package_dir(text: str, folder: str) -> dict[str, str]:
-    """Return what `tool.setuptools.package-dir` says: the package by its folder; nothing of a broken file."""
     try:
         table = decode_toml(text).get("tool", {}).get("setuptools", {}).get("package-dir", {})
     except (tomllib.TOMLDecodeError, AttributeError):
@@ -319,7 +315,6 @@ def extract(data: bytes, name: ModuleName) -> Extracted:
 def _need(
     target: str, name: ModuleName, needs: dict[tuple[str, str], None], maybe: dict[str, None], *, relative: bool = False
 ) -> None:
-    """Take down that *target* is imported; a file that is in no package may mean the one that lies beside it."""
     if not target:
         return
     needs["imports", target] = None
@@ -328,7 +323,6 @@ def _need(
 
 
 def _dotted(node: Node) -> str:
-    """Return the dotted name of an import, whatever it is called here."""
     if node.type == "aliased_import":
         inner = node.child_by_field_name("name")
         return _dotted(inner) if inner is not None else ""
@@ -336,7 +330,6 @@ def _dotted(node: Node) -> str:
 
 
 def _from(node: Node, name: ModuleName) -> str | None:
-    """Return the full name of what `from ... import` imports from; None where it leads out of the package."""
     source = node.child_by_field_name("module_name")
     if source is None:
         return ""
@@ -352,7 +345,6 @@ def _from(node: Node, name: ModuleName) -> str | None:
 
 
 def _functions(root: Node) -> Iterator[Function]:
-    """Yield each function and method that is reached by its name from outside, `Class.method`."""
     waiting: list[tuple[Node, str]] = [(root, "")]
     while waiting:
         node, inside = waiting.pop()

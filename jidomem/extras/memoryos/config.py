@@ -81,7 +81,6 @@ class ValidatedModel:
 
 @cache
 def _known(cls: Hashable) -> dict[str, bool]:
-    """Return the names of the fields of a value, and whether each must be given."""
     return {each.name: each.default is MISSING and each.default_factory is MISSING for each in fields(cast(Any, cls))}
 
 

@@ -122,7 +122,6 @@ class Pages:
 
 
 def _document(page: DialoguePage) -> Document:
-    """Return a page as it is looked through; the pages with one and the same are a talk."""
     at, speakers = format_timestamp(page.timestamp), (page.object_identifier or ASKS, ANSWERS)
     texts = {"summary": page.text, "about": "\n".join(speakers), "explanation": page.meta_chain or ""}
     return Document(
@@ -174,7 +173,6 @@ class FactPromoting:
         return decisions
 
     def _promoted(self, persona: ObjectPersona, fact: KnowledgeEntry, tiers: Tiers) -> PromotionDecision:
-        """Return what became of one fact; that it was proposed is noted, whoever refused it may be asked again."""
         key, why = f"memoryos:{self._moves.agent}:{fact.id}", f"believed with {fact.confidence:g}"
         verdict = ("facts", key)
         try:
@@ -211,7 +209,6 @@ class FactPromoting:
 
 
 def _next(tiers: Tiers, least: float, done: Collection[str]) -> tuple[ObjectPersona, KnowledgeEntry] | None:
-    """Return what is to be proposed next, as it is known now: it may have been redacted, or become private, since."""
     for persona in tiers.personas:
         for fact in persona.knowledge:
             if not fact.private and fact.confidence >= least and fact.id not in done and REDACTED_TEXT not in fact.text:
@@ -347,13 +344,11 @@ class JobHandlers:
             self._moves.finish(job)
 
     def _due(self, tiers: Tiers, policy: TierPolicy) -> list[Task]:
-        """Return what is to be done after a round: pages left over, hot segments to teach from, facts to propose."""
         tasks = [Task("transfer", page.id) for page in tiers.leaving]
         tasks += [Task("teach", segment.id) for segment in hot(tiers, policy)]
         return [*tasks, Task("promote")] if self._promote is not None else tasks
 
     def _description(self, page: DialoguePage, previous: DialoguePage | None) -> Description:
-        """Return what the model says of a page, as far as that is not known yet."""
         if not page.text.strip():
             return Description(page.id, meta_chain="")
         chain, goes_on = page.meta_chain, page.continues
@@ -442,7 +437,6 @@ class JobHandlers:
         return self._vectors([text])[0] if text.strip() else None
 
     def _vectors(self, texts: Sequence[str]) -> list[Vector]:
-        """Return the vectors of *texts*; raises ModelUnavailable unless there is one of its dimension for each."""
         if not texts:
             return []
         embedder = self._model.embedder
@@ -485,7 +479,6 @@ def _is_described(page: DialoguePage) -> bool:
 
 
 def _as_taken(directive: MemoryUpsert, providers: Providers) -> MemoryUpsert:
-    """Return the directive without vectors where its provider looks for nothing by likeness, and takes none."""
     with providers.locked(directive.provider) as registered:
         if isinstance(registered.provider, Searchable):
             return directive

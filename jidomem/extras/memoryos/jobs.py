@@ -170,7 +170,6 @@ def _job(row: tuple[Any, ...]) -> Job:
 
 
 def _again(now: datetime, tries: int) -> float:
-    """Return when a job that was tried so often is due once more."""
     return (now + timedelta(seconds=min(2.0 ** (tries - 1), LONGEST))).timestamp()
 
 

@@ -405,12 +405,10 @@ class MemoryOS:
                 self._runner.run(hurried=True)
 
     def _look(self) -> None:
-        """Do what is due, in the thread."""
         self._ask_for_a_round()
         self._runner.run(until=self._closing.is_set)
 
     def _ask_for_a_round(self) -> None:
-        """Ask for maintenance where the last was as long ago as the settings say."""
         last, seconds = self._moves.maintained(), self.config.maintenance_interval
         now = self._moves.now()
         if last is None or now - last >= timedelta(seconds=seconds) or now < last:

@@ -121,8 +121,6 @@ def teach(tiers: Tiers, lesson: Lesson, policy: TierPolicy) -> Step[Tiers]:
 
 
 def _resting(learnt: Learnt, pages: tuple[str, ...]) -> Learnt:
-    """Return what was learnt with the pages it rests on."""
-
     def with_evidence(entries: Iterable[E]) -> tuple[E, ...]:
         return tuple(each if each.evidence else replace(each, evidence=pages) for each in entries)
 
@@ -130,7 +128,6 @@ def _resting(learnt: Learnt, pages: tuple[str, ...]) -> Learnt:
 
 
 def _learning(tiers: Tiers, learnt: Iterable[Learnt], config: MemoryOSConfig) -> dict[str, Any]:
-    """Return the personas after what was learnt: others by their keys, and the agent's own."""
     personas, agent = {each.key: each for each in tiers.personas}, tiers.agent
     single = frozenset(map(normalised, config.single_traits))
 
@@ -157,7 +154,6 @@ def _learning(tiers: Tiers, learnt: Iterable[Learnt], config: MemoryOSConfig) ->
 def _queued(
     entries: tuple[E, ...], more: Iterable[E], same: Callable[[E], str], config: MemoryOSConfig
 ) -> tuple[E, ...]:
-    """Return the queue after *more*: what is the same as one in it takes its place, as the newest."""
     queue = {same(each): each for each in entries}
     for each in more:
         known = queue.pop(same(each), None)
@@ -194,7 +190,6 @@ def normalised(text: str) -> str:
 
 
 def _refuse_profile(key: ObjectKey, profile: Mapping[str, Any], config: MemoryOSConfig) -> None:
-    """Raise InvalidRequest for what a profile of that type does not have; a type nobody told of may have anything."""
     kinds = config.profiles.get(key.type)
     for name, value in profile.items() if kinds is not None else ():
         kind = cast(Mapping[str, str], kinds).get(name)
@@ -365,7 +360,6 @@ def _matters(fact: KnowledgeEntry, config: MemoryOSConfig) -> bool:
 
 
 def _nearest(entries: Mapping[str, SystemEntry], fact: KnowledgeEntry, config: MemoryOSConfig) -> SystemEntry | None:
-    """Return the entry whose vector is nearest to that of *fact*, if it is so near that both say the same."""
     if fact.embedding is None:
         return None
     near = {

@@ -155,7 +155,6 @@ def retrieve(
 def _best(
     items: Iterable[T], score: Callable[[T], float], most: int, threshold: float | None, config: MemoryOSConfig
 ) -> tuple[RetrievedItem[T], ...]:
-    """Return the best of *items* that reach the threshold, *most* of them; of equal ones the lowest id."""
     matches = [RetrievedItem(each, score(each)) for each in items]
     ranked = sorted(matches, key=lambda each: (-each.score, each.what.id))
     return tuple([each for each in ranked if config.reaches(each.score, threshold)][:most])

@@ -144,7 +144,6 @@ def _packed(vector: Vector) -> bytes:
 
 
 def _unpacked(data: bytes) -> Vector:
-    """Return the vector that `_packed` put into bytes; raises ValueError where they are none."""
     kind = chr(data[0]) if len(data) % 4 == 1 else ""
     if kind not in ("f", "d") or len(data) == 1:
         raise ValueError(f"{len(data)} bytes are no vector")
@@ -208,8 +207,6 @@ _ALL = ""
 
 @dataclass(frozen=True, slots=True)
 class _CachedHolder(Generic[M]):
-    """The last state read of a holder: its life, its memory, and the positions of its parts."""
-
     lineage: str
     memory: M
     positions: Mapping[Key, int] = field(default_factory=dict)
@@ -311,7 +308,6 @@ class TierStorage(Generic[M]):
         return any(counts)
 
     def _read(self, store: StateTables) -> _CachedHolder[M]:
-        """Return what the holder has, reading no more than what changed since it was last seen."""
         head = store.execute(_HEAD, (self.project, self.holder)).fetchone()
         if head is None:
             return _CachedHolder("", self._form.nothing)
@@ -338,7 +334,6 @@ class TierStorage(Generic[M]):
         return {part.key: part for part in self._form.parts(memory, but)}
 
     def _write(self, store: StateTables, before: _CachedHolder[M], memory: M) -> _CachedHolder[M]:
-        """Write the parts in which *memory* is another, and return what is there then."""
         old, new = self._parts(before.memory, memory), self._parts(memory, before.memory)
         moved = positions_of(new.values(), before.positions)
         removed = old.keys() - new.keys()

@@ -268,7 +268,6 @@ class Archive:
 
 
 def _segment(value: Any) -> DialogueSegment | None:
-    """Return the segment that a value is, None where it is none, as another may have put it there."""
     with suppress(InvalidRequest):
         return DialogueSegment.from_dict(value)
     return None
@@ -356,7 +355,6 @@ def _with(items: Iterable[V], vector: Callable[[Embedded], Vector | None]) -> tu
 
 
 def _changed_copy(item: W, **changes: Any) -> W:
-    """Return a value with *changes*: itself, and no copy, where they change nothing."""
     is_other = any(getattr(item, name) != value for name, value in changes.items())
     return replace(item, **changes) if is_other else item
 
@@ -450,7 +448,6 @@ class AgentMoves:
         done: Job | None,
         noted: Callable[[StateTables, TierMove[M], TierPolicy], None] = lambda store, moved, policy: None,
     ) -> M:
-        """Return what *holder* is after a move, with what is *noted* of it, and with its job let go of."""
         with self._changing() as store:
             policy = self._policy_now(store)
             moved = holder.move_in(store, lambda before: how(store, before, policy))
@@ -556,12 +553,10 @@ class AgentMoves:
             yield store
 
     def _others(self, store: StateTables | None) -> list[str]:
-        """Return the embedders that vectors are of, and that are not the one of this process."""
         embedders = [storage.note(store, self.project, EMBEDDER, holder) for holder in (self.agent, _ALL)]
         return [each for each in embedders if each not in (None, self._embedder)]
 
     def _let_go_of_vectors(self) -> None:
-        """Let go of vectors of another embedder, and ask for those of this one."""
         with self._state.changing() as store:
             policy = self._policy_now(store)
             own = self.storage.move_in(store, lambda tiers: embedded(tiers, policy.config, no_vector))
