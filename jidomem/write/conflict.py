@@ -6,7 +6,7 @@ a look-up and not a search.  docs/conflicts.md has the rules in words.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -21,16 +21,19 @@ from jidomem.records.active import CLASH, Convention, digest, is_accepted
 from jidomem.records.intent import MemoryUpdateIntent
 from jidomem.write.canonical import family
 from jidomem.write.snapshot import ITEM_MARK, WriteSnapshot
-from jidomem.write.triples import names_a_thing
+from jidomem.write.triples import names_a_thing, value_of
 
+_ABOUT = jido("about")
 #: Fields that say who, when and how, not what.
 NOT_CONTENT = {
     "iri", "asserted_by", "asserted_in", "timestamp", "idempotency_key", "supersedes", "invalidates", "coexists_with",
     "revives", "reason",
 }  # fmt: skip
 _LIKENED = NOT_CONTENT | {"about", "extra_triples"}  # what is content, but compared in a way of its own
-#: So many facts on the topic that were not compared are named in warnings.
+#: How many facts on the topic that were not compared, and decisions about the same place, a warning names.
 _MOST_WARNED = 3
+#: How many memories about one place are looked at for decisions, newest first.
+_MOST_READ = 500
 WHY: Mapping[str, str] = {
     "duplicate": "{iri} already says {summary!r}; another field differs",
     "overlapping_decision": "{iri} is active on {topic!r}: {summary}",
@@ -64,7 +67,7 @@ def keys(intent: MemoryUpdateIntent) -> dict[str, str]:
     kind, scope = family(intent.type), intent.convention_scope
     if kind == "decision" and topic:
         found.append(active.overlapping_decision(topic))
-    elif kind == "decision" and about:
+    elif kind == "decision" and about:  # for earlier versions, which warn by this key
         found.append(f"similar_decision:{digest(kind, about)}")
     elif kind == "fact" and topic:
         found.append(active.contradiction(topic, about))
@@ -141,17 +144,16 @@ def detect(
     for stale, end in _stale(intent, view):
         conflicts[stale.iri], ends[stale.iri] = stale, ends.get(stale.iri) or end
     settled = {*intent.supersedes, *intent.invalidates}
-    can_be_active = family(intent.type or "") != "decision" or is_accepted(intent.status)
+    is_decision = family(intent.type or "") == "decision"
+    can_be_active = not is_decision or is_accepted(intent.status)
     for key, kind in keys.items() if can_be_active else ():
-        if kind == "identical":
+        if kind in ("identical", "similar_decision"):
             continue
         for item in _holders(key, view):
             other = plain_value(item)
             if other in settled or other in conflicts or not _overlap(intent, item, view):
                 continue
-            if kind == "similar_decision":
-                warnings.append(f"{other} decides about the same files without a topic either: name a topic")
-            elif _clashes(kind, intent, item, view) and not _coexists(intent, other, view):
+            if _clashes(kind, intent, item, view) and not _coexists(intent, other, view):
                 conflicts[other] = _conflict(kind, intent, other, view)
     for slot, value in value_keys(intent, is_functional).items() if can_be_active else ():
         for item in _holders(slot, view):
@@ -171,6 +173,8 @@ def detect(
         for item in _uncompared(intent, view)
         if plain_value(item) not in settled and plain_value(item) not in conflicts
     ][:_MOST_WARNED]
+    if is_decision and can_be_active:
+        warnings += _decisions_nearby(intent, {*settled, *conflicts}, view)
     if not conflicts:
         return [], warnings
     settlement = _settlement(intent, conflicts.values(), ends)
@@ -191,10 +195,41 @@ def _uncompared(intent: MemoryUpdateIntent, view: WriteSnapshot) -> Iterable[Ter
         kinds = (type_of(kind) for kind in view.objects(item, TYPE))
         if plain_value(item) in intent.coexists_with or not any(kind and family(kind) == "fact" for kind in kinds):
             continue
-        theirs = {normal_text(plain_value(value)) for value in view.objects(item, jido("about"))}
+        theirs = {normal_text(plain_value(value)) for value in view.objects(item, _ABOUT)}
         may_be_same = about != theirs and (not about or not theirs or about & theirs)
         if may_be_same and view.is_active(item) and normal_text(_summary(plain_value(item), view)) != summary:
             yield item
+
+
+def _decisions_nearby(intent: MemoryUpdateIntent, compared: Collection[str], view: WriteSnapshot) -> list[str]:
+    """Return warnings of active decisions about the same files or things as the decision *intent*.
+
+    Decisions on other topics do not conflict, and an imported one has a topic of its own. Left out are *compared*
+    memories and those in coexists_with; a successor is warned only of places that its predecessors were not about.
+    """
+    known = {place for old in (*intent.supersedes, *intent.invalidates) for place in view.objects(iri(old), _ABOUT)}
+    nearby: dict[str, str] = {}
+    for place in intent.about:
+        if (term := value_of(place)) in known:
+            continue
+        for item in reversed(view.subjects(_ABOUT, term)[-_MOST_READ:]):
+            other = plain_value(item)
+            is_new = other not in nearby and other not in compared and other not in intent.coexists_with
+            if is_new and _is_decision(item, view) and view.is_active(item) and _overlap(intent, item, view):
+                nearby[other] = place
+    warnings = [
+        f"{other} is an active decision about {place} too: {_summary(other, view)}; if yours takes its place:"
+        f" jidomem review supersede {intent.iri} --against {other}; if both hold, there is nothing to do"
+        for other, place in [*nearby.items()][:_MOST_WARNED]
+    ]
+    if more := len(nearby) - len(warnings):
+        warnings.append(f"{more} more active decisions about the same files or things: jidomem governing FILE")
+    return warnings
+
+
+def _is_decision(item: Term, view: WriteSnapshot) -> bool:
+    kinds = map(type_of, view.types(item))
+    return any(kind is not None and family(kind) == "decision" for kind in kinds)
 
 
 def rivals(item: Term, view: WriteSnapshot) -> list[Term]:
@@ -236,14 +271,14 @@ def _clashes(kind: str, intent: MemoryUpdateIntent, other: Term, view: WriteSnap
 
 def _convention(item: Term, view: WriteSnapshot) -> Convention:
     summary, level = view.first(item, jido("summary")), view.first(item, jido("hasEnforcementLevel"))
-    about = map(plain_value, view.objects(item, jido("about")))
+    about = map(plain_value, view.objects(item, _ABOUT))
     return Convention.of(plain_value(summary) if summary else None, plain_value(level) if level else None, about)
 
 
 def are_apart(item: Term, other: Term, view: WriteSnapshot) -> bool:
     """Return whether *item*, said again beside *other*, says where it applies, and the other one is not there."""
     scope = view.first(item, jido("hasConventionScope"))
-    about = {normal_text(plain_value(value)) for value in view.objects(item, jido("about"))}
+    about = {normal_text(plain_value(value)) for value in view.objects(item, _ABOUT)}
     return _is_elsewhere(scope, about, other, view)
 
 
@@ -375,7 +410,7 @@ def _is_elsewhere(
     """Return whether *scope* or *about* tells a memory from *other*, which may have *settled* where it applies."""
     if scope is not None and scope != view.first(other, jido("hasConventionScope")):
         return True
-    theirs = {normal_text(plain_value(value)) for value in view.objects(other, jido("about"))}
+    theirs = {normal_text(plain_value(value)) for value in view.objects(other, _ABOUT)}
     return bool((about or settled) and about != theirs)
 
 

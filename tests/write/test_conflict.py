@@ -231,7 +231,8 @@ def test_decisions_about_the_same_files_without_a_topic_are_a_warning(memory):  
     old = memory.writer.submit_intent("p", decision(about=["src/a.py"])).iri
     receipt = memory.writer.submit_intent("p", decision(summary="Use Lucene", about=["src/a.py"]))
     assert (receipt.status, receipt.conflicts) == ("asserted", ())
-    assert any(old in warning and "name a topic" in warning for warning in receipt.warnings)
+    command = f"jidomem review supersede {receipt.iri} --against {old}"
+    assert any(old in warning and command in warning for warning in receipt.warnings)
 
 
 @pytest.mark.parametrize(
@@ -628,12 +629,66 @@ def test_a_proposal_said_again_beside_what_it_disagrees_with_is_another_one(memo
     assert memory.writer.settle("p", beside.iri, "accept").status == "asserted"
 
 
-def test_decisions_about_the_same_files_are_warned_of_by_name(memory):
-    old = memory.writer.submit_intent("p", decision(about=["src/a.py"])).iri
-    warned = f"{old} decides about the same files without a topic either: name a topic"
-    assert warned in memory.writer.submit_intent("p", decision(summary="x", about=["src/a.py"])).warnings
-    new = memory.writer.submit_intent("p", decision(summary="y", about=["src/a.py"], supersedes=[old]))
-    assert warned not in new.warnings
+def nearby(receipt):
+    """The warnings of decisions about the same place that *receipt* has."""
+    return [warning for warning in receipt.warnings if "active decision" in warning]
+
+
+@pytest.mark.parametrize("topics", [{}, {"topic": "use-mysql"}, {"topic": "parcels"}])
+def test_a_decision_is_warned_of_an_active_one_about_the_same_file_whatever_the_topics(memory, topics):
+    submit = memory.writer.submit_intent
+    old = submit("p", decision(about=["src/a.py", "docs/1.md"], topic="use-mysql")).iri
+    given = decision(summary="x", about=["src/b.py", "src/a.py"], **({"topic": "x"} if topics else {}))
+
+    receipt = submit("p", given)
+
+    assert receipt.status == "asserted"
+    assert nearby(receipt) == [
+        f"{old} is an active decision about src/a.py too: Use Oxigraph; if yours takes its place:"
+        f" jidomem review supersede {receipt.iri} --against {old}; if both hold, there is nothing to do"
+    ]
+    assert memory.writer.settle("p", receipt.iri, "supersede", other=old).status == "asserted"
+    assert not in_force(memory, old)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"supersedes": ["OLD"]},
+        {"coexists_with": ["OLD"]},
+        {"about": ["src/b.py"]},
+        {"status": "rejected"},
+        {"type": "fact"},
+        {"valid_until": "2020-01-01"},
+    ],
+)
+def test_a_decision_is_not_warned_of_one_that_is_settled_elsewhere_or_no_rival(memory, fields):
+    submit = memory.writer.submit_intent
+    old = submit("p", decision(about=["src/a.py"], valid_from="2021-01-01")).iri
+    fields = {name: [old] if value == ["OLD"] else value for name, value in fields.items()}
+
+    assert nearby(submit("p", decision(**{"summary": "x", "about": ["src/a.py"], "topic": "t"} | fields))) == []
+
+
+def test_a_successor_is_warned_only_of_decisions_about_places_new_to_it(memory):
+    submit = memory.writer.submit_intent
+    submit("p", decision(about=["src/a.py", "src/b.py"]))
+    first = submit("p", decision(summary="x", about=["src/a.py"])).iri
+    second = submit("p", decision(summary="y", about=["src/a.py"], supersedes=[first]))
+    third = submit("p", decision(summary="z", about=["src/a.py", "src/b.py"], supersedes=[second.iri]))
+
+    assert nearby(second) == []
+    assert [("about src/b.py too" in warning) for warning in nearby(third)] == [True]
+
+
+def test_of_many_decisions_about_one_file_the_newest_three_are_named_and_the_others_counted(memory):
+    submit = memory.writer.submit_intent
+    items = [submit("p", decision(summary=f"n{number}", about=["src/a.py"])).iri for number in range(5)]
+
+    *named, more = nearby(submit("p", decision(summary="x", about=["src/a.py"])))
+
+    assert [warning.split()[0] for warning in named] == items[:1:-1]
+    assert more == "2 more active decisions about the same files or things: jidomem governing FILE"
 
 
 def test_what_coexists_with_what_is_replaced_makes_its_scope_distinct(memory):
