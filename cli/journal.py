@@ -98,7 +98,13 @@ _PROPERTIES: Mapping[str, str] = {
 @click.command(cls=Command, writes=("agent", "wait"))
 @click.argument("item", metavar="[IRI]", required=False)
 @click.option("--property", "properties", multiple=True, metavar="NAME", help="What of it; else all it says in words.")
-@click.option("--text", "texts", multiple=True, metavar="TEXT", help="The secret, wherever it stands; - reads it.")
+@click.option(
+    "--text",
+    "texts",
+    multiple=True,
+    metavar="TEXT",
+    help="The secret; each value that contains it goes whole; - reads it.",
+)
 @click.option("--reason", metavar="TEXT", help="Why, without the secret.", callback=reject_placeholder)
 @click.option("--dry-run", is_flag=True, help="Show what would go, and touch nothing.")
 @click.option("--again", is_flag=True, help="Finish a redaction that was cut short, or whose secret came back.")
@@ -114,7 +120,8 @@ def redact(
 ) -> int:
     """Take what the memory IRI says, or a text, out of the journal for good; the chain of commits still verifies.
 
-    A --text is looked for in other case, white space and Unicode forms, over line ends, escaped, percent-encoded, as
+    A value that contains a --text goes whole, as a summary of several sentences; --dry-run names those fields. A
+    --text is looked for in other case, white space and Unicode forms, over line ends, escaped, percent-encoded, as
     names are made of it, and a number with other separators; the forms that were found are listed. With it goes what
     was copied from it, and the digests by which a guess at it could be confirmed. The commit that
     records it says who, why, and which memories. Where a project has curators, they alone redact. A secret given with
@@ -122,7 +129,7 @@ def redact(
     --dry-run.
 
     Examples:
-      jidomem journal redact 9c0d1e2f --dry-run
+      jidomem journal redact 9c0d1e2f --dry-run --agent curator
       jidomem journal redact 9c0d1e2f --property summary --reason "it named a customer" --agent curator
       cat secret.txt | jidomem journal redact --text - --reason "a key was pasted" --agent curator
     """
@@ -142,6 +149,7 @@ def redact(
         texts=[_secret(text) for text in texts],
     )
     if dry_run:
+        memory.keeper.check_may_redact(plan, agent=memory.writer.agent, reason=reason)
         _print_redaction(app, memory, plan)
         return 0
     sources = _source_paths(memory)  # before what names them goes
@@ -183,6 +191,8 @@ def _print_redaction(app: App, memory: Jidomem, plan: RedactionPlan) -> None:
     show_rows(app, rows, _REDACTION_COLUMNS)
     commits = len({row["commit"] for row in rows})
     app.info(f"{len(rows)} statements of {commits} commits would go; nothing was touched")
+    if plan.fields:
+        app.info(f"values that would go whole, not only the text in them: {_count_redactions(plan.fields)}")
     _print_occurrences(app, plan)
     for cost in _costs(plan):
         app.info(f"cost: {cost}")

@@ -90,6 +90,8 @@ def _show_memory(app: App, memory: Jidomem, name: str) -> None:
         show_fields(app, _memory_lines(record, _reworded(memory, record)))
         if (newer := _in_its_place(memory, record)) is not None:
             app.info(f"in its place: jidomem show{place(app)} {short(newer)}")
+        if not record["properties"].get("summary"):
+            app.info(f"redacted by whom, when and why: jidomem show{place(app)} {short(record['iri'])} --history")
 
 
 def _show_trust(app: App, memory: Jidomem, name: str) -> None:
@@ -188,14 +190,18 @@ def _below(app: App, row: dict[str, Any]) -> list[str]:
 
 
 _LOG_COLUMNS = ("version", "recorded_at", "graph", "agents", "sessions", "brought")
-_WHOLE = ("version", "recorded_at", "commit", "graph", "committer", "ontology", "agents", "sessions", "brought")
+_WHOLE = (
+    "version", "recorded_at", "commit", "graph", "committer", "ontology", "agents", "sessions", "brought", "redacted",
+    "reason",
+)  # fmt: skip
 _CHANGED = ("change", "item", "kind", "summary", "before", "after", "by")
 
 
 @click.command(cls=Command, formats=ROWS, paged=True, as_of=True)
 @pass_app
 def log(app: App) -> None:
-    """List the commits of the project, newest first: version, time, agents, sessions and how much each brought.
+    """List the commits of the project, newest first: version, time, agents, sessions and how much each brought,
+    or how many commits it redacted and why.
 
     Examples:
       jidomem journal log --limit 10
@@ -204,15 +210,19 @@ def log(app: App) -> None:
     memory = app.read()
     page = memory.reader.log(memory.project, as_of=app.as_of, limit=app.limit, cursor=app.cursor)
     if form_of(app) in ("table", "md"):
-        show_rows(
-            app, [{**row, "brought": _commit_counts(row["brought"])} for row in page.rows], _LOG_COLUMNS, page.cursor
-        )
+        show_rows(app, [{**row, "brought": _brought(row)} for row in page.rows], _LOG_COLUMNS, page.cursor)
     else:
         show_rows(app, page.rows, _WHOLE, page.cursor)
 
 
-def _commit_counts(brought: dict[str, int]) -> str:
-    return ", ".join(f"{count} {kind}" for kind, count in brought.items())
+def _brought(row: dict[str, Any]) -> str:
+    """Return what a commit brought, or why a person ordered it, as one text."""
+    counts = [f"{count} {kind}" for kind, count in row["brought"].items()]
+    if count := len(row["redacted"]):
+        counts.append(f"redaction of {count} {'commit' if count == 1 else 'commits'}: {row['reason']}")
+    elif row["reason"]:
+        counts.append(f"file set aside: {row['reason']}")
+    return ", ".join(counts)
 
 
 @click.command(cls=Command, formats=ROWS, as_of=True, valid_at=True)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -107,7 +107,7 @@ _VERSION = re.compile(r"(?:0|[1-9][0-9]*-[0-9a-f]{12}(?:\+[0-9a-f]{12})*)")
 class JournalFinding:
     """Something about a stream that somebody should know; a `violation` is to be put right, a `warning` to be known."""
 
-    kind: str  # exposed, unrecorded, set_aside, missing, too_late, stray, unchecked
+    kind: str  # exposed, unrecorded, set_aside, redacted, missing, too_late, stray, unchecked
     severity: Severity
     detail: str
     hint: str
@@ -221,21 +221,21 @@ def _set_aside(journal: FileJournal, stream: Stream, orders: Iterable[Commit]) -
             hint = f"jidomem journal verify --project {stream.project} --quarantine {file} --reason TEXT"
             yield JournalFinding("unrecorded", "violation", detail, hint, path)
         else:
-            named = (record_values(order, field) for field in ("orderedBy", "orderReason"))
-            who, reason = (", ".join(map(plain_value, terms)) or "nobody knows" for terms in named)
+            who, reason = _ordered(order)
             detail = f"was set aside by {who} at {order.recorded_at}: {reason}"
             hint = f"found again, put it back as {aside_of(file)}, remove {name} and run: jidomem root reindex"
             yield JournalFinding("set_aside", "warning", detail, hint, path)
 
 
-def anchored(journal: FileJournal, stream: Stream, heads: Iterable[str]) -> list[JournalFinding]:
+def anchored(journal: FileJournal, stream: Stream, heads: Collection[str]) -> list[JournalFinding]:
     """Return a finding for each of *heads*, ids or their first 12 digits, that the journal of a stream lacks.
 
     A commit that is there has all its ancestors, or they are damage: so nothing before these heads was taken away.
+    Where all are there, each redaction since them is a warning: the commits that it names differ from what the heads
+    stood for.
     """
     folder = journal.seen(stream)
-    missing = [head for head in heads if not folder.contents.has(head)]
-    return [
+    missing = [
         JournalFinding(
             "missing",
             "violation",
@@ -243,8 +243,34 @@ def anchored(journal: FileJournal, stream: Stream, heads: Iterable[str]) -> list
             "the end of the journal was taken away, or another branch is checked out: restore it from git or a backup",
             commit=head,
         )
-        for head in missing
+        for head in heads
+        if not folder.contents.has(head)
     ]
+    if missing:
+        return missing
+    since = journal.read(stream, Version.of(ref for head in heads for ref in folder.named(head)))
+    return [_redaction(stream, order) for order in since if record_values(order, "redacts")]
+
+
+def _redaction(stream: Stream, order: Commit) -> JournalFinding:
+    count = len(record_values(order, "redacts"))
+    commits = "1 commit was" if count == 1 else f"{count} commits were"
+    who, reason = _ordered(order)
+    return JournalFinding(
+        "redacted",
+        "warning",
+        f"{commits} redacted in {stream.project}/{stream.name} since the anchor, by {who} at {order.recorded_at}:"
+        f" {reason}",
+        f"see what was redacted: jidomem journal diff --as-of {order.position - 1}",
+        commit=order.id,
+    )
+
+
+def _ordered(order: Commit) -> tuple[str, str]:
+    """Return who ordered a redaction or a quarantine, and why."""
+    values = (record_values(order, field) for field in ("orderedBy", "orderReason"))
+    who, reason = (", ".join(map(plain_value, terms)) or "nobody knows" for terms in values)
+    return who, reason
 
 
 def missing_files(

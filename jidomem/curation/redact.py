@@ -35,7 +35,7 @@ from jidomem.journal.commit import COMMIT, Commit
 from jidomem.journal.journal import NAMES, Stream, VersionMismatch
 from jidomem.journal.rewrite import leaves
 from jidomem.rdf.terms import Term, Triple, iri, is_iri, literal, parse_literal, plain_value
-from jidomem.rdf.vocab import BASE, LABEL, XSD, conv, jido
+from jidomem.rdf.vocab import BASE, LABEL, XSD, conv, jido, local_name
 from jidomem.records.intent import NO_BLOB, Anchor, Version, anchors_of
 from jidomem.records.policy import Policy
 from jidomem.repository.freshness import contents
@@ -79,6 +79,11 @@ class RedactionPlan:
     traces: tuple[tuple[Stream, Trace], ...]
     working_state: Mapping[str, int] = field(default_factory=dict)
     emptied: tuple[str, ...] = ()
+
+    @property
+    def fields(self) -> Mapping[str, int]:
+        """Return how many values go whole because they show a text, by the name of their property."""
+        return Counter(local_name(trace.triple[1]) for _, trace in self.traces if trace.why == SAYS)
 
     @property
     def forms(self) -> Mapping[str, int]:
@@ -179,13 +184,7 @@ class JournalMaintenance:
         PolicyDenied unless *agent* is a curator (an administrator, for what the policy says) or the project has none,
         InvalidRequest where *reason* or *agent* says what is taken out, and what an append raises.
         """
-        view = self._view(plan.project)
-        of_policy = any(_POLICY in view.types(trace.triple[0]) for _, trace in plan.traces)
-        self._writer.check_keeper(plan.project, agent, "redact", of_policy=of_policy)
-        for given, name in ((literal(reason), "the reason"), (literal(agent), "the agent's name"),
-                            (agent_iri(agent), "the agent's name")):  # fmt: skip
-            if plan.wanted.shows(given, iri(COMMIT)):
-                raise InvalidRequest(f"{name} says what is to be redacted", hint="say why without saying it")
+        self.check_may_redact(plan, agent=agent, reason=reason)
         self._unlog_texts(plan.project, plan.wanted)
         made, traces = list[Commit](), [*plan.traces]
         while traces:  # again where somebody said it meanwhile
@@ -198,6 +197,16 @@ class JournalMaintenance:
             traces = self._traces(plan.project, plan.wanted)
         self._rebuild_copies()
         return made
+
+    def check_may_redact(self, plan: RedactionPlan, *, agent: str, reason: str | None = None) -> None:
+        """Raise what `redact` would raise for *agent* and *reason*; one that is not given yet is not judged."""
+        view = self._view(plan.project)
+        of_policy = any(_POLICY in view.types(trace.triple[0]) for _, trace in plan.traces)
+        self._writer.check_keeper(plan.project, agent, "redact", of_policy=of_policy)
+        for given, name in ((literal(reason or ""), "the reason"), (literal(agent), "the agent's name"),
+                            (agent_iri(agent), "the agent's name")):  # fmt: skip
+            if plan.wanted.shows(given, iri(COMMIT)):
+                raise InvalidRequest(f"{name} says what is to be redacted", hint="say why without saying it")
 
     def redact_again(self, project: str, *, agent: str, reason: str) -> list[Commit]:
         """Take out what was redacted before and is there all the same: it came back, or a redaction was cut short.

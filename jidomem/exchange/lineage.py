@@ -89,6 +89,11 @@ class Lineage:
         return tuple(each for each in reversed(self.versions) if each.is_live and not each.is_asserted)
 
     @property
+    def last_asserted(self) -> SourceVersion | None:
+        """Return the asserted version that was recorded last, active or not; None where there was only a proposal."""
+        return next((each for each in reversed(self.versions) if each.is_asserted), None)
+
+    @property
     def current(self) -> SourceVersion | None:
         """Return the version that stands for the entry as it was last read: the newest proposed, else that in force."""
         return next(iter((*self.pending, *self.active)), None)

@@ -264,7 +264,8 @@ def _pending(entry: SourceEntry | None, lineage: Lineage | None, step: SyncStep 
             yield PendingChange("removed", entry, lineage, marker)
     if not _is_unreviewed(lineage):
         change = "conflict" if _is_contested(lineage) else "changed"
-        yield from (PendingChange(change, entry, lineage, each.iri) for each in lineage.pending if each.iri not in ends)
+        changes = (each for each in lineage.pending if not (each.iri in ends or _is_local(each, lineage)))
+        yield from (PendingChange(change, entry, lineage, each.iri) for each in changes)
 
 
 def _blocked(
@@ -308,7 +309,15 @@ def end_of(version: SourceVersion) -> str:
 
 def _is_unreviewed(lineage: Lineage | None) -> bool:
     """Return whether an entry is only proposed, and was never more."""
-    return lineage is not None and lineage.state == PENDING and not any(each.is_asserted for each in lineage.versions)
+    return lineage is not None and lineage.state == PENDING and lineage.last_asserted is None
+
+
+def _is_local(pending: SourceVersion, lineage: Lineage) -> bool:
+    """Return whether *pending* was proposed here: its source says the same as when it was last accepted."""
+    accepted = next(iter(lineage.active), lineage.last_asserted)
+    if accepted is None or accepted.withdrawn_as is not None:
+        return False
+    return (pending.path, pending.key, pending.digest) == (accepted.path, accepted.key, accepted.digest)
 
 
 def _removal(lineage: Lineage) -> SyncStep | None:
@@ -353,8 +362,8 @@ class _Planning:
         """Return how a decision here made *lineage* differ from an entry that it is level with; nothing if none did."""
         if entry is None:
             return "retained" if lineage.active else ""
-        if lineage.state == SETTLED and not self._enders.get((entry.kind, entry.entry.key)):
-            last = next((each for each in reversed(lineage.versions) if each.is_asserted), None)
+        last, is_followed = lineage.last_asserted, not self._enders.get((entry.kind, entry.entry.key))
+        if is_followed and (lineage.state == SETTLED or (lineage.state == PENDING and last is not None)):
             return "rejected" if last is None else "withdrawn" if last.is_withdrawn else "superseded"
         if not lineage.active:
             return ""
@@ -428,8 +437,9 @@ class _Planning:
         """Return the step of an entry whose memory was superseded by that of another one, which no entry says now."""
         if self._has_holder(lineage):
             return SyncStep("unchanged", entry, lineage)
-        last = next(each for each in reversed(lineage.versions) if each.is_asserted)
-        return SyncStep("changed", entry, lineage, "version", revives=(last.iri,), note="it is no longer superseded")
+        assert lineage.last_asserted is not None
+        revives = (lineage.last_asserted.iri,)
+        return SyncStep("changed", entry, lineage, "version", revives=revives, note="it is no longer superseded")
 
     def _has_holder(self, lineage: Lineage) -> bool:
         """Return whether *lineage* is superseded until the withdrawal of what supersedes it is accepted."""

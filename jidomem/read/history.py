@@ -372,7 +372,13 @@ _BROUGHT = f"""SELECT ?commit ?kind ?node ?agent ?session WHERE {{ VALUES ?commi
 ?node {jido("recordedIn")} ?commit ; a ?kind .
 OPTIONAL {{ ?node {jido("assertedBy")}|{jido("causedBy")}|{jido("setBy")} ?agent }}
 OPTIONAL {{ ?node {jido("assertedIn")}|{jido("ofSession")} ?session }} }}"""
-_ORDERED = f"SELECT ?commit ?agent WHERE {{ VALUES ?commit {{ %s }} ?commit {jido('orderedBy')} ?agent }}"
+_ORDERED = f"""SELECT ?commit ?agent ?reason ?redacted WHERE {{ VALUES ?commit {{ %s }}
+?commit {jido("orderedBy")} ?agent ; {jido("orderReason")} ?reason .
+OPTIONAL {{ ?commit {jido("redacts")} ?redacted }} }}
+ORDER BY ?commit ?agent ?reason ?redacted"""
+_REDACTIONS = f"""SELECT ?item ?recorded ?agent ?reason WHERE {{
+?commit {jido("redactedItem")} ?item ; {jido("recordedAt")} ?recorded ; {jido("orderedBy")} ?agent ;
+  {jido("orderReason")} ?reason FILTER(?recorded > %s && ?recorded <= %s) }} ORDER BY ?recorded ?item ?agent ?reason"""
 _RECORDED_BY = f"""SELECT ?item ?recorded ?agent ?reason ?replaced ?proposed WHERE {{ VALUES ?item {{ %s }}
 ?item {jido("recordedAt")} ?recorded .
 OPTIONAL {{ ?item {jido("assertedBy")} ?agent }}
@@ -400,23 +406,33 @@ class History:
         page = self._reader.ask_page("commits", project=project, **options)
         commits = [row["commit"] for row in page.rows]
         brought: dict[str, Rows] = {commit: [] for commit in commits}
-        ordered: dict[str, list[str]] = {commit: [] for commit in commits}
+        ordered: dict[str, Rows] = {commit: [] for commit in commits}
         for at in range(0, len(commits), _SOME):
             some = " ".join(map(iri, commits[at : at + _SOME]))
             for row in self._reader.select(project, _BROUGHT % some):
                 brought[row["commit"]].append(row)
             for row in self._reader.select(project, _ORDERED % some):
-                ordered[row["commit"]].append(row["agent"])
+                ordered[row["commit"]].append(row)
         entries = [_history_entry(row, brought[row["commit"]], ordered[row["commit"]]) for row in page.rows]
         return Page(entries, page.cursor)
 
     def of_memory(self, project: str, memory_id: str, *, as_of: object, valid_at: object) -> Rows:
-        """Return the versions of one memory, oldest first, each with its event, reason and changes."""
+        """Return the versions of one memory, oldest first, each with its event, reason and changes.
+
+        A redaction is a row, too: the version that it concerns, with the event `redacted` and who ordered it.
+        """
         item = self._reader.resolve(project, memory_id, as_of=as_of)
         self._reader.get_memory(project, item, as_of=as_of)
         rows = self._reader.ask("history", project=project, item=item, as_of=as_of, valid_at=valid_at)
         revisions = Revisions(self._reader, project, as_of)
-        return [{**row, **revisions.of(row["entry"])} for row in rows]
+        versions = [{**row, **revisions.of(row["entry"])} for row in rows]
+        of_entry = {row["entry"]: {**row, "event": "redacted", "changes": []} for row in rows}
+        redactions = [
+            {**of_entry[each["item"]], **{name: each[name] for name in ("recorded", "agent", "reason")}}
+            for each in self._redactions(project, _START, self.moment(project, as_of or FOREVER))
+            if each["item"] in of_entry
+        ]
+        return sorted([*versions, *redactions], key=lambda row: row["recorded"]) if redactions else versions
 
     def diff(self, project: str, since: object, until: object, *, valid_at: object) -> Rows:
         """Return the memories that changed after *since* and by *until*, now if it is None."""
@@ -426,10 +442,31 @@ class History:
         rows = self._reader.ask("changes", project=project, since=first, as_of=last, valid_at=valid_at)
         added = self._revised(project, [row["item"] for row in rows if not row["before"]], last)
         none: dict[str, Any] = {"recorded": None, "agents": [], "event": None, "reason": None, "changes": []}
-        return [
+        changes = [
             {"change": row["after"] if row["before"] else "added", **row, **added.get(row["item"], none)}
             for row in rows
         ]
+        return [*changes, *self._redacted(project, self._redactions(project, first, last), last)]
+
+    def _redactions(self, project: str, after: str, until: str) -> Rows:
+        """Return a row for each memory that was redacted between two moments, with who ordered it, when and why."""
+        return self._reader.select(
+            project, _REDACTIONS % tuple(to_term(each, "dateTime", "") for each in (after, until))
+        )
+
+    def _redacted(self, project: str, redactions: Rows, as_of: str) -> Iterator[dict[str, Any]]:
+        """Yield a row of the differences for each of the *redactions* of a memory."""
+        for each in redactions:
+            try:
+                memory = self._reader.get_memory(project, each["item"], as_of=as_of)
+            except NotFound:  # recorded in another stream, or evidence
+                continue
+            summary = next(iter(_values(memory, "summary")), None)
+            yield {
+                "change": "redacted", "item": each["item"], "kind": f"{JIDO}{memory['class']}", "summary": summary,
+                "before": memory["status"], "after": memory["status"], "by": None, "recorded": each["recorded"],
+                "agents": [each["agent"]], "event": "redacted", "reason": each["reason"], "changes": [],
+            }  # fmt: skip
 
     def _revised(self, project: str, items: list[str], as_of: str) -> dict[str, dict[str, Any]]:
         """Return of each of *items* when and by whom it was recorded, and why and how it revised others."""
@@ -485,8 +522,8 @@ def _head(row: dict[str, Any]) -> CommitRef:
     return CommitRef(format_timestamp(row["recorded"]), row["commit"].removeprefix(_COMMIT), row["position"])
 
 
-def _history_entry(row: dict[str, Any], brought: Rows, ordered: list[str]) -> dict[str, Any]:
-    """Return a commit, told by what it brought and the agents that ordered it."""
+def _history_entry(row: dict[str, Any], brought: Rows, ordered: Rows) -> dict[str, Any]:
+    """Return a commit by what it brought; one that a person *ordered* also with the reason and what it redacted."""
     kinds = Counter(local_name(kind) for kind, _ in {(found["kind"], found["node"]) for found in brought})
     graph = next(name for name, long in GRAPHS.items() if row["stream"].endswith(f"/{long}"))
     return {
@@ -496,9 +533,11 @@ def _history_entry(row: dict[str, Any], brought: Rows, ordered: list[str]) -> di
         "graph": graph,
         "committer": row["committer"],
         "ontology": row["ontology"],
-        "agents": _each((*ordered, *(found["agent"] for found in brought))),
+        "agents": _each((*(each["agent"] for each in ordered), *(found["agent"] for found in brought))),
         "sessions": _each(found["session"] for found in brought),
         "brought": dict(sorted(kinds.items())),
+        "redacted": [each.removeprefix(_COMMIT) for each in _each(each["redacted"] for each in ordered)],
+        "reason": next((each["reason"] for each in ordered), None),
     }
 
 

@@ -72,6 +72,55 @@ def test_a_memory_that_was_changed_by_hand_is_named_and_does_not_fail_the_check(
     assert checked(1)[1]["changed_here"] == []
 
 
+NOTE = "Sign every commit with a key"
+
+
+def convention(ending):
+    """The IRI of the active convention whose text ends so."""
+    return next(row["conv"] for row in rows("ask", "conventions") if row["name"].endswith(ending))
+
+
+def accepted_note(write):
+    """The IRI of the convention of an accepted note."""
+    write("CLAUDE.md", f"# Rules\n\n- {NOTE}\n- Never edit generated files\n")
+    done("init", "--from", "auto")
+    accept_all()
+    return convention(NOTE)
+
+
+def test_the_undone_acceptance_of_a_note_is_a_decision_here_and_no_difference(write):
+    done("edit", accepted_note(write), "--undo", "--reason", "too strict")
+
+    text, report = checked(0)
+
+    assert "1 memory was changed here since the import: CLAUDE.md:3 (withdrawn)" in text
+    assert report["differences"] == []
+    write("CLAUDE.md", f"# Rules\n\n- {NOTE} of yours\n- Never edit generated files\n")
+    assert [row["path"] for row in checked(1)[1]["differences"]] == ["CLAUDE.md"]
+
+
+def test_an_edit_that_waits_for_review_is_no_difference_and_a_change_of_the_source_is_one(write):
+    note = accepted_note(write)
+    done("edit", note, "--agent", "ben", "--set", "summary=Sign each commit", "--reason", "shorter")
+    assert checked(0)[1]["differences"] == []
+
+    write("CLAUDE.md", f"# Rules\n\n- {NOTE} of yours\n- Never edit generated files\n")
+    done("init", "--from", "auto")
+    assert [row["path"] for row in checked(1)[1]["differences"]] == ["CLAUDE.md"]
+
+
+def test_the_undone_acceptance_of_a_changed_note_is_a_change_that_waits_again(write):
+    accepted_note(write)
+    write("CLAUDE.md", f"# Rules\n\n- {NOTE} of yours\n- Never edit generated files\n")
+    done("init", "--from", "auto")
+    accept_all()
+    assert checked(0)[1]["differences"] == []
+
+    done("edit", convention("yours"), "--undo", "--reason", "too strict")
+
+    assert [row["path"] for row in checked(1)[1]["differences"]] == ["CLAUDE.md"]
+
+
 def test_a_text_that_was_rejected_and_a_source_whose_removal_was_rejected_are_named(write, tmp_path):
     write("CLAUDE.md", "# Rules\n\n- Sign every commit with a key\n- Never edit generated files\n")
     done("init", "--from", "auto")

@@ -236,6 +236,50 @@ def test_a_redaction_that_cannot_be_done_is_refused_and_touches_nothing(reposito
     assert {path.name for path in folder.iterdir()} == before
 
 
+def test_a_redaction_is_shown_in_history_log_and_differences_and_by_an_anchor_from_before(repository):
+    before = told("journal", "verify")["streams"][0]["version"]
+    why = {"agent": "https://jido.ai/agents/curator", "reason": "it names a customer"}
+    assert run("journal", "redact", FACT, "--property", "summary", "--reason", why["reason"]).exit_code == 0
+
+    *_, last = told("show", FACT, "--history")["rows"]
+    assert (last["event"], last["agent"], last["reason"]) == ("redacted", why["agent"], why["reason"])
+    newest = told("journal", "log")["rows"][0]
+    assert (newest["agents"], newest["reason"]) == ([why["agent"]], why["reason"])
+    assert len(newest["redacted"]) == 1
+    assert "redaction of 1 commit: it names a customer" in run("journal", "log").stdout
+    changes = told("journal", "diff", "--as-of", before)["rows"]
+    assert [(row["change"], row["agents"], row["reason"]) for row in changes] == [
+        ("redacted", [why["agent"]], why["reason"])
+    ]
+    assert told("journal", "diff", "--as-of", "0", "--as-of", before)["rows"][-1]["change"] != "redacted"
+    assert f"jidomem show {FACT.rpartition('/')[2][-8:]} --history" in run("show", FACT).stderr
+
+    (found,) = told("journal", "verify", "--anchor", before)["findings"]
+    assert (found["kind"], found["severity"]) == ("redacted", "warning")
+    assert "1 commit was redacted in p/memory since the anchor" in found["detail"]
+    now = told("journal", "verify")["streams"][0]["version"]
+    assert told("journal", "verify", "--anchor", now)["findings"] == []
+
+
+@pytest.mark.parametrize("reason", [(), ("--reason", "it names a customer")])
+def test_a_preview_of_a_redaction_is_refused_where_the_redaction_would_be(repository, reason):
+    result = run("journal", "redact", FACT, *reason, "--dry-run", "--agent", "ana")
+    assert (result.exit_code, result.stdout) == (3, ""), result.output
+    assert "ana, an Implementer, may not redact" in result.stderr
+
+    result = run("journal", "redact", "--text", "GiB", "--reason", "2 GiB", "--dry-run")
+    assert (result.exit_code, "say why without saying it" in result.stderr) == (2, True), result.output
+
+
+def test_a_preview_of_a_redaction_names_the_fields_whose_whole_value_goes(repository):
+    run("remember", "the cache holds 2 GiB, since Monday", "--topic", "size", "--rationale", "GiB and more")
+
+    text = run("journal", "redact", "--text", "GiB", "--dry-run").stderr
+
+    assert "values that would go whole, not only the text in them: 1 rationale, 2 summary" in text
+    assert "each value that contains it goes whole" in " ".join(run("journal", "redact", "--help").stdout.split())
+
+
 def test_where_there_is_a_curator_nobody_else_redacts_or_sets_damage_aside(repository, folder):
     torn = commits(folder)[1]
     whole = torn.read_bytes()
