@@ -1,48 +1,37 @@
 """The endpoint client: JSON over HTTP in OpenAI's format, with retries and a total deadline.
 
-The endpoint is asked directly: proxies of the environment are not used and no redirect is
-followed, so a key goes to one host. Each exchange has a connection of its own and ends in the
-stated time, whatever the server does. A key appears in no message.
+A key goes to one host, and appears in no message.
 """
 
 from __future__ import annotations
 
 import random
 import re
-import socket
-import ssl
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
 
-import h11
 import orjson
 
 from jidomem.base import clock
+from jidomem.base.http_client import HttpClient, HttpFailure, HttpLimits, HttpOrigin, HttpResponse
 from jidomem.errors import InvalidRequest, JidomemError, ModelUnavailable
-
-_HEADERS = 64 * 1024
-_PIECE = 256 * 1024
-_OF_REFUSAL = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class EndpointAddress:
-    """Where requests go: the path of each is put behind that of the address."""
+    """The server of an endpoint, and the path below which its requests are."""
 
-    is_secure: bool
-    host: str
-    port: int
+    origin: HttpOrigin
     path: str
 
     @classmethod
     def of(cls, url: str) -> EndpointAddress:
-        """Return the address that *url* names; raises InvalidRequest for one that names none, or says more."""
+        """Return the address *url*; raise InvalidRequest if it is none, or has a login or a query."""
         hint = 'give it with its version, as in base_url = "https://api.openai.com/v1"'
         try:
             split = urlsplit(url)
@@ -56,139 +45,18 @@ class EndpointAddress:
             raise InvalidRequest(
                 "the base URL has a name, a password or a query in it", hint=f"{hint}; a key is in the environment"
             )
-        secure = split.scheme == "https"
-        return cls(secure, split.hostname, port or (443 if secure else 80), split.path.rstrip("/"))
+        is_secure = split.scheme == "https"
+        origin = HttpOrigin(is_secure, split.hostname, port or (443 if is_secure else 80))
+        return cls(origin, split.path.rstrip("/"))
 
     def __str__(self) -> str:
-        return f"{'https' if self.is_secure else 'http'}://{self.named}{self.path}"
-
-    @property
-    def named(self) -> str:
-        """Return host and port as the header `Host` has them."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return host if self.port == (443 if self.is_secure else 80) else f"{host}:{self.port}"
+        return f"{self.origin}{self.path}"
 
     @property
     def is_local(self) -> bool:
-        """Return whether what is sent there stays on this machine."""
-        return self.host in ("localhost", "::1") or re.fullmatch(r"127(\.\d{1,3}){3}", self.host) is not None
-
-
-@dataclass(frozen=True, slots=True)
-class EndpointResponse:
-    """What came back; of a body longer than was asked for the first part, and then `is_whole` is False."""
-
-    status: int
-    headers: Mapping[str, str]
-    body: bytes
-    is_whole: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Broken:
-    """Why there is no answer, in words; `may_pass` unless it would be the same another time."""
-
-    why: str
-    may_pass: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class ExchangeLimits:
-    """What one exchange may take: seconds to connect, seconds of silence, the moment it ends, bytes of an answer."""
-
-    connect: float
-    silence: float
-    until: float
-    most: int
-
-
-def exchange(
-    address: EndpointAddress,
-    path: str,
-    headers: Mapping[str, str],
-    body: bytes,
-    bounds: ExchangeLimits,
-    monotonic: Callable[[], float],
-) -> EndpointResponse | Broken:
-    """Return what is answered when *body* is posted to *path*; what goes wrong outside is returned, never raised.
-
-    So no traceback that anybody records has a header in it. The body of a refusal is read to 64 KiB.
-    """
-    said = {"Host": address.named, **headers, "Content-Length": str(len(body)), "Connection": "close"}
-
-    def left(most: float) -> float:
-        """Return the seconds that may be waited now."""
-        return max(min(most, bounds.until - monotonic()), 0.001)
-
-    try:
-        with _connected(address, left(bounds.connect)) as connection:
-            protocol = h11.Connection(h11.CLIENT, max_incomplete_event_size=_HEADERS)
-            request = h11.Request(method="POST", target=address.path + path, headers=list(said.items()))
-            _send(connection, [protocol.send(request), protocol.send(h11.Data(data=body))], left(float("inf")))
-            protocol.send(h11.EndOfMessage())
-            return _answer(protocol, lambda: _piece(connection, left(bounds.silence), bounds, monotonic), bounds.most)
-    except TimeoutError:
-        over = monotonic() >= bounds.until
-        return Broken("was not done in the stated time" if over else "said nothing for too long")
-    except ssl.SSLCertVerificationError as error:
-        return Broken(f"is not who it says: {error.verify_message}", may_pass=False)
-    except h11.RemoteProtocolError as error:
-        return Broken(f"broke off, or speaks no HTTP: {error}")
-    except OSError as error:
-        return Broken(f"cannot be reached: {error.strerror or type(error).__name__}")
-
-
-def _connected(address: EndpointAddress, seconds: float) -> socket.socket:
-    plain = socket.create_connection((address.host, address.port), timeout=seconds)
-    plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    if not address.is_secure:
-        return plain
-    try:
-        return _trusted().wrap_socket(plain, server_hostname=address.host)
-    except BaseException:
-        plain.close()
-        raise
-
-
-@cache
-def _trusted() -> ssl.SSLContext:
-    """Return what this machine trusts; it takes longer to read than an answer may take."""
-    return ssl.create_default_context()
-
-
-def _send(connection: socket.socket, pieces: list[bytes | None], seconds: float) -> None:
-    """Send *pieces*; who answers before it has read them all is heard all the same."""
-    connection.settimeout(seconds)
-    try:
-        for piece in pieces:
-            connection.sendall(piece or b"")
-    except (BrokenPipeError, ConnectionResetError):
-        pass
-
-
-def _piece(connection: socket.socket, seconds: float, bounds: ExchangeLimits, monotonic: Callable[[], float]) -> bytes:
-    if monotonic() >= bounds.until:
-        raise TimeoutError
-    connection.settimeout(seconds)
-    return connection.recv(_PIECE)
-
-
-def _answer(protocol: h11.Connection, receive: Callable[[], bytes], most: int) -> EndpointResponse:
-    status, headers, body = 0, dict[str, str](), bytearray()
-    while True:
-        event = protocol.next_event()
-        if event is h11.NEED_DATA:
-            protocol.receive_data(receive())
-        elif isinstance(event, h11.Response):
-            status = event.status_code
-            headers = {name.decode("ascii").lower(): value.decode("latin-1") for name, value in event.headers}
-            most = most if status == 200 else min(most, _OF_REFUSAL)
-        elif isinstance(event, h11.Data):
-            body += event.data
-            if len(body) > most:
-                return EndpointResponse(status, headers, bytes(body[:most]), is_whole=False)
-        elif isinstance(event, (h11.EndOfMessage, h11.ConnectionClosed)):
-            return EndpointResponse(status, headers, bytes(body))
+        """Return whether requests stay on this machine."""
+        host = self.origin.host
+        return host in ("localhost", "::1") or re.fullmatch(r"127(\.\d{1,3}){3}", host) is not None
 
 
 class ApiKey:
@@ -275,12 +143,13 @@ class ModelEndpoint:
         Raises InvalidRequest for an address that is none, or one that a key would go to in the clear.
         """
         self.address = EndpointAddress.of(base_url)
-        if key is not None and not (self.address.is_secure or self.address.is_local):
+        if key is not None and not (self.address.origin.is_secure or self.address.is_local):
             raise InvalidRequest(
                 f"{self.address} would be sent {key!r} in the clear",
                 hint='put TLS before it (https://), or ask it without a key: key_env = ""',
             )
         self._key, self._patience, self._most, self._outside = key, patience, most, outside
+        self._client = HttpClient(self.address.origin, monotonic=outside.monotonic)
 
     def __repr__(self) -> str:
         return f"Endpoint({str(self.address)!r}, {self._key!r})"
@@ -297,38 +166,37 @@ class ModelEndpoint:
         said, until = _written(body), self._outside.monotonic() + seconds
         for tried in range(1, self._patience.tries + 1):
             answer = self._ask(path, said, until)
-            if isinstance(answer, EndpointResponse) and answer.status == 200:
+            if isinstance(answer, HttpResponse) and answer.status == 200:
                 return self._read(path, answer)
-            passes = answer.may_pass if isinstance(answer, Broken) else answer.status in PASSING
+            passes = answer.may_pass if isinstance(answer, HttpFailure) else answer.status in PASSING
             pause = self._pause(tried, answer)
             if not passes or tried == self._patience.tries or self._outside.monotonic() + pause >= until:
                 break
             self._outside.sleep(pause)
         raise self._refusal(path, answer, tried)
 
-    def _ask(self, path: str, body: bytes, until: float) -> EndpointResponse | Broken:
+    def _ask(self, path: str, body: bytes, until: float) -> HttpResponse | HttpFailure:
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
         if self._key is not None:
             headers["Authorization"] = self._key.bearer()
-        bounds = ExchangeLimits(self._patience.connect, self._patience.silence, until, self._most)
-        return exchange(self.address, path, headers, body, bounds, self._outside.monotonic)
+        limits = HttpLimits(self._patience.connect, self._patience.silence, until, self._most)
+        return self._client.request("POST", self.address.path + path, headers, body, limits)
 
-    def _pause(self, tried: int, answer: EndpointResponse | Broken) -> float:
-        asked = (
-            None
-            if isinstance(answer, Broken)
-            else _retry_after_seconds(answer.headers.get("retry-after", ""), self._outside.now)
-        )
-        if asked is not None:
-            return asked if asked <= self._patience.longest_pause else float("inf")
+    def _pause(self, tried: int, answer: HttpResponse | HttpFailure) -> float:
+        """Return the seconds until the next try: those of the answer, else twice those before, less a random part."""
+        if isinstance(answer, HttpResponse):
+            asked = _retry_after_seconds(answer.header("retry-after"), self._outside.now)
+            if asked is not None:
+                return asked if asked <= self._patience.longest_pause else float("inf")
         doubled = min(self._patience.pause * 2.0 ** (tried - 1), self._patience.longest_pause)
         return doubled * (0.5 + self._outside.chance() / 2)
 
-    def _read(self, path: str, answer: EndpointResponse) -> dict[str, Any]:
-        kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
+    def _read(self, path: str, answer: HttpResponse) -> dict[str, Any]:
+        """Return the object in the body of *answer*; raises ModelUnavailable for what is none."""
+        kind = answer.header("content-type").partition(";")[0].strip().lower()
         if not answer.is_whole:
             raise self._unusable(path, f"answered with more than {self._most:,} bytes")
-        if answer.headers.get("content-encoding", "identity").lower() != "identity":
+        if answer.header("content-encoding").lower() not in ("", "identity"):
             raise self._unusable(path, "answered in a coding it was not asked for")
         if kind != "application/json" and not kind.endswith("+json"):
             raise self._unusable(path, f"answered with {self._shown(kind) or 'no type'} and no JSON: ", answer.body)
@@ -340,12 +208,12 @@ class ModelEndpoint:
             raise self._unusable(path, "answered with what is no JSON object: ", answer.body)
         return found
 
-    def _refusal(self, path: str, answer: EndpointResponse | Broken, tried: int) -> ModelUnavailable:
+    def _refusal(self, path: str, answer: HttpResponse | HttpFailure, tried: int) -> ModelUnavailable:
         times = f" ({tried} tries)" if tried > 1 else ""
-        if isinstance(answer, Broken):
+        if isinstance(answer, HttpFailure):
             hint = "see that it runs and can be reached from here; proxies of the environment are not used"
             return self._unusable(path, f"{answer.why}{times}", hint=hint)
-        if wait := answer.headers.get("retry-after"):
+        if wait := answer.header("retry-after"):
             times += f", and asks to wait: {self._shown(wait)[:40]}"
         return self._unusable(path, f"answered {answer.status}{times}: ", answer.body, self._hint(answer.status))
 
@@ -366,6 +234,7 @@ class ModelEndpoint:
         return ModelUnavailable(f"{self.address}{path} {what}{text}", hint=hint)
 
     def _shown(self, text: str) -> str:
+        """Return the start of *text* that came from outside, in one line and without the key."""
         safe = self._key.hidden(text) if self._key else text
         return " ".join("".join(c if c.isprintable() else " " for c in safe).split())[:_SHOWN]
 

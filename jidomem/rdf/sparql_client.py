@@ -1,6 +1,4 @@
-"""The HTTP client of a SPARQL 1.1 endpoint, with pooled connections and Digest authentication (RFC
-7616).
-"""
+"""The client of a SPARQL 1.1 endpoint, with Basic and Digest authentication (RFC 7616)."""
 
 from __future__ import annotations
 
@@ -9,11 +7,12 @@ import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from secrets import token_hex
 from threading import Lock
 from urllib.parse import unquote, urlencode, urlsplit
 
+from jidomem.base.clock import monotonic_time
+from jidomem.base.http_client import HttpClient, HttpLimits, HttpOrigin, HttpResponse
 from jidomem.errors import Failed, InvalidRequest, QueryTimeout, TooLarge
 
 _FIELD = re.compile(r'(\w+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,]+))')
@@ -72,8 +71,7 @@ _FORM, _UPDATE = "application/x-www-form-urlencoded", "application/sparql-update
 _ASKS_NOTHING, _TRUTH = urlencode({"query": "ASK {}"}).encode(), "application/sparql-results+json"
 _CHANGES_NOTHING = b"INSERT DATA {}"
 _AWAY = (502, 503, 504)
-#: Connections kept open while nobody asks.
-_CACHED_CONNECTIONS = 8
+_POOLED = 8
 #: How a store that answers `query` is told where updates go: the end of one address, and that of the other.
 _BESIDE = ((re.compile(r"/query$"), "/update"), (re.compile(r"(/repositories/[^/]+)$"), r"\1/statements"))
 
@@ -91,16 +89,13 @@ class EndpointError(Exception):
 class SparqlEndpoint:
     """The endpoint of requests; `shown` is its address without a password."""
 
-    secure: bool
-    host: str
-    port: int | None
+    client: HttpClient
     path: str
     query: str
     login: str | None = field(repr=False)
     shown: str
     code: str = "store_unavailable"
-    _idle: list[HTTPConnection] = field(default_factory=list, repr=False, compare=False)
-    #: How the store is told who asks: as Digest has it, or as Basic has it (None); empty before that is known.
+    #: How requests log in: by Digest, or by Basic (None); empty before the store has said which.
     _ways: list[Digest | None] = field(default_factory=list, repr=False, compare=False)
     _lock: Lock = field(default_factory=Lock, repr=False, compare=False)
 
@@ -121,7 +116,10 @@ class SparqlEndpoint:
         named = None if split.username is None else f"{unquote(split.username)}:{unquote(split.password or '')}"
         login = None if named is None else base64.b64encode(named.encode()).decode()
         shown = f"{split.scheme}://{split.hostname}{f':{port}' if port else ''}{split.path}"
-        return cls(split.scheme == "https", split.hostname, port, split.path or "/", split.query, login, shown, code)
+        is_secure = split.scheme == "https"
+        origin = HttpOrigin(is_secure, split.hostname, port or (443 if is_secure else 80))
+        client = HttpClient(origin, pooled=_POOLED)
+        return cls(client, split.path or "/", split.query, login, shown, code)
 
     def ask(
         self,
@@ -146,43 +144,27 @@ class SparqlEndpoint:
         self._post(text.encode(), _UPDATE, "*/*", seconds, None)
 
     def _post(self, body: bytes, kind: str, accept: str, seconds: float, most: int | None) -> bytes:
-        met = 0  # how often this request was refused for want of a login
+        refused = 0  # how often the login was
         while True:
             login = self._login(kind, accept, seconds)
-            connection, answer, data = self._sent(body, kind, accept, login, seconds, most)
-            if answer.status == 401 and self.login and met < 3:
-                met += 1
-                if self._learnt(answer) or not answer.headers["WWW-Authenticate"]:  # some ask only who says nothing
-                    self._keep(connection, answer)
+            answer = self._sent(body, kind, accept, login, seconds, most)
+            if answer.status == 401 and self.login and refused < 3:
+                refused += 1
+                if self._learnt(answer) or not answer.values("www-authenticate"):  # some ask only after one without
                     continue
-            return self._answered(connection, answer, data, most)
+            return self._checked(answer, most)
 
-    def _sent(
-        self, body: bytes, kind: str, accept: str, login: str, seconds: float, most: int | None
-    ) -> tuple[HTTPConnection, HTTPResponse, bytes]:
-        """Return what came back, of its bytes at most one more than *most*, and the connection it came by."""
+    def _sent(self, body: bytes, kind: str, accept: str, login: str, seconds: float, most: int | None) -> HttpResponse:
+        """Return the answer; raise QueryTimeout and Failed if there is none."""
         headers = {"Content-Type": kind, "Accept": accept, **({"Authorization": login} if login else {})}
-        while True:
-            pooled = self._pooled_connection()
-            connection = pooled or self._new()
-            try:
-                if connection.sock is None:
-                    connection.timeout = min(seconds, TIMEOUT)
-                    connection.connect()
-            except (OSError, HTTPException) as error:
-                raise self._silent(error) from error
-            try:
-                connection.sock.settimeout(seconds)
-                connection.request("POST", self._target, body, headers)
-                answer = connection.getresponse()
-                return connection, answer, answer.read() if most is None else answer.read(most + 1)
-            except TimeoutError as error:
-                connection.close()
-                raise _late(self.shown, seconds) from error
-            except (OSError, HTTPException) as error:
-                connection.close()
-                if pooled is None:
-                    raise self._silent(error) from error
+        limits = HttpLimits(min(seconds, TIMEOUT), seconds, monotonic_time() + seconds, most)
+        answer = self.client.request("POST", self._target, headers, body, limits)
+        if isinstance(answer, HttpResponse):
+            return answer
+        if answer.is_late:
+            hint = "ask for less: add LIMIT or a FILTER, or try again"
+            raise QueryTimeout(f"{self.shown} did not answer in {seconds:g} seconds", hint=hint)
+        raise self.unavailable(f"did not answer: it {answer.why}")
 
     @property
     def _target(self) -> str:
@@ -201,34 +183,32 @@ class SparqlEndpoint:
             ways = tuple(self._ways)
         if not ways:
             body, accept = (_ASKS_NOTHING, _TRUTH) if kind == _FORM else (_CHANGES_NOTHING, accept)
-            connection, answer, data = self._sent(body, kind, accept, "", seconds, None)
+            answer = self._sent(body, kind, accept, "", seconds, None)
             if answer.status in _AWAY:
-                self._answered(connection, answer, data, None)
+                self._checked(answer, None)
             self._learnt(answer, basic=True)
-            self._keep(connection, answer)
             return self._login(kind, accept, seconds)
         return ways[-1].header("POST", self._target) if ways[-1] else f"Basic {self.login}"
 
-    def _learnt(self, answer: HTTPResponse, *, basic: bool = False) -> bool:
+    def _learnt(self, answer: HttpResponse, *, basic: bool = False) -> bool:
         """Return whether the store asks for a login by Digest; if not, it is told in *basic*, or has to be asked again.
 
         It is answered in that way from then on.
         """
         user, _, password = base64.b64decode(self.login or "").decode().partition(":")
-        digest = Digest.of(answer.headers.get_all("WWW-Authenticate") or [], user, password)
+        digest = Digest.of(answer.values("www-authenticate"), user, password)
         with self._lock:
             self._ways[:] = [digest] if digest or basic else []
         return digest is not None
 
-    def _answered(self, connection: HTTPConnection, answer: HTTPResponse, data: bytes, most: int | None) -> bytes:
-        if most is not None and len(data) > most:
-            connection.close()
+    def _checked(self, answer: HttpResponse, most: int | None) -> bytes:
+        """Return the body of a success; raise EndpointError for another status, TooLarge beyond *most* bytes."""
+        if not 200 <= answer.status < 300:
+            raise EndpointError(answer.status, " ".join(answer.body[:1000].decode("utf-8", "replace").split())[:300])
+        if not answer.is_whole:
             hint = "ask for less: add LIMIT, or a FILTER"
             raise TooLarge(f"the answer has more than {most:,} bytes", hint=hint, code="result_too_large")
-        self._keep(connection, answer)
-        if not 200 <= answer.status < 300:
-            raise EndpointError(answer.status, " ".join(data[:1000].decode("utf-8", "replace").split())[:300])
-        return data
+        return answer.body
 
     def beside(self) -> str:
         """Return the path of updates beside this one of queries: the same, unless stores of that kind have another."""
@@ -238,36 +218,10 @@ class SparqlEndpoint:
         return self.path
 
     def close(self) -> None:
-        """Close the connections that were kept."""
-        with self._lock:
-            for connection in self._idle:
-                connection.close()
-            self._idle.clear()
+        """Close the idle connections."""
+        self.client.close()
 
     def unavailable(self, what: str, hint: str | None = None) -> Failed:
         """Return why the store is of no use: *what* it did."""
         usual = "see that it runs and takes this request, then try again: what is there already is not put in twice"
         return Failed(f"{self.shown} {what}", hint=hint or usual, code=self.code)
-
-    def _silent(self, error: Exception) -> Failed:
-        return self.unavailable(f"did not answer: {error or type(error).__name__}")
-
-    def _new(self) -> HTTPConnection:
-        return (HTTPSConnection if self.secure else HTTPConnection)(self.host, self.port)
-
-    def _pooled_connection(self) -> HTTPConnection | None:
-        with self._lock:
-            return self._idle.pop() if self._idle else None
-
-    def _keep(self, connection: HTTPConnection, answer: HTTPResponse) -> None:
-        with self._lock:
-            if not answer.will_close and answer.isclosed() and len(self._idle) < _CACHED_CONNECTIONS:
-                self._idle.append(connection)
-                return
-        connection.close()
-
-
-def _late(shown: str, seconds: float) -> QueryTimeout:
-    return QueryTimeout(
-        f"{shown} did not answer in {seconds:g} seconds", hint="ask for less: add LIMIT or a FILTER, or try again"
-    )

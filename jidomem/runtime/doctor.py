@@ -17,14 +17,14 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from http.client import HTTPConnection, HTTPException
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from shlex import quote
 from typing import Literal
 
 from jidomem.base import files
-from jidomem.base.clock import format_timestamp
+from jidomem.base.clock import format_timestamp, monotonic_time
+from jidomem.base.http_client import HttpClient, HttpFailure, HttpLimits, HttpOrigin
 from jidomem.check.journal_integrity import compare_with_git, findings
 from jidomem.errors import BranchChanged, InvalidRequest, JidomemError, NotFound
 from jidomem.index.follower import LARGE, MANY
@@ -178,15 +178,15 @@ def port(host: str, number: int) -> Iterator[Diagnostic]:
 
 def _serves(host: str, number: int) -> bool:
     """Return whether what listens there answers as jidomem does."""
-    asked = HTTPConnection(host, number, timeout=_SECONDS)
-    try:
-        asked.request("GET", "/healthz", headers={"Host": "localhost"})
-        answer = asked.getresponse()
-        return "X-Request-Id" in answer.headers and json.loads(answer.read(1_000)) == {"status": "ok"}
-    except (OSError, HTTPException, ValueError):
+    limits = HttpLimits(_SECONDS, _SECONDS, monotonic_time() + _SECONDS, 1_000)
+    client = HttpClient(HttpOrigin(False, host, number))
+    answer = client.request("GET", "/healthz", {"Host": "localhost"}, b"", limits)
+    if isinstance(answer, HttpFailure) or not answer.header("x-request-id"):
         return False
-    finally:
-        asked.close()
+    try:
+        return bool(json.loads(answer.body) == {"status": "ok"})
+    except ValueError:
+        return False
 
 
 #: How far ahead of this clock a commit may be that another machine wrote.

@@ -311,7 +311,7 @@ def test_a_key_is_sent_in_the_clear_to_this_machine_alone():
 def test_an_address_is_shown_as_it_is_asked():
     assert str(EndpointAddress.of("https://[::1]:8443/v1/")) == "https://[::1]:8443/v1"
     assert str(EndpointAddress.of("HTTP://LocalHost/v1")) == "http://localhost/v1"
-    assert EndpointAddress.of("https://api.openai.com/v1").named == "api.openai.com"
+    assert EndpointAddress.of("https://api.openai.com/v1").origin.named == "api.openai.com"
 
 
 def test_one_that_speaks_no_tls_where_it_should_is_not_reached(waits):
