@@ -318,7 +318,7 @@ WORDS_OF_THE_FIELD = {"NotFound"}
 #: The packages whose names are done; the others are added as theirs are.
 NAMED = [
     "adapters", "base", "check", "cli", "clients", "curation", "entries", "exchange", "extras/code", "extras/memoryos",
-    "extras/web", "models", "providers",
+    "extras/web", "journal", "models", "providers",
     "rdf", "read", "recall", "records", "repository", "schema", "serve", "working", "write",
 ]  # fmt: skip
 

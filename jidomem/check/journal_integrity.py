@@ -37,7 +37,15 @@ from jidomem.journal import commit as commits
 from jidomem.journal.branches import Revision, head_of, vanished
 from jidomem.journal.commit import ASIDE, COMMIT, EDITED, Commit, aside_of, each_file, set_aside, stem_of
 from jidomem.journal.journal import FileJournal, Stream
-from jidomem.journal.rewrite import CommitForm, forms, leaves, orders, recorded, redacted_ids, taken_out
+from jidomem.journal.rewrite import (
+    CommitForm,
+    forms,
+    leaves,
+    redacted_ids,
+    redacted_leaves,
+    redaction_records,
+    taken_out,
+)
 from jidomem.journal.stream import beyond, moment_after
 from jidomem.journal.stream_files import FROM_ROOT, in_repository
 from jidomem.rdf import vocab
@@ -137,7 +145,7 @@ class Exposure:
 
 def findings(journal: FileJournal, stream: Stream, now: datetime | None = None) -> list[JournalFinding]:
     """Return what else than damage is to be said of a stream at the moment *now*: every file of it is read."""
-    orders_read = list(orders(journal.seen(stream)))
+    orders_read = list(redaction_records(journal.seen(stream)))
     late = beyond(journal.seen(stream), now or clock.now()).values()
     return [
         *_exposed(journal, stream, orders_read),
@@ -154,14 +162,14 @@ def _too_late(error: JournalDamaged) -> JournalFinding:
 
 def exposures(journal: FileJournal, stream: Stream) -> list[Exposure]:
     """Return the forms of commits that show what was redacted, and the redacted ones that no commit records."""
-    orders_read = list(orders(journal.seen(stream)))
+    orders_read = list(redaction_records(journal.seen(stream)))
     return [*_showing(journal, stream, orders_read), *_silently(journal, stream, orders_read)]
 
 
 def _showing(journal: FileJournal, stream: Stream, orders: Iterable[Commit]) -> Iterator[Exposure]:
     """Yield the forms that show a leaf that was redacted."""
     folder = journal.seen(stream)
-    for identity, redacted in recorded(orders).items():
+    for identity, redacted in redacted_leaves(orders).items():
         for form in forms(folder, identity):
             if shown := {triple: leaf for triple, leaf in leaves(form.commit).items() if leaf in redacted}:
                 yield _exposure(folder.path, form, frozenset(shown.values()), frozenset(shown))
@@ -169,7 +177,7 @@ def _showing(journal: FileJournal, stream: Stream, orders: Iterable[Commit]) -> 
 
 def _silently(journal: FileJournal, stream: Stream, orders: Iterable[Commit]) -> Iterator[Exposure]:
     """Yield the forms that lost a leaf no commit records as redacted."""
-    folder, known = journal.seen(stream), recorded(orders)
+    folder, known = journal.seen(stream), redacted_leaves(orders)
     for identity in redacted_ids(folder):
         for form in forms(folder, identity):
             if lost := taken_out(form.commit) - known.get(identity, frozenset()):
@@ -284,13 +292,13 @@ def missing_files(
     folder = journal.seen(stream)
     files = {*each_file(folder.path)}
     present = {stem_of(name) for name in files} | {stem_of(name.removesuffix(ASIDE)) for name in set_aside(folder.path)}
-    for pack in folder.contents.shelf.packs():
-        present |= folder.contents.shelf.rows(pack).keys()
-    if folder.contents.shelf.broken:
+    for pack in folder.contents.packs.listed():
+        present |= folder.contents.packs.rows(pack).keys()
+    if folder.contents.packs.broken:
         return []  # nobody knows what a pack holds that cannot be read, and it is damage
     known = {error.commit[:SHORT] for error in damage if error.commit}
-    orders_read = list(orders(folder))
-    known |= {identity[:SHORT] for identity in recorded(orders_read)}
+    orders_read = list(redaction_records(folder))
+    known |= {identity[:SHORT] for identity in redacted_leaves(orders_read)}
     present |= {
         stem_of(parse_literal(name).text) for order in orders_read for name in record_values(order, "setsAside")
     }

@@ -1,9 +1,7 @@
-"""Commits that stayed behind in the folder of a stream when git checked another branch out, and their way back.
+"""Commits that stayed in the folder of a stream when git checked another branch out, and the commands that move them.
 
-A commit that git does not track yet stays in the folder when another branch is checked out, and its parents go: it
-belongs on the branch that has them.
-
-What git says was there at an earlier revision: the commits of a journal, the content of a file.
+A commit that git does not track yet stays in the folder when another branch is checked out, while its parents go: it
+belongs on the branch that has them. `Revision` reads the commits and files of an earlier revision from git.
 """
 
 from __future__ import annotations
@@ -108,13 +106,13 @@ def _stems(pack: bytes) -> Iterator[str]:
         yield stem(CommitRef(moment.decode(), identity.decode(), 1))
 
 
-def vanished(before: Mapping[str, str], here: Collection[str]) -> dict[str, list[str]]:
-    """Return the stems *before* that are not *here*, by the name of the file they were in."""
-    gone: dict[str, list[str]] = {}
+def vanished(before: Mapping[str, str], present: Collection[str]) -> dict[str, list[str]]:
+    """Return the stems *before* that are not *present*, by the name of the file they were in."""
+    missing: dict[str, list[str]] = {}
     for key, name in sorted(before.items()):
-        if key not in here:
-            gone.setdefault(name, []).append(key)
-    return gone
+        if key not in present:
+            missing.setdefault(name, []).append(key)
+    return missing
 
 
 #: So many branches, those with the newest commits first, are searched for the parents of a commit.

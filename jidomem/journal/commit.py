@@ -225,7 +225,7 @@ def parse(data: bytes) -> Commit:
     if len(data) > BYTES:
         raise TooMuch(f"{len(data):,} bytes; a commit has at most {BYTES:,}")
     text = _text(data)
-    secrets = secrets_of(text)
+    secrets = salt_lines(text)
     own, triples = _turtle(data)
     match, start = _OWN.fullmatch(own), len(secrets) + _HEADER.count("\n") + 3
     if match is None:
@@ -265,7 +265,7 @@ def _text(data: bytes) -> str:
     return text
 
 
-def secrets_of(text: str) -> list[str]:
+def salt_lines(text: str) -> list[str]:
     """Return the lines between prefixes and blocks: a nonce, or salts and leaves where redacted; raise FormatError."""
     head = text.partition("\n\n")[0]
     if not f"{head}\n".startswith(_HEADER + "\n"):
@@ -449,9 +449,9 @@ def _surviving(secrets: Sequence[str], lines: Iterable[str]) -> list[bytes]:
     return kept + bare
 
 
-def _difference(expected: str, found: str) -> int:
+def _difference(expected: str, actual: str) -> int:
     """Return the number of the first line in which two texts differ."""
-    pairs = enumerate(zip_longest(expected.split("\n"), found.split("\n")), 1)
+    pairs = enumerate(zip_longest(expected.split("\n"), actual.split("\n")), 1)
     return next((number for number, (left, right) in pairs if left != right), 1)
 
 

@@ -1,11 +1,10 @@
-"""Every call the journal makes to the disk: one door, so that a test can record all that passes through it.
+"""The disk module makes every call of the journal to the disk, so that a test can record and fail them.
 
-What is true of derived files that were made here, and of none that came with a clone and says what it likes.
+A commit file is durable and whole, or absent (`write_durably`).
 
-A file is known by its number on this disk and by when it was last changed, to the nanosecond. The system sets both, and
-no checkout, archive or copy can choose them: so whatever names those of the file `here` was written beside it.
-
-Put files into a folder: durable and whole, or not at all.
+Derived files are trusted only where they were made. A local marker is a file whose inode and change time the system
+sets and no checkout, archive or copy can choose: a derived file that names those of the marker beside it was written
+here. Everything else may come from a clone, with any content.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _FILE = "here"
 
 
 def local_marker(folder: Path | str, file: str = _FILE) -> str:
-    """Return what is to be said by all that is written in *folder*; nothing, where nothing was written yet."""
+    """Return the marker that derived files in *folder* have to name; empty where there is none."""
     with suppress(OSError):
         status = os.stat(os.path.join(folder, file), follow_symlinks=False)
         return f"{status.st_ino}-{status.st_ctime_ns}"
@@ -35,27 +34,27 @@ def local_marker(folder: Path | str, file: str = _FILE) -> str:
 
 
 def create_local_marker(folder: Path | str, file: str = _FILE) -> str:
-    """Return what is to be said by what is written now in *folder*; raises OSError where nothing can be."""
+    """Return the marker of *folder*, made where there is none; raises OSError where it cannot be written."""
     os.close(files.open_file(os.path.join(folder, file), os.O_RDONLY | os.O_NONBLOCK))
     return local_marker(folder, file)
 
 
 def number(place: str) -> int:
-    """Return *place* as a number of 31 bits, for files that have room for no more."""
+    """Return *place* as a number of 31 bits, for files with a field of that size."""
     return int.from_bytes(blake2b(place.encode(), digest_size=4).digest(), "big") >> 1
 
 
 _TO_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW
-#: The most bytes of a file that is read at once: of a commit, and of what is kept beside one.
+#: The most bytes of a file that is read at once.
 LARGEST = 48 << 20
-#: How much of a larger one is read at once, and once more with the next part.
+#: The bytes of a part of a larger file, and those repeated with the next part.
 _PIECE, _OVERLAP = 1 << 20, 64
 #: The file that tells a folder of this disk from its copies; git ignores it.
 LOCAL_MARKER = ".here.lock"
 
 
 def names(path: str) -> Iterator[str]:
-    """Yield the names in a folder as they are come upon; nothing where there is no folder."""
+    """Yield the names in a folder, in no order; nothing where there is no folder."""
     try:
         with os.scandir(path) as found:
             yield from (entry.name for entry in found)
@@ -64,25 +63,25 @@ def names(path: str) -> Iterator[str]:
 
 
 def mtime(path: str) -> int | None:
-    """Return when a folder or file last changed, in nanoseconds; None where it is not there."""
+    """Return when a folder or file last changed, in nanoseconds; None where it does not exist."""
     try:
         return os.stat(path).st_mtime_ns
     except (FileNotFoundError, NotADirectoryError):
         return None
 
 
-#: The place of a folder, which no clone of it can name; an empty text where none was made.
+#: The place of a folder: its local marker, which no clone of it can name; empty where none was made.
 file_place = partial(local_marker, file=LOCAL_MARKER)
 
 
-def settle_file(path: str) -> None:
-    """Give a folder a place, where it has none."""
+def ensure_local_marker(path: str) -> None:
+    """Make the local marker of a folder where it has none."""
     if not file_place(path):
         create_local_marker(path, LOCAL_MARKER)
 
 
 def mark(path: str) -> tuple[int, ...]:
-    """Return what is another one as soon as a file is changed, but for two changes in one tick of the clock."""
+    """Return the state of a file, which every change alters, but for two changes in one tick of the clock."""
     status = os.stat(path, follow_symlinks=False)
     return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
@@ -98,10 +97,7 @@ def exists(path: str) -> bool:
 
 
 def read(path: str, most: int = LARGEST) -> bytes:
-    """Return the bytes of a file; raise OSError for one of more than *most*.
-
-    So it is for what is no file: a link, or a device that may have no end.
-    """
+    """Return the bytes of a file; raise OSError for more than *most*, and for a link or device."""
     with _opened(path) as file:
         if (there := os.fstat(file.fileno()).st_size) > most:
             raise OSError(errno.EFBIG, f"it has {there:,} bytes, more than {most:,}", path)
@@ -109,7 +105,7 @@ def read(path: str, most: int = LARGEST) -> bytes:
 
 
 def pieces(path: str) -> Iterator[bytes]:
-    """Yield the bytes of a file a part at a time, each with the end of the one before it."""
+    """Yield the bytes of a file in parts, each with the end of the part before it."""
     with _opened(path) as file:
         end = b""
         while piece := file.read(_PIECE):
@@ -118,7 +114,7 @@ def pieces(path: str) -> Iterator[bytes]:
 
 
 def read_back(path: str) -> bytes:
-    """Return the bytes of a file that was flushed, from the disk where this machine lets go of what it remembers."""
+    """Return the bytes of a flushed file, from the disk where the machine drops its cached pages."""
     with _opened(path) as file:
         if hasattr(os, "posix_fadvise"):
             os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
@@ -133,7 +129,7 @@ def read_part(path: str, offset: int, size: int) -> bytes:
 
 
 def _opened(path: str) -> FileIO:
-    """Return a file to read, without waiting for who might write into a pipe of that name."""
+    """Return a file to read, without waiting for the writer of a pipe of that name."""
     descriptor = os.open(path, _TO_READ)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
@@ -142,17 +138,17 @@ def _opened(path: str) -> FileIO:
 
 
 def size(path: str) -> int:
-    """Return how many bytes a file has."""
+    """Return the number of bytes of a file."""
     return os.stat(path).st_size
 
 
 def make_folder(path: str) -> None:
-    """Make a folder where there is none; its name is durable once the folder above is flushed."""
+    """Make a folder where there is none; its name is durable once the parent folder is flushed."""
     files.make_folder(path)
 
 
 def create(path: str) -> int:
-    """Return the descriptor of a new, empty file; what was there is gone, but for who has it open."""
+    """Return the descriptor of a new, empty file; a file of that name is removed."""
     while True:
         try:
             return files.create_file(path)
@@ -162,19 +158,19 @@ def create(path: str) -> int:
 
 
 def write(descriptor: int, data: bytes) -> None:
-    """Write all of *data* where the last write ended."""
+    """Write all of *data* at the end of the last write."""
     rest = memoryview(data)
     while rest:
         rest = rest[os.write(descriptor, rest) :]
 
 
 def fsync(descriptor: int) -> None:
-    """Make what was written to a file durable."""
+    """Make the bytes of a file durable."""
     os.fsync(descriptor)
 
 
 def close(descriptor: int) -> None:
-    """Let go of a descriptor, and of the lock it holds."""
+    """Close a descriptor, and release the lock it holds."""
     os.close(descriptor)
 
 
@@ -184,31 +180,31 @@ def flush(path: str) -> None:
 
 
 def rename(source: str, target: str) -> None:
-    """Give a file another name, in one step; what bore that name before is gone."""
+    """Rename a file, in one step; a file of that name is replaced."""
     os.rename(source, target)
 
 
 def unlink(path: str) -> None:
-    """Take a file away."""
+    """Remove a file."""
     os.unlink(path)
 
 
 def open_shared(path: str) -> int:
-    """Return the descriptor of a file that several processes write, made where it is not there."""
+    """Return the descriptor of a file that several processes write, made where there is none."""
     return files.open_file(path)
 
 
 def lock(descriptor: int) -> bool:
-    """Return whether this process now holds the kernel lock of a file, which goes when it closes it or dies."""
+    """Return whether this process now holds the kernel lock of a file, which its close or death releases."""
     return files.acquire_lock(descriptor, wait=False)
 
 
 def overwrite(descriptor: int, data: bytes) -> None:
-    """Write *data* at the beginning of a file and leave what is behind it."""
+    """Write *data* at the beginning of a file and leave the rest."""
     os.pwrite(descriptor, data, 0)
 
 
-#: Where a commit is written before it is renamed; a killed writer leaves one, and git ignores it.
+#: The file in which a commit is written before it is renamed; a killed writer leaves one, and git ignores it.
 INCOMING = ".incoming.lock"
 
 _HINTS = {
@@ -223,7 +219,7 @@ _HINTS = {
 
 @contextmanager
 def writing(path: str) -> Iterator[None]:
-    """Turn an error of the operating system into Failed: what, where, and what to do."""
+    """Turn an error of the operating system into Failed, with the file and a hint."""
     try:
         yield
     except OSError as error:
@@ -237,14 +233,14 @@ def writing(path: str) -> Iterator[None]:
 
 
 def write_durably(path: str, name: str, data: bytes) -> None:
-    """Put a file into a folder; raise OSError, or Failed where it is in place and cannot be taken back.
+    """Put a file into a folder; raise OSError, or Failed where it is in place and cannot be removed again.
 
-    Where somebody removed the lock file two may write at once, each a file of its own, and one may move the other's.
+    Where the lock file was removed two writers may write at once, and one may rename the file of the other.
     """
     target = f"{path}/{name}"
     prepare(f"{path}/{INCOMING}", data)
     try:
-        move(f"{path}/{INCOMING}", target)  # over a network it may be done, and fail
+        move(f"{path}/{INCOMING}", target)  # over a network it may succeed and still raise
         if read_part(target, 0, len(data) + 1) != data:
             raise OSError(errno.EIO, "another wrote at once: a lock file was removed", target)
         flush(path)
@@ -261,7 +257,7 @@ def write_durably(path: str, name: str, data: bytes) -> None:
 
 
 def prepare(path: str, data: bytes) -> None:
-    """Write a file, its bytes durable; where that fails nothing is left of it."""
+    """Write a file, its bytes durable; after a failure no file is left."""
     try:
         descriptor = create(path)
         try:
@@ -276,7 +272,7 @@ def prepare(path: str, data: bytes) -> None:
 
 
 def move(source: str, target: str) -> None:
-    """Rename a file that was prepared; where that fails nothing is left of it."""
+    """Rename a prepared file; after a failure it is removed."""
     try:
         rename(source, target)
     except OSError:
@@ -286,25 +282,66 @@ def move(source: str, target: str) -> None:
 
 
 def make_folders(path: str) -> None:
-    """Make a folder and those above it."""
+    """Make a folder and its parents."""
     if not exists(path):
         make_folders(str(Path(path).parent))
         make_folder(path)
 
 
 def flush_above(path: str) -> None:
-    """Make the name of a folder durable, and those of all above it on the same file system."""
+    """Make the names of a folder and its parents on the same file system durable."""
     here = device(path)
     for above in map(str, Path(path).parents):
         if device(above) != here:
             break
-        with suppress(PermissionError):  # who may not read a folder made nothing in it
+        with suppress(PermissionError):  # an unreadable folder has nothing that this process made
             flush(above)
 
 
 def busy(path: str, wait: float) -> Busy:
-    """Return the refusal of who waited so many seconds for the lock of a file."""
+    """Return the refusal after *wait* seconds for the lock of a file."""
     return Busy(
         f"another writer has held {path} for more than {wait:g} second{'' if wait == 1 else 's'}; nothing was written",
         hint="submit again; if it stays so, stop the process that holds that file",
     )
+
+
+#: The nanoseconds after a change from which a later change certainly alters the modification time of a folder.
+SETTLE = 50_000_000
+#: The same for a modification time in whole seconds: a file system may store only every second one.
+_COARSE = 2_100_000_000
+
+
+def is_settled(mtime: int, now: int) -> bool:
+    """Return whether the next change after *now* certainly alters the modification time *mtime* of a folder."""
+    return now - mtime >= (SETTLE if mtime % 1_000_000_000 else _COARSE)
+
+
+class Marks:
+    """The states of broken files, by name, or by `pack#stem` for a commit in one."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._marks: dict[str, tuple[int, ...]] = {}
+
+    def note(self, name: str, began: int) -> None:
+        """Note the state of a file that was read from *began* on, where every later change will alter it."""
+        self._marks.pop(name, None)
+        with suppress(OSError):
+            mark = self._now(name)
+            if is_settled(mark[-1], began):
+                self._marks[name] = mark
+
+    def drop(self, name: str) -> None:
+        """Forget the state of a file: a failed read may succeed without a change of it."""
+        self._marks.pop(name, None)
+
+    def holds(self, name: str) -> bool:
+        """Return whether a file is certainly as noted."""
+        mark = self._marks.get(name)
+        with suppress(OSError):
+            return mark is not None and mark == self._now(name)
+        return False
+
+    def _now(self, name: str) -> tuple[int, ...]:
+        return mark(f"{self._path}/{name.partition('#')[0]}")

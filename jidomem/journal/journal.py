@@ -1,6 +1,6 @@
-"""What may be put on top of a version: a commit of the same stream, made on it, and after it.
+"""The file journal stores each stream in a folder: one commit a file, appended under a kernel lock, read without one.
 
-The journal in folders of files: one commit a file, appended under a kernel lock, read without one.
+A commit is appended to a version: it belongs to the same stream, names the heads as its parents, and is recorded later.
 """
 
 from __future__ import annotations
@@ -9,17 +9,18 @@ import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
-from time import monotonic, sleep, time_ns
+from time import monotonic, sleep, time, time_ns
 
 from jidomem.base.background import BackgroundTask
 from jidomem.errors import BranchChanged, Busy, JidomemError, JournalDamaged, MemoryClosed, NotFound
 from jidomem.journal import disk
 from jidomem.journal.branches import explain
 from jidomem.journal.commit import Commit, FormatError, each_file, file_name
-from jidomem.journal.disk import flush_above, write_durably, writing
+from jidomem.journal.disk import busy, flush_above, make_folders, write_durably, writing
 from jidomem.journal.rewrite import (
     PAUSE,
     SEAL_LOCK,
@@ -29,18 +30,17 @@ from jidomem.journal.rewrite import (
     put_late_aside,
     quarantine,
     remove,
-    served,
     take_away,
+    visible_commits,
     write_redacted,
 )
-from jidomem.journal.stream import Folder
-from jidomem.journal.write_lock import NOTHING, YOUNG, GitLock, StreamLock, locked
+from jidomem.journal.stream import NOTHING, Folder
 from jidomem.rdf import vocab
 from jidomem.records.intent import CommitRef, Version
 
 
 def check_follows(graph: str, expected: Version, commit: Commit) -> None:
-    """Raise FormatError unless *commit* belongs to *graph*, is whole, and follows from *expected*."""
+    """Raise FormatError unless *commit* belongs to *graph*, is not redacted, and follows from *expected*."""
     if commit.graph != graph:
         raise FormatError(f"a commit of {commit.graph} does not belong in {graph}")
     if commit.parents != tuple(sorted(expected.ids)) or commit.position != expected.position + 1:
@@ -54,21 +54,21 @@ def check_follows(graph: str, expected: Version, commit: Commit) -> None:
 
 
 def checked_version(folder: Folder) -> Version:
-    """Return the version of a folder now, its heads read here; raise JournalDamaged while there is damage."""
+    """Return the version of a folder, whose heads this process read; raise JournalDamaged while there is damage."""
     version = folder.look()
     if not folder.is_grounded() and not folder.is_damaged:
-        folder.read_anew()
-        version = folder.sight.version
+        folder.reload()
+        version = folder.snapshot.version
     while folder.is_damaged:
-        for found in folder.damage():
-            raise found
-        version = folder.look()  # it was healed since
+        for damage in folder.damage():
+            raise damage
+        version = folder.look()  # it was repaired since
     return version
 
 
 #: The folder of a stream in its project -> the short name of its graph.
 NAMES = {"memory": "context", "history": "history", "codebase": "codebase", "system": "system"}
-#: How many commit files a stream has, where git does not track it, before they are sealed into packs.
+#: The number of commit files from which a stream is sealed into packs, where git does not track it.
 LOOSE = 2_000
 
 _PROJECT = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
@@ -98,6 +98,99 @@ class Stream:
         return vocab.graph_iri(self.project, NAMES[self.name])
 
 
+#: The seconds after its creation for which a lock of git is waited for; `git commit` holds one while its editor runs.
+YOUNG = 5.0
+_PAUSE = 0.01
+#: The most bytes of a `.git` file, which names the folder of a repository.
+_GIT_FILE_BYTES = 4096
+
+
+class GitLock:
+    """The lock of the index of the repository that a folder lies in; without a repository there is none."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def wait(self, seconds: float) -> None:
+        """Return once git is done, or its lock is older than `YOUNG`, or after *seconds*."""
+        until = monotonic() + seconds
+        while self._is_young() and monotonic() < until:
+            sleep(_PAUSE)
+
+    def _is_young(self) -> bool:
+        if self._path is None:
+            return False
+        made = disk.mtime(self._path)
+        return made is not None and time() - made / 1e9 < YOUNG
+
+    @cached_property
+    def _path(self) -> str | None:
+        for folder in (self._folder, *self._folder.parents):
+            git_path = f"{folder}/.git"
+            if disk.exists(f"{git_path}/HEAD"):
+                return f"{git_path}/index.lock"
+            with suppress(OSError, UnicodeDecodeError):  # a worktree, or a submodule
+                leads = disk.read(git_path, _GIT_FILE_BYTES).decode()
+                if leads.startswith("gitdir: "):
+                    return str(Path(folder, leads.removeprefix("gitdir: ").strip(), "index.lock"))
+        return None
+
+
+@dataclass(slots=True)
+class StreamLock:
+    """The write lock of a stream: its thread in this process, and the descriptor of the locked file."""
+
+    mutex: threading.Lock = field(default_factory=threading.Lock)
+    holder: int | None = None
+    descriptor: int = -1
+
+    @contextmanager
+    def hold(self, folder: str, path: str, seconds: float) -> Iterator[None]:
+        """Hold the lock, in this process and by a kernel lock of the file *path* in *folder*.
+
+        Raise Busy where it is not free within *seconds*, Failed where the folder cannot be written.
+        """
+        deadline = monotonic() + seconds
+        if not self.mutex.acquire(timeout=seconds):
+            raise busy(path, seconds)
+        try:
+            self.descriptor = acquire_lock_file(folder, path, deadline, seconds)
+            try:
+                self.holder = threading.get_ident()
+                yield
+            finally:
+                self.holder = None
+                with suppress(OSError):  # the content of the lock file is a cache
+                    disk.close(self.descriptor)
+        finally:
+            self.mutex.release()
+
+    @property
+    def is_mine(self) -> bool:
+        """Return whether this thread holds it."""
+        return self.holder == threading.get_ident()
+
+
+def acquire_lock_file(folder: str, path: str, deadline: float, seconds: float) -> int:
+    """Return the descriptor of a locked file of a folder; raise Busy, naming *seconds*, after the deadline."""
+    pause = 0.0002
+    while True:
+        with writing(folder):
+            make_folders(folder)
+            descriptor = disk.open_shared(path)
+            try:
+                if disk.lock(descriptor):
+                    return descriptor
+            except OSError:  # a file system without locks
+                disk.close(descriptor)
+                raise
+            disk.close(descriptor)
+        if monotonic() > deadline:
+            raise busy(path, seconds)
+        sleep(pause)
+        pause = min(2 * pause, 0.005)
+
+
 @dataclass(frozen=True, slots=True)
 class VersionMismatch:
     """The answer to an append that expected another version than *version*, the present one; nothing was written."""
@@ -109,18 +202,18 @@ class FileJournal:
     """The streams below one folder. No process that opens one may fork: a kernel lock is inherited; exec instead."""
 
     def __init__(self, folder: Path, *, wait: float = 10.0) -> None:
-        """Open the journal of the memory root *folder*; *wait* is how many seconds a turn is waited for."""
+        """Open the journal of the memory root *folder*; *wait* is how many seconds the lock is waited for."""
         self.folder = folder.absolute()
         self.wait = wait
-        #: Told of each commit how many seconds it took to be durable.
+        #: Called with the seconds that each commit took to be durable.
         self.on_kept: Callable[[float], object] = lambda seconds: None
         self._git = GitLock(self.folder)
         self._guard = threading.Lock()
         self._open: dict[Stream, tuple[Folder, StreamLock]] = {}
         self._sealer = BackgroundTask("jidomem-seal")
-        self._closed: str | None = None  # what it was called
+        self._closed: str | None = None  # the name of the closed memory
         self._explained: dict[Stream, tuple[tuple[JournalDamaged, ...], tuple[JournalDamaged, ...]]] = {}
-        self._enough: dict[Stream, int] = {}  # how many commit files are too many, where it is not LOOSE
+        self._enough: dict[Stream, int] = {}  # the number of commit files from which to seal, where not LOOSE
 
     def path(self, stream: Stream) -> Path:
         """Return the folder of a stream, which need not exist."""
@@ -137,12 +230,12 @@ class FileJournal:
         return any(True for _ in each_file(str(self.path(stream))))
 
     def knows(self, project: str) -> bool:
-        """Return whether a project may hold something."""
+        """Return whether a project may have commits."""
         return disk.exists(f"{self.folder}/projects/{project}")
 
     @contextmanager
     def asking(self, streams: Sequence[Stream]) -> Iterator[None]:
-        """Look at *streams* within; a journal whose looks are dear makes one of them all."""
+        """Read the versions of *streams* within; a shared journal asks its log once for all."""
         self._check_open()
         yield
 
@@ -154,16 +247,16 @@ class FileJournal:
         return self.head(stream) != version
 
     def head(self, stream: Stream) -> Version:
-        """Return the version of a stream now, of the files there and sound; raises MemoryClosed once it was closed."""
+        """Return the version of the intact files of a stream now; raises MemoryClosed once it was closed."""
         self._check_open()
         return self._known(stream)[0].look()
 
     def damage(self, stream: Stream) -> tuple[JournalDamaged, ...]:
-        """Return the damage known of a stream now; an edit of a file read before shows only in `verify`."""
+        """Return the known damage of a stream; an edit of a file that was read before shows only in `verify`."""
         return self._explain(stream, self._known(stream)[0].damage())
 
     def _explain(self, stream: Stream, damage: tuple[JournalDamaged, ...]) -> tuple[JournalDamaged, ...]:
-        """Return *damage* with BranchChanged for commits that git left here when it checked another branch out."""
+        """Return *damage* with BranchChanged for commits that stayed when git checked another branch out."""
         if not damage or not self.is_tracked:
             return damage
         before, explained = self._explained.get(stream, ((), ()))
@@ -175,41 +268,40 @@ class FileJournal:
     def verify(self, stream: Stream, seen: Callable[[Commit], object] | None = None) -> tuple[JournalDamaged, ...]:
         """Return the damage of a stream, every byte of it read again from disk.
 
-        *seen* is told of every sound commit, in no order, of some perhaps twice.
+        *seen* is called with every intact commit, in no order, perhaps twice.
         """
-        known, apart = self._known(stream)[0], Folder(self.path(stream), stream.graph, seen)  # nobody waits for it
-        if found := apart.verify():
+        known, apart = self._known(stream)[0], Folder(self.path(stream), stream.graph, seen)  # blocks no reader
+        if damage := apart.verify():
             return self._explain(stream, known.verify())
-        if known.sight.is_of_names(apart.sight) and known.sight.version != apart.sight.version:
-            known.read_anew()
-        return found
+        if known.snapshot.is_of_names(apart.snapshot) and known.snapshot.version != apart.snapshot.version:
+            known.reload()
+        return damage
 
     def holds(self, stream: Stream, version: Version) -> bool:
-        """Return whether the heads of *version* are here; False after a checkout of a branch without them."""
+        """Return whether the heads of *version* exist; False after a checkout of a branch without them."""
         return self._known(stream)[0].holds(version)
 
     def document(self, stream: Stream, head: CommitRef) -> tuple[str, int, bytes] | None:
-        """Return in which file a commit stands, after how many lines, and its document; None where it is not here."""
+        """Return the file of a commit, the number of lines before it, and its document; None where it is absent."""
         return self._known(stream)[0].document(head)
 
     def read(self, stream: Stream, after: Version | None = None, *, missed: set[str] | None = None) -> Iterator[Commit]:
         """Return the commits neither in *after* nor before it, by (recorded_at, id), so parents before children.
 
-        What one of them orders to be redacted is not in them, also where a file shows it.
-
-        Damaged files are left out; `damage` names those that are damaged still, and *missed* takes in the paths of all
-        that this reading could not read. Raise NotFound unless the journal `holds` *after*.
+        Redacted triples are left out, also where a file still has them. Damaged files are left out; `damage` names
+        them, and *missed* collects the paths that this reading could not read. Raise NotFound unless the journal
+        `holds` *after*.
         """
         folder = self._known(stream)[0]
         if folder.is_damaged:
-            folder.look()  # it may be healed
-        return served(folder, folder.after(after or Version()), set() if missed is None else missed)
+            folder.look()  # it may be repaired
+        return visible_commits(folder, folder.after(after or Version()), set() if missed is None else missed)
 
     def loose(self, stream: Stream) -> int:
-        """Return how many commits of a stream have files of their own."""
+        """Return the number of commits of a stream with files of their own."""
         folder = self._known(stream)[0]
         folder.look()
-        return folder.sight.loose
+        return folder.snapshot.loose
 
     @property
     def is_tracked(self) -> bool:
@@ -219,95 +311,92 @@ class FileJournal:
     def seal(self, stream: Stream) -> int:
         """Put the commits before the oldest head of a stream into packs; return how many had files of their own.
 
-        Other writers wait only while the files change places. What is damaged stays as it is, and `damage` tells of it.
-        Raise Busy while another process seals the stream, Failed `write_failed` when this machine could not write;
-        what is not sealed then is as it was.
+        Other writers wait only while files are replaced. Damaged files stay as they are. Raise Busy while another
+        process seals the stream, Failed `write_failed` when this machine could not write; the rest is unchanged then.
         """
-        folder, turn = self._known(stream)
+        folder, lock = self._known(stream)
         if not self.exists(stream):
             return 0
-        descriptor = locked(folder.path, f"{folder.path}/{SEAL_LOCK}", 0, 0)
+        descriptor = acquire_lock_file(folder.path, f"{folder.path}/{SEAL_LOCK}", 0, 0)
         try:
             sealed = 0
             for batch in batches(folder, folder.look()):
-                with self._held(stream, self.wait):
-                    placed = put_in_place(folder, turn.descriptor, batch)
+                with self._lock_files(stream, self.wait):
+                    placed = put_in_place(folder, lock.descriptor, batch)
                 for first in range(0, len(batch.files) if placed else 0, SLICE):
-                    sleep(PAUSE)  # whoever waits for a turn gets one
-                    with self._held(stream, self.wait):
-                        take_away(folder, turn.descriptor, batch.files[first : first + SLICE])
+                    sleep(PAUSE)  # waiting writers proceed
+                    with self._lock_files(stream, self.wait):
+                        take_away(folder, lock.descriptor, batch.files[first : first + SLICE])
                 sealed += len(batch.files) if placed else 0
             return sealed
         finally:
             disk.close(descriptor)
 
     def share(self, stream: Stream) -> None:
-        """Let the processes to come know what this one found out by reading, unless another writes at this moment.
+        """Store the snapshot of a stream for later processes, unless another process writes at this moment.
 
-        Who only reads may be the first to read a journal that came by a clone; whoever writes shares it anyway.
+        Writers do so anyway; the first process to read a cloned journal may be a reader.
         """
-        with suppress(JidomemError), self._alone(stream, 0):
-            pass
+        with suppress(JidomemError), self._lock_files(stream, 0) as (folder, lock):
+            self._share_version(folder, lock)
 
     @contextmanager
-    def turn(self, stream: Stream, *, wait: float | None = None) -> Iterator[Version]:
-        """Hold the stream's write lock and give the version at that moment; other writers wait.
+    def lock(self, stream: Stream, *, wait: float | None = None) -> Iterator[Version]:
+        """Hold the write lock of a stream and yield its version; other writers wait.
 
-        Raise Busy when the lock is not free in time, which is that of the journal unless *wait* is given,
-        JournalDamaged while there is damage, BranchChanged where commits of another branch of git are left in the
-        folder, MemoryClosed once the journal was closed, Failed `write_failed` where the folder cannot be written. A
-        thread that holds the turn must not ask for it again.
+        Raise Busy when the lock is not free within *wait* seconds (default: those of the journal), JournalDamaged
+        while there is damage, BranchChanged where commits of another branch of git are left in the folder,
+        MemoryClosed once the journal was closed, Failed `write_failed` where the folder cannot be written. A thread
+        that holds the lock must not take it again.
         """
         self._check_open()
         try:
-            with self._alone(stream, self.wait if wait is None else wait) as version:
-                yield version
+            with self._lock_files(stream, self.wait if wait is None else wait) as (folder, lock):
+                yield self._share_version(folder, lock)
         except JournalDamaged as error:
             is_same = (each for each in self.damage(stream) if each.path == error.path)
             if isinstance(changed := next(is_same, None), BranchChanged):
                 raise changed from error
             raise
 
-    @contextmanager
-    def _alone(self, stream: Stream, seconds: float) -> Iterator[Version]:
-        """Hold the lock of a stream's files, none of them damaged, and give their version."""
-        with self._held(stream, seconds) as (folder, turn):
-            version = checked_version(folder)
-            if folder.unshared:
-                with suppress(OSError):
-                    disk.overwrite(turn.descriptor, folder.sight.dump())
-                    folder.unshared = False
-            yield version
+    def _share_version(self, folder: Folder, lock: StreamLock) -> Version:
+        """Return the version of an undamaged folder, its lock held, once the lock file has the snapshot."""
+        version = checked_version(folder)
+        if folder.unshared:
+            with suppress(OSError):
+                disk.overwrite(lock.descriptor, folder.snapshot.dump())
+                folder.unshared = False
+        return version
 
     @contextmanager
-    def _held(self, stream: Stream, seconds: float) -> Iterator[tuple[Folder, StreamLock]]:
-        """Hold the lock of a stream's files, damage or not; raise Busy when it is not free in so many *seconds*."""
-        folder, turn = self._known(stream)
-        with turn.taken(folder.path, folder.lock_path, seconds):
+    def _lock_files(self, stream: Stream, seconds: float) -> Iterator[tuple[Folder, StreamLock]]:
+        """Hold the lock of a stream's files, damaged or not; raise Busy when it is not free within *seconds*."""
+        folder, lock = self._known(stream)
+        with lock.hold(folder.path, folder.lock_path, seconds):
             self._git.wait(min(seconds, YOUNG))
-            with suppress(OSError):  # without a place nobody believes what the lock file says
-                disk.settle_file(folder.path)
-            yield folder, turn
+            with suppress(OSError):  # without the marker the lock file is ignored
+                disk.ensure_local_marker(folder.path)
+            yield folder, lock
 
     @contextmanager
-    def redacting(self, stream: Stream, gone: Mapping[str, frozenset[str]]) -> Iterator[Version]:
-        """Take the leaves *gone*, by the id of the commit, out of every file of a stream, and give its version.
+    def redacting(self, stream: Stream, leaves: Mapping[str, frozenset[str]]) -> Iterator[Version]:
+        """Write every file of a stream without the *leaves*, by commit id, and yield the version, the lock held.
 
-        The new forms count once they are in place; what is appended then, the turn in hand, tells others; at the end
-        the old ones go. Cut short before, both are there, and the same call goes on. Raises what `turn` raises.
+        The new forms are valid once they are in place. The caller appends the record, then the old files are removed.
+        After an interruption both exist, and the same call continues. Raises the errors of `lock`.
         """
-        folder, turn = self._known(stream)
-        descriptor = locked(folder.path, f"{folder.path}/{SEAL_LOCK}", monotonic() + self.wait, self.wait)
+        folder, lock = self._known(stream)
+        descriptor = acquire_lock_file(folder.path, f"{folder.path}/{SEAL_LOCK}", monotonic() + self.wait, self.wait)
         try:
-            with self.turn(stream) as version, writing(folder.path):
-                old = write_redacted(folder, turn.descriptor, gone)
+            with self.lock(stream) as version, writing(folder.path):
+                old = write_redacted(folder, lock.descriptor, leaves)
                 yield version
-                remove(folder, turn.descriptor, old)
+                remove(folder, lock.descriptor, old)
         finally:
             disk.close(descriptor)
 
     def seen(self, stream: Stream) -> Folder:
-        """Return what is known of the folder of a stream, after a look at it."""
+        """Return the folder of a stream, after a look at it."""
         folder = self._known(stream)[0]
         folder.look()
         return folder
@@ -315,46 +404,46 @@ class FileJournal:
     def set_aside(
         self, stream: Stream, which: str, record: Callable[[Version, str], Commit], now: datetime | None = None
     ) -> str:
-        """Set the damage *which*, an id or the name of a file, aside and append what *record* makes of it.
+        """Set the damage *which*, an id or a file name, aside, and append the commit of *record*(version, file name).
 
-        *record* is given the version and the name of the file. With *now* the commits beyond the horizon of that
-        moment are damage as well, and are set aside together. Raise NotFound where nothing of that name is damaged,
-        JournalDamaged for a pack that can no longer be read at all, and what `turn` raises but for damage.
+        With *now* the commits beyond the horizon of that moment are damage as well, and are set aside together. Raise
+        NotFound where nothing of that name is damaged, JournalDamaged for an unreadable pack, and the other errors of
+        `lock`.
         """
-        with self._held(stream, self.wait) as (folder, turn), writing(folder.path):
-            names = put_late_aside(folder, turn.descriptor, which, now) if now is not None else []
-            for name in names or [quarantine(folder, turn.descriptor, which)]:
+        with self._lock_files(stream, self.wait) as (folder, lock), writing(folder.path):
+            names = put_late_aside(folder, lock.descriptor, which, now) if now is not None else []
+            for name in names or [quarantine(folder, lock.descriptor, which)]:
                 version = folder.look()
-                self._put(stream, version, record(version, name), folder, turn)
+                self._put(stream, version, record(version, name), folder, lock)
             return name
 
     def append(self, stream: Stream, expected: Version, commit: Commit) -> Version | VersionMismatch:
-        """Return the new version once *commit* is durable, or Moved unless *expected* is the present version.
+        """Return the new version once *commit* is durable; VersionMismatch unless *expected* is the present version.
 
-        Takes the turn, or uses the one this thread holds. A commit that is already there is made durable and answered
-        with the present version: so an append whose outcome is unknown is settled by appending the same commit again.
+        Takes the lock, or uses the one this thread holds. An existing commit is made durable and answered with the
+        present version: an append whose outcome is unknown is settled by appending the same commit again.
 
         Raise FormatError unless the commit follows from *expected*, JournalDamaged while there is damage, Busy, and
         Failed `write_failed` when this machine could not write. Nothing has then changed, with one exception that the
         message names: the commit was in place, its folder could not be made durable, and it could not be taken back.
         """
-        folder, turn = self._known(stream)
-        if turn.is_mine:
-            return self._append(stream, expected, commit, folder, turn)
-        with self.turn(stream):
-            return self._append(stream, expected, commit, folder, turn)
+        folder, lock = self._known(stream)
+        if lock.is_mine:
+            return self._append(stream, expected, commit, folder, lock)
+        with self.lock(stream):
+            return self._append(stream, expected, commit, folder, lock)
 
     def confirm(self, stream: Stream) -> None:
-        """Make durable that the files are there, as who was killed may not have; raise Failed `write_failed`."""
+        """Make the names of the files durable, as a killed writer may not have; raise Failed `write_failed`."""
         folder = self._known(stream)[0]
         with writing(folder.path):
             disk.flush(folder.path)
 
     def _append(
-        self, stream: Stream, expected: Version, commit: Commit, folder: Folder, turn: StreamLock
+        self, stream: Stream, expected: Version, commit: Commit, folder: Folder, lock: StreamLock
     ) -> Version | VersionMismatch:
-        """Do `append` with the turn in hand."""
-        version = folder.sight.version if folder.is_as_seen() else checked_version(folder)
+        """Append under the lock."""
+        version = folder.snapshot.version if folder.is_as_seen() else checked_version(folder)
         name = file_name(commit.head)
         if disk.exists(f"{folder.path}/{name}") and folder.holds(Version.of([commit.head])):
             with writing(folder.path):
@@ -362,25 +451,23 @@ class FileJournal:
             self.confirm(stream)
             return version
         if version != expected:
-            return (
-                version if folder.holds(Version.of([commit.head])) else VersionMismatch(version)
-            )  # sealed, or it is not there
-        return self._put(stream, expected, commit, folder, turn)
+            return version if folder.holds(Version.of([commit.head])) else VersionMismatch(version)
+        return self._put(stream, expected, commit, folder, lock)
 
-    def _put(self, stream: Stream, expected: Version, commit: Commit, folder: Folder, turn: StreamLock) -> Version:
-        """Put *commit* on top of *expected*, the present version, with the turn in hand."""
+    def _put(self, stream: Stream, expected: Version, commit: Commit, folder: Folder, lock: StreamLock) -> Version:
+        """Append *commit* to *expected*, the present version, the lock held."""
         check_follows(stream.graph, expected, commit)
         began = monotonic()
         with writing(folder.path):
             if not expected.heads:  # whoever made the folders, and however far it came
                 flush_above(folder.path)
-            version = self._place(stream, commit, folder, turn, write_durably)
+            version = self._place(stream, commit, folder, lock, write_durably)
             self._check_parents(expected, commit, folder)
         self.on_kept(monotonic() - began)
         return version
 
     def _check_parents(self, expected: Version, commit: Commit, folder: Folder) -> None:
-        """Take *commit* back and raise Busy where git took the commits it follows away while it was written."""
+        """Remove *commit* and raise Busy where git removed its parents while it was written."""
         self._git.wait(YOUNG)
         if folder.holds(expected):
             return
@@ -395,22 +482,22 @@ class FileJournal:
         )
 
     def _place(
-        self, stream: Stream, commit: Commit, folder: Folder, turn: StreamLock, put: Callable[[str, str, bytes], None]
+        self, stream: Stream, commit: Commit, folder: Folder, lock: StreamLock, put: Callable[[str, str, bytes], None]
     ) -> Version:
-        """Let *put* put the file of *commit* on top of what was last seen of *folder*, and share the sight of it."""
-        seen, kept = folder.sight, folder.doubted()
-        since = seen.since or time_ns()
-        disk.overwrite(turn.descriptor, kept.dump())  # believed by nobody until it is true again
+        """Write the file of *commit* by *put*, then the snapshot with it to the lock file; return the version."""
+        before, invalid = folder.snapshot, folder.invalid_snapshot()
+        since = before.since or time_ns()
+        disk.overwrite(lock.descriptor, invalid.dump())  # until the file is in place
         put(folder.path, file_name(commit.head), commit.data)
-        sight = folder.added(commit, seen, since)
+        after = folder.added(commit, before, since)
         with suppress(OSError):
-            disk.overwrite(turn.descriptor, (sight if kept is not NOTHING else NOTHING).dump())
-        if sight.loose > self._enough.get(stream, LOOSE):
-            self._seal_soon(stream, sight.loose)
-        return sight.version
+            disk.overwrite(lock.descriptor, (after if invalid is not NOTHING else NOTHING).dump())
+        if after.loose > self._enough.get(stream, LOOSE):
+            self._seal_soon(stream, after.loose)
+        return after.version
 
     def close(self, name: str) -> None:
-        """Say how a stream stands to nobody from now on, and take nothing; *name* is what the memory is called."""
+        """Refuse all further reads and writes; *name* is the memory in the refusal."""
         self._closed = name
 
     def _check_open(self) -> None:
@@ -424,13 +511,13 @@ class FileJournal:
             return self._open[stream]
 
     def _seal_soon(self, stream: Stream, loose: int) -> None:
-        """Seal a stream beside what goes on here, unless that is done already or is not for us to do."""
-        self._enough[stream] = loose + LOOSE // 10  # where it fails it is not tried again at once
+        """Seal a stream in a background thread, unless one runs or git tracks the files."""
+        self._enough[stream] = loose + LOOSE // 10  # after a failure it is not tried again at once
         if self.is_tracked or self._sealer.is_running:
             return
 
         def work() -> None:
-            with suppress(JidomemError, OSError):  # whoever comes next tries again
+            with suppress(JidomemError, OSError):  # a later append tries again
                 self.seal(stream)
                 self._enough.pop(stream, None)
 

@@ -1,6 +1,6 @@
-"""A pack: many commits in one file, with a table of where each is (docs/journal-format.md).
+"""A pack is a file of many commits, with a table of their places (docs/journal-format.md).
 
-The packs of one folder: which there are, where in them a commit is, and what of them is at the tip.
+`PackSet` is the packs of one folder: which exist, which commits they hold, and which of those are tips.
 """
 
 from __future__ import annotations
@@ -20,8 +20,7 @@ from time import time_ns
 from jidomem.base.bounded_dict import BoundedDict
 from jidomem.journal import disk
 from jidomem.journal.commit import BYTES, EDITED, FormatError, compact, pack_name, parse, stem
-from jidomem.journal.disk import move, prepare
-from jidomem.journal.write_lock import Marks
+from jidomem.journal.disk import Marks, move, prepare
 from jidomem.records.intent import CommitRef
 
 _MOMENT = r"([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}Z)"
@@ -319,12 +318,12 @@ class PackSet:
             before, self._sorted = self.broken, None
             self.broken = {name: error for name, error in before.items() if self._marks.holds(name)}
             doubted = before.keys() - self.broken.keys()
-            for pack in [pack for pack in self.packs() if pack.name in doubted]:
+            for pack in [pack for pack in self.listed() if pack.name in doubted]:
                 self._tables.pop(pack.name, None)
                 with suppress(FileNotFoundError):
                     self.rows(pack)
 
-    def packs(self) -> list[Pack]:
+    def listed(self) -> list[Pack]:
         """Return the packs that can be read, by the time they begin."""
         with self._lock:
             if self._sorted is None:
@@ -373,7 +372,7 @@ class PackSet:
 
     def _covering(self, moment: str) -> Iterator[Pack]:
         """Yield the packs in whose time a moment is, the newest first."""
-        packs = self.packs()
+        packs = self.listed()
         place = bisect_right(packs, moment, key=lambda pack: pack.first)
         while place and self._reach[place - 1] >= moment:
             place -= 1
@@ -391,7 +390,7 @@ class PackSet:
 
     def head(self, identity: str) -> CommitRef | None:
         """Return the commit *identity* as a head, None where no pack has it."""
-        tips = (tip for pack in self.packs() for tip in pack.tips if tip.id == identity)
+        tips = (tip for pack in self.listed() for tip in pack.tips if tip.id == identity)
         tip = next(tips, None)
         if tip is None and (entry := self.find(identity)) is not None:
             return entry.head
@@ -399,7 +398,7 @@ class PackSet:
 
     def find(self, identity: str) -> PackEntry | None:
         """Return what is known of the commit *identity*, None where no pack has it."""
-        for pack in reversed(self.packs()):
+        for pack in reversed(self.listed()):
             with suppress(FileNotFoundError):
                 if pack.name in self._tables or self.mentions(pack, identity):
                     for row in self.rows(pack).values():
@@ -416,7 +415,7 @@ class PackSet:
 
     def heads(self) -> tuple[set[CommitRef], set[str]]:
         """Return the tips that no pack goes on from, and the ids that packs name as parents outside themselves."""
-        packs = self.packs()
+        packs = self.listed()
         after = {parent for pack in packs for parent in pack.after}
         tips = {tip for pack in packs for tip in pack.tips if tip.id not in after}
         inner = {tip for tip in tips for pack, _ in self.at(stem(tip)) if tip not in pack.tips}
@@ -427,7 +426,7 @@ class PackSet:
 
         A table is read when its time comes. Raise FileNotFoundError where a pack has gone.
         """
-        packs = [pack for pack in reversed(self.packs()) if pack.last >= last.partition("-")[0]]
+        packs = [pack for pack in reversed(self.listed()) if pack.last >= last.partition("-")[0]]
         heap: list[tuple[str, int, Iterator[str]]] = []
         _push(heap, iter(sorted(key for key in loose if key > last)), 0)
         while heap or packs:

@@ -1,10 +1,8 @@
-"""Take triples out of a commit for good: bare leaves stay in their place, and with them its id.
+"""The rewriting of a folder: redaction, sealing and quarantine change its files, never the ids of its commits.
 
-Seal the closed past of a stream: many commit files go, one pack with the same commits comes.
-
-Take what a redaction names out of every file of a stream: new forms first, the old ones last.
-
-Set damage aside: the damaged bytes are kept under a name readers pass over, and nobody waits for them any more.
+- Redaction replaces triples by their leaves: the new form of a commit is put in place before the old one is removed.
+- Sealing replaces the commit files before the oldest head by packs with the same commits.
+- Quarantine renames damaged files: readers pass over them, and the bytes are kept.
 """
 
 from __future__ import annotations
@@ -32,7 +30,7 @@ from jidomem.journal.commit import (
     is_pack,
     is_redaction_record,
     parse,
-    secrets_of,
+    salt_lines,
     set_aside,
     short_id,
     stem,
@@ -40,8 +38,7 @@ from jidomem.journal.commit import (
 )
 from jidomem.journal.disk import INCOMING, move, prepare, writing
 from jidomem.journal.packs import Pack, PackEntry, PackRow, place_pack, prepare_pack, write_pack
-from jidomem.journal.stream import Folder, beyond
-from jidomem.journal.write_lock import NOTHING
+from jidomem.journal.stream import NOTHING, Folder, beyond
 from jidomem.rdf.terms import Triple, iri, parse_literal, plain_value
 from jidomem.rdf.vocab import THIS, TYPE, jido
 from jidomem.records.intent import SHORT, Version
@@ -50,20 +47,21 @@ _SALT, _LEAF = "# salt ", "# leaf "
 
 
 def is_redacted(document: bytes) -> bool:
-    """Return whether something was taken out of the commit of a document: it has salts where there was a nonce."""
+    """Return whether triples were removed from a commit: its document has salts in place of the nonce."""
     return b"\n# nonce " not in document.partition(b"\n\n")[0]
 
 
-def recorded(orders: Iterable[Commit]) -> Mapping[str, frozenset[str]]:
-    """Return the leaves that were redacted by the id of their commit; an order's leaves count for each it names."""
-    found: dict[str, frozenset[str]] = defaultdict(frozenset)
-    for order in orders:
-        own = iri(order.iri)
-        gone = frozenset(parse_literal(o).text for s, p, o in order.triples if s == own and p == jido("redactedLeaf"))
-        for s, p, commit in order.triples:
+def redacted_leaves(records: Iterable[Commit]) -> Mapping[str, frozenset[str]]:
+    """Return the redacted leaves by the id of their commit; the leaves of a record count for each commit it names."""
+    leaves_by_id: dict[str, frozenset[str]] = defaultdict(frozenset)
+    for record in records:
+        own = iri(record.iri)
+        named = (parse_literal(o).text for s, p, o in record.triples if s == own and p == jido("redactedLeaf"))
+        redacted = frozenset(named)
+        for s, p, commit in record.triples:
             if s == own and p == jido("redacts"):
-                found[plain_value(commit).rpartition(":")[2]] |= gone
-    return found
+                leaves_by_id[plain_value(commit).rpartition(":")[2]] |= redacted
+    return leaves_by_id
 
 
 def leaves(commit: Commit) -> dict[Triple, str]:
@@ -76,24 +74,25 @@ def leaves(commit: Commit) -> dict[Triple, str]:
 
 
 def taken_out(commit: Commit) -> frozenset[str]:
-    """Return the leaves of the triples that were taken out of *commit* before."""
-    said = secrets_of(commit.data.decode())
-    return frozenset(line.removeprefix(_LEAF) for line in said if line.startswith(_LEAF))
+    """Return the leaves of the triples that were removed from *commit* before."""
+    lines = salt_lines(commit.data.decode())
+    return frozenset(line.removeprefix(_LEAF) for line in lines if line.startswith(_LEAF))
 
 
-def without(commit: Commit, gone: Collection[str]) -> Commit:
-    """Return *commit* without the triples that have the leaves *gone*; those of other commits mean nothing here.
+def without(commit: Commit, removed: Collection[str]) -> Commit:
+    """Return *commit* without the triples whose leaves are in *removed*; leaves of other commits are ignored.
 
-    Raise FormatError for a triple of the commit's own description, which stays, and where nothing is to be taken out.
+    Raise FormatError for a triple of the commit's own description, and where no triple has such a leaf.
     """
-    found, salts, lines = leaves(commit), _salts(commit), _lines(commit)
-    kept = {triple for triple, leaf in found.items() if leaf not in gone}
-    bare = taken_out(commit) | {leaf for leaf in found.values() if leaf in gone}
+    leaf_of, salts, lines = leaves(commit), _salts(commit), _lines(commit)
+    remaining = {triple for triple, leaf in leaf_of.items() if leaf not in removed}
+    bare = taken_out(commit) | {leaf for leaf in leaf_of.values() if leaf in removed}
     own = iri(commit.iri)
-    if any(s == own and (p in DESCRIPTION or p == TYPE) for s, p, _ in commit.triples - kept):
+    if any(s == own and (p in DESCRIPTION or p == TYPE) for s, p, _ in commit.triples - remaining):
         raise FormatError(f"what commit {commit.id} says of itself cannot be taken out")
-    said = [f"{_SALT}{salts[line].hex()}" for line in sorted(lines[triple] for triple in kept)]
-    return parse(format_document([*said, *(f"{_LEAF}{leaf}" for leaf in sorted(bare))], own, kept))
+    head = [f"{_SALT}{salts[line].hex()}" for line in sorted(lines[triple] for triple in remaining)]
+    head += [f"{_LEAF}{leaf}" for leaf in sorted(bare)]
+    return parse(format_document(head, own, remaining))
 
 
 def _lines(commit: Commit) -> dict[Triple, str]:
@@ -103,19 +102,19 @@ def _lines(commit: Commit) -> dict[Triple, str]:
 
 
 def _salts(commit: Commit) -> dict[str, bytes]:
-    """Return the salt of each digest line: made from the nonce, or kept since that was dropped."""
-    lines, said = sorted(_lines(commit).values()), secrets_of(commit.data.decode())
+    """Return the salt of each digest line: derived from the nonce, or read from a redacted document."""
+    lines, head = sorted(_lines(commit).values()), salt_lines(commit.data.decode())
     if commit.redacted:
-        kept = (bytes.fromhex(line.removeprefix(_SALT)) for line in said if line.startswith(_SALT))
-        return dict(zip(lines, kept, strict=True))
-    nonce = bytes.fromhex(said[0].removeprefix("# nonce "))
+        salts = (bytes.fromhex(line.removeprefix(_SALT)) for line in head if line.startswith(_SALT))
+        return dict(zip(lines, salts, strict=True))
+    nonce = bytes.fromhex(head[0].removeprefix("# nonce "))
     return {line: blake2b(line.encode(), digest_size=32, key=nonce).digest() for line in lines}
 
 
 #: The most commits of a pack, and how many bytes it may have before it takes no further one.
 COMMITS = 2_000
 BYTES = 32_000_000
-#: How many files go in one turn: others write in between.
+#: How many files are removed under one lock: other writers proceed in between.
 SLICE = 64
 PAUSE = 0.005  # seconds
 #: Held by whoever seals a stream, and where a pack is written before it is renamed; git ignores both.
@@ -125,17 +124,16 @@ SEALING = ".sealing.lock"
 
 @dataclass(frozen=True, slots=True)
 class PackBatch:
-    """Commit files and the pack, written and durable but not in place, that stands for them; none where one does."""
+    """Commit files, and the prepared pack that replaces them; `pack` is None where an existing pack has them."""
 
     files: tuple[str, ...]
     pack: str | None
 
 
 def batches(folder: Folder, version: Version) -> Iterator[PackBatch]:
-    """Yield what can be sealed of a folder at *version*: all before the oldest head, in the order of the stream.
+    """Yield the batches to seal of a folder at *version*: the commits before the oldest head, in stream order.
 
-    Each file is read now, whatever was known of it. One that is not sound stays where it is, damage of the folder from
-    then on, and so does a commit that is there in two forms.
+    Each file is read again. A damaged file stays, as damage of the folder; so does a commit with two forms.
     """
     oldest = stem(version.heads[0]) if version.heads else ""
     names = sorted(name for name in folder.contents.files() if stem_of(name) < oldest)
@@ -149,7 +147,7 @@ def batches(folder: Folder, version: Version) -> Iterator[PackBatch]:
             continue
         if _is_packed(folder, commit):
             again.append(name)
-        elif not folder.contents.shelf.at(stem_of(name)):
+        elif not folder.contents.packs.at(stem_of(name)):
             sealed[name] = (PackEntry(commit.head, commit.parents), commit.redacted, commit.data)
             size += len(commit.data)
         if len(sealed) == COMMITS or size >= BYTES:
@@ -162,21 +160,21 @@ def batches(folder: Folder, version: Version) -> Iterator[PackBatch]:
 
 
 def put_in_place(folder: Folder, descriptor: int, batch: PackBatch) -> bool:
-    """Put a pack beside the files it stands for, the turn in hand; return whether these can go now.
+    """Install the pack of *batch*, the lock held; return whether its files can now be removed.
 
-    Nothing is done where one of them is no longer what it was: gone, or redacted meanwhile.
+    Nothing is done where one of the files was removed or redacted meanwhile.
     """
     folder.look(holding=True)
     forms = {name: (f"{stem_of(name)}.ttl", f"{stem_of(name)}.redacted.ttl") for name in batch.files}
     if any([form for form in forms[name] if disk.exists(f"{folder.path}/{form}")] != [name] for name in forms):
         return False
-    settle(folder, descriptor, SEALING, batch.pack)
+    install(folder, descriptor, SEALING, batch.pack)
     return True
 
 
-def settle(folder: Folder, descriptor: int, beside: str, name: str | None) -> None:
-    """Put a file that was prepared *beside* in its place, if any, and make all names durable, the turn in hand."""
-    with changing(folder, descriptor, came=[name] if name else []):
+def install(folder: Folder, descriptor: int, beside: str, name: str | None) -> None:
+    """Rename the prepared file *beside* to *name*, if any, and make all names durable, the lock held."""
+    with changing(folder, descriptor, placed=[name] if name else []):
         if name and is_pack(name):
             place_pack(folder.path, beside, name)
         elif name:
@@ -185,27 +183,29 @@ def settle(folder: Folder, descriptor: int, beside: str, name: str | None) -> No
 
 
 def take_away(folder: Folder, descriptor: int, names: Sequence[str]) -> None:
-    """Remove files for which what is durable stands, the turn in hand."""
+    """Remove files whose commits a durable pack holds, the lock held."""
     folder.look(holding=True)
-    with changing(folder, descriptor, gone=names):
+    with changing(folder, descriptor, removed=names):
         for name in names:
             disk.unlink(f"{folder.path}/{name}")
 
 
 @contextmanager
-def changing(folder: Folder, descriptor: int, came: Sequence[str] = (), gone: Sequence[str] = ()) -> Iterator[None]:
+def changing(
+    folder: Folder, descriptor: int, placed: Sequence[str] = (), removed: Sequence[str] = ()
+) -> Iterator[None]:
     """Change which files hold the commits of a folder, and keep in the lock file what that comes to.
 
     Of a damaged folder nothing is kept: its version is not what the names of its files stand for once it is healed.
     """
-    seen, kept = folder.sight, folder.doubted()
-    since = seen.since or time_ns()
+    before, invalid = folder.snapshot, folder.invalid_snapshot()
+    since = before.since or time_ns()
     with writing(folder.path):
-        disk.overwrite(descriptor, kept.dump())  # believed by nobody until it is true again
+        disk.overwrite(descriptor, invalid.dump())  # until the files and their names agree again
         yield
-    sight = folder.rearranged(came, gone, seen, since)
+    after = folder.rearranged(placed, removed, before, since)
     with suppress(OSError):
-        disk.overwrite(descriptor, (sight if kept is not NOTHING else NOTHING).dump())
+        disk.overwrite(descriptor, (after if invalid is not NOTHING else NOTHING).dump())
 
 
 def _prepared(folder: Folder, sealed: dict[str, tuple[PackEntry, bool, bytes]]) -> PackBatch:
@@ -217,10 +217,10 @@ def _prepared(folder: Folder, sealed: dict[str, tuple[PackEntry, bool, bytes]]) 
 
 def _is_packed(folder: Folder, commit: Commit) -> bool:
     """Return whether a pack has the very same document: a sealing was cut short before the file was removed."""
-    return any(pack.document(row) == commit.data for pack, row in folder.contents.shelf.at(stem(commit.head)))
+    return any(pack.document(row) == commit.data for pack, row in folder.contents.packs.at(stem(commit.head)))
 
 
-#: How many commits are held while it is looked whether one of them is an order.
+#: The most commits that are read ahead to find redaction records among them.
 AT_ONCE = 1_000
 
 
@@ -234,12 +234,12 @@ class CommitForm:
 
 
 def forms(folder: Folder, identity: str) -> list[CommitForm]:
-    """Return every form of a commit that is in a file of *folder*; what is damaged is left out."""
+    """Return every form of a commit in the files of *folder*, but for damaged ones."""
     return _parted(folder, identity)[0]
 
 
 def _parted(folder: Folder, identity: str) -> tuple[list[CommitForm], list[str]]:
-    """Return every form of a commit that is sound, and the files in which there is a spoiled one."""
+    """Return the intact forms of a commit, and the files in which a form is damaged."""
     sound: list[CommitForm] = []
     spoiled_in: list[str] = []
     for name, before, document in _documents(folder, identity):
@@ -251,30 +251,27 @@ def _parted(folder: Folder, identity: str) -> tuple[list[CommitForm], list[str]]
 
 
 def _documents(folder: Folder, identity: str) -> Iterator[tuple[str, int, bytes]]:
-    """Yield what stands for a commit in each file that can be read: the file, after how many lines, the document."""
+    """Yield the documents of a commit in readable files: the file, the number of lines before it, the document."""
     head = folder.contents.head(identity)
     if head is None:
         return
     for name in (file_name(head), file_name(head, redacted=True)):
         with suppress(OSError):
             yield name, 0, disk.read(f"{folder.path}/{name}")
-    for pack, row in folder.contents.shelf.at(stem(head)):
+    for pack, row in folder.contents.packs.at(stem(head)):
         with suppress(OSError):
             yield pack.name, pack.lines_before(row), pack.document(row)
 
 
-def orders(folder: Folder) -> Iterator[Commit]:
-    """Yield the commits that say of others that they were redacted, or of files that they were set aside.
-
-    What cannot be read is damage, which others tell of.
-    """
+def redaction_records(folder: Folder) -> Iterator[Commit]:
+    """Yield the commits that record a redaction or a quarantine; unreadable files, which are damage, are skipped."""
     met: set[str] = set()
-    for pack in folder.contents.shelf.packs():
+    for pack in folder.contents.packs.listed():
         with suppress(OSError):
             if any(map(is_redaction_record, disk.pieces(pack.path))):
                 met |= {
                     key
-                    for key, row in folder.contents.shelf.rows(pack).items()
+                    for key, row in folder.contents.packs.rows(pack).items()
                     if is_redaction_record(pack.document(row))
                 }
     for name in folder.contents.files():
@@ -283,34 +280,34 @@ def orders(folder: Folder) -> Iterator[Commit]:
     yield from folder.commits(sorted(met), set())
 
 
-def served(folder: Folder, keys: Iterable[str], missed: set[str]) -> Iterator[Commit]:
-    """Yield the commits of these stems as `Folder.commits` does, without what an order among them names.
+def visible_commits(folder: Folder, keys: Iterable[str], missed: set[str]) -> Iterator[Commit]:
+    """Yield the commits of these stems as `Folder.commits` does, without the triples that a record among them redacts.
 
-    A file that shows it came back, as by a checkout, while that with the redacted form is gone; others tell of it. An
-    order is recorded after what it names, so that who reads up to the present reads it as well.
+    A checkout may bring an unredacted file back and remove the redacted one. A record is newer than the commits it
+    names, so a reader of all commits up to the present reads it as well.
     """
     keys, late = list(keys), set[str]()
     if len(keys) <= AT_ONCE:  # a follower reads each file once
-        told = list(_in_step(folder, keys, late))
-        gone = recorded(commit for commit, _ in told if is_redaction_record(commit.data))
-        steps: Iterable[tuple[Commit, frozenset[str]]] = told
+        read_ahead = list(_in_step(folder, keys, late))
+        redacted = redacted_leaves(commit for commit, _ in read_ahead if is_redaction_record(commit.data))
+        steps: Iterable[tuple[Commit, frozenset[str]]] = read_ahead
     else:
         steps = _in_step(folder, keys, late)
-        gone = recorded(folder.commits([key for key in keys if is_redaction_record(folder.raw(key))], set()))
+        records = [key for key in keys if is_redaction_record(folder.raw(key))]
+        redacted = redacted_leaves(folder.commits(records, set()))
     for commit, before in steps:
         missed |= before
-        shown = gone.get(commit.id, frozenset()).intersection(leaves(commit).values()) if commit.id in gone else ()
-        if shown:
-            with suppress(FormatError):  # an order that names what a commit says of itself is none
+        if shown := redacted[commit.id].intersection(leaves(commit).values()) if commit.id in redacted else ():
+            with suppress(FormatError):  # a record cannot redact a commit's own description
                 commit = without(commit, {*shown, *taken_out(commit)})
         yield commit
     missed |= late
 
 
 def _in_step(folder: Folder, keys: Iterable[str], late: set[str]) -> Iterator[tuple[Commit, frozenset[str]]]:
-    """Yield the commits of these stems, each with the paths that were missed between it and the one before.
+    """Yield the commits of these stems, each with the unreadable paths between it and the one before.
 
-    *late* takes in those that were missed after the last. Who reads ahead can so tell a reader where damage begins.
+    *late* collects the paths after the last, so that reading ahead still shows where damage begins.
     """
     for commit in folder.commits(keys, late):
         before = frozenset(late)
@@ -318,45 +315,45 @@ def _in_step(folder: Folder, keys: Iterable[str], late: set[str]) -> Iterator[tu
         yield commit, before
 
 
-def ordered(folder: Folder, orders: Iterable[str]) -> dict[str, bytes]:
-    """Return the documents, by the ids of their commits, that the commits *orders*, by id, ask for and that are others.
+def pending_redactions(folder: Folder, records: Iterable[str]) -> dict[str, bytes]:
+    """Return the redacted documents, by commit id, that the redaction *records*, by id, still have to bring about.
 
-    What cannot be read is damage, and what a commit says of itself stays: others tell of both.
+    Unreadable files, which are damage, are skipped, and so is a commit's own description, which stays.
     """
-    heads = [head for identity in orders if (head := folder.contents.head(identity)) is not None]
-    told, documents = folder.commits(map(stem, heads), set()), dict[str, bytes]()
-    for identity, gone in recorded(told).items():
+    heads = [head for identity in records if (head := folder.contents.head(identity)) is not None]
+    commits, documents = folder.commits(map(stem, heads), set()), dict[str, bytes]()
+    for identity, redacted in redacted_leaves(commits).items():
         for form in forms(folder, identity):
-            if not gone.isdisjoint(leaves(form.commit).values()):
+            if not redacted.isdisjoint(leaves(form.commit).values()):
                 with suppress(FormatError):
-                    documents[identity] = without(form.commit, gone | taken_out(form.commit)).data
+                    documents[identity] = without(form.commit, redacted | taken_out(form.commit)).data
     return documents
 
 
 def redacted_ids(folder: Folder) -> list[str]:
     """Return the ids of the commits that are in some file in their redacted form."""
-    found = {row.head.id for pack in folder.contents.shelf.packs() for row in _rows(folder, pack) if row.redacted}
+    found = {row.head.id for pack in folder.contents.packs.listed() for row in _rows(folder, pack) if row.redacted}
     loose = (folder.contents.entry(name) for name in sorted(folder.contents.files()) if ".redacted." in name)
     return sorted(found.union(entry.head.id for entry in loose if entry is not None))
 
 
 def _rows(folder: Folder, pack: Pack) -> Iterable[PackRow]:
     with suppress(FileNotFoundError):
-        return folder.contents.shelf.rows(pack).values()
+        return folder.contents.packs.rows(pack).values()
     return ()
 
 
-def write_redacted(folder: Folder, descriptor: int, gone: Mapping[str, frozenset[str]]) -> list[str]:
-    """Lay forms without the leaves *gone* beside all that still show one, the turn in hand; return the old names.
+def write_redacted(folder: Folder, descriptor: int, removed: Mapping[str, frozenset[str]]) -> list[str]:
+    """Write forms without the leaves *removed*, by commit id, beside those that show one; return the old names.
 
-    *gone* goes by the id of the commit. What one form has lost already, the others lose as well; a spoiled one goes
-    where another stands for it. Raise JournalDamaged, and lay nothing, where a pack that is to be written anew has a
-    commit that is spoiled.
+    The lock is held. A leaf missing in one form is removed from the others as well; a damaged form is removed where
+    an intact one exists. Raise JournalDamaged, before anything is written, where a pack to be rewritten has a damaged
+    commit and no file has it intact.
     """
     files: dict[str, bytes] = {}
     old: list[str] = []
     packs: dict[str, dict[str, bytes]] = {}
-    for identity, named in gone.items():
+    for identity, named in removed.items():
         found, hidden = _parted(folder, identity)
         out = named.union(*(taken_out(form.commit) for form in found))
         for form in found:
@@ -377,16 +374,16 @@ def write_redacted(folder: Folder, descriptor: int, gone: Mapping[str, frozenset
     for name, data in files.items():
         _lay(folder, descriptor, INCOMING, name, data)
     for name, documents in packs.items():
-        anew = repacked(folder, name, left_out[name], documents)
-        if anew is not None:
-            _lay(folder, descriptor, SEALING, *anew)
+        rewritten = repacked(folder, name, left_out[name], documents)
+        if rewritten is not None:
+            _lay(folder, descriptor, SEALING, *rewritten)
         old.append(name)
     return old
 
 
 def remove(folder: Folder, descriptor: int, names: Sequence[str]) -> None:
-    """Remove files others stand for, and what writers that were killed left beside their place, the turn in hand."""
-    with changing(folder, descriptor, gone=names):
+    """Remove files whose commits are in other files, and the leftovers of killed writers, the lock held."""
+    with changing(folder, descriptor, removed=names):
         for name in (*names, INCOMING, SEALING):
             with suppress(FileNotFoundError):
                 disk.unlink(f"{folder.path}/{name}")
@@ -394,13 +391,13 @@ def remove(folder: Folder, descriptor: int, names: Sequence[str]) -> None:
 
 
 def spoiled(folder: Folder, name: str) -> set[str]:
-    """Return the stems of the commits of the pack *name* that do not verify, read anew; the damage is noted."""
+    """Return the stems of the commits of the pack *name* that do not verify when read again; the damage is noted."""
     pack, rows = _named(folder, name)
     return {key for key, row in rows.items() if folder.contents.packed(pack, row) is None}
 
 
 def alone(folder: Folder, name: str, keys: Iterable[str]) -> dict[str, bytes]:
-    """Return the documents of commits in the pack *name* that no sound file stands for, by what theirs are named."""
+    """Return the documents of commits that are intact in no file but the pack *name*, by their file names."""
     pack, rows = _named(folder, name)
     found = [row for row in map(rows.__getitem__, keys) if not folder.contents.stands_beside(row)]
     return {file_name(row.head, redacted=row.redacted): pack.document(row) for row in found}
@@ -421,12 +418,12 @@ def repacked(
 
 def _named(folder: Folder, name: str) -> tuple[Pack, Mapping[str, PackRow]]:
     """Return the pack *name* and its table."""
-    pack = next(pack for pack in folder.contents.shelf.packs() if pack.name == name)
-    return pack, folder.contents.shelf.rows(pack)
+    pack = next(pack for pack in folder.contents.packs.listed() if pack.name == name)
+    return pack, folder.contents.packs.rows(pack)
 
 
 def _left_out(folder: Folder, name: str) -> set[str]:
-    """Return what is spoiled in a pack, and sound in a file beside; raise JournalDamaged for what is not."""
+    """Return the damaged commits of a pack that are intact in a file; raise JournalDamaged for any other."""
     keys = spoiled(folder, name)
     for file in alone(folder, name, keys):
         raise folder.contents.broken[f"{name}#{stem_of(file)}"]
@@ -434,9 +431,9 @@ def _left_out(folder: Folder, name: str) -> set[str]:
 
 
 def _lay(folder: Folder, descriptor: int, beside: str, name: str, data: bytes) -> None:
-    """Put a file in place, *beside* being where it is written; one of that name is replaced in one step."""
+    """Write a file *beside* and rename it to *name*, which replaces a file of that name in one step."""
     is_new = not disk.exists(f"{folder.path}/{name}")
-    with changing(folder, descriptor, came=[name] if is_new else []):
+    with changing(folder, descriptor, placed=[name] if is_new else []):
         if is_pack(name):
             prepare_pack(f"{folder.path}/{beside}", name, data)
             place_pack(folder.path, beside, name)
@@ -448,16 +445,16 @@ def _lay(folder: Folder, descriptor: int, beside: str, name: str, data: bytes) -
         folder.contents.place([name])
 
 
-#: What stands for the moment of a commit that is missing.
+#: The moment in the file name of a missing commit.
 _NO_MOMENT = "00000000T000000.000000Z"
 _MISSING = re.compile(r"its parent ([0-9a-f]{64}) is not here")
 
 
 def quarantine(folder: Folder, descriptor: int, which: str) -> str:
-    """Set the damage *which* aside, an id or the name of a file, the lock in hand; return the name of the commit file.
+    """Set the damage *which* aside, an id or the name of a file, the lock held; return the name of the commit file.
 
-    What was set aside before, but perhaps not recorded, is left as it is. Raise NotFound, naming what is damaged,
-    where it is none of it.
+    A file that was set aside before, but perhaps not recorded, stays as it is. Raise NotFound, naming the damage there
+    is, where *which* names none of it.
     """
     damaged = folder.damaged()
     for name, found in damaged.items():
@@ -465,7 +462,7 @@ def quarantine(folder: Folder, descriptor: int, which: str) -> str:
         if missing and _means(which, missing[1]):
             return _replaced(folder, descriptor, f"{_NO_MOMENT}-{missing[1][:SHORT]}.ttl", b"")
         if missing is None and (which == name.partition("#")[0] or _means(which, found.commit or "")):
-            if name in folder.contents.shelf.broken:
+            if name in folder.contents.packs.broken:
                 raise found  # all that is in it would go with it
             return _put_aside(folder, descriptor, name)
     for name in set_aside(folder.path):
@@ -478,7 +475,7 @@ def quarantine(folder: Folder, descriptor: int, which: str) -> str:
 
 
 def put_late_aside(folder: Folder, descriptor: int, which: str, now: datetime) -> list[str]:
-    """Set all commits beyond the horizon of *now* aside where *which* is one of them, the lock in hand.
+    """Set all commits beyond the horizon of *now* aside where *which* is one of them, the lock held.
 
     Return the names of their files, as `put_aside` does; none where *which* is none of them.
     """
@@ -499,10 +496,10 @@ def _put_aside(folder: Folder, descriptor: int, name: str) -> str:
     pack, _, key = name.partition("#")
     if key:
         return _taken_out(folder, descriptor, pack, key)
-    kept = _free(folder, name)
-    with changing(folder, descriptor, gone=[name]):
-        disk.rename(f"{folder.path}/{name}", f"{folder.path}/{kept}{ASIDE}")
-    return kept
+    free = _free(folder, name)
+    with changing(folder, descriptor, removed=[name]):
+        disk.rename(f"{folder.path}/{name}", f"{folder.path}/{free}{ASIDE}")
+    return free
 
 
 def _means(which: str, identity: str) -> bool:
@@ -511,16 +508,16 @@ def _means(which: str, identity: str) -> bool:
 
 
 def _replaced(folder: Folder, descriptor: int, name: str, data: bytes) -> str:
-    """Keep *data* as what was set aside under *name*, or where that has other bytes under the next; return which."""
-    kept = _free(folder, name, data)
+    """Write *data* as the quarantined file of *name*, or of the next free number; return the name."""
+    free = _free(folder, name, data)
     with changing(folder, descriptor):
         prepare(f"{folder.path}/{INCOMING}", data)
-        move(f"{folder.path}/{INCOMING}", f"{folder.path}/{kept}{ASIDE}")
-    return kept
+        move(f"{folder.path}/{INCOMING}", f"{folder.path}/{free}{ASIDE}")
+    return free
 
 
 def _free(folder: Folder, name: str, data: bytes | None = None) -> str:
-    """Return the first of name.ttl, name.2.ttl and so on under which nothing but *data* was set aside."""
+    """Return the first of name.ttl, name.2.ttl and so on that is not quarantined with bytes other than *data*."""
     for number in count(2):
         path = f"{folder.path}/{name}{ASIDE}"
         if not disk.exists(path) or _has(path, data):
@@ -536,12 +533,12 @@ def _has(path: str, data: bytes | None) -> bool:
 
 
 def _taken_out(folder: Folder, descriptor: int, pack: str, key: str) -> str:
-    """Set one commit of a pack aside: another pack, of the others, takes its place.
+    """Set one commit of a pack aside, and replace the pack by one of the other commits.
 
-    What else is spoiled in it gets a file of its own, unless a sound one stands for it: no pack takes it on. Where that
-    is spoiled, too, what the pack had is set aside beside it.
+    No pack takes on damaged commits: each gets a file of its own unless an intact file has it. Where that file is
+    damaged as well, the bytes of the pack are set aside beside it.
     """
-    rows = folder.contents.shelf.rows(next(each for each in folder.contents.shelf.packs() if each.name == pack))
+    rows = folder.contents.packs.rows(next(each for each in folder.contents.packs.listed() if each.name == pack))
     name = file_name(rows[key].head, redacted=rows[key].redacted)
     keys = spoiled(folder, pack) - {key}
     files, others = alone(folder, pack, keys), repacked(folder, pack, {*keys, key}, {})
@@ -550,16 +547,16 @@ def _taken_out(folder: Folder, descriptor: int, pack: str, key: str) -> str:
     for file in files:
         if not disk.exists(f"{folder.path}/{file}"):
             prepare(f"{folder.path}/{INCOMING}", files[file])
-            settle(folder, descriptor, INCOMING, file)
+            install(folder, descriptor, INCOMING, file)
         elif not _has(f"{folder.path}/{file}", files[file]):
             _replaced(folder, descriptor, file, files[file])
     if others:
         prepare_pack(f"{folder.path}/{SEALING}", *others)
-    settle(folder, descriptor, SEALING, others[0] if others else None)
+    install(folder, descriptor, SEALING, others[0] if others else None)
     take_away(folder, descriptor, [pack])
     return name
 
 
 def asides(folder: Folder) -> list[JournalDamaged]:
-    """Return what was set aside, by file name, as the damage it is."""
+    """Return the damage of the quarantined files, by file name."""
     return [folder.contents.damaged(name, "set aside") for name in sorted(set_aside(folder.path))]

@@ -1,21 +1,24 @@
-"""Hold the commits of a folder against their parents there.
+"""A folder is the stream as one process knows it: version, order and damage, read when needed, without a lock.
 
-What one process knows of the folder of one stream: read as needed, never written, never locked.
+The lock file of a folder stores the newest `FolderSnapshot`, which saves a listing. A snapshot names the `place` (the
+local marker) in which it was made: the place is the key of its checksum and of the sum of the file names, so a clone
+cannot bring a snapshot that is believed.
 
-The horizon: a moment long after the clock of this machine, beyond which no commit is followed by another.
-
-A commit is recorded after its parents. One that is dated to the end of the calendar, as a hostile branch may bring it,
-would leave no moment for the next, and one of the next century would date all that is written after it.
+Each commit is checked against its parents: it is recorded after them. A commit beyond the horizon, a hundred years
+after the clock of this machine, is damage: all later commits would have to be dated after it.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from hashlib import blake2b
+from heapq import nlargest
 from itertools import chain
 from pathlib import Path
 from time import time_ns
@@ -25,27 +28,27 @@ from jidomem.base.clock import format_timestamp
 from jidomem.errors import JournalDamaged, NotFound
 from jidomem.journal import disk
 from jidomem.journal.commit import Commit, advance, each_file, file_name, is_pack, stem, stem_of
+from jidomem.journal.disk import SETTLE, is_settled
 from jidomem.journal.packs import Pack, PackEntry
 from jidomem.journal.stream_files import Contents
-from jidomem.journal.write_lock import NOTHING, FolderSnapshot, is_settled
 from jidomem.records.intent import SHORT, CommitRef, Version
 
 _LACKS = re.compile("its parent ([0-9a-f]{64}) is not here")
 
 
 def lacks(identity: str) -> str:
-    """Return the words for a commit whose parent is not in the journal."""
+    """Return the message for a commit whose parent is not in the journal."""
     return f"its parent {identity} is not here"
 
 
 def lacking(detail: str) -> str | None:
-    """Return the id of the parent that is not in the journal, by the words of `lacks`; None where that is not said."""
-    found = _LACKS.search(detail)
-    return found[1] if found else None
+    """Return the id of the missing parent in a message of `lacks`; None for any other message."""
+    match = _LACKS.search(detail)
+    return match[1] if match else None
 
 
 def broken(entry: PackEntry, contents: Contents, near: Mapping[str, CommitRef] = MappingProxyType({})) -> str:
-    """Return what does not fit between a commit and its parents, or nothing; *near* are looked at before *contents*."""
+    """Return the fault of a commit against its parents, or an empty text; *near* is searched before *contents*."""
     parents = []
     for identity in entry.parents:
         parent = near.get(identity) or contents.head(identity)
@@ -54,7 +57,7 @@ def broken(entry: PackEntry, contents: Contents, near: Mapping[str, CommitRef] =
         elif not contents.explains(identity):
             return lacks(identity)
     if len(parents) < len(entry.parents):
-        return ""  # what the parent is in is damaged itself
+        return ""  # the file of the parent is damaged itself
     if entry.head.position != 1 + max((parent.position for parent in parents), default=0):
         return f"its position {entry.head.position} does not follow from its parents"
     if any(parent.recorded_at >= entry.head.recorded_at for parent in parents):
@@ -63,19 +66,104 @@ def broken(entry: PackEntry, contents: Contents, near: Mapping[str, CommitRef] =
 
 
 def unfit(pack: Pack, contents: Contents, key: str = "") -> dict[str, JournalDamaged]:
-    """Return what of a pack, or of its commit of the stem *key*, does not fit its parents, all of it read again.
+    """Return the damage of the commits of a pack, or of its stem *key* alone, that do not follow from their parents.
 
-    What is spoiled itself is noted in *contents*.
+    The commits are read again; damage of the bytes themselves is noted in *contents*.
     """
-    rows = contents.shelf.rows(pack)
-    inside, found = {row.head.id: row.head for row in rows.values()}, dict[str, JournalDamaged]()
+    rows = contents.packs.rows(pack)
+    inside, damage = {row.head.id: row.head for row in rows.values()}, dict[str, JournalDamaged]()
     for row in [rows[key]] if key in rows else rows.values():
         if not contents.stands_beside(row):
             problem = broken(row.entry, contents, inside)
             if contents.packed(pack, row) is not None and problem:
                 name = f"{pack.name}#{stem(row.head)}"
-                found[name] = contents.damaged(name, problem, identity=row.head.id)
-    return found
+                damage[name] = contents.damaged(name, problem, identity=row.head.id)
+    return damage
+
+
+#: The longest line of a lock file that is read: some thousand heads.
+_LONGEST = 1 << 20
+#: Sums of names are modulo this.
+_WHOLE = 1 << 64
+
+
+@dataclass(frozen=True, slots=True)
+class FolderSnapshot:
+    """A version of a folder: its modification time, the number and sum of its file names, and the heads.
+
+    `since` is the time at which it was last certain, 0 where an unchanged modification time is proof: a change in the
+    same tick of the clock leaves that time as it is. A snapshot depends on the names alone, so a process that lists
+    the same names may take over its version.
+    """
+
+    mtime: int
+    since: int
+    count: int
+    sum: int
+    loose: int  # the number of names that are no packs
+    version: Version
+    place: str = ""  # tells the folder from its copies
+
+    def holds_at(self, mtime: int | None, now: int) -> bool:
+        """Return whether the snapshot is valid at *now* for a folder with modification time *mtime*."""
+        return self.mtime == mtime and (self.since == 0 or 0 <= now - self.since < SETTLE)
+
+    def sum_of(self, names: Iterable[str]) -> int:
+        """Return the part of *names* in the sum; names of the same sum cannot be chosen without knowing the place."""
+        return _sum(names, self.place)
+
+    def is_of_names(self, other: FolderSnapshot) -> bool:
+        """Return whether this snapshot and another have the same names."""
+        return (self.count, self.sum, self.place) == (other.count, other.sum, other.place)
+
+    def newer(self, names: set[str], total: int) -> list[str] | None:
+        """Return the *names*, with the sum *total*, that are new; None unless all others are those of the snapshot."""
+        more = len(names) - self.count
+        if more < 0:
+            return None
+        newest = nlargest(more, (name for name in names if not is_pack(name)))
+        return newest if self.sum == (total - self.sum_of(newest)) % _WHOLE else None
+
+    def changed(self, mtime: int, since: int, placed: Sequence[str], removed: Sequence[str]) -> FolderSnapshot:
+        """Return the snapshot after files were *placed* and others, of the same commits, *removed*."""
+        count, total = len(placed) - len(removed), (self.sum + self.sum_of(placed) - self.sum_of(removed)) % _WHOLE
+        loose = self.loose + count - sum(map(is_pack, placed)) + sum(map(is_pack, removed))
+        return replace(self, mtime=mtime, since=since, count=self.count + count, sum=total, loose=loose)
+
+    def dump(self) -> bytes:
+        """Return the snapshot as one line with a checksum; the rest of a longer line may follow it in the file."""
+        heads = [(head.recorded_at, head.id, head.position) for head in self.version.heads]
+        text = json.dumps([self.mtime, self.since, self.count, self.sum, self.loose, heads]).encode()
+        return _checksum(text, self.place) + b" " + text + b"\n"
+
+    @classmethod
+    def load(cls, path: str, place: str) -> FolderSnapshot | None:
+        """Return the snapshot in a lock file; None where none was made in *place*, or it is being written."""
+        try:
+            checksum, _, text = disk.read_part(path, 0, _LONGEST).partition(b"\n")[0].partition(b" ")
+        except OSError:
+            return None
+        if not place or checksum != _checksum(text, place):
+            return None
+        mtime, since, count, total, loose, heads = json.loads(text)
+        return cls(mtime, since, count, total, loose, Version.of([CommitRef(*head) for head in heads]), place)
+
+
+#: The snapshot of a folder that was not listed.
+NOTHING = FolderSnapshot(-1, 0, 0, 0, 0, Version())
+
+
+def _checksum(text: bytes, place: str) -> bytes:
+    return blake2b(text, digest_size=16, key=place.encode(), person=b"jidomem sight 3").hexdigest().encode()
+
+
+def _sum(names: Iterable[str], place: str) -> int:
+    keyed, total = blake2b(digest_size=8, key=place.encode()), 0
+    for name in names:
+        each = keyed.copy()
+        each.update(name.encode(errors="surrogateescape"))
+        total += int.from_bytes(each.digest(), "little")
+    return total % _WHOLE
 
 
 LOCK = ".lock"
@@ -83,7 +171,7 @@ _STAYED = (
     "check out the branch or revision that this file was written on; else restore the parent from git or a backup,"
     " then run: jidomem journal verify"
 )
-#: More damaged files than this are not looked at by each look, but once in so many nanoseconds for each of them.
+#: More damaged files than `_FEW` are not read by each look, but once in `_EACH` nanoseconds for each of them.
 _FEW, _EACH = 100, 25_000
 
 
@@ -91,7 +179,7 @@ class Folder:
     """One stream's folder as this process knows it; safe to use from several threads."""
 
     def __init__(self, path: Path, graph: str, seen: Callable[[Commit], object] | None = None) -> None:
-        """Know the folder *path* of the graph; *seen* is told of every commit that is read and sound."""
+        """Read the folder *path* of the graph; *seen* is called with every intact commit."""
         self._seen = seen
         self.path = str(path)
         self.lock_path = f"{path}/{LOCK}"
@@ -100,48 +188,48 @@ class Folder:
         self.forget()
 
     def forget(self) -> None:
-        """Know nothing of the folder any more."""
+        """Drop all state, as for a new object."""
         with self._lock:
-            self.sight = NOTHING
-            self.unshared = False  # whether the sight is news to the lock file
+            self.snapshot = NOTHING
+            self.unshared = False  # whether the lock file lacks the snapshot
             self.contents = Contents(self.path, self.graph, self._seen)
             self._names: set[str] | None = None  # the names self._base is the version of
             self._base = Version()
-            self._heard: set[str] = set()  # names in _places known from a version, not from a listing
-            self._grounded: Version | None = None  # the version whose heads this process read last
+            self._unlisted: set[str] = set()  # names in contents.places known from a version, not from a listing
+            self._grounded: Version | None = None  # the last version whose heads this process read
             self._gaps: dict[str, JournalDamaged] = {}
-            self._damaged_then = 0  # how many were damaged when the folder was listed
-            self._still_until = 0  # until when the damage found is believed to be there, in nanoseconds
+            self._damaged_then = 0  # the number of damaged files at the last listing
+            self._still_until = 0  # until when the known damage is assumed, in nanoseconds
 
     def look(self, *, holding: bool = False) -> Version:
-        """Return the version of the folder now; list it only where its time and the lock file leave a doubt.
+        """Return the version of the folder now; list it only where its time and the lock file are no proof.
 
-        Who is *holding* the lock to lay commits into other files leaves a doubt, and damage, to the next look.
+        A process *holding* the lock to move commits between files leaves doubt and damage to the next look.
         """
         with self._lock:
             now, mtime, place = time_ns(), disk.mtime(self.path), disk.file_place(self.path)
-            is_same = (self.sight.since, self.sight.mtime, self.sight.place) == (0, mtime, place)
+            is_same = (self.snapshot.since, self.snapshot.mtime, self.snapshot.place) == (0, mtime, place)
             is_damaged = self.is_damaged
             if is_damaged and not holding and is_same:
-                is_known = self._damaged_then == self._count_damaged()  # else a read came upon more of it since
+                is_known = self._damaged_then == self._count_damaged()  # else a read met more damage since
                 if is_known and self._is_damaged_still(now):
-                    return self.sight.version
+                    return self.snapshot.version
             if holding or (self._names is not None and not is_damaged):
                 if is_same or is_damaged:
-                    return self.sight.version
-                kept = FolderSnapshot.load(self.lock_path, place)
-                if kept is not None and (kept.holds_at(mtime, now) or (holding and kept.mtime == mtime)):
-                    self._hear(map(file_name, kept.version.heads))
-                    self.sight, self.unshared = kept, False
-                    return kept.version
+                    return self.snapshot.version
+                stored = FolderSnapshot.load(self.lock_path, place)
+                if stored is not None and (stored.holds_at(mtime, now) or (holding and stored.mtime == mtime)):
+                    self._note_unlisted(map(file_name, stored.version.heads))
+                    self.snapshot, self.unshared = stored, False
+                    return stored.version
             self._list()
-            return self.sight.version
+            return self.snapshot.version
 
     def _count_damaged(self) -> int:
-        return len(self.contents.broken) + len(self._gaps) + len(self.contents.shelf.broken)
+        return len(self.contents.broken) + len(self._gaps) + len(self.contents.packs.broken)
 
     def _is_damaged_still(self, now: int) -> bool:
-        """Return whether the files that are damaged are as they were: of many that is believed for a while."""
+        """Return whether the damaged files are unchanged; where they are many that is assumed for a while."""
         if now >= self._still_until:
             if not self.contents.is_as_read():
                 return False
@@ -150,53 +238,53 @@ class Folder:
         return True
 
     def is_as_seen(self) -> bool:
-        """Return whether all is as it was last seen, for who holds the lock: only a checkout could have changed it."""
-        is_here = self.sight.place == disk.file_place(self.path)
-        return is_here and not self.is_damaged and self.sight.holds_at(disk.mtime(self.path), time_ns())
+        """Return whether the folder is as at the last look; under the lock only a checkout can have changed it."""
+        is_here = self.snapshot.place == disk.file_place(self.path)
+        return is_here and not self.is_damaged and self.snapshot.holds_at(disk.mtime(self.path), time_ns())
 
-    def doubted(self) -> FolderSnapshot:
-        """Return what the lock file is to say while files change: of a damaged folder nothing, as it may be healed."""
-        return NOTHING if self.is_damaged else replace(self.sight, mtime=-1)
+    def invalid_snapshot(self) -> FolderSnapshot:
+        """Return the snapshot to store while files change: for a damaged folder, which may be repaired, NOTHING."""
+        return NOTHING if self.is_damaged else replace(self.snapshot, mtime=-1)
 
     @property
     def is_damaged(self) -> bool:
-        """Return whether the last look, or a read since, came upon damage."""
-        return bool(self.contents.broken or self._gaps or self.contents.shelf.broken)
+        """Return whether the last look, or a read since, met damage."""
+        return bool(self.contents.broken or self._gaps or self.contents.packs.broken)
 
     def damage(self) -> tuple[JournalDamaged, ...]:
-        """Return what is damaged now, by file name: files that do not verify, and parents that are not there."""
-        return tuple(found for _, found in sorted(self.damaged().items()))
+        """Return the damage now, by file name: files that do not verify, and missing parents."""
+        return tuple(damage for _, damage in sorted(self.damaged().items()))
 
     def damaged(self) -> Mapping[str, JournalDamaged]:
-        """Return what is damaged now by the name of the file, or pack#stem."""
+        """Return the damage now by the name of the file, or pack#stem."""
         with self._lock:
             self.look()
             return self._damaged()
 
     def _damaged(self) -> Mapping[str, JournalDamaged]:
         packs = {
-            name: self.contents.damaged(name, str(e), line=e.line) for name, e in self.contents.shelf.broken.items()
+            name: self.contents.damaged(name, str(e), line=e.line) for name, e in self.contents.packs.broken.items()
         }
         return {**self._gaps, **self.contents.broken, **packs}
 
     def verify(self) -> tuple[JournalDamaged, ...]:
-        """Return what is damaged, every byte of every commit read again from disk; the lock file is not believed."""
+        """Return the damage, every byte of every commit read again from disk; the lock file is ignored."""
         with self._lock:
-            self.read_anew()
-            for pack in self.contents.shelf.packs():
+            self.reload()
+            for pack in self.contents.packs.listed():
                 self._gaps |= unfit(pack, self.contents)
-            return tuple(found for _, found in sorted(self._damaged().items()))
+            return tuple(damage for _, damage in sorted(self._damaged().items()))
 
-    def read_anew(self) -> None:
-        """Forget what was known, and learn the version from the commits themselves."""
+    def reload(self) -> None:
+        """Drop all state, and compute the version from the commits themselves."""
         with self._lock:
             self.forget()
             self._list(trust=False)
 
     def is_grounded(self) -> bool:
-        """Return whether the heads last seen are commits that this process read, or reads now, in the folder."""
+        """Return whether this process read, or reads now, the heads of the snapshot in the folder."""
         with self._lock:
-            version = self.sight.version
+            version = self.snapshot.version
             if version != self._grounded and all(map(self._is_read, version.heads)):
                 self._grounded = version
             return version == self._grounded
@@ -204,11 +292,11 @@ class Folder:
     def _is_read(self, head: CommitRef) -> bool:
         if self.contents.head(head.id) == head:
             return True
-        self.contents.place([file_name(head, redacted=True)])  # another process may have told of it, not of its form
+        self.contents.place([file_name(head, redacted=True)])  # the lock file names a commit, not its form
         return self.contents.head(head.id) == head
 
     def commit_in(self, name: str) -> Commit | None:
-        """Return the commit in a file as it is on disk now; None where it has gone, or is damage, which is noted."""
+        """Return the commit in a file as it is on disk now; None where it is absent, or damaged, which is noted."""
         with self._lock:
             commit = self.contents.read(name)
             return commit if commit is not None and self._fits(name, self.contents.entries[name]) else None
@@ -232,13 +320,13 @@ class Folder:
                     hint="read from the start: read(stream)",
                 )
             new = [head for head in self.look().heads if head.id not in version.ids]
-            entries = [self._find_anew(head.id) for head in new]
+            entries = [self._find_listed(head.id) for head in new]
             if all(entry is not None and set(entry.parents) <= set(version.ids) for entry in entries):
                 return iter([stem(head) for head in new])
             try:
                 aside = self._aside(version)
-                again = self.is_damaged  # the walk may have come upon it
-            except FileNotFoundError:  # a pack has gone
+                again = self.is_damaged  # the walk may have met it
+            except FileNotFoundError:  # a pack was removed
                 again = True
             if again:
                 self._list()
@@ -246,12 +334,12 @@ class Folder:
             return chain(aside, self._later(stem(version.heads[-1])))
 
     def named(self, prefix: str) -> list[CommitRef]:
-        """Return the commits here, and sound, whose ids begin with *prefix*."""
+        """Return the intact commits whose ids begin with *prefix*."""
         with self._lock:
             return self.contents.named(prefix)
 
     def commits(self, keys: Iterable[str], missed: set[str]) -> Iterator[Commit]:
-        """Yield the commits of these stems, and put into *missed* the paths of what is damaged or has gone."""
+        """Yield the commits of these stems, and add the paths of damaged or absent files to *missed*."""
         for key in keys:
             with self._lock:
                 commit = self.contents.commit(key)
@@ -263,27 +351,27 @@ class Folder:
             missed |= self.contents.unread()
 
     def document(self, head: CommitRef) -> tuple[str, int, bytes] | None:
-        """Return in which file a commit stands, after how many lines, and its document; None where it has gone."""
+        """Return the file of a commit, the number of lines before it, and its document; None where it is absent."""
         with self._lock, suppress(FileNotFoundError):
             self._present(head)
             return self.contents.document(stem(head))
         return None
 
     def raw(self, key: str) -> bytes:
-        """Return the document of the commit of a stem, unverified; empty where it has gone."""
+        """Return the document of the commit of a stem, unverified; empty where it is absent."""
         with self._lock, suppress(OSError):
             return self.contents.data(key) or b""
         return b""
 
     def data(self, head: CommitRef) -> bytes | None:
-        """Return the document of a commit, unverified; None where it has gone."""
+        """Return the document of a commit, unverified; None where it is absent."""
         with self._lock, suppress(FileNotFoundError):
             self._present(head)
             return self.contents.data(stem(head))
         return None
 
     def added(self, commit: Commit, seen: FolderSnapshot, since: int) -> FolderSnapshot:
-        """Return the sight after *commit*, written by this process on top of *seen*, last certain at *since*."""
+        """Return the snapshot after this process appended *commit* to *seen*, which was last certain at *since*."""
         with self._lock:
             head = commit.head
             name, mtime = file_name(head), disk.mtime(self.path)
@@ -294,83 +382,85 @@ class Folder:
                 self.contents.places.setdefault(commit.id[:SHORT], set()).add(name)
                 self._base = version
             else:
-                self._hear([name])
+                self._note_unlisted([name])
             if version.heads == (head,):
                 self._grounded = version
-            self.sight = replace(seen.changed(mtime or -1, since, [name], []), version=version)
-            return self.sight
+            self.snapshot = replace(seen.changed(mtime or -1, since, [name], []), version=version)
+            return self.snapshot
 
-    def rearranged(self, came: Sequence[str], gone: Sequence[str], seen: FolderSnapshot, since: int) -> FolderSnapshot:
+    def rearranged(
+        self, placed: Sequence[str], removed: Sequence[str], seen: FolderSnapshot, since: int
+    ) -> FolderSnapshot:
         """Return the sight after this process put files in, or took some out, of which *seen* is the version still."""
         with self._lock:
             mtime = disk.mtime(self.path)
             self._grounded = None
-            self.contents.remove(gone)
-            self.contents.list_anew()
-            self.contents.place(name for name in came if not is_pack(name))
-            if any(map(is_pack, (*came, *gone))):
+            self.contents.remove(removed)
+            self.contents.forget_quarantined()
+            self.contents.place(name for name in placed if not is_pack(name))
+            if any(map(is_pack, (*placed, *removed))):
                 self.contents.hold_packs()
             self._names = self._names if self._base == seen.version and not self.is_damaged else None
             if self._names is not None:
-                self._names.difference_update(gone)
-                self._names.update(came)
-            self.sight = NOTHING if self.is_damaged else seen.changed(mtime or -1, since, came, gone)
-            return self.sight
+                self._names.difference_update(removed)
+                self._names.update(placed)
+            self.snapshot = NOTHING if self.is_damaged else seen.changed(mtime or -1, since, placed, removed)
+            return self.snapshot
 
     def _list(self, *, trust: bool = True) -> None:
-        """List the folder and bring everything known up to date; a missing parent is looked for twice."""
+        """List the folder and update all state; a missing parent is searched for twice."""
         for _ in range(2):
             now, mtime, place = time_ns(), disk.mtime(self.path), disk.file_place(self.path)
             if mtime is None:
-                if self._names is not None or self._heard or self.sight != NOTHING or self.is_damaged:
+                if self._names is not None or self._unlisted or self.snapshot != NOTHING or self.is_damaged:
                     self.forget()
                 return
             names = set(each_file(self.path))
-            self.contents.list_anew()
-            seen, since = self.sight, 0 if is_settled(mtime, now) else now
+            self.contents.forget_quarantined()
+            seen, since = self.snapshot, 0 if is_settled(mtime, now) else now
             found = FolderSnapshot(mtime, since, len(names), seen.sum, seen.loose, self._base, place)
             is_changed = names != self._names or self.is_damaged
             if is_changed or (seen.count, seen.version, seen.place) != (len(names), self._base, place):
                 found = replace(found, sum=found.sum_of(names), loose=len(names) - sum(map(is_pack, names)))
             if is_changed:
                 self._account(names, found, trust=trust)
-            self.sight = replace(found, version=self._base)
+            self.snapshot = replace(found, version=self._base)
             self._damaged_then = self._count_damaged()
             self.unshared = True
             if not self._gaps:
                 return
 
-    def _account(self, names: set[str], found: FolderSnapshot, *, trust: bool) -> None:
-        """Set the version of exactly *names*, whose sum *found* has, from the cheapest source that is certain."""
-        kept = FolderSnapshot.load(self.lock_path, found.place) if trust and not self.is_damaged else None
+    def _account(self, names: set[str], listing: FolderSnapshot, *, trust: bool) -> None:
+        """Set the version of exactly *names*, whose sum is in *listing*, from the cheapest certain source."""
+        stored = FolderSnapshot.load(self.lock_path, listing.place) if trust and not self.is_damaged else None
         before, self._names, self._grounded = self._names, names, None
-        self.contents.remove(self._heard - names)
-        self._heard = set()
+        self.contents.remove(self._unlisted - names)
+        self._unlisted = set()
         packs = {name for name in names if is_pack(name)}
-        self.contents.shelf.hold(packs)
+        self.contents.packs.hold(packs)
         fresh = names - before if before is not None and before <= names else None
         if fresh is None:
             self.contents.places = {}
             self.contents.entries = {name: entry for name, entry in self.contents.entries.items() if name in names}
         self.contents.place((names if fresh is None else fresh) - packs)
-        newest = kept.newer(names, found.sum) if kept is not None else None
-        last = max(map(stem, self._base.heads), default="")  # what is before it may be known, or in a pack
-        if kept is not None and newest is not None:
-            self._base = advance(kept.version, self._enter(newest))
+        newest = stored.newer(names, listing.sum) if stored is not None else None
+        last = max(map(stem, self._base.heads), default="")  # earlier commits may be known, or in a pack
+        if stored is not None and newest is not None:
+            self._base = advance(stored.version, self._enter(newest))
         elif fresh is not None and not self.is_damaged and not fresh & packs and min(fresh, default="~") > last:
             self._base = advance(self._base, self._enter(fresh))
         else:
             self._start_over(names - packs)
 
     def _start_over(self, files: set[str]) -> None:
-        """Set the version of *files* and the packs from what they say themselves; what was damaged is read again."""
+        """Set the version of *files* and the packs from their content; damaged files are read again."""
         doubted = [name for name in (*self.contents.broken, *self._gaps) if "#" in name]
         self._gaps = {}
         self.contents.mend()
-        self.contents.shelf.forget_broken()
+        self.contents.packs.forget_broken()
         entries = self._enter(files)
-        tips, after = self.contents.shelf.heads()
-        for pack in self.contents.shelf.packs():
+        tips, after = self.contents.packs.heads()
+        for pack in self.contents.packs.listed():
             lacking = (parent for parent in pack.after if not self.contents.head(parent))
             if missing := next((parent for parent in lacking if not self.contents.explains(parent)), None):
                 self._gaps[pack.name] = self.contents.damaged(pack.name, lacks(missing))
@@ -378,15 +468,15 @@ class Folder:
                 if name.startswith(f"{pack.name}#"):
                     self._gaps |= unfit(pack, self.contents, name.partition("#")[2])
         named = after | {parent for entry in entries for parent in entry.parents}
-        heads = tips | {entry.head for entry in entries if not self.contents.shelf.at(stem(entry.head))}
+        heads = tips | {entry.head for entry in entries if not self.contents.packs.at(stem(entry.head))}
         self._base = Version.of(head for head in heads if head.id not in named)
 
     def _enter(self, names: Iterable[str]) -> list[PackEntry]:
-        """Return the entries of the sound files among *names*, their links checked."""
-        found = {name: entry for name in sorted(names) if (entry := self.contents.entry(name)) is not None}
-        for name, entry in found.items():
+        """Return the entries of the intact files among *names*, their parents checked."""
+        entries = {name: entry for name in sorted(names) if (entry := self.contents.entry(name)) is not None}
+        for name, entry in entries.items():
             self._fits(name, entry)
-        return list(found.values())
+        return list(entries.values())
 
     def _fits(self, name: str, entry: PackEntry) -> bool:
         """Return whether the commit in a file fits its parents; note it where it does not."""
@@ -398,20 +488,20 @@ class Folder:
         return not problem
 
     def _aside(self, version: Version) -> list[str]:
-        """Return what is not later than *version*, yet neither in it nor before it: a branch that came in beside it.
+        """Return the stems of a merged branch: not later than *version*, yet neither in it nor before it.
 
-        All that is later is on the way from the heads, as no commit comes before its parents. Only what the later ones
-        name among the earlier has to be followed, newest first, so that every child is passed before its parents.
+        Every later commit is on the way from the heads, as no commit is recorded before its parents. So the walk
+        starts at the earlier parents of later commits, newest first, and meets every child before its parents.
         """
         last, known = stem(version.heads[-1]), set(version.ids)
         named = self._named_after(last) - known
-        found = [entry.head for identity in named if (entry := self._find_anew(identity)) is not None]
-        front = {head.id: head for head in (*found, *self.sight.version.heads) if stem(head) <= last}
+        parents = [entry.head for identity in named if (entry := self._find_listed(identity)) is not None]
+        front = {head.id: head for head in (*parents, *self.snapshot.version.heads) if stem(head) <= last}
         front |= {head.id: head for head in version.heads}
         wanted = []
         while front.keys() - known:
             head = front.pop(max(front.values()).id)
-            entry = self._find_anew(head.id)
+            entry = self._find_listed(head.id)
             if entry is None:
                 continue
             if head.id in known:
@@ -419,41 +509,41 @@ class Folder:
             else:
                 wanted.append(head)
             for identity in entry.parents:
-                parent = None if identity in front else self._find_anew(identity)
+                parent = None if identity in front else self._find_listed(identity)
                 if parent is not None:
                     front[identity] = parent.head
         return [stem(head) for head in sorted(wanted)]
 
     def _named_after(self, last: str) -> set[str]:
-        """Return the ids that commits later than a stem name as parents, but for most of those that are later too."""
+        """Return the ids of the parents of commits later than a stem, without most of those that are later too."""
         entries = [self.contents.entry(name) for name in sorted(self.contents.files()) if stem_of(name) > last]
-        self.contents.hold_packs()  # what was sealed meanwhile is in one
+        self.contents.hold_packs()  # a commit sealed meanwhile is in one
         links = [(entry.head.id, entry.parents) for entry in entries if entry is not None]
-        for pack in self.contents.shelf.packs():
+        for pack in self.contents.packs.listed():
             if pack.first > last:
                 links += [("", pack.after), *((tip.id, ()) for tip in pack.tips)]
             elif pack.last >= last.partition("-")[0]:
                 links += [
-                    (row.head.id, row.parents) for key, row in self.contents.shelf.rows(pack).items() if key > last
+                    (row.head.id, row.parents) for key, row in self.contents.packs.rows(pack).items() if key > last
                 ]
         return {parent for _, parents in links for parent in parents} - {identity for identity, _ in links}
 
     def _later(self, last: str) -> Iterator[str]:
-        """Yield the stems after *last*, in order; a pack that went meanwhile means list again."""
+        """Yield the stems after *last*, in order; where a pack was removed meanwhile the folder is listed again."""
         for _ in range(3):
             with self._lock:
                 loose = set(map(stem_of, self.contents.files()))
-                self.contents.hold_packs()  # after the files, so that what is sealed meanwhile is in either
+                self.contents.hold_packs()  # after the files: a commit sealed meanwhile is in one of both
             try:
-                for key in self.contents.shelf.merged(loose, last):
+                for key in self.contents.packs.merged(loose, last):
                     last = key
                     yield key
                 return
             except FileNotFoundError:
                 continue
 
-    def _find_anew(self, identity: str) -> PackEntry | None:
-        """Return what is known of a commit, after a listing where another process may have written or sealed it."""
+    def _find_listed(self, identity: str) -> PackEntry | None:
+        """Return the entry of a commit, after a listing where another process may have written or sealed it."""
         entry = self.contents.find(identity)
         if entry is None:
             self._list()
@@ -461,23 +551,23 @@ class Folder:
         return entry
 
     def _present(self, head: CommitRef) -> bool:
-        """Return whether a commit is here now, in a file of its own or in a pack."""
+        """Return whether a commit exists now, in a file of its own or in a pack."""
         for name in (file_name(head), file_name(head, redacted=True)):
             if disk.exists(f"{self.path}/{name}"):
                 return True
-        packs = [pack for pack, _ in self.contents.shelf.at(stem(head)) if disk.exists(pack.path)]
+        packs = [pack for pack, _ in self.contents.packs.at(stem(head)) if disk.exists(pack.path)]
         if not packs:
             self.contents.hold_packs()
-        return bool(packs or self.contents.shelf.at(stem(head)))
+        return bool(packs or self.contents.packs.at(stem(head)))
 
-    def _hear(self, names: Iterable[str]) -> None:
+    def _note_unlisted(self, names: Iterable[str]) -> None:
         unlisted = [name for name in names if self._names is None or name not in self._names]
         if unlisted:
-            self._heard.update(unlisted)
+            self._unlisted.update(unlisted)
             self.contents.place(unlisted)
 
 
-#: How far ahead a clock may have been that was put right since: far enough for one that starts in 1970.
+#: The largest error of a clock that was corrected since: a clock may start in 1970.
 AHEAD = timedelta(days=36_525)
 _LAST = datetime.max.replace(tzinfo=UTC) - timedelta(days=1)
 
@@ -512,8 +602,8 @@ def beyond(folder: Folder, now: datetime) -> dict[str, JournalDamaged]:
     for name in contents.files():
         if (entry := contents.entry(name)) is not None:
             found[name] = entry.head
-    for pack in contents.shelf.packs():
-        found |= {f"{pack.name}#{stem(row.head)}": row.head for row in contents.shelf.rows(pack).values()}
+    for pack in contents.packs.listed():
+        found |= {f"{pack.name}#{stem(row.head)}": row.head for row in contents.packs.rows(pack).values()}
     late = {name: head for name, head in sorted(found.items()) if head.recorded_at > last}
     return {name: too_late(head, f"{folder.path}/{name.partition('#')[0]}", now) for name, head in late.items()}
 

@@ -1,6 +1,6 @@
-"""Harm to files of a journal, by git or by hand, and the commands that put it right, from the repository's root.
+"""The contents of a folder: the commits in its files, verified as they are read, and the file that holds each.
 
-What is in the files of one folder: commits, verified as they are read, and where each is.
+A damaged file is reported with its cause, such as a merge of git, and the commands that restore it.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from jidomem.journal.commit import (
     short_id,
     stem,
 )
+from jidomem.journal.disk import Marks
 from jidomem.journal.packs import Pack, PackEntry, PackRow, PackSet
-from jidomem.journal.write_lock import Marks
 from jidomem.records.intent import SHORT, CommitRef
 
 FROM_ROOT = "from the root of the repository"
@@ -38,7 +38,7 @@ _MARKS = re.compile(rb"^(?:<<<<<<< |=======|>>>>>>> |\|{7} )", re.MULTILINE)
 
 
 def beginning(path: str) -> bytes:
-    """Return the first part of a damaged file, nothing where it cannot be read."""
+    """Return the first part of a damaged file, empty where it cannot be read."""
     try:
         return disk.read_part(path, 0, _LOOK)
     except OSError:
@@ -46,7 +46,7 @@ def beginning(path: str) -> bytes:
 
 
 def find_damage(path: str, data: bytes) -> tuple[str, str] | None:
-    """Return what git did to a file that begins with *data*, and the command for it; None if it was not git."""
+    """Return the damage that git did to a file that begins with *data*, and the repair; None where it was not git."""
     mark = _MARKS.search(data)
     marked = data.count(b"\n", 0, mark.start()) + 1 if mark else None
     folder, name = path.rpartition("/")[::2]
@@ -95,7 +95,7 @@ def restoring(path: str, data: bytes) -> str:
 
 
 def in_repository(path: str) -> str:
-    """Return *path* as seen from the root of the repository it lies in; itself where it lies in none."""
+    """Return *path* relative to the root of its repository; itself outside a repository."""
     folder = path
     while folder := folder.rpartition("/")[0]:
         if disk.exists(f"{folder}/.git"):
@@ -103,33 +103,33 @@ def in_repository(path: str) -> str:
     return path
 
 
-#: How many bytes of parsed commits are kept for the read that follows the look that parsed them.
-AT_HAND = 4_000_000
+#: The bytes of parsed commits that are cached for the read after the look that parsed them.
+CACHED_BYTES = 4_000_000
 
 
 class Contents:
-    """What was read of a folder: `shelf` its packs, `places` its commit files, `broken` what does not verify."""
+    """The files of a folder: `packs`, `places` of commit files, and `broken`, those that do not verify."""
 
     def __init__(self, path: str, graph: str, seen: Callable[[Commit], object] | None = None) -> None:
         self.path = path
         self.graph = graph
-        self._seen = seen  # told of every commit that is read and sound
-        self.shelf = PackSet(path)
+        self._seen = seen  # called with every intact commit
+        self.packs = PackSet(path)
         self.places: dict[str, set[str]] = {}  # id prefix -> names of commit files
         self.entries: dict[str, PackEntry] = {}  # by the name of a commit file
         self.broken: dict[str, JournalDamaged] = {}  # by the name of a file, or pack#stem
         self._marks = Marks(path)
-        self._asides: frozenset[str] | None = None  # first digits of the ids of what was set aside
-        self._at_hand: dict[str, Commit] = {}
-        self._in_hand = 0
+        self._asides: frozenset[str] | None = None  # first digits of the ids of quarantined commits
+        self._cached: dict[str, Commit] = {}
+        self._cached_bytes = 0
 
     def commit(self, key: str) -> Commit | None:
-        """Return the commit of a stem, None where its file is damaged (see `damage`) or has gone."""
+        """Return the commit of a stem, None where its file is damaged (see `damage`) or absent."""
         for _ in range(2):
             redacted, whole = f"{key}.redacted.ttl", f"{key}.ttl"
             if (commit := self._taken(redacted)) is not None or redacted in self.broken:
                 return commit
-            packed = self.shelf.at(key)
+            packed = self.packs.at(key)
             if packed and packed[0][1].redacted:
                 return self.packed(*packed[0])
             if (commit := self._taken(whole)) is not None:
@@ -143,7 +143,7 @@ class Contents:
         return None
 
     def document(self, key: str) -> tuple[str, int, bytes] | None:
-        """Return in which file the commit of a stem stands, after how many lines, and its document."""
+        """Return the file of the commit of a stem, the number of lines before it, and its document."""
         place = self._place(key)
         if isinstance(place, tuple):
             pack, row = place
@@ -151,114 +151,114 @@ class Contents:
         return (place, 0, disk.read(place)) if place else None
 
     def data(self, key: str) -> bytes | None:
-        """Return the document of the commit of a stem, unverified; None where it is not here."""
+        """Return the document of the commit of a stem, unverified; None where it is absent."""
         place = self._place(key)
         if isinstance(place, tuple):
             return place[0].document(place[1])
         return disk.read(place) if place else None
 
     def _place(self, key: str) -> tuple[Pack, PackRow] | str | None:
-        """Return where the commit of a stem stands: in a pack, or in a file of its own."""
+        """Return the place of the commit of a stem: a row of a pack, or the path of a file of its own."""
         names = (f"{key}.redacted.ttl", f"{key}.ttl")
-        packed = self.shelf.at(key)
+        packed = self.packs.at(key)
         loose = next((name for name in names if disk.exists(f"{self.path}/{name}")), None)
         if packed and (loose is None or (packed[0][1].redacted and loose == names[1])):
             return packed[0]
         return f"{self.path}/{loose}" if loose else None
 
     def find(self, identity: str) -> PackEntry | None:
-        """Return what is known of the commit *identity*, None where it is not here or does not verify."""
-        return self._loose(identity) or self.shelf.find(identity)
+        """Return the entry of the commit *identity*, None where it is absent or does not verify."""
+        return self._loose(identity) or self.packs.find(identity)
 
     def has(self, identity: str) -> bool:
-        """Return whether a commit of this id, or of these first 12 digits of it, is here and sound."""
+        """Return whether an intact commit has this id, or these first 12 digits of it."""
         return any(head.id.startswith(identity) for head in self._beginning(identity[:SHORT], self.files()))
 
     def named(self, prefix: str) -> list[CommitRef]:
-        """Return the commits here, and sound, whose ids begin with *prefix*."""
+        """Return the intact commits whose ids begin with *prefix*."""
         short = prefix[:SHORT]
         names = self.places.get(short, ()) if len(short) == SHORT else self.files()
         return sorted(head for head in self._beginning(short, names) if head.id.startswith(prefix))
 
     def _beginning(self, short: str, names: Iterable[str]) -> set[CommitRef]:
-        """Return the commits in the files *names* whose ids begin with *short*, and those of packs that have such."""
+        """Return the commits in the files *names* whose ids begin with *short*, and all of packs that mention it."""
         near = [name for name in names if (short_id(name) or "").startswith(short)]
         found = {entry.head for name in near if (entry := self.entry(name))}
-        for pack in self.shelf.packs():
+        for pack in self.packs.listed():
             with suppress(FileNotFoundError):
-                if self.shelf.mentions(pack, short):
-                    found.update(row.head for row in self.shelf.rows(pack).values())
+                if self.packs.mentions(pack, short):
+                    found.update(row.head for row in self.packs.rows(pack).values())
         return found
 
     def files(self) -> set[str]:
-        """Return the names of the commit files that are there now."""
+        """Return the names of the commit files now."""
         return {name for name in each_file(self.path) if not is_pack(name)}
 
     def hold_packs(self) -> None:
-        """Know of the packs that are there now."""
-        self.shelf.hold(filter(is_pack, each_file(self.path)))
+        """Set the packs to those of the folder now."""
+        self.packs.hold(filter(is_pack, each_file(self.path)))
 
     def head(self, identity: str) -> CommitRef | None:
-        """Return the commit *identity* as a head, None where it is not here or does not verify."""
+        """Return the commit *identity* as a head, None where it is absent or does not verify."""
         entry = self._loose(identity)
-        return entry.head if entry is not None else self.shelf.head(identity)
+        return entry.head if entry is not None else self.packs.head(identity)
 
     def explains(self, identity: str) -> bool:
-        """Return whether damage of a file, or that it was set aside, is why the commit *identity* is not found."""
-        if self.shelf.broken or self.places.get(identity[:SHORT], set()) & self.broken.keys():
+        """Return whether damage or quarantine of a file explains why the commit *identity* is absent."""
+        if self.packs.broken or self.places.get(identity[:SHORT], set()) & self.broken.keys():
             return True
         if self._asides is None:
             self._asides = frozenset(short_id(name.removesuffix(ASIDE)) or "" for name in set_aside(self.path))
         return identity[:SHORT] in self._asides
 
-    def list_anew(self) -> None:
-        """Look at what was set aside again when it is next asked for."""
+    def forget_quarantined(self) -> None:
+        """Drop the list of quarantined commits, which is read again when needed."""
         self._asides = None
 
     def unread(self) -> set[str]:
         """Return the paths of the files that could not be read."""
-        return {f"{self.path}/{name.partition('#')[0]}" for name in (*self.broken, *self.shelf.broken)}
+        return {f"{self.path}/{name.partition('#')[0]}" for name in (*self.broken, *self.packs.broken)}
 
     def lacking(self, key: str) -> set[str]:
-        """Return the paths of the damaged files with the commit of a stem, which was not found; else its own path."""
-        names = (f"{key}.redacted.ttl", f"{key}.ttl", *(f"{pack.name}#{key}" for pack, _ in self.shelf.at(key)))
-        found = {f"{self.path}/{name.partition('#')[0]}" for name in names if name in self.broken}
-        return found or {f"{self.path}/{key}.ttl"}  # it has gone
+        """Return the paths of the damaged files with the commit of a stem; without any, the path of its own file."""
+        names = (f"{key}.redacted.ttl", f"{key}.ttl", *(f"{pack.name}#{key}" for pack, _ in self.packs.at(key)))
+        paths = {f"{self.path}/{name.partition('#')[0]}" for name in names if name in self.broken}
+        return paths or {f"{self.path}/{key}.ttl"}
 
     def is_as_read(self) -> bool:
-        """Return whether everything that is broken is certain to be broken still, and in the same way."""
-        return all(map(self._marks.holds, self.broken)) and self.shelf.is_as_read()
+        """Return whether all broken files are certainly unchanged."""
+        return all(map(self._marks.holds, self.broken)) and self.packs.is_as_read()
 
     def mend(self) -> None:
-        """Forget the damage of all files but those that are as they were when they were read.
+        """Forget the damage of all files but the unchanged ones.
 
-        Of a commit in a pack it is forgotten: a file that came beside may stand for it.
+        The damage of commits in packs is forgotten: a new file may have an intact form.
         """
         keeps = {name for name in self.broken if "#" not in name and self._marks.holds(name)}
         self.broken = {name: damage for name, damage in self.broken.items() if name in keeps}
 
     def place(self, names: Iterable[str]) -> None:
-        """Take note that these commit files are there."""
+        """Add these commit files."""
         for name in names:
             self.places.setdefault(name.partition("-")[2][:SHORT], set()).add(name)
 
     def remove(self, names: Iterable[str]) -> None:
-        """Take note that these commit files are not there."""
+        """Remove these commit files."""
         for name in names:
             self.places.get(name.partition("-")[2][:SHORT], set()).discard(name)
             self.entries.pop(name, None)
-            self._from_hand(name)
+            self._take_cached(name)
 
     def entry(self, name: str) -> PackEntry | None:
-        """Return what is known of the commit in a file, None where it is damaged or gone."""
+        """Return the entry of the commit in a file, None where it is damaged or absent."""
         if name not in self.entries:
             commit = self.read(name)
             if commit is not None:
-                self._keep_at_hand(name, commit)
+                self._cache_commit(name, commit)
         return self.entries.get(name)
 
     def _loose(self, identity: str) -> PackEntry | None:
-        """Return what is known of a commit that has a file of its own."""
+        """Return the entry of a commit with a file of its own."""
         for name in sorted(self.places.get(identity[:SHORT], ())):
             entry = self.entry(name)
             if entry is not None and entry.head.id == identity:
@@ -266,12 +266,12 @@ class Contents:
         return None
 
     def _taken(self, name: str) -> Commit | None:
-        """Return the commit in a file, from hand or from disk."""
-        commit = self._from_hand(name)
+        """Return the commit in a file, from the cache or from disk."""
+        commit = self._take_cached(name)
         return self.read(name) if commit is None else commit
 
     def read(self, name: str) -> Commit | None:
-        """Return the commit in a file as it is on disk now, verified; note the damage, or that the file has gone."""
+        """Return the commit in a file as it is on disk now, verified; note damage, and that a file is absent."""
         self.entries.pop(name, None)
         if name in self.broken and self._marks.holds(name):
             return None
@@ -283,7 +283,7 @@ class Contents:
         except OSError as error:
             self.broken[name] = self.damaged(name, f"cannot be read: {error.strerror}")
             self._marks.drop(name)
-            return None  # without a mark: that it can be read again shows in no state of the file
+            return None  # without a mark: no state of the file shows that it can be read again
         except FormatError as error:
             self.broken[name] = self.damaged(name, _worded(error), line=error.line)
             self._marks.note(name, now)
@@ -299,7 +299,7 @@ class Contents:
         return commit
 
     def packed(self, pack: Pack, row: PackRow) -> Commit | None:
-        """Return a commit of a pack, verified; note the damage, or that the pack has gone."""
+        """Return a commit of a pack, verified; note damage, and that a pack is absent."""
         name, line, now, is_settled = f"{pack.name}#{stem(row.head)}", None, time_ns(), True
         try:
             commit = parse(pack.document(row))
@@ -328,15 +328,15 @@ class Contents:
         return None
 
     def stands_beside(self, row: PackRow) -> bool:
-        """Return whether a sound file of its own stands for a commit of a pack; a whole one for no redacted one."""
+        """Return whether an intact file has the commit of a pack; an unredacted file replaces no redacted row."""
         own = [file_name(row.head, redacted=True), *([] if row.redacted else [file_name(row.head)])]
         return any(self.entry(name) is not None for name in own)
 
     def line_of(self, name: str, identity: str | None) -> int | None:
-        """Return the number of the line of a file in which *identity* first stands; None where it does not."""
+        """Return the number of the first line of a file with *identity*; None where there is none."""
         with suppress(OSError):
-            before, found, _ = disk.read(f"{self.path}/{name}").partition((identity or "\n").encode())
-            return before.count(b"\n") + 1 if found and identity else None
+            before, match, _ = disk.read(f"{self.path}/{name}").partition((identity or "\n").encode())
+            return before.count(b"\n") + 1 if match and identity else None
         return None
 
     def damaged(
@@ -348,20 +348,20 @@ class Contents:
         what, hint = find_damage(path, data) or (problem, hint or restoring(path, data))
         return JournalDamaged(what, path=path, line=line, commit=identity or short_id(name), hint=hint)
 
-    def _keep_at_hand(self, name: str, commit: Commit) -> None:
-        self._from_hand(name)
-        self._at_hand[name] = commit
-        self._in_hand += len(commit.data)
-        while self._in_hand > AT_HAND:
-            self._from_hand(next(iter(self._at_hand)))
+    def _cache_commit(self, name: str, commit: Commit) -> None:
+        self._take_cached(name)
+        self._cached[name] = commit
+        self._cached_bytes += len(commit.data)
+        while self._cached_bytes > CACHED_BYTES:
+            self._take_cached(next(iter(self._cached)))
 
-    def _from_hand(self, name: str) -> Commit | None:
-        commit = self._at_hand.pop(name, None)
-        self._in_hand -= 0 if commit is None else len(commit.data)
+    def _take_cached(self, name: str) -> Commit | None:
+        commit = self._cached.pop(name, None)
+        self._cached_bytes -= 0 if commit is None else len(commit.data)
         return commit
 
 
 def _worded(error: FormatError) -> str:
-    """Return the words for a document that is no sound commit: it was one, under the name it has."""
-    said = str(error)
-    return said if isinstance(error, UnknownFormat) or said.startswith(EDITED) else f"{EDITED}: {said}"
+    """Return the message for a document that is no valid commit, in a file with the name of one."""
+    message = str(error)
+    return message if isinstance(error, UnknownFormat) or message.startswith(EDITED) else f"{EDITED}: {message}"

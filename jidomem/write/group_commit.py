@@ -221,7 +221,7 @@ class CommitQueue:
 
     def _commit_planned(self, pipeline: Pipeline, plan: Plan) -> list[Receipt] | None:
         """Return the receipts of one commit of all; None when the stream moved on and nothing was committed."""
-        with self._follower.journal.turn(self._stream) as version:
+        with self._follower.journal.lock(self._stream) as version:
             block, now = _Block(self._snapshot_at(version)), self._sources.now()
             for position, submission in enumerate(plan(block.cached.view, now)):
                 try:
@@ -239,7 +239,7 @@ class CommitQueue:
         """Judge waiting submissions until the block is full, and commit them; every one served gets an outcome."""
         block: _Block | None = None
         try:
-            with self._follower.journal.turn(self._stream) as version, gc_paused():
+            with self._follower.journal.lock(self._stream) as version, gc_paused():
                 block, now = _Block(self._snapshot_at(version)), self._sources.now()
                 while self._waiting and not block.is_full:
                     pending = self._waiting.popleft()

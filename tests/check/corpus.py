@@ -82,7 +82,7 @@ def play(root, case):
 
 def append(journal, turtle, number=0):
     """Append Turtle as a commit that no writer judged."""
-    with journal.turn(STREAM) as version:
+    with journal.lock(STREAM) as version:
         commit = build(
             graph=STREAM.graph,
             parents=version,

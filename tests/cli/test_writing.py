@@ -370,7 +370,7 @@ def test_an_option_for_the_wait_is_how_long_another_writer_is_waited_for(reposit
         memory.writer.remember("p", "x")
         from jidomem.journal.journal import Stream
 
-        with memory.journal.turn(Stream("p")):
+        with memory.journal.lock(Stream("p")):
             result = run("remember", "y", "--wait", "0.05")
 
     assert result.exit_code == 6

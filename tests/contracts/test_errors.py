@@ -73,7 +73,7 @@ def held_by_another_process(root):
     """Another process has the turn to write."""
     code = (
         "import sys\nfrom pathlib import Path\nfrom jidomem.journal.journal import FileJournal, Stream\n"
-        "with FileJournal(Path(sys.argv[1])).turn(Stream('p')):\n    print('held', flush=True)\n    sys.stdin.read()\n"
+        "with FileJournal(Path(sys.argv[1])).lock(Stream('p')):\n    print('held', flush=True)\n    sys.stdin.read()\n"
     )
     command = [sys.executable, "-c", code, str(root)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:

@@ -33,7 +33,7 @@ def add(journal: FileJournal, *names: str, stream: Stream = STREAM) -> list[Comm
     """Append a commit of each name and return them."""
     made = []
     for name in names:
-        with journal.turn(stream) as version:
+        with journal.lock(stream) as version:
             made.append(commit_on(version, name, graph=stream.graph))
             assert journal.append(stream, version, made[-1]).ids == (made[-1].id,)
     return made

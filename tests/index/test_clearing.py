@@ -23,7 +23,7 @@ def root(request, tmp_path, monkeypatch):
 
 
 def clear(journal, stream=HISTORY, name="clear"):
-    with journal.turn(stream) as version:
+    with journal.lock(stream) as version:
         commit = commit_on(version, name, [(THIS, jido("clears"), f"<{stream.graph}>")], graph=stream.graph)
         journal.append(stream, version, commit)
         return commit

@@ -15,8 +15,8 @@ from jidomem.errors import Failed, InvalidRequest, QueryTimeout
 from jidomem.extras.servers.remote_index import RemoteIndex, endpoint
 from jidomem.extras.servers.remote_sync import RemoteGraphs, RemoteWatermark
 from jidomem.index.results import MARKS, Watermark
+from jidomem.journal.disk import SETTLE
 from jidomem.journal.journal import Stream
-from jidomem.journal.write_lock import SETTLE
 from jidomem.rdf.sparql_client import SparqlEndpoint
 from jidomem.rdf.vocab import JIDO, graph_iri
 from jidomem_cli.main import cli

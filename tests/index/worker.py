@@ -19,7 +19,7 @@ def main(root, deed):
         else:
             assert held(tail) <= journalled(root)
         for number in range(3 if deed == "write" else 0):
-            with tail.journal.turn(STREAM) as version:
+            with tail.journal.lock(STREAM) as version:
                 commit = commit_on(version, f"{version.position}-{number}")
                 tail.journal.append(STREAM, version, commit)
                 tail.apply(STREAM, commit)

@@ -47,7 +47,7 @@ def order_on(version: Version, gone: dict[str, frozenset[str]], *, graph=STREAM.
 
 def add(journal: FileJournal, name: str, *, stream: Stream = STREAM, second: int | None = None) -> Commit:
     """Append one more commit and return it."""
-    with journal.turn(stream) as version:
+    with journal.lock(stream) as version:
         commit = commit_on(version, name, second=second, graph=stream.graph)
         answer = journal.append(stream, version, commit)
     if isinstance(answer, VersionMismatch):  # files came in from elsewhere during the turn

@@ -70,7 +70,7 @@ def test_a_stream_nobody_wrote_to_is_empty(opened):
     journal = opened()
     assert (journal.head(STREAM), list(journal.read(STREAM)), journal.streams()) == (Version(), [], [])
     assert not journal.exists(STREAM)
-    with journal.turn(STREAM) as version:
+    with journal.lock(STREAM) as version:
         assert version == Version()
     assert not journal.exists(STREAM)
 
@@ -109,7 +109,7 @@ def test_an_append_works_within_a_turn_and_without(opened):
     journal = opened()
     first = commit_on(Version(), "first")
     version = journal.append(STREAM, Version(), first)
-    with journal.turn(STREAM) as seen:
+    with journal.lock(STREAM) as seen:
         assert seen == version
         second = commit_on(seen, "second")
         third = commit_on(journal.append(STREAM, seen, second), "third")
@@ -179,17 +179,17 @@ def test_a_turn_is_one_writers_and_the_others_wait_no_longer_than_asked(opened):
     # C023
     journal = opened()
     impatient = opened(wait=0.05)
-    with journal.turn(STREAM), pytest.raises(Busy, match=r"more than 0\.05 seconds") as refused, impatient.turn(STREAM):
+    with journal.lock(STREAM), pytest.raises(Busy, match=r"more than 0\.05 seconds") as refused, impatient.lock(STREAM):
         pass
     assert refused.value.hint.startswith("submit again")
-    with impatient.turn(STREAM) as version:
+    with impatient.lock(STREAM) as version:
         assert version == Version()
 
 
 @pytest.mark.parametrize("places", [on_a_log_from_elsewhere], indirect=True)
 def test_a_turn_keeps_nobody_on_another_machine_and_who_comes_second_is_told(opened):
     journal, elsewhere = opened(), opened()
-    with journal.turn(STREAM) as version:
+    with journal.lock(STREAM) as version:
         first = add(elsewhere, "first")
         late = journal.append(STREAM, version, commit_on(version, "late"))
     assert late == VersionMismatch(Version.of([first.head]))
@@ -198,7 +198,7 @@ def test_a_turn_keeps_nobody_on_another_machine_and_who_comes_second_is_told(ope
 
 def test_an_error_within_a_turn_gives_the_turn_back(opened):
     journal = opened(wait=0.05)
-    with pytest.raises(KeyError), journal.turn(STREAM):
+    with pytest.raises(KeyError), journal.lock(STREAM):
         raise KeyError
     assert add(journal, "next").position == 1
 
@@ -209,7 +209,7 @@ def test_threads_that_append_at_once_lose_nothing(opened):
 
     def work(name):
         for number in range(15):
-            with journal.turn(STREAM) as version:
+            with journal.lock(STREAM) as version:
                 commit = commit_on(version, f"{name}-{number}", fact(f"{name}-{number}"))
                 assert not isinstance(journal.append(STREAM, version, commit), VersionMismatch)
                 acknowledged.append(commit.id)

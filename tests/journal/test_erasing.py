@@ -14,7 +14,7 @@ from test_files import bring, commits_in
 from jidomem.journal import disk, rewrite
 from jidomem.journal.commit import FormatError, is_redaction_record, parse
 from jidomem.journal.journal import FileJournal
-from jidomem.journal.rewrite import forms, leaves, orders, taken_out, without
+from jidomem.journal.rewrite import forms, leaves, redaction_records, taken_out, without
 from jidomem.rdf import terms, vocab
 from jidomem.records.intent import Version
 
@@ -116,14 +116,14 @@ def test_a_secret_is_in_no_file_afterwards_and_the_chain_verifies_for_everyone(j
         elif name.endswith(".ttl"):
             verifier.read(data)
     assert [form.commit.redacted for form in forms(journal.seen(STREAM), written[1].id)] == [True]
-    assert ids(orders(reader.seen(STREAM))) == [order.id]
+    assert ids(redaction_records(reader.seen(STREAM))) == [order.id]
     assert add(reader, "later").position == 6
 
 
 @pytest.mark.parametrize("sealed", [False, True])
 def test_what_is_redacted_twice_loses_both_and_a_second_time_changes_nothing(journal, sealed):
     whole = add(journal, "a", second=1)
-    with journal.turn(STREAM) as version:
+    with journal.lock(STREAM) as version:
         whole = commit_on(version, "b", fact("b", "one", "two", "three"))
         journal.append(STREAM, version, whole)
     add(journal, "c")
@@ -142,7 +142,7 @@ def test_what_is_redacted_twice_loses_both_and_a_second_time_changes_nothing(jou
 
 @pytest.mark.parametrize("sealed", [False, True])
 def test_forms_that_come_back_lose_what_each_of_them_lost(journal, tmp_path, sealed):
-    with journal.turn(STREAM) as version:
+    with journal.lock(STREAM) as version:
         whole = commit_on(version, "b", fact("b", "one", "two", "three"))
         journal.append(STREAM, version, whole)
     add(journal, "c")
@@ -187,7 +187,7 @@ def test_killed_at_any_call_to_the_disk_a_redaction_is_whole_the_next_time(tmp_p
         after = FileJournal(root)
         assert (ids(after.read(STREAM))[:3], after.verify(STREAM)) == (ids(written), ())
         seen = next(c for c in after.read(STREAM) if c.id == written[1].id)
-        if list(orders(after.seen(STREAM))):
+        if list(redaction_records(after.seen(STREAM))):
             assert seen.redacted  # whoever reads the record reads no secret any more
         if not done:
             erase(after, written[1], "hunter2")

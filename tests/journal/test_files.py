@@ -26,7 +26,7 @@ from jidomem.errors import Busy, Failed, JournalDamaged, NotFound
 from jidomem.journal import disk, stream_files
 from jidomem.journal.commit import advance
 from jidomem.journal.journal import FileJournal, Stream
-from jidomem.journal.write_lock import FolderSnapshot
+from jidomem.journal.stream import FolderSnapshot
 from jidomem.records.intent import Version
 
 HERE = Path(__file__).parent
@@ -157,7 +157,7 @@ def test_who_only_read_can_spare_the_next_process_the_reading_but_waits_for_no_w
     reader = FileJournal(tmp_path, wait=3600)
     assert reader.head(STREAM) == Version.of([seen])
 
-    with journal.turn(STREAM):
+    with journal.lock(STREAM):
         reader.share(STREAM)
     reader.share(STREAM)
     settle()
@@ -399,7 +399,7 @@ def test_damage_is_named_with_its_file_stops_writing_and_leaves_the_file_as_it_i
     left = ids(other.read(STREAM))
     (damage,) = [found for found in other.damage(STREAM) if where in found.path or second.name in found.path]
     damage_again = other.verify(STREAM)
-    with pytest.raises(JournalDamaged), other.turn(STREAM):
+    with pytest.raises(JournalDamaged), other.lock(STREAM):
         raise AssertionError("a turn was given")
     with pytest.raises(JournalDamaged):
         other.append(STREAM, other.head(STREAM), commit_on(other.head(STREAM), "x", second=9))
@@ -425,7 +425,7 @@ def test_a_commit_whose_file_is_damaged_does_not_hide_the_commits_before_it(tmp_
     aside = Version.of([add(elsewhere, "else", second=1).head])
     bring(elsewhere, journal)
     settle()
-    with journal.turn(STREAM):
+    with journal.lock(STREAM):
         spoil_torn(folder / f"20261121T080002.123456Z-{first_parent(third)}.ttl")
     if lock_file == "gone":
         (folder / ".lock").unlink()
@@ -569,7 +569,7 @@ def test_a_commit_that_can_neither_be_made_durable_nor_taken_back_is_named_and_s
     journal, folder, monkeypatch
 ):
     commit = commit_on(Version(), "unsure")
-    with journal.turn(STREAM):
+    with journal.lock(STREAM):
         pass
     fsync = os.fsync
 
@@ -675,7 +675,7 @@ def test_a_commit_is_kept_though_the_lock_file_cannot_be_closed_without_an_error
         close(descriptor)
         raise OSError(errno.EIO, "Input/output error")
 
-    with monkeypatch.context() as patched, journal.turn(STREAM) as version:
+    with monkeypatch.context() as patched, journal.lock(STREAM) as version:
         second = commit_on(version, "second")
         journal.append(STREAM, version, second)
         patched.setattr(disk, "close", closes_and_fails)
@@ -716,7 +716,7 @@ def test_the_turn_of_a_killed_process_is_free_at_once(journal, tmp_path):
         import time
         from pathlib import Path
         from journal_world import *
-        with FileJournal(Path({str(tmp_path)!r})).turn(STREAM):
+        with FileJournal(Path({str(tmp_path)!r})).lock(STREAM):
             print("mine", flush=True)
             time.sleep(600)
     """
@@ -750,7 +750,7 @@ def test_writers_killed_at_any_moment_lose_nothing_they_acknowledged(tmp_path):
 
 def test_whoever_follows_reads_each_file_once_however_much_went_by(journal, tmp_path, monkeypatch):
     first = add(journal, "first")
-    monkeypatch.setattr(stream_files, "AT_HAND", 3 * len(first.data))
+    monkeypatch.setattr(stream_files, "CACHED_BYTES", 3 * len(first.data))
     reader, read, times = FileJournal(tmp_path), disk.read, []
     seen = reader.head(STREAM)
     monkeypatch.setattr(disk, "read", lambda path: times.append(path) or read(path))

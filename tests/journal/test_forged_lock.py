@@ -10,7 +10,7 @@ from journal_world import STREAM, add, ids
 
 from jidomem.journal import disk
 from jidomem.journal.journal import FileJournal
-from jidomem.journal.write_lock import FolderSnapshot
+from jidomem.journal.stream import FolderSnapshot
 from jidomem.records.intent import CommitRef, Version
 
 NOWHERE = CommitRef("2026-11-21T09:00:00.000000Z", "f" * 64, 99)
@@ -130,7 +130,7 @@ def test_a_writer_reads_the_commits_it_writes_on_and_turns_to_the_files_where_on
     root, commits = hostile
     forge(root, [NOWHERE])  # as a fault of this machine, not of an author, could leave it
 
-    with FileJournal(root).turn(STREAM) as version:
+    with FileJournal(root).lock(STREAM) as version:
         assert version.ids == (commits[-1].id,)
 
 
@@ -142,7 +142,7 @@ def test_the_lock_file_of_this_machine_saves_reading_the_commits(hostile, monkey
 
     assert FileJournal(root).head(STREAM).ids == (commits[-1].id,)
     assert reads == []
-    with FileJournal(root).turn(STREAM) as version:
+    with FileJournal(root).lock(STREAM) as version:
         assert version.ids == (commits[-1].id,)
     assert [path for path in reads if path.endswith(".ttl")] == [
         str(max((root / "projects/demo/memory").glob("*.ttl")))

@@ -339,7 +339,7 @@ def test_no_bit_of_a_stream_can_turn_unseen(sound_root, place, bit):
         assert len(found) == len(written) or reader.damage(STREAM)
         damage = FileJournal(root).verify(STREAM)
         assert str(path) in [found.path for found in damage]
-        with pytest.raises(JournalDamaged), reader.turn(STREAM):
+        with pytest.raises(JournalDamaged), reader.lock(STREAM):
             raise AssertionError("a turn was given")
     finally:
         path.write_bytes(sound)
@@ -370,7 +370,7 @@ def test_a_damaged_commit_of_a_pack_is_named_with_its_line_and_hides_no_other(tm
     (damage,) = reader.damage(STREAM)
     assert (damage.path, damage.commit, reader.verify(STREAM)) == (str(pack), written[1].id, (damage,)) or damage.line
     assert line - 25 < damage.line <= line
-    with pytest.raises(JournalDamaged), reader.turn(STREAM):
+    with pytest.raises(JournalDamaged), reader.lock(STREAM):
         raise AssertionError("a turn was given")
     pack.write_bytes(sound)
     assert (reader.damage(STREAM), list(reader.read(STREAM))) == ((), written)
@@ -398,7 +398,7 @@ def test_a_part_of_a_pack_that_the_disk_cannot_read_is_damage_and_hides_no_other
             assert "cannot be read: Input/output error" in reader.verify(STREAM)[0].detail
             assert written[-1] in list(reader.read(STREAM))
             assert written[1].id not in ids(reader.read(STREAM))
-            with pytest.raises(JournalDamaged), reader.turn(STREAM):
+            with pytest.raises(JournalDamaged), reader.lock(STREAM):
                 raise AssertionError("a turn was given")
 
     assert (list(journal.read(STREAM)), journal.verify(STREAM)) == (written, ())

@@ -12,8 +12,8 @@ from jidomem.journal import commit as commits
 from jidomem.journal import disk, stream_files
 from jidomem.journal import stream as looking
 from jidomem.journal.commit import FormatError, file_name, parse
+from jidomem.journal.disk import SETTLE
 from jidomem.journal.journal import FileJournal
-from jidomem.journal.write_lock import SETTLE
 from jidomem.records.intent import Version
 
 MANY = 2_000

@@ -126,7 +126,7 @@ def test_an_id_a_parent_or_a_place_that_turned_into_another_leaves_no_trace_in_a
 
     (damage,) = journal.damage(STREAM)
     assert (damage.path, damage.commit) == (str(path), written[2].id[:12])
-    with pytest.raises(JournalDamaged), journal.turn(STREAM):
+    with pytest.raises(JournalDamaged), journal.lock(STREAM):
         raise AssertionError("a turn was given")
     assert journal.seal(STREAM) == 0
     healed(journal, written, sound)

@@ -13,7 +13,7 @@ from conftest import START, fixed_sources, intent
 import jidomem
 from jidomem.errors import JidomemError, NotFound
 from jidomem.journal.commit import parse
-from jidomem.journal.rewrite import leaves, recorded, without
+from jidomem.journal.rewrite import leaves, redacted_leaves, without
 from jidomem.rdf.terms import iri
 from jidomem.rdf.vocab import JIDO
 from jidomem.read.derived import counts
@@ -43,7 +43,7 @@ class Model:
         redacted = {file.name.replace(".redacted", "") for file in files if ".redacted." in file.name}
         self.said, self.schema = rdflib.Graph(), schema
         commits = [parse(file.read_bytes()) for file in files if file.name not in redacted]
-        gone = recorded(commits)  # an order that came from elsewhere counts before its commits are written anew
+        gone = redacted_leaves(commits)  # an order that came from elsewhere counts before its commits are written anew
         for commit in commits:
             ordered = gone.get(commit.id, frozenset()) & {*leaves(commit).values()}
             left = without(commit, ordered) if ordered else commit

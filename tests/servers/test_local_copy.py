@@ -155,7 +155,7 @@ def test_an_append_to_a_log_that_was_made_anew_writes_nothing(opened, place):
     here = opened()
     for number in range(3):
         add(here, f"old{number}")
-    with here.turn(STREAM) as version:
+    with here.lock(STREAM) as version:
         with sqlite3.connect(place) as store:
             store.execute("DELETE FROM entries")
         answer = here.append(STREAM, version, commit_on(version, "late"))
@@ -243,7 +243,7 @@ def test_what_the_log_itself_has_damaged_is_told_and_stops_writing_until_it_is_r
         missed = set()
         assert ids(journal.read(STREAM, missed=missed)) == ids([written[0], written[2]])
         assert len(missed) == 1
-        with pytest.raises(JournalDamaged), journal.turn(STREAM):
+        with pytest.raises(JournalDamaged), journal.lock(STREAM):
             pass
 
     spoil(place, 2, written[1].data)
@@ -281,7 +281,7 @@ def test_a_store_that_is_gone_is_said_at_each_look_and_forgotten_once_it_is_back
     here = opened()
     first = add(here, "first")
     here.log.gone = True
-    for look in (here.head, here.read, here.exists, here.seen, lambda stream: here.turn(stream).__enter__()):
+    for look in (here.head, here.read, here.exists, here.seen, lambda stream: here.lock(stream).__enter__()):
         with pytest.raises(Failed) as refused:
             look(STREAM)
         assert refused.value.code == "store_unreachable"
@@ -294,7 +294,7 @@ def test_a_copy_that_cannot_be_written_loses_no_commit_and_says_where_it_is(open
     here = opened()
     first = add(here, "first")
     kept = Path(checkpoints.path_of(str(tmp_path / "here"), STREAM))
-    with here.turn(STREAM) as version:
+    with here.lock(STREAM) as version:
         second = commit_on(version, "second")
         kept.with_name(f"{kept.name}.new").mkdir()  # where a disk that is full would refuse as well
         assert here.append(STREAM, version, second) == Version.of([second.head])

@@ -54,7 +54,7 @@ def test_nothing_is_appended_to_an_end_that_is_another_since_it_was_looked_at(op
     here, elsewhere = opened("here"), opened("elsewhere")
     first, _ = add(here, "first"), add(here, "lost")
 
-    with here.turn(STREAM) as version:
+    with here.lock(STREAM) as version:
         lose(postgres, address, 2)
         taken = add(elsewhere, "other")
         answer = here.append(STREAM, version, commit_on(version, "late"))

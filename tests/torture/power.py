@@ -113,7 +113,7 @@ class Recorder:
 def same_place(monkeypatch):
     """Let the folder after a cut be the one before it, so that its lock file is believed."""
     monkeypatch.setattr(disk, "file_place", lambda path: "this disk")
-    monkeypatch.setattr(disk, "settle_file", lambda path: None)
+    monkeypatch.setattr(disk, "ensure_local_marker", lambda path: None)
 
 
 def _site():

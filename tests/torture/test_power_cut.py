@@ -57,12 +57,12 @@ class Run:
         self.recorder.told(commit.id)
 
     def _run(self, patched):
-        with FileJournal(self.root).turn(STREAM):
+        with FileJournal(self.root).lock(STREAM):
             pass  # made the folders, and died
         journal = FileJournal(self.root)
         for number in range(3):
             self._append(journal, commit_on(journal.head(STREAM), f"n{number}"))
-        with journal.turn(STREAM) as version:
+        with journal.lock(STREAM) as version:
             self._append(journal, commit_on(version, "group", 20))
         self._unknown_outcome(journal, patched)
         self._brought_by_git(journal)
@@ -162,7 +162,7 @@ def lost(run, root, told):
         kept = b"".join(path.read_bytes() for path in root.rglob("*") if path.is_file())
         if any(f" {text} ".encode() in kept for text in gone):
             return f"back again: {gone}"
-        with journal.turn(STREAM) as version:
+        with journal.lock(STREAM) as version:
             fresh = commit_on(version, "fresh")
             assert journal.append(STREAM, version, fresh).ids == (fresh.id,)
         again = {commit.id for commit in FileJournal(root).read(STREAM)}

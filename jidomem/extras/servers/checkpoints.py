@@ -200,10 +200,10 @@ def _put(folder: Folder, chunk: Sequence[LogEntry], outlines: Sequence[PackEntry
 @contextmanager
 def _sharing(folder: Folder, descriptor: int) -> Iterator[None]:
     """Change what is in a folder, its lock in hand, and keep in the lock file what is there then."""
-    disk.overwrite(descriptor, replace(folder.sight, mtime=-1).dump())  # believed by nobody until it is true again
+    disk.overwrite(descriptor, replace(folder.snapshot, mtime=-1).dump())  # believed by nobody until it is true again
     yield
     folder.look()
-    disk.overwrite(descriptor, folder.sight.dump())
+    disk.overwrite(descriptor, folder.snapshot.dump())
 
 
 @contextmanager

@@ -21,11 +21,10 @@ from jidomem.extras.servers.log import Reach, SharedLog, SingleFlight
 from jidomem.journal import disk
 from jidomem.journal.commit import Commit, advance, file_name, is_redaction_record
 from jidomem.journal.disk import INCOMING, flush_above, make_folders, move, prepare, writing
-from jidomem.journal.journal import NAMES, FileJournal, Stream, VersionMismatch, check_follows
+from jidomem.journal.journal import NAMES, FileJournal, Stream, StreamLock, VersionMismatch, check_follows
 from jidomem.journal.packs import PackEntry, prepare_pack, write_pack
-from jidomem.journal.rewrite import BYTES, COMMITS, SEALING, ordered
+from jidomem.journal.rewrite import BYTES, COMMITS, SEALING, pending_redactions
 from jidomem.journal.stream import Folder
-from jidomem.journal.write_lock import StreamLock
 from jidomem.records.intent import CommitRef, Version
 
 
@@ -81,7 +80,7 @@ class MirroredJournal(FileJournal):
     """
 
     def __init__(self, log: SharedLog, home: Path, *, wait: float = 10.0) -> None:
-        """Read and write *log*, with its copy in *home*; *wait* is how many seconds a turn is waited for."""
+        """Read and write *log*, with its copy in *home*; *wait* is how many seconds the lock is waited for."""
         super().__init__(home, wait=wait)
         self.log = log
         self._writers: dict[Stream, StreamLock] = {}
@@ -182,13 +181,13 @@ class MirroredJournal(FileJournal):
         return super().seen(stream)
 
     @contextmanager
-    def turn(self, stream: Stream, *, wait: float | None = None) -> Iterator[Version]:
-        """Hold the turn of those who write on this machine, and give the version; elsewhere others write meanwhile.
+    def lock(self, stream: Stream, *, wait: float | None = None) -> Iterator[Version]:
+        """Hold the lock of the writers on this machine and yield the version; other machines may write meanwhile.
 
-        Raises what `FileJournal.turn` raises.
+        Raises what `FileJournal.lock` raises.
         """
-        folder, turn, seconds = self._known(stream)[0], self._turn_of(stream), self.wait if wait is None else wait
-        with turn.taken(folder.path, f"{folder.path}/{_WRITERS}", seconds):
+        folder, lock, seconds = self._known(stream)[0], self._lock_of(stream), self.wait if wait is None else wait
+        with lock.hold(folder.path, f"{folder.path}/{_WRITERS}", seconds):
             version = self._level(stream).version
             for damage in self.damage(stream):
                 raise damage
@@ -200,22 +199,22 @@ class MirroredJournal(FileJournal):
         A commit that is there already is answered with the present version. Raises what `FileJournal.append` raises,
         and what the log does: after Failed `outcome_unknown` the same append tells what became of it.
         """
-        if self._turn_of(stream).is_mine:
-            return self._append_in_turn(stream, expected, commit)
-        with self.turn(stream):
-            return self._append_in_turn(stream, expected, commit)
+        if self._lock_of(stream).is_mine:
+            return self._append_locked(stream, expected, commit)
+        with self.lock(stream):
+            return self._append_locked(stream, expected, commit)
 
     def confirm(self, stream: Stream) -> None:
         """Do nothing: what the log shows is durable, and a copy need not be."""
 
     @contextmanager
-    def redacting(self, stream: Stream, gone: Mapping[str, frozenset[str]]) -> Iterator[Version]:
-        """Give the version, and carry out what was appended: the order to take the leaves *gone* out of the log.
+    def redacting(self, stream: Stream, leaves: Mapping[str, frozenset[str]]) -> Iterator[Version]:
+        """Give the version, and carry out what was appended: the order to take the leaves *leaves* out of the log.
 
         The order comes first, as it names commits and leaves. Whoever takes one in sees to it before anything else is
         read, whichever process that is: so one that is killed at any moment leaves nothing half done.
         """
-        with self.turn(stream) as version:
+        with self.lock(stream) as version:
             yield version
             self._level(stream)
 
@@ -267,35 +266,35 @@ class MirroredJournal(FileJournal):
     def _bring_level(self, stream: Stream, *, from_scratch: bool = False) -> CheckpointPosition:
         """Bring the copy level and return its position; what the log lacks, or *from_scratch* all, is fetched again."""
         home = str(self.folder)
-        with checkpoints.copying(home, self.log.name), self._held(stream, self.wait) as (folder, turn):
-            position = self._leveled(stream, folder, turn, None if from_scratch else self._position(stream))
+        with checkpoints.copying(home, self.log.name), self._lock_files(stream, self.wait) as (folder, lock):
+            position = self._leveled(stream, folder, lock, None if from_scratch else self._position(stream))
             while position.orders:
                 if not self._carried_out(stream, folder, position):
                     position = replace(position, orders=())
                     checkpoints.save(checkpoints.path_of(home, stream), position)
                 else:
-                    position = self._leveled(stream, folder, turn, position)
+                    position = self._leveled(stream, folder, lock, position)
             return position
 
     def _leveled(
-        self, stream: Stream, folder: Folder, turn: StreamLock, position: CheckpointPosition | None
+        self, stream: Stream, folder: Folder, lock: StreamLock, position: CheckpointPosition | None
     ) -> CheckpointPosition:
         reach = self._reaches([stream])[stream]
         if stream in (reaches := getattr(self._local, "reaches", {})):
             reaches[stream] = reach
         if position and (position.is_level(reach, self._life) or position.is_behind(reach, self._life)):
             with suppress(LogMismatch):
-                position = self._filled(stream, folder, turn, position)
+                position = self._filled(stream, folder, lock, position)
                 if self._is_sound(stream, position):
                     return position
-        return self._fetched(stream, folder, turn, reach)
+        return self._fetched(stream, folder, lock, reach)
 
     def _carried_out(self, stream: Stream, folder: Folder, position: CheckpointPosition) -> bool:
         """Return whether something was taken out of the log just now, as orders that came say it is to be.
 
         What was made of the texts goes as well; of who was killed while it did all that, too.
         """
-        documents = ordered(folder, position.orders)
+        documents = pending_redactions(folder, position.orders)
         mark = f"{_REDACTING}{stream.project}.{stream.name}"
         if documents or self.log.get(mark) is not None:
             self.log.put(mark, b"", force=True)
@@ -307,23 +306,23 @@ class MirroredJournal(FileJournal):
             self.log.remove([mark])
         return bool(documents)
 
-    def _fetched(self, stream: Stream, folder: Folder, turn: StreamLock, reach: Reach) -> CheckpointPosition:
+    def _fetched(self, stream: Stream, folder: Folder, lock: StreamLock, reach: Reach) -> CheckpointPosition:
         path, nothing = (
             checkpoints.path_of(str(self.folder), stream),
             CheckpointPosition(Reach(0, reach.rewrites), life=self._life),
         )
-        checkpoints.empty(folder, turn.descriptor, path)
+        checkpoints.empty(folder, lock.descriptor, path)
         try:
-            position = self._filled(stream, folder, turn, nothing)
+            position = self._filled(stream, folder, lock, nothing)
         except LogMismatch:
-            checkpoints.empty(folder, turn.descriptor, path)
-            position = self._filled(stream, folder, turn, nothing, doubted=True)
+            checkpoints.empty(folder, lock.descriptor, path)
+            position = self._filled(stream, folder, lock, nothing, doubted=True)
         if not self._is_sound(stream, position):
             self._given_up[stream] = position.reach
         return position
 
     def _filled(
-        self, stream: Stream, folder: Folder, turn: StreamLock, position: CheckpointPosition, *, doubted: bool = False
+        self, stream: Stream, folder: Folder, lock: StreamLock, position: CheckpointPosition, *, doubted: bool = False
     ) -> CheckpointPosition:
         coming = self.log.read(stream, max(position.reach.length - 1, 0))
         if position.reach.length:
@@ -331,17 +330,17 @@ class MirroredJournal(FileJournal):
             if last is None or last.commit != position.last:
                 raise LogMismatch
         path = checkpoints.path_of(str(self.folder), stream)
-        filled = checkpoints.fill(folder, turn.descriptor, path, position, coming, doubted=doubted)
+        filled = checkpoints.fill(folder, lock.descriptor, path, position, coming, doubted=doubted)
         self._proved.add(stream)
         return filled
 
     # how the log is written
 
-    def _turn_of(self, stream: Stream) -> StreamLock:
+    def _lock_of(self, stream: Stream) -> StreamLock:
         with self._guard:
             return self._writers.setdefault(stream, StreamLock())
 
-    def _append_in_turn(self, stream: Stream, expected: Version, commit: Commit) -> Version | VersionMismatch:
+    def _append_locked(self, stream: Stream, expected: Version, commit: Commit) -> Version | VersionMismatch:
         position, folder = self._position(stream) or self._level(stream), self._known(stream)[0]
         if folder.holds(Version.of([commit.head])):
             return position.version
@@ -363,8 +362,8 @@ class MirroredJournal(FileJournal):
         reach = Reach(position.reach.length + 1, position.reach.rewrites)
         orders = (*position.orders, commit.id) if is_redaction_record(commit.data) else position.orders
         after = CheckpointPosition(reach, commit.id, advance(position.version, [commit]), orders, position.life)
-        with suppress(JidomemError, OSError), self._held(stream, self.wait) as (folder, turn):
+        with suppress(JidomemError, OSError), self._lock_files(stream, self.wait) as (folder, lock):
             if self._position(stream) == position and folder.look() == position.version:
-                self._place(stream, commit, folder, turn, checkpoints.put_copy)
+                self._place(stream, commit, folder, lock, checkpoints.put_copy)
                 checkpoints.save(checkpoints.path_of(str(self.folder), stream), after)
         return after.version
