@@ -139,7 +139,7 @@ def _written(open_: dict[str, Jidomem], coming: dict[str, Iterator[Any]], option
 
 def _rebuilt(open_: dict[str, Jidomem], options: Options) -> Iterator[Row]:
     """How fast the index is built anew from the journal, every commit verified; beyond a machine, from its copy."""
-    found = in_turn({name: open_[name].tail.rebuild for name in open_}, min(options.rounds, REBUILDS))
+    found = in_turn({name: open_[name].follower.rebuild for name in open_}, min(options.rounds, REBUILDS))
     for name, memory in open_.items():
         triples = memory.index.triples_taken
         each = [seconds / triples for seconds in found[name]]

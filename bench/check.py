@@ -32,7 +32,7 @@ def rows(options: Asked) -> Iterator[Row]:
     yield Row(f"check of {options.memories:,} memories", goal, f"{Spread.of(times)} s", met=met, figures=figures)
     small = min(options.memories, REFERENCE)
     with jidomem.open(options.root(small)) as memory:
-        judge = partial(check_project, memory.tail, memory.schema, load.PROJECT)
+        judge = partial(check_project, memory.follower, memory.schema, load.PROJECT)
         found: dict[bool, list[Problem]] = {}
 
         def judged(reference: bool) -> Callable[[], None]:

@@ -53,9 +53,9 @@ def with_snapshot(root: Path) -> Path:
     with jidomem.open(root, project=load.PROJECT) as memory:
         memory.catch_up(load.PROJECT)
         held = memory.index.marks
-        if not any(snapshot.marks == held for snapshot in memory.tail.snapshots()[:1]):
-            memory.tail.rebuild()
-        (snapshot, *_) = memory.tail.snapshots() or [None]
+        if not any(snapshot.marks == held for snapshot in memory.follower.snapshots()[:1]):
+            memory.follower.rebuild()
+        (snapshot, *_) = memory.follower.snapshots() or [None]
     if snapshot is None:
         raise SystemExit("the journal is so small that its index is in memory: give --memories 2000 or more")
     return snapshot.path / "store"
@@ -65,7 +65,7 @@ def opened(root: Path) -> None:
     """Open a root, bring its index level, and ask it one thing."""
     with jidomem.open(root, project=load.PROJECT) as memory:
         memory.catch_up(load.PROJECT)
-        assert memory.tail.on_disk
+        assert memory.follower.on_disk
         assert memory.reader.run(load.PROJECT, "ASK { ?s ?p ?o }").truth
 
 

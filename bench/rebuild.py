@@ -47,7 +47,7 @@ def _round(root: Path, native: str | None, folder: Path, number: int) -> tuple[i
     """Triples, the seconds of our rebuild, and those of loading the same triples with *native*."""
     with jidomem.open(root, project=load.PROJECT) as memory:
         start = time.perf_counter()
-        memory.tail.rebuild()
+        memory.follower.rebuild()
         seconds = time.perf_counter() - start
         triples = memory.index.triples_taken
         file = folder / "triples.nt"

@@ -141,7 +141,7 @@ def _report(app: App, arguments: CheckArguments) -> CheckReport:
     else:
         memory = app.read()
         options = _options(memory, arguments, memory.settings.root)
-        return memory.check(asked=replace(options, baseline=baseline or options.baseline))
+        return memory.check(options=replace(options, baseline=baseline or options.baseline))
     if baseline:
         waive(report, baseline, _today(), in_part=bool(arguments.since))
     return report

@@ -75,7 +75,7 @@ def code(app: App, path: Path, dry_run: bool) -> int:
     listing = tracked(base, below, ENDINGS)
     show, close = _progress(app, len(listing.files))
     try:
-        report = import_code(memory.writer, memory.tail, memory.project, listing, below, dry_run=dry_run, seen=show)
+        report = import_code(memory.writer, memory.follower, memory.project, listing, below, dry_run=dry_run, seen=show)
     finally:
         close()
     _print_code_report(app, memory.project, report, dry_run)

@@ -269,7 +269,7 @@ def _count_redactions(counts: Mapping[str, int]) -> str:
 
 def _source_paths(memory: Jidomem) -> set[str]:
     """Return the paths of the files that memories were imported from."""
-    return {source.path for source in memory_detail.sources(memory.tail.index, memory.project)}
+    return {source.path for source in memory_detail.sources(memory.follower.index, memory.project)}
 
 
 def _left(memory: Jidomem, plan: RedactionPlan, sources: Collection[str]) -> list[Leftover]:
@@ -307,7 +307,7 @@ def _print_redaction_result(
 ) -> None:
     """Say what was done, and what of it this command cannot reach."""
     left = _left(memory, plan, sources) if plan is not None else []
-    tracked, others = memory.journal.is_tracked, memory.tail.others
+    tracked, others = memory.journal.is_tracked, memory.follower.others
     if app.json:
         leftover_rows = [{**asdict(each), "path": str(each.path)} for each in left]
         occurrences = {"forms": dict(plan.forms), "working_state": dict(plan.working_state)} if plan is not None else {}
@@ -353,7 +353,7 @@ def replay(app: App, check: bool) -> int:
         raise InvalidRequest("a replay is for comparing: the journal itself is what is read", hint="add --check")
     memory = app.read(look=False)
     damage = [error for stream in memory.journal.streams() for error in memory.journal.verify(stream)]
-    result = replayed(memory.tail, memory.settings.root / INDEX, memory.schema.triples, memory.schema.version)
+    result = replayed(memory.follower, memory.settings.root / INDEX, memory.schema.triples, memory.schema.version)
     if app.json:
         streams = [
             {"project": stream.project, "stream": stream.name, "triples": state.triples, "digest": state.digest}

@@ -295,13 +295,13 @@ def reindex(app: App) -> int:
       jidomem root reindex --json
     """
     memory = app.read(look=False)
-    tail, start = memory.tail, time.perf_counter()
+    follower, start = memory.follower, time.perf_counter()
     shown = sys.stderr if not app.quiet and sys.stderr.isatty() else None
     if shown:
-        with click.progressbar(length=tail.size(), label="reindex", file=shown) as bar:
-            marks = tail.rebuild(bar.update)
+        with click.progressbar(length=follower.size(), label="reindex", file=shown) as bar:
+            marks = follower.rebuild(bar.update)
     else:
-        marks = tail.rebuild()
+        marks = follower.rebuild()
     put = None if memory.remote is None else {"address": memory.remote.shown, "graphs": len(memory.remote.rebuild())}
     damage = [error for stream in marks for error in memory.journal.damage(stream)]
     memory.texts.files.forget_all()
@@ -317,8 +317,8 @@ def reindex(app: App) -> int:
         "streams": streams,
         "triples": memory.index.triples_taken,
         "seconds": round(seconds, 3),
-        "index": "disk" if tail.on_disk else "memory",
-        "snapshots": list(map(snapshot_json, tail.snapshots())),
+        "index": "disk" if follower.on_disk else "memory",
+        "snapshots": list(map(snapshot_json, follower.snapshots())),
         "remote": put,
         "vectors": vectors,
         "damage": [error.to_dict() for error in damage],
@@ -328,7 +328,11 @@ def reindex(app: App) -> int:
     else:
         for row in streams:
             click.echo(f"{row['project']}/{row['stream']}  {row['version']}  {row['commits']:,} commits")
-        outcome = f"a snapshot of {tail.snapshots()[0].size:,} bytes is kept" if tail.snapshots() else "nothing is kept"
+        outcome = (
+            f"a snapshot of {follower.snapshots()[0].size:,} bytes is kept"
+            if follower.snapshots()
+            else "nothing is kept"
+        )
         app.info(f"{values['triples']:,} triples in {seconds:.1f} s; {outcome}")
         if put is not None:
             app.info(f"{put['graphs']} graphs were put into {put['address']} anew")

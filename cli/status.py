@@ -71,7 +71,10 @@ def _report(app: App) -> None:
         "jidomem": jidomem.__version__,
         "ontology_version": memory.schema.version,
     }
-    kind, snapshots = "disk" if memory.tail.on_disk else "memory", list(map(snapshot_json, memory.tail.snapshots()))
+    kind, snapshots = (
+        "disk" if memory.follower.on_disk else "memory",
+        list(map(snapshot_json, memory.follower.snapshots())),
+    )
     reader, embedder = settings.models(memory.settings)
     models = {"model": _model(reader), "embedder": _model(embedder)}
     store = memory.remote.shown if memory.remote else None

@@ -309,17 +309,17 @@ def test_each_package_names_the_module_to_start_with():
     } == {}
 
 
-#: Everyday words that name no thing of the field; `NotFound` is the word of HTTP.
+#: Everyday words that name no thing of the field; `NotFound` is the word of HTTP, `asked_by` a field of a turn in JSON.
 EVERYDAY = {
     "told", "said", "held", "kept", "asked", "found", "amiss", "anew", "besides", "gone", "here", "law", "desk",
     "deeds", "sight", "harm", "shelf", "manner",
 }  # fmt: skip
-WORDS_OF_THE_FIELD = {"NotFound"}
+WORDS_OF_THE_FIELD = {"NotFound", "asked_by"}
 #: The packages whose names are done; the others are added as theirs are.
 NAMED = [
     "adapters", "base", "check", "cli", "clients", "curation", "entries", "exchange", "extras/code", "extras/memoryos",
-    "extras/web", "journal", "models", "providers",
-    "rdf", "read", "recall", "records", "repository", "schema", "serve", "working", "write",
+    "extras/web", "guard", "journal", "models", "providers",
+    "rdf", "read", "recall", "records", "repository", "runtime", "schema", "serve", "working", "write",
 ]  # fmt: skip
 
 

@@ -365,27 +365,27 @@ class Options:
     secrets: bool = False
 
 
-def check_project(tail: IndexFollower, schema: Schema, project: str, options: Options | None = None) -> CheckReport:
+def check_project(follower: IndexFollower, schema: Schema, project: str, options: Options | None = None) -> CheckReport:
     """Return what is wrong with the memory of *project*: journal, ontology, shapes, gates, references, conflicts."""
     settings, stream = options or Options(), Stream(project)
-    tail.catch_up(stream)
+    follower.catch_up(stream)
     # the engine answers while the journal is judged here; a million triples are no garbage
     with gc_paused(not settings.reference), ThreadPoolExecutor(1) as beside:
-        answers = beside.submit(_of_index, tail, project, settings)
-        is_new = settings.revision.is_new(tail.journal.path(stream)) if settings.revision else None
-        source = JournalSource(tail.journal, stream, is_new)
+        answers = beside.submit(_of_index, follower, project, settings)
+        is_new = settings.revision.is_new(follower.journal.path(stream)) if settings.revision else None
+        source = JournalSource(follower.journal, stream, is_new)
         findings = _judged(source, schema, settings)
         gated, rows, unchecked = answers.result()
     others = gated + [_unsettled(row, source) for row in rows] + [*_changed_files(settings.changed_files(), source)]
     others += _reasoned(source, schema, gated, settings)
     report = _report(source, schema, unchecked)
     streams = [stream, *(other for name in NAMES if (other := Stream(project, name)) != stream)]
-    screenings = {each: _screening(tail.journal, each, settings) for each in streams}
+    screenings = {each: _screening(follower.journal, each, settings) for each in streams}
     for head, triples in source.commits():
         screenings[stream].take(head, triples)
     damage = {stream: source.damage}
-    damage |= {each: _verified(tail.journal, each, screenings[each]) for each in streams if each != stream}
-    lost = _lost(tail.journal, damage, settings, report)
+    damage |= {each: _verified(follower.journal, each, screenings[each]) for each in streams if each != stream}
+    lost = _lost(follower.journal, damage, settings, report)
     if settings.issues is not None:
         closed, report.not_compared, missing = tasks_closed(source, schema, settings.issues)
         others += closed
@@ -396,7 +396,7 @@ def check_project(tail: IndexFollower, schema: Schema, project: str, options: Op
     findings = brought(findings, source, lambda older: _judged(older, schema, settings)) + brought(others, source)
     findings = _excused(findings, source)
     for each in streams:
-        report.problems += _of_journal(tail.journal, each, damage[each], lost[each])
+        report.problems += _of_journal(follower.journal, each, damage[each], lost[each])
         report.problems += screenings[each].problems("warning" if settings.on_secret == "warn" else "violation")
     report.problems += _of_overlay(source.placed(_once(findings)), settings.overlay)
     report.problems = in_order([*report.problems, *_aimless(schema, settings.overlay)])
@@ -539,10 +539,10 @@ def _reasoned(
 
 
 def _of_index(
-    tail: IndexFollower, project: str, options: Options
+    follower: IndexFollower, project: str, options: Options
 ) -> tuple[list[UnplacedFinding], list[Mapping[str, Any]], list[str]]:
     """Return what gates find, which memories disagree, and which gates could not be asked."""
-    findings, unchecked = rules.run(rules.shipped(), rules.of_project(tail.index, project))
+    findings, unchecked = rules.run(rules.shipped(), rules.of_project(follower.index, project))
     if options.ask_own is not None:
         own, missed = rules.run(options.own_gates, options.ask_own)
         findings, unchecked = findings + own, unchecked + missed

@@ -462,27 +462,27 @@ class _Print(RawIOBase):
         return GraphDigest(self.count, blake2b(whole, digest_size=32).hexdigest())
 
 
-def replay(tail: IndexFollower, index: Path, ontology: Iterable[Triple], ontology_version: str) -> Replayed:
-    """Return what differs between the journal, replayed, and what *tail* serves, exports and keeps in *index*.
+def replay(follower: IndexFollower, index: Path, ontology: Iterable[Triple], ontology_version: str) -> Replayed:
+    """Return what differs between the journal, replayed, and what *follower* serves, exports and keeps in *index*.
 
     Nothing is changed, but for a snapshot that cannot be read, which is thrown away as ever.
     """
-    root, rules = tail.journal.folder, tuple(ontology)
-    streams = tail.journal.streams()
+    root, rules = follower.journal.folder, tuple(ontology)
+    streams = follower.journal.streams()
     differences: list[str] = []
     with tempfile.TemporaryDirectory() as folder:
         fresh = IndexFollower(FileJournal(root), OxigraphIndex(), Clones(Path(folder)), rules)
         prints = {}
         for stream in streams:
-            served, replayed = tail.catch_up(stream), fresh.catch_up(stream)
+            served, replayed = follower.catch_up(stream), fresh.catch_up(stream)
             if served != replayed:
                 differences.append(f"{_name(stream)}: version {served} is served, the journal is at {replayed}")
             prints[stream] = _print(fresh.index, stream.graph).digest
-            differences += _compared(_name(stream), tail.index, fresh.index, stream.graph)
+            differences += _compared(_name(stream), follower.index, fresh.index, stream.graph)
         exports = {}
         for project in sorted({stream.project for stream in streams if stream.name == "memory"}):
             exports[project] = _exported(fresh, project, ontology_version)
-            if _exported(tail, project, ontology_version) != exports[project]:
+            if _exported(follower, project, ontology_version) != exports[project]:
                 differences.append(f"{project}: the export is not that of the journal, replayed")
         count = 0
         for name, snapshot in _snapshots(root, index, rules):
@@ -517,8 +517,8 @@ def _snapshots(root: Path, index: Path, ontology: Iterable[Triple]) -> Iterator[
             live.close()
 
 
-def _exported(tail: IndexFollower, project: str, ontology_version: str) -> str:
-    data = documents.turtle(project, tail.journal.read(Stream(project)), ontology_version)
+def _exported(follower: IndexFollower, project: str, ontology_version: str) -> str:
+    data = documents.turtle(project, follower.journal.read(Stream(project)), ontology_version)
     return blake2b(data, digest_size=32).hexdigest()
 
 

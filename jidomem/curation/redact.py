@@ -92,7 +92,7 @@ class RedactionPlan:
 
 
 class JournalMaintenance:
-    """The keeper of the journal that *tail* follows, for those whom *writer* knows as curators.
+    """The keeper of the journal that *follower* follows, for those whom *writer* knows as curators.
 
     *forget* throws away what is kept of the journal beside the index, *unlog* what the read log of a project has about
     names that a function accepts; *working_texts* counts the working state of such names in a project. *tree* is
@@ -101,7 +101,7 @@ class JournalMaintenance:
 
     def __init__(
         self,
-        tail: IndexFollower,
+        follower: IndexFollower,
         schema: Schema,
         policy: Policy,
         sources: Sources,
@@ -111,7 +111,7 @@ class JournalMaintenance:
         working_texts: Callable[[str, Callable[[str], bool]], Mapping[str, int]] = lambda project, shows: {},
         tree: Worktree | None = None,
     ) -> None:
-        self._tail = tail
+        self._follower = follower
         self._schema = schema
         self._policy = policy
         self._sources = sources
@@ -154,7 +154,7 @@ class JournalMaintenance:
 
     def _traces(self, project: str, wanted: Wanted) -> list[tuple[Stream, Trace]]:
         """Return what the journal of a project holds of the texts now."""
-        occurrences, journal = Occurrences(wanted, *self._occurrences_in_files(project, wanted)), self._tail.journal
+        occurrences, journal = Occurrences(wanted, *self._occurrences_in_files(project, wanted)), self._follower.journal
         streams = self._streams(project)
         for stream in streams:
             occurrences.look(journal.read(stream))
@@ -168,7 +168,7 @@ class JournalMaintenance:
         if self._tree is None or not wanted.texts:
             return [], {}
         graph, base = Stream(project).graph, self._tree.base.resolve()
-        terms = (value for name in BLOBS for _, _, value in self._tail.index.triples(graph, None, name))
+        terms = (value for name in BLOBS for _, _, value in self._follower.index.triples(graph, None, name))
         anchors = {anchor for anchor in anchors_of(terms) if anchor.blob != NO_BLOB}
         holding = source_leftovers(base, {anchor.path for anchor in anchors}, wanted.texts)
         given = [Spelling(text, as_word=True) for text in sorted(wanted.texts) if text.strip()]
@@ -216,7 +216,7 @@ class JournalMaintenance:
         when it was done first.
         """
         self._writer.check_keeper(project, agent, "redact")
-        exposed_in = {stream: exposures(self._tail.journal, stream) for stream in self._streams(project)}
+        exposed_in = {stream: exposures(self._follower.journal, stream) for stream in self._streams(project)}
         shown = [triple for each in exposed_in.values() for exposure in each for triple in exposure.triples]
         self._unlog_texts(project, Wanted(frozenset(_words(shown))))
         made = []
@@ -243,8 +243,8 @@ class JournalMaintenance:
             properties = [(jido("setsAside"), literal(name))]
             return self._order(stream, version, properties, agent=agent, reason=reason)
 
-        name = self._tail.journal.set_aside(stream, which, record, self._sources.now())
-        self._tail.catch_up(stream)
+        name = self._follower.journal.set_aside(stream, which, record, self._sources.now())
+        self._follower.catch_up(stream)
         return name
 
     def _erase(
@@ -264,9 +264,9 @@ class JournalMaintenance:
         properties += [(jido("redactedItem"), item) for item in sorted({item for item, _ in about})]
         properties += [(jido("redactedProperty"), name) for name in sorted({name for _, name in about})]
         while True:
-            with self._tail.journal.redacting(stream, removed) as version:
+            with self._follower.journal.redacting(stream, removed) as version:
                 commit = self._order(stream, version, properties, places, agent=agent, reason=reason)
-                if not isinstance(self._tail.journal.append(stream, version, commit), VersionMismatch):
+                if not isinstance(self._follower.journal.append(stream, version, commit), VersionMismatch):
                     return commit  # else another machine wrote meanwhile
 
     def _order(
@@ -299,7 +299,7 @@ class JournalMaintenance:
 
     def _rebuild_copies(self) -> None:
         """Build the index anew, and throw away all else that was made of the journal."""
-        self._tail.rebuild()
+        self._follower.rebuild()
         self._forget()
 
     def _leaves(self, stream: Stream, traces: Iterable[Trace]) -> dict[str, frozenset[str]]:
@@ -308,7 +308,7 @@ class JournalMaintenance:
         for trace in traces:
             wanted[trace.commit].add(trace.triple)
         leaves_of = {}
-        for commit in self._tail.journal.read(stream):
+        for commit in self._follower.journal.read(stream):
             if commit.id in wanted:
                 of = leaves(commit)
                 leaves_of[commit.id] = frozenset(of[triple] for triple in wanted[commit.id])
@@ -357,8 +357,10 @@ class JournalMaintenance:
         graph, linked, todo = Stream(project).graph, {node}, [node]
         while todo:
             current = todo.pop()
-            about = (value for _, p, value in self._tail.index.triples(graph, current) if p in _LINKS and is_iri(value))
-            by = (subject for subject, p, _ in self._tail.index.triples(graph, None, None, current) if p in _LINKS)
+            about = (
+                value for _, p, value in self._follower.index.triples(graph, current) if p in _LINKS and is_iri(value)
+            )
+            by = (subject for subject, p, _ in self._follower.index.triples(graph, None, None, current) if p in _LINKS)
             new = {*about, *by} - linked
             linked |= new
             todo += new
@@ -366,16 +368,16 @@ class JournalMaintenance:
 
     def _view(self, project: str, *streams: str) -> WriteSnapshot:
         """Return a view of some streams of a project, of its memories unless named."""
-        graphs, index = [Stream(project, name).graph for name in streams or ("memory",)], self._tail.index
+        graphs, index = [Stream(project, name).graph for name in streams or ("memory",)], self._follower.index
         return WriteSnapshot(lambda s, p, o: [triple for graph in graphs for triple in index.triples(graph, s, p, o)])
 
     def _streams(self, project: str) -> list[Stream]:
         streams = (Stream(project, name) for name in NAMES)
-        return [stream for stream in streams if self._tail.journal.exists(stream)]
+        return [stream for stream in streams if self._follower.journal.exists(stream)]
 
     def _level(self, project: str) -> None:
         for stream in self._streams(project):
-            self._tail.catch_up(stream)
+            self._follower.catch_up(stream)
 
 
 def _of_history(node: Term, view: WriteSnapshot) -> Wanted:

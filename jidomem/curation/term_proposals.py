@@ -64,10 +64,16 @@ class TermProposals:
     """The terms proposed in one project of a root, waiting or answered."""
 
     def __init__(
-        self, root: Path, change: ChangeFile, project: str, schema: Schema, writer: MemoryWriter, tail: IndexFollower
+        self,
+        root: Path,
+        change: ChangeFile,
+        project: str,
+        schema: Schema,
+        writer: MemoryWriter,
+        follower: IndexFollower,
     ) -> None:
         """Know those of *project*; *change* keeps what becomes of the text of a file of *root*."""
-        self._root, self._change, self._schema, self._writer, self._tail = root, change, schema, writer, tail
+        self._root, self._change, self._schema, self._writer, self._follower = root, change, schema, writer, follower
         self._stream = Stream(project, _STREAM)
 
     def propose(
@@ -106,7 +112,7 @@ class TermProposals:
 
     def all(self) -> list[Proposal]:
         """Return every proposal of the project, oldest first."""
-        self._tail.catch_up(self._stream)
+        self._follower.catch_up(self._stream)
         answers = {of["answersProposal"]: of for of in self._described("TermAnswer").values()}
         proposals = [self._read(node, of, answers.get(node)) for node, of in self._described("TermProposal").items()]
         return sorted(proposals, key=lambda each: (each.proposed_at, each.iri))
@@ -219,7 +225,7 @@ class TermProposals:
 
     def _described(self, cls: str) -> dict[str, dict[str, Term]]:
         """Return what is said of each node of a class, by the name of the property."""
-        index, graph = self._tail.index, self._stream.graph
+        index, graph = self._follower.index, self._stream.graph
         nodes = [row[0] for row in index.triples(graph, None, TYPE, jido(cls))]
         return {node: {local_name(p): o for _, p, o in index.triples(graph, node)} for node in nodes}
 

@@ -53,7 +53,7 @@ def tie(
     """
     tying = _Tying(records, is_known, moved)
     tying.claim()
-    tying.settle()
+    tying.choose_successors()
     order = tying.order()
     ended = frozenset(old for olds in tying.ends.values() for old in olds)
     return Links(_sorted(tying.ends), _sorted(tying.amends), ended, order, tuple(tying.notes))
@@ -147,7 +147,7 @@ class _Tying:
         else:
             self.amends[new].add(old)
 
-    def settle(self) -> None:
+    def choose_successors(self) -> None:
         """Give each superseded record one successor: the one it names itself, else the first."""
         for old, claims in self.claims.items():
             named = {claim.new for claim in claims if claim.by == old}

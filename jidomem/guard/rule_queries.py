@@ -55,12 +55,12 @@ _LABELS = {"strict": "strict convention", "lesson": "lesson"}
 def gather_rules(memory: Jidomem, project: str) -> Rules:
     """Return the rules of *project*; raises what the catch-up raises."""
     memory.catch_up(project)
-    said = _Said(memory, project)
+    memories = _RuleRows(memory, project)
     found: dict[str, tuple[Rule, tuple[str, ...]]] = {}
-    for row in said.rows:
-        if row["item"] in found or (rule := said.rule(row)) is None:
+    for row in memories.rows:
+        if row["item"] in found or (rule := memories.rule(row)) is None:
             continue
-        named = tuple(dict.fromkeys(plain_path(text) for text in said.named(row)))
+        named = tuple(dict.fromkeys(plain_path(text) for text in memories.named(row)))
         if named:
             found[row["item"]] = replace(rule, about=named), named
     return Rules(tuple(found.values()), earlier_names(memory.reader, memory.tree, project))
@@ -75,8 +75,8 @@ def basis(memory: Jidomem, project: str) -> RuleInputs:
     return RuleInputs(version, frozenset(kinds))
 
 
-class _Said:
-    """What the index says of the memories that may govern something."""
+class _RuleRows:
+    """The rows of the index about memories that may govern a file."""
 
     def __init__(self, memory: Jidomem, project: str) -> None:
         def select(text: str) -> list[dict[str, Any]]:
@@ -95,7 +95,7 @@ class _Said:
         self._curators = memory.writer.authority(project).curators
 
     def rule(self, row: Mapping[str, Any]) -> Rule | None:
-        """Return what is said of one memory; None for what is not put before anybody."""
+        """Return the rule of one memory; None where it is shown before no edit."""
         family, level = self._family[row["kind"]], local_name(row["level"] or "")
         force = _force(family, level, local_name(row["state"] or ""))
         if force is None:

@@ -216,15 +216,15 @@ def keep(root: Path, project: str, state: Mapping[str, object], rules: Rules, ba
         files.make_folders(folder)
         file = folder / f"{project}-{token_hex(8)}.sqlite"
         _write(file, rules)
-        said = {"here": create_local_marker(root / _INDEX), "file": file.name, "heads": _heads(basis.version)}
-        _put(root, project, {**state, **said, "kinds": sorted(basis.kinds)})
+        head = {"here": create_local_marker(root / _INDEX), "file": file.name, "heads": _heads(basis.version)}
+        _put(root, project, {**state, **head, "kinds": sorted(basis.kinds)})
         for old in folder.glob(f"{project}-*"):
             if old != file and old.stem.rpartition("-")[0] == project:
                 old.unlink(missing_ok=True)
 
 
-def _put(root: Path, project: str, said: Mapping[str, object]) -> None:
-    files.write_atomically(root / FOLDER / f"{project}.json", json.dumps(said).encode())
+def _put(root: Path, project: str, head: Mapping[str, object]) -> None:
+    files.write_atomically(root / FOLDER / f"{project}.json", json.dumps(head).encode())
 
 
 def _heads(version: Version) -> list[list[object]]:
@@ -232,7 +232,7 @@ def _heads(version: Version) -> list[list[object]]:
 
 
 def _but_memory(head: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is said beside the state of the stream of memories."""
+    """Return *head* without the state of the stream of memories."""
     return {**head, "seen": head["seen"][1:]}
 
 
@@ -306,8 +306,8 @@ def _rule_values(rule: Rule) -> list[object]:
             rule.valid_until, checks, rule.waits, list(rule.about)]  # fmt: skip
 
 
-def _rule(said: list[object]) -> Rule:
-    *plain, checks, waits, about = said
+def _rule(values: list[object]) -> Rule:
+    *plain, checks, waits, about = values
     return Rule(*plain, tuple(Check(*check) for check in checks), waits, tuple(about))  # type: ignore[arg-type,attr-defined,call-arg]
 
 

@@ -223,7 +223,7 @@ class ApplyThread:
     def go_on(self, at_once: bool) -> None:
         """Have what waits taken in: by a thread, unless one is at it, or before this returns where it is *at_once*."""
         if at_once:
-            self._index.settle()
+            self._index.apply_pending()
         else:
             self._task.start(self._take_in)
 
@@ -269,7 +269,8 @@ class IndexFollower:
         self._filling = BulkLoader(journal)  # its counts are of what was taken in since a snapshot was opened, or kept
         self._publisher = BackgroundTask("jidomem snapshot")
         self._taking = ApplyThread(index)
-        self.told: Callable[[Stream], None] | None = None  # of every commit of this process, once it is durable
+        #: Called with the stream of every durable commit of this process.
+        self.on_commit: Callable[[Stream], None] | None = None
         self._is_kept = False  # whether a snapshot was kept that this process does not work on yet
         self._lock = RLock()
 
@@ -304,7 +305,7 @@ class IndexFollower:
         with self._lock:
             if not self._is_open:
                 self._start([stream])
-            self.index.settle()
+            self.index.apply_pending()
             while self._level(stream):
                 pass
             self._outgrow()
@@ -313,8 +314,8 @@ class IndexFollower:
 
     def apply(self, stream: Stream, commit: Commit) -> None:
         """Take in a commit just appended, soon; one that does not follow from what is held is left to `catch_up`."""
-        if self.told is not None:
-            self.told(stream)
+        if self.on_commit is not None:
+            self.on_commit(stream)
         with self._lock:
             held = self.index.mark(stream.graph).version
             if self._is_open and commit.parents == tuple(sorted(held.ids)) and not is_redaction_record(commit.data):
@@ -474,7 +475,7 @@ class IndexFollower:
         if not self._is_kept or self._clones is None or self._filling.damaged:
             return
         self._is_kept = False
-        self.index.settle()
+        self.index.apply_pending()
         streams = {stream.graph: stream for stream in self.journal.streams()}
         with suppress(*STORE_ERRORS):  # then it goes on as it is
             for live in self._clones.each():

@@ -187,8 +187,8 @@ class OxigraphIndex:
         """
         return self._waiting.add(graph, commit, self.mark)
 
-    def settle(self) -> None:
-        """Take in what waits; who reads does so first."""
+    def apply_pending(self) -> None:
+        """Apply the pending commits, as every read does first."""
         if not self._waiting.commits:  # and no other thread is taking it in
             return
         store = self._store
@@ -276,7 +276,7 @@ class OxigraphIndex:
 
     def dump(self, graph: str, sink: Any) -> None:
         """Write *graph* as N-Triples to *sink*, a file, in no particular order."""
-        self.settle()
+        self.apply_pending()
         self._read(lambda store: store.dump(sink, ox.RdfFormat.N_TRIPLES, from_graph=ox.NamedNode(graph)))
 
     def put_ontology(self, triples: Iterable[Triple]) -> None:
@@ -296,7 +296,7 @@ class OxigraphIndex:
         most: int | None = None,
     ) -> Iterator[Triple]:
         """Return the triples of *graph* that match, as they are at this moment: *most* of them, all unless given."""
-        self.settle()
+        self.apply_pending()
         return iter(self.taken(graph, subject, predicate, object, most))
 
     def taken(
@@ -323,7 +323,7 @@ class OxigraphIndex:
 
         Raises InvalidRequest `malformed_query`, with line and column, when *sparql* does not parse.
         """
-        self.settle()
+        self.apply_pending()
         return self._read(lambda store: plain(self._query(store, sparql, graphs, named, bindings)))
 
     def serialized(
@@ -347,7 +347,7 @@ class OxigraphIndex:
         def answer(store: Any) -> Serialized:
             return results.write_result(self._query(store, sparql, graphs, named, bindings), rows_as, graph_as, within)
 
-        self.settle()
+        self.apply_pending()
         return self._read(answer)
 
     def _read(self, read: Callable[[Any], T]) -> T:

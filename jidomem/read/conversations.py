@@ -154,7 +154,7 @@ class EntryCache:
     def read(self, use: Callable[[CachedEntries], T]) -> T:
         """Return what *use* makes of the entries there are now; they are not changed meanwhile, and *use* does not."""
         self._level()
-        self._index.settle()
+        self._index.apply_pending()
         with self._lock:
             while self._news:
                 news = self._news.popleft()

@@ -323,8 +323,8 @@ class EntryStore:
 
     def keyed(self, beginning: str, group: Callable[[str], str] = str) -> EntryCache:
         """Return the entries of this project whose ids begin so, at hand in memory, in groups that *group* names."""
-        tail, history = self._memory.tail, Stream(self.project, "history")
-        return EntryCache(self._memory.index, history.graph, beginning, lambda: tail.catch_up(history), group)
+        follower, history = self._memory.follower, Stream(self.project, "history")
+        return EntryCache(self._memory.index, history.graph, beginning, lambda: follower.catch_up(history), group)
 
     def list_entries(self, opts: Options = NO_OPTIONS) -> list[Entry]:
         """Return the entries of every agent, the one that was written first before the others."""

@@ -97,9 +97,9 @@ class Jidomem:
 
         self.index = OxigraphIndex()
         clones = Clones(given.root / INDEX)
-        self.tail = IndexFollower(self.journal, self.index, clones, self.schema.triples)
+        self.follower = IndexFollower(self.journal, self.index, clones, self.schema.triples)
         self.remote = _open_remote(given.index, self.journal, self.index, self.schema.triples) if given.index else None
-        self.tail.told = self.remote.notify if self.remote else None
+        self.follower.on_commit = self.remote.notify if self.remote else None
         self.pool = Pool(given.root, given.limits, self.remote)
         self.checks = Checks(given.root, sources.now)
 
@@ -139,7 +139,7 @@ class Jidomem:
             self.place,
             sources,
             self.index,
-            self.tail,
+            self.follower,
             self._rules,
             self.tree,
             self.reader,
@@ -155,7 +155,7 @@ class Jidomem:
         self.settings = replace(self.settings, policy=loaded.policy)
         self.schema = loaded.schema
         self.playbook.become(loaded.playbook)
-        self.tail.put_ontology(loaded.schema.triples)
+        self.follower.put_ontology(loaded.schema.triples)
         if self.remote is not None:
             self.remote.put_ontology(loaded.schema.triples)
         self._rules.change(loaded.schema, loaded.policy)
@@ -183,7 +183,7 @@ class Jidomem:
             if self._writer is None:
                 given = self.settings
                 self._writer = MemoryWriter(
-                    self.tail,
+                    self.follower,
                     self._rules,
                     self.sources,
                     agent=given.agent,
@@ -222,7 +222,7 @@ class Jidomem:
         versions = {}
         with self.journal.asking(streams):
             if self.journal.knows(project):
-                versions = {stream.name: self.tail.catch_up(stream) for stream in streams}
+                versions = {stream.name: self.follower.catch_up(stream) for stream in streams}
             self.config.quietly()
         if not any(version.heads for version in versions.values()) and project not in self.projects():
             near = nearest_names(project, self.projects(), 3) or self.projects()
@@ -253,8 +253,8 @@ class Jidomem:
 
     # Recall
 
-    def recall(self, asked: RecallRequest | str, project: str | None = None, **more: Any) -> MemoryRecall:
-        """Return the active memories that match words of *asked* or are similar to it, the best first.
+    def recall(self, request: RecallRequest | str, project: str | None = None, **more: Any) -> MemoryRecall:
+        """Return the active memories that match words of *request* or are similar to it, the best first.
 
         `entries` has them, each with its score. Similarity needs vectors; with an embedder
         `metadata["vectors"]` says how many memories still wait for one.
@@ -263,7 +263,7 @@ class Jidomem:
         session, include_inactive, budget_tokens, explain; with a plain text also agent_id,
         session_id, scope and limit. Raises InvalidRequest for an unknown or contradictory option.
         """
-        return self._recall.recall(asked, project or self.project, **more)
+        return self._recall.recall(request, project or self.project, **more)
 
     def alike_to(self, query: str, project: str, moment: str | None, *, spoken: bool) -> VectorQuery | None:
         """Return the vector of *query* with the vectors of *project*; None without an embedder.
@@ -360,7 +360,7 @@ class Jidomem:
         moment = self.reader.moment(name, to)
         return self.writer.roll_back(name, moment, reason=reason, dry_run=dry_run)
 
-    def check(self, project: str | None = None, asked: Options | None = None) -> CheckReport:
+    def check(self, project: str | None = None, options: Options | None = None) -> CheckReport:
         """Return the problems of the memory of *project*; the options are `check_options` by default.
 
         The gates of the root itself run in a worker process. Findings that its baseline waives do
@@ -368,7 +368,7 @@ class Jidomem:
         """
         name = project or self.project
         self.catch_up(name)
-        return self._governance.check(name, asked)
+        return self._governance.check(name, options)
 
     def check_options(self) -> Options:
         """Return the options of a check of this root: its gates, terms and waivers, and its policy."""
@@ -473,7 +473,7 @@ class Jidomem:
         self._recall.close()
         self._shown.state.close()
         self.door_log.state.close()
-        self.tail.close()
+        self.follower.close()
         self.place.close()
 
     def __enter__(self) -> Jidomem:

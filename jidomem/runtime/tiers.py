@@ -292,7 +292,9 @@ class ContextManager:
         self._forget: Callable[[], object] = lambda: None
         self._timer = PeriodicTask(interval, self.promote_all, f"promotion of {session_id:.40}")
 
-    def store(self, key: str, held: Any, promote: bool | Literal["force"] = False) -> Literal[True] | PromotionDecision:
+    def store(
+        self, key: str, value: Any, promote: bool | Literal["force"] = False
+    ) -> Literal[True] | PromotionDecision:
         """Return True once short-term memory holds the value under *key*; with *promote*, what becomes of it for long.
 
         It is then promoted at once if it is important enough, with `"force"` in any case. Raises InvalidRequest for
@@ -300,8 +302,8 @@ class ContextManager:
         """
         if promote not in (False, True, "force"):
             raise InvalidRequest(f"promote={promote!r:.100} is none", hint='give True, "force", or leave it out')
-        self.short_term.put(key, held)
-        return self._promote(key, held, force=promote == "force") if promote else True
+        self.short_term.put(key, value)
+        return self._promote(key, value, force=promote == "force") if promote else True
 
     def retrieve(self, key: str, default: Any = _RAISE) -> Any:
         """Return what short-term memory holds under *key*, else what long-term memory was given under it.

@@ -134,7 +134,7 @@ class CommitQueue:
     def view(self) -> WriteSnapshot:
         """Return the rows as the index has them now."""
         index, graphs = self._follower.index, self._graphs
-        index.settle()
+        index.apply_pending()
 
         def rows(subject: Term | None, predicate: Term | None, value: Term | None) -> list[Triple]:
             return [triple for graph in graphs for triple in index.taken(graph, subject, predicate, value)]

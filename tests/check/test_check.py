@@ -37,7 +37,7 @@ def test_a_memory_the_writer_kept_is_clean(memory):
     memory.writer.submit_intent("p", decision(topic="store", alternatives=["Jena"], evidence=["a test"]))
     memory.writer.submit_intent("p", intent(type="task", summary="do it", assigned_to="bob"))
 
-    report = check_project(memory.tail, memory.schema, "p")
+    report = check_project(memory.follower, memory.schema, "p")
 
     assert (report.exit_code, report.problems, report.unchecked) == (0, [], [])
     assert report.judged == 3  # the decision, its alternative, the task
@@ -144,7 +144,7 @@ def test_a_damaged_journal_is_a_finding_with_file_and_line(memory):
     import jidomem
 
     with jidomem.open(memory.settings.root) as again:
-        report = check_project(again.tail, again.schema, "p")
+        report = check_project(again.follower, again.schema, "p")
 
     assert report.exit_code == 1
     assert report.problems[0].rule.endswith("JournalIsIntact")
@@ -192,7 +192,7 @@ def test_what_is_no_file_among_those_of_the_journal_is_damage_and_nobody_waits_f
     path = Path(memory.journal.path(Stream("p"))) / "20261122T000000.000000Z-cccccccccccc.ttl"
     {"device": lambda: path.symlink_to("/dev/zero"), "pipe": lambda: os.mkfifo(path), "folder": path.mkdir}[kind]()
 
-    report = check_project(memory.tail, memory.schema, "p")
+    report = check_project(memory.follower, memory.schema, "p")
 
     (problem,) = report.problems
     assert (problem.path, report.exit_code) == (str(path), 1)
@@ -204,7 +204,7 @@ def test_damage_is_told_with_what_puts_it_right(memory):
     (path,) = Path(memory.journal.path(Stream("p"))).glob("*.ttl")
     path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
 
-    (problem,) = check_project(memory.tail, memory.schema, "p").problems
+    (problem,) = check_project(memory.follower, memory.schema, "p").problems
 
     assert problem.message.startswith("its line ends were rewritten")
     assert "git checkout -- ." in problem.message

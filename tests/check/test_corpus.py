@@ -86,7 +86,7 @@ def test_a_crafted_journal_has_its_faults_in_the_lines_of_its_commit_files(tmp_p
     with jidomem.open(tmp_path / "root") as memory:
         ask = memory.reader.ask
         options = Options(disagreements=lambda: ask("conflicts", project="p"))
-        report = check_project(memory.tail, memory.schema, "p", options)
+        report = check_project(memory.follower, memory.schema, "p", options)
 
     def shown(problem):
         path = Path(problem.path)
@@ -111,7 +111,7 @@ def test_the_reference_finds_the_same_in_generated_memories(tmp_path):
 
     with jidomem.open(tmp_path / "root") as memory:
         found = [
-            check_project(memory.tail, memory.schema, load.PROJECT, Options(reference=way)) for way in (False, True)
+            check_project(memory.follower, memory.schema, load.PROJECT, Options(reference=way)) for way in (False, True)
         ]
 
     assert found[0].judged > 150
@@ -123,7 +123,7 @@ def test_this_project_keeps_its_own_decisions_in_a_memory_that_checks_clean():
     with jidomem.open(files.own_memory()) as memory:
         ask = memory.reader.ask
         options = Options(disagreements=lambda: ask("conflicts", project="jidomem"), overlay=memory.settings.root)
-        report = check_project(memory.tail, memory.schema, "jidomem", options)
+        report = check_project(memory.follower, memory.schema, "jidomem", options)
 
     assert (report.problems, report.unchecked) == ([], [])
     assert report.judged >= 10

@@ -167,9 +167,9 @@ def test_a_replay_is_what_is_served_exported_and_kept_and_says_what_is_not(repos
         memory.index._store.update(
             f"INSERT DATA {{ GRAPH <{STREAM.graph}> {{ <urn:x> <urn:p> {literal('never said')} }} }}"
         )
-        memory.tail._filling.commits = 1
-        memory.tail._keep(0, 0)
-        memory.tail._settle()
+        memory.follower._filling.commits = 1
+        memory.follower._keep(0, 0)
+        memory.follower._settle()
     result = run("journal", "replay", "--check")
     assert result.exit_code == 1
     assert 'is there and should not be: <urn:x> <urn:p> "never said" .' in result.stdout

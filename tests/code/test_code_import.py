@@ -37,7 +37,7 @@ def write(folder, files):
 
 
 def take(memory, folder, below="", **more):
-    return import_code(memory.writer, memory.tail, "p", tracked(folder, below, ENDINGS), below, **more)
+    return import_code(memory.writer, memory.follower, "p", tracked(folder, below, ENDINGS), below, **more)
 
 
 def ask(memory, name, **asked):

@@ -92,10 +92,10 @@ def test_no_byte_depends_on_a_redacted_number_so_none_of_ten_thousand_can_be_con
     assert {digest(f"a note that says {PIN.format('4711')}")} == {
         term.rpartition("/")[2] for term in told if "/evidence/" in term
     }
-    memory.tail.rebuild()
+    memory.follower.rebuild()
     memory.reader.keep_lists(["p"])
-    assert memory.tail.on_disk
-    assert memory.tail.snapshots()
+    assert memory.follower.on_disk
+    assert memory.follower.snapshots()
     follower = jidomem.open(tmp_path / "root")
     assert any("4711" in row["summary"] for row in follower.reader.ask("facts", project="p", include_inactive=True))
     started = time.time_ns()
@@ -135,7 +135,7 @@ def test_a_secret_in_a_name_that_was_given_goes_and_what_was_kept_of_it_when_it_
 
         assert b"hunter2hunter" not in bytes_below(tmp_path / "root").lower()
         assert [each["agent"] for each in memory.reader.why("p", kept)["shown"]] == ["ana"]
-        report = check_project(memory.tail, memory.schema, "p")
+        report = check_project(memory.follower, memory.schema, "p")
         assert (report.exit_code, memory.journal.verify(STREAM)) == (0, ())
 
 
@@ -240,7 +240,7 @@ def test_check_knows_that_what_is_missing_was_redacted_and_what_was_set_aside(me
     memory.keeper.redact(memory.keeper.plan("p", first), agent="ana", reason="a password")
     memory.keeper.set_aside(STREAM, tear(memory), agent="ana", reason="torn")
 
-    report = check_project(memory.tail, memory.schema, "p")
+    report = check_project(memory.follower, memory.schema, "p")
 
     found = {(each.severity, each.rule == JOURNAL) for each in report.problems if each.severity != "info"}
     assert found == {("warning", True)}
@@ -322,7 +322,7 @@ def test_who_is_no_curator_redacts_nothing_and_sets_nothing_aside_where_there_is
 
 def test_where_a_door_knows_who_speaks_the_token_says_who_redacts(memory):
     memory.writer.submit_intent("p", intent(summary="the door opens to hunter2"))
-    made = (memory.tail, memory.schema, memory.settings.policy, memory.sources)
+    made = (memory.follower, memory.schema, memory.settings.policy, memory.sources)
     keep = lambda writer: JournalMaintenance(*made, writer, lambda: None, lambda *_: None)  # noqa: E731
     plan, why = memory.keeper.plan("p", None, texts=["hunter2"]), {"reason": "a password"}
 
@@ -391,7 +391,7 @@ def test_a_copy_that_comes_back_is_reported_and_not_served_and_goes_when_asked(m
     assert any("hunter2" in line for line in lines[found.line : found.line + 80])
 
     with jidomem.open(memory.settings.root) as anew:
-        report = check_project(anew.tail, anew.schema, "p")
+        report = check_project(anew.follower, anew.schema, "p")
     assert "hunter2" not in str(report.to_dict())
     (problem,) = [each for each in report.problems if each.rule == JOURNAL]
     assert (problem.severity, problem.path, problem.line) == ("violation", found.path, found.line)

@@ -31,7 +31,7 @@ def in_pieces(index, size):
     for start in range(0, len(made), size):
         for commit in made[start : start + size]:
             index.take_later(STREAM.graph, commit)
-        index.settle()
+        index.apply_pending()
 
 
 @pytest.mark.parametrize("size", [1, 5, COMMITS])
@@ -96,7 +96,7 @@ def test_what_is_in_when_the_one_who_waits_for_it_is_interrupted_is_marked_and_t
     index.take_later(STREAM.graph, first)
 
     with pytest.raises(KeyboardInterrupt):
-        index.settle()
+        index.apply_pending()
     assert index.mark(STREAM.graph).version == Version.of([first.head])
     index.take(STREAM.graph, [first, second])
 

@@ -101,7 +101,7 @@ def test_an_index_built_anew_holds_each_triple_once(opened):
     remember(memory, project, "c")
     before = count_of(memory, project, graph_iri(project))
 
-    memory.tail.rebuild()
+    memory.follower.rebuild()
     if memory.remote is not None:
         memory.remote.rebuild()
 

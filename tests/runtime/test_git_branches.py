@@ -118,7 +118,7 @@ def merge(left, right, *options):
 def held(memory):
     """What an index holds of memories, and of how many commits it is made."""
     memory.catch_up("p")
-    return set(memory.tail.index.triples(STREAM.graph)), memory.tail.index.mark(STREAM.graph).commits
+    return set(memory.follower.index.triples(STREAM.graph)), memory.follower.index.mark(STREAM.graph).commits
 
 
 def answers(memory, as_of=None):
@@ -162,7 +162,7 @@ def test_branches_merge_without_conflict_and_every_follower_sees_each_commit_onc
     assert FileJournal(left.root).verify(STREAM) == ()
     again = left.open()
     fresh = jidomem.open(left.root)
-    fresh.tail.rebuild()
+    fresh.follower.rebuild()
     assert held(running) == held(again) == held(fresh)
     assert before[0] < held(running)[0]
     assert held(running)[1] == len(commits)

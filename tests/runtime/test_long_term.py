@@ -292,7 +292,7 @@ def test_what_is_here_already_is_not_written_again(memory):
         long_term.insert(fact())
         long_term.insert(thing, graph="history")
 
-    streams = {stream.name: memory.tail.catch_up(stream).position for stream in memory.journal.streams()}
+    streams = {stream.name: memory.follower.catch_up(stream).position for stream in memory.journal.streams()}
     assert streams == {"memory": 1, "history": 1}
 
 
@@ -465,7 +465,7 @@ def test_everything_that_was_inserted_is_there_after_the_index_is_built_again(tm
         for graph in ("codebase", "history", "system"):
             long_term.insert([(A, "urn:example:in", graph), (A, "urn:example:n", 1.5)], graph=graph)
         before = everything(long_term)
-        memory.tail.rebuild()
+        memory.follower.rebuild()
         assert everything(long_term) == before
 
     code = (

@@ -139,11 +139,11 @@ def test_the_size_of_what_all_projects_share_is_told_to_who_reaches_all_of_them(
     for name, value in (("LARGE", 1), ("MANY", 0), ("MUCH", 0)):
         monkeypatch.setattr(follower, name, value)
     ask, every = speaking("ana"), speaking("all", projects=("*",))
-    memory.tail.rebuild()
+    memory.follower.rebuild()
 
     assert ask("/ui/p/health.json").json["snapshots"] == []
     told = every("/ui/p/health.json").json["snapshots"]
-    assert [each["bytes"] for each in told] == [each.size for each in memory.tail.snapshots()]
+    assert [each["bytes"] for each in told] == [each.size for each in memory.follower.snapshots()]
     assert told
 
 

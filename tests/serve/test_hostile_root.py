@@ -264,14 +264,14 @@ def test_an_index_that_came_with_a_clone_is_not_read(indexed, tmp_path):
     def snapshots(root):
         with jidomem.open(root) as memory:
             memory.catch_up("p")
-            return memory.tail.snapshots()
+            return memory.follower.snapshots()
 
     assert len(snapshots(indexed)) == 1
     for how in (copied, in_an_archive):
         clone = how(indexed, tmp_path / how.__name__)
         assert [*(clone / "index" / "snapshots").iterdir()]
         with jidomem.open(clone) as memory:
-            assert memory.tail.snapshots() == []
+            assert memory.follower.snapshots() == []
             assert [row["summary"] for row in memory.reader.ask("facts", project="p")] == ["truth"]
 
 
@@ -333,7 +333,7 @@ def test_what_was_put_beside_the_snapshots_by_a_pull_is_neither_read_nor_kept(in
 
     with jidomem.open(indexed) as memory:
         memory.catch_up("p")
-        assert [snapshot.path for snapshot in memory.tail.snapshots()] == [mine]
+        assert [snapshot.path for snapshot in memory.follower.snapshots()] == [mine]
         memory.writer.submit_intent("p", intent(summary="more"))
     with jidomem.open(indexed) as memory:
         memory.catch_up("p")
@@ -341,7 +341,7 @@ def test_what_was_put_beside_the_snapshots_by_a_pull_is_neither_read_nor_kept(in
     assert not [path for path in folder.iterdir() if "lie" in path.name or "files" in path.name]
     (indexed / "index" / "here").unlink()
     with jidomem.open(indexed) as memory:
-        assert memory.tail.snapshots() == []
+        assert memory.follower.snapshots() == []
 
 
 def test_a_read_log_that_runs_something_is_not_used(root):

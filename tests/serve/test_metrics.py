@@ -121,7 +121,7 @@ def test_a_server_is_not_ready_while_an_index_cannot_be_brought_level_or_a_journ
 
     with jidomem.open(memory.settings.root) as other:
         later = other.writer.submit_intent("p", intent(summary="later"))
-    with memory.tail._lock:  # as while an index is built
+    with memory.follower._lock:  # as while an index is built
         behind = client.get("/readyz")
     assert (behind.status_code, behind.json["status"]) == (503, "behind")
     assert behind.headers["Retry-After"]

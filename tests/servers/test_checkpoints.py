@@ -35,12 +35,12 @@ class Server:
     def __init__(self, log: FileLog, home: Path) -> None:
         self.log, self.home = log, home
         self.journal = MirroredJournal(log, home)
-        self.tail = IndexFollower(self.journal, OxigraphIndex(), Clones(home / "index"), ontology.load([]).triples)
+        self.follower = IndexFollower(self.journal, OxigraphIndex(), Clones(home / "index"), ontology.load([]).triples)
 
     def holds(self) -> int:
         """How many triples it answers from, once it is level."""
-        self.tail.catch_up(MEMORY)
-        return len([*self.tail.index.triples(MEMORY.graph)])
+        self.follower.catch_up(MEMORY)
+        return len([*self.follower.index.triples(MEMORY.graph)])
 
 
 @pytest.fixture
@@ -63,9 +63,9 @@ def first(log, tmp_path):
     """A server that keeps a snapshot of its index."""
     server = Server(log, tmp_path / "first")
     server.holds()
-    assert server.tail.snapshots()
+    assert server.follower.snapshots()
     yield server
-    server.tail.close()
+    server.follower.close()
 
 
 def grow(log, tmp_path, number=1):
@@ -95,10 +95,10 @@ def test_a_new_copy_has_the_checkpoint_and_reads_no_more_than_what_came_since(lo
     held = second.holds()
 
     assert held == first.holds()
-    assert [found.of for found in [second.tail._live]] != [None]
+    assert [found.of for found in [second.follower._live]] != [None]
     assert len([*(home / "projects" / "p" / "memory").glob("pack-*.ttl")]) == 1
     assert second.journal.verify(MEMORY) == ()
-    second.tail.close()
+    second.follower.close()
 
 
 def test_a_copy_that_is_spoiled_becomes_no_checkpoint_until_it_is_level_again(log, first, tmp_path):
@@ -124,7 +124,7 @@ def test_what_did_not_change_is_not_put_again_and_what_is_named_no_more_goes_aft
 
     grow(log, tmp_path, 3)
     first.holds()
-    first.tail.snapshots()
+    first.follower.snapshots()
     make(log, first.home)
     assert before < pieces(log)
     monkeypatch.setattr(checkpoints, "GRACE", 0.0)
@@ -235,7 +235,7 @@ def test_a_checkpoint_that_is_not_whole_changes_nothing_and_the_log_is_read(log,
     assert [path.name for path in (tmp_path / "second").iterdir()] == ["checkpoint.lock"]
     second = Server(log, tmp_path / "second")
     assert second.holds() == first.holds()
-    second.tail.close()
+    second.follower.close()
 
 
 def test_a_checkpoint_that_lies_about_the_log_is_thrown_away(log, first, tmp_path):
@@ -249,7 +249,7 @@ def test_a_checkpoint_that_lies_about_the_log_is_thrown_away(log, first, tmp_pat
 
     assert second.holds() == first.holds()
     assert {commit.id for commit in second.journal.read(MEMORY)} == {entry.commit for entry in log.read(MEMORY)}
-    second.tail.close()
+    second.follower.close()
 
 
 def test_a_redaction_takes_every_checkpoint_away_and_none_with_what_was_taken_out_is_made(log, first, tmp_path):
@@ -281,7 +281,7 @@ def test_a_snapshot_from_before_a_redaction_becomes_no_checkpoint_though_the_cop
     assert not made
     assert pieces(log) == set()
     first.holds()
-    assert first.tail.snapshots()
+    assert first.follower.snapshots()
     assert make(log, first.home)
     assert not any(b"hunter2" in log.get(name).data for name in log.names())
 

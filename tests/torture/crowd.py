@@ -29,7 +29,7 @@ def work(memory, name, end, seen):
 def rebuild(memory, end):
     while time.monotonic() < end:
         time.sleep(1)
-        memory.tail.rebuild()
+        memory.follower.rebuild()
 
 
 def main(root, seconds):

@@ -21,7 +21,7 @@ def seal(root):
 
 def reindex(root):
     with jidomem.open(root) as memory:
-        memory.tail.rebuild()
+        memory.follower.rebuild()
 
 
 def ask(root):

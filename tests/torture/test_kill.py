@@ -167,5 +167,5 @@ def test_whoever_keeps_house_may_be_killed_at_any_moment_beside_a_writer(role, t
     for _ in range(2):  # healed by whoever opens it, and sound for the next
         with jidomem.open(root) as memory:
             assert by_key(memory) == kept
-            assert memory.tail.on_disk
+            assert memory.follower.on_disk
             assert memory.journal.verify(STREAM) == ()

@@ -73,7 +73,7 @@ fields = st.fixed_dictionaries({"type": kinds}, optional=FIELDS)
 
 def violations(memory):
     """What a check calls a violation, with its rule."""
-    found = check_project(memory.tail, memory.schema, "p").problems
+    found = check_project(memory.follower, memory.schema, "p").problems
     return [(each.rule.rsplit("#")[-1], each.item, each.message) for each in found if each.severity == "violation"]
 
 

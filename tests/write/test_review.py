@@ -32,7 +32,7 @@ def rules_of(memory):
 
 
 def queue_of(memory):
-    return CommitQueues(memory.tail, memory.sources, rules_of(memory)).of("p")
+    return CommitQueues(memory.follower, memory.sources, rules_of(memory)).of("p")
 
 
 def test_a_submission_whose_judging_was_interrupted_in_another_thread_is_judged_again(memory):  # C023
@@ -71,7 +71,7 @@ def test_a_commit_the_index_could_not_take_in_is_acknowledged_and_seen_by_the_ne
                 raise MemoryError
             super().take(graph, commits)
 
-    memory.index = memory.tail.index = Exhausted()
+    memory.index = memory.follower.index = Exhausted()
     memory.writer.submit_intent("p", intent())
     memory.index.full = True
     receipt = memory.writer.submit_intent("p", intent(summary="the second"))

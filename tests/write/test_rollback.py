@@ -49,7 +49,9 @@ def summaries(memory):
 
 
 def violations(memory):
-    return [each for each in check_project(memory.tail, memory.schema, "p").problems if each.severity == "violation"]
+    return [
+        each for each in check_project(memory.follower, memory.schema, "p").problems if each.severity == "violation"
+    ]
 
 
 def test_what_was_in_force_at_a_moment_is_in_force_again_and_nothing_else(memory):  # C117

@@ -129,5 +129,5 @@ def test_every_intent_is_a_block_of_its_own_and_a_changed_one_is_a_finding(memor
     assert {"hasTimestamp", "assertedBy", "assertedIn", "supersedes", "recordedAt", local_name(TYPE)} <= properties
     (path, _) = sorted((memory.settings.root / "projects").rglob("*.ttl"))
     path.write_bytes(path.read_bytes().replace(b"Rust 1.80", b"Rust 1.81"))
-    found = check_project(memory.tail, memory.schema, "p").problems
+    found = check_project(memory.follower, memory.schema, "p").problems
     assert {each.severity for each in found if each.name == "JournalIsIntact"} == {RULES["R17"][1]}

@@ -83,7 +83,7 @@ def test_memories_of_earlier_commits_that_disagree_are_listed_now_and_as_of_then
     (row,) = old.reader.ask("conflicts", project="p")
     assert ({row["a"], row["b"]}, row["kind"]) == ({ZONES, receipt.iri}, "overlapping_decision")
     assert old.reader.ask("conflicts", project="p", as_of="2026-11-21T08:00:00Z") == []
-    old.tail.rebuild()
+    old.follower.rebuild()
     assert old.reader.ask("conflicts", project="p") == [row]
 
 

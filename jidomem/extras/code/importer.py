@@ -209,7 +209,7 @@ class _Batch:
 
 def import_code(
     writer: MemoryWriter,
-    tail: IndexFollower,
+    follower: IndexFollower,
     project: str,
     listing: Tracked,
     below: str = "",
@@ -223,8 +223,8 @@ def import_code(
     more. What was kept before an interruption is not read again. *seen* is called with each file before it is looked
     at; with *dry_run* nothing is kept. Raises Failed `missing_extra`, and what `MemoryWriter.append` does.
     """
-    tail.catch_up(Stream(project, STREAM))
-    taking = _Taking(project, listing, *current_versions(tail.index, project), CodeImportReport())
+    follower.catch_up(Stream(project, STREAM))
+    taking = _Taking(project, listing, *current_versions(follower.index, project), CodeImportReport())
     for batch in taking.batches(below, seen):
         rows = [*batch.rows, *ended(CodeNames(project), batch.ended_versions, batch.came, listing.revision)]
         taking.report.triples += len(rows)

@@ -97,7 +97,7 @@ def _linked(page: PageRequest, name: str, definitions: Mapping[Term, str]) -> di
 def _proposals(page: PageRequest) -> TermProposals:
     memory = page.memory
     root, change = memory.settings.root, memory.place.change_file
-    return TermProposals(root, change, page.project, memory.schema, page.site.writer, memory.tail)
+    return TermProposals(root, change, page.project, memory.schema, page.site.writer, memory.follower)
 
 
 def _waiting(page: PageRequest) -> dict[str, Any]:

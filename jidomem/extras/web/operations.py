@@ -262,7 +262,7 @@ def show_health(page: PageRequest) -> Mapping[str, Any]:
         "last_commit": health.journal.recorded_at or None,
         "journal_bytes": sum(_bytes(memory.journal.path(Stream(project, name))) for name in NAMES),
         "snapshots": _snapshots(page),
-        "on_disk": memory.tail.on_disk,
+        "on_disk": memory.follower.on_disk,
         "texts": memory.texts.told(Stream(project)),
         "vectors": memory.embedding and memory.embedding.told(project),
         "damage": [error.to_dict() for error in memory.damage(project)],
@@ -274,7 +274,7 @@ def show_health(page: PageRequest) -> Mapping[str, Any]:
 
 def _snapshots(page: PageRequest) -> list[dict[str, Any]]:
     """Return the snapshots of the index, which has all projects: none to who does not reach all of them."""
-    snapshots = [] if page.site.is_hidden() else page.memory.tail.snapshots()
+    snapshots = [] if page.site.is_hidden() else page.memory.follower.snapshots()
     return [{"name": each.path.name, "bytes": each.size} for each in snapshots]
 
 
