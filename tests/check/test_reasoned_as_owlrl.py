@@ -1,10 +1,13 @@
 """The reasoner of the check finds the contradictions that owlrl finds, which is left as it is here."""
 
+import inspect
+import re
+
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from owlrl import OWLRL_Semantics
 
-from jidomem.check.reasoning import _errors
+from jidomem.check.reasoning import _errors, rule_groups
 from jidomem.rdf.terms import iri
 from jidomem.rdf.vocab import RDF, RDFS, TYPE
 from jidomem.schema.ontology import OWL
@@ -35,11 +38,22 @@ about_properties = st.one_of(
                     "InverseFunctionalProperty",
                     "IrreflexiveProperty",
                     "AsymmetricProperty",
+                    "SymmetricProperty",
+                    "TransitiveProperty",
                 )
             ]
         ),
     ),
-    st.tuples(properties, st.sampled_from([iri(OWL + "propertyDisjointWith"), iri(OWL + "inverseOf")]), properties),
+    st.tuples(
+        properties,
+        st.sampled_from(
+            [
+                iri(RDFS + "subPropertyOf"),
+                *(iri(OWL + name) for name in ("propertyDisjointWith", "inverseOf", "equivalentProperty")),
+            ]
+        ),
+        properties,
+    ),
     st.tuples(properties, st.sampled_from([iri(RDFS + "domain"), iri(RDFS + "range")]), classes),
 )
 said = st.lists(st.one_of(about_nodes, about_nodes, about_classes, about_properties), max_size=14)
@@ -69,3 +83,16 @@ def all_different(*members):
 @settings(max_examples=80, deadline=None)
 def test_it_says_of_any_statements_what_owlrl_says_of_them(rows):
     assert _errors(tuple(rows)) == by_owlrl(rows)
+
+
+def test_each_group_of_rules_is_given_the_triples_with_which_its_rules_begin():
+    groups = rule_groups()
+
+    for name in {name for names in groups.values() for name in names}:
+        source = inspect.getsource(getattr(OWLRL_Semantics, name))
+        named = {
+            each for each in re.findall(r"\b\w+ == (?:OWL|RDFS|RDF)\.(\w+)", source) if each not in ("type", "Thing")
+        }
+        given = {(term[1] if isinstance(term, tuple) else term) for term, names in groups.items() if name in names}
+        ours = {"differentFrom"} if name == "_equality" else set()
+        assert {re.split("[#/]", term)[-1] for term in given} == named | ours
