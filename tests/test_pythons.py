@@ -10,15 +10,48 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 VERSIONS = ("3.12", "3.13")
-ROOMS = ("cli/test_first_minutes.py", "exchange", "formats", "test_readme.py", "write/test_writer.py")
-#: What is run by the last of them alone.
-MORE = ("adapters", "code", "contracts", "entries", "journal", "providers", "working", "write/test_conflict.py")
+#: What a newcomer does first, the roots of earlier versions, and a part of the tests of each package.
+SUITES = {
+    "whole": (
+        "check/test_check.py",
+        "cli/test_first_minutes.py",
+        "formats",
+        "serve/test_routes.py",
+        "test_readme.py::test_everything_the_readme_shows_runs_from_top_to_bottom",
+    ),
+    "packages": (
+        "adapters/test_langgraph_store.py",
+        "base/test_excerpt.py",
+        "clients",
+        "code/test_code_import.py",
+        "curation/test_review_queue.py",
+        "entries/test_in_memory_store.py",
+        "exchange/test_adr.py",
+        "exchange/test_turtle.py",
+        "guard/test_guard.py",
+        "index/test_tail.py",
+        "journal/test_commit.py",
+        "journal/test_files.py",
+        "memoryos/test_memory_os.py",
+        "models/test_endpoint.py",
+        "models/test_offline_model.py",
+        "providers/test_provider_graph.py",
+        "rdf",
+        "read/test_reader.py",
+        "recall/test_rank.py",
+        "records",
+        "repository/test_worktree.py",
+        "runtime/test_state.py",
+        "schema/test_judges.py",
+        "servers/test_log_in_a_file.py",
+        "working/test_two_tiers.py",
+        "write/test_writer.py",
+    ),
+}
 
 
-@pytest.mark.parametrize(
-    ("version", "room"), [*product(VERSIONS, ROOMS), *((VERSIONS[-1], room) for room in MORE)], ids=str
-)
-def test_a_room_holds_with_a_later_python(version, room):
+@pytest.mark.parametrize(("version", "suite"), [*product(VERSIONS, SUITES)], ids=str)
+def test_a_part_of_each_package_holds_with_a_later_python(version, suite):
     python = ROOT / "build" / f"python{version}" / "bin" / "python"
     if not python.exists():
         pytest.skip(f"there is no Python {version}, of which ci/pythons makes an environment")
@@ -26,12 +59,20 @@ def test_a_room_holds_with_a_later_python(version, room):
 
     told = subprocess.run([python, "--version"], capture_output=True, text=True, check=True)
     done = subprocess.run(
-        [python, "-m", "pytest", "-q", f"tests/{room}"],
+        [python, "-m", "pytest", "-q", *(f"tests/{path}" for path in SUITES[suite])],
         cwd=ROOT, env=environment, capture_output=True, text=True, check=False,
     )  # fmt: skip
 
     assert told.stdout.startswith(f"Python {version}.")
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
+
+
+def test_each_package_that_has_a_folder_of_tests_has_some_of_them_run_by_a_later_python():
+    packages = {path.parent.name for path in (ROOT / "jidomem").glob("**/__init__.py")}
+    folders = {path.name for path in (ROOT / "tests").iterdir() if path.is_dir()}
+    run = {Path(path).parts[0] for paths in SUITES.values() for path in paths}
+
+    assert packages & folders <= run
 
 
 def test_these_are_the_versions_that_are_claimed():

@@ -42,17 +42,18 @@ class Clock:
         return START + timedelta(seconds=next(self.ticks)) + self.further
 
 
-class Failing:
+class Failing(OfflineModel):
     """The offline model, failing while it is told to."""
 
     def __init__(self, why="the model is away"):
-        self.inner, self.fails, self.why = OfflineModel(), False, why
-        self.name, self.embedder = self.inner.name, self.inner.embedder
+        super().__init__()
+        self.fails, self.why = False, why
 
-    def __getattr__(self, name):
-        if self.fails:
+    def __getattribute__(self, name):
+        found = super().__getattribute__(name)
+        if callable(found) and not name.startswith("_") and self.fails:
             raise ModelUnavailable(self.why, hint="try again")
-        return getattr(self.inner, name)
+        return found
 
 
 @pytest.fixture
