@@ -13,6 +13,7 @@ from jidomem.errors import InvalidRequest, nearest_names
 from jidomem.rdf.sparql import MAX_BYTES, check, unknown_graphs, without_service_prefixes
 from jidomem.rdf.turtle import turtle
 from jidomem.rdf.vocab import graphs_of
+from jidomem.read.playbook import Playbook
 from jidomem.read.raw_sparql import Result
 from jidomem.recall.governing import FRESHNESS_COLUMNS
 from jidomem.records.active import STATUSES
@@ -26,6 +27,8 @@ _OPTIONS = {
     "limit": "--limit", "cursor": "--cursor",
 }  # fmt: skip
 _TAKEN = ("name", "self")
+#: How alike an unknown option and a known one are for the known one to be meant.
+_LIKE = 0.7
 #: Short name -> the question.
 SHORT_NAMES = {"tasks": "open-tasks", "errors": "open-errors", "sessions": "active-sessions"}
 #: What a SPARQL query has and the name of a file has not.
@@ -105,7 +108,7 @@ def ask(
     name = name if name in memory.playbook.names() else SHORT_NAMES.get(name, name)
     query = memory.playbook.get(name)
     app.options = {**app.options, **{snake(param.name): _option(param) for param in query.params}}
-    values = dict(map(_param, _pairs(query, params))) | ({} if status is None else {"status": status})
+    values = dict(map(_param, _pairs(query, params, memory.playbook))) | ({} if status is None else {"status": status})
     answer(app, memory, name, include_inactive=include_inactive, params=values)
 
 
@@ -132,26 +135,26 @@ def answer(
 
 def _show_playbook(app: App, memory: Jidomem) -> None:
     rows = [
-        {"role": role, "name": query.name, "params": " ".join(_own(query)), "answers": query.summary}
+        {"role": role, "name": query.name, "params": " ".join(map(str, _own(query))), "answers": query.summary}
         for role, queries in memory.playbook.roles().items()
         for query in queries
     ]
     show_rows(app, rows, ("role", "name", "answers", "params"))
 
 
-def _own(query: NamedQuery) -> list[str]:
+def _own(query: NamedQuery) -> list[QueryParameter]:
     """Return the parameters of a query that are given as NAME=VALUE, without those that have an option."""
-    return [str(param) for param in query.params if param.name.lower() not in _OPTIONS and param.type != "status"]
+    return [param for param in query.params if param.name.lower() not in _OPTIONS and param.type != "status"]
 
 
 def _option(param: QueryParameter) -> str:
     return f"--{snake(param.name).replace('_', '-')}"
 
 
-def _pairs(query: NamedQuery, words: Sequence[str]) -> Iterator[str]:
+def _pairs(query: NamedQuery, words: Sequence[str], playbook: Playbook) -> Iterator[str]:
     """Yield *words* with each option that is a parameter of *query*, and its value, as NAME=VALUE.
 
-    Raises click.NoSuchOption for an option that is none, and InvalidRequest for one without a value.
+    Raises click.NoSuchOption for a misspelt option, and InvalidRequest for another unknown one, or one without a value.
     """
     options = {_option(param): param for param in query.params}
     left = [*words]
@@ -163,9 +166,7 @@ def _pairs(query: NamedQuery, words: Sequence[str]) -> Iterator[str]:
         flag, equals, value = word.partition("=")
         param = options.get(flag)
         if param is None:
-            own = [name for option in click.get_current_context().command.params for name in option.opts]
-            near = nearest_names(flag, dict.fromkeys([*options, *(name for name in own if name.startswith("--"))]), 3)
-            raise click.NoSuchOption(flag, possibilities=near, ctx=click.get_current_context())
+            raise _unknown_parameter(query, flag, playbook)
         if not equals and param.type == "boolean" and (not left or left[0] not in ("true", "false")):
             value = "true"
         elif not equals:
@@ -173,6 +174,22 @@ def _pairs(query: NamedQuery, words: Sequence[str]) -> Iterator[str]:
                 raise InvalidRequest(f"{flag} needs a value", hint=f"write {flag} VALUE")
             value = left.pop(0)
         yield f"{snake(param.name)}={value}"
+
+
+def _unknown_parameter(query: NamedQuery, flag: str, playbook: Playbook) -> Exception:
+    """Return the error for an option that *query* does not take: the option meant, or the queries that take it."""
+    context = click.get_current_context()
+    own = {name for option in context.command.params for name in option.opts if name.startswith("--")}
+    if near := nearest_names(flag, dict.fromkeys([*map(_option, query.params), *own]), 3, likeness=_LIKE):
+        return click.NoSuchOption(flag, possibilities=near, ctx=context)
+    takers = [each.name for each in playbook if flag in map(_option, each.params)]
+    taken = ", ".join(map(_option, _own(query))) or "no parameter of its own"
+    hint = f"{query.name} takes {taken}"
+    if flag == "--about":
+        hint += "; memories about a file: jidomem governing FILE"
+    elif takers:
+        hint += f"; {flag} is taken by: {', '.join(takers)}"
+    return InvalidRequest(f"{query.name} takes no {flag}", hint=hint)
 
 
 def _param(word: str) -> tuple[str, str]:

@@ -192,11 +192,14 @@ def _conflicts(error: Conflict) -> Iterator[str]:
 
 
 def _choices(error: Conflict, options: Options | None) -> Iterator[str]:
-    """Yield the ways out of *error*, as *options* of the verb or in words."""
+    """Yield the ways out of *error*, as *options* of the command or in words; none that *options* cannot write."""
     for choice in error.choices:
         fields = {**choice.fields, **dict.fromkeys(choice.needs, "TEXT")}
         words = options(fields) if options else ", ".join(f"{name} {value}" for name, value in _entries(fields))
-        yield f"{words if fields else choice.name}: {choice.effect}"
+        if words and fields:
+            yield f"{words}: {choice.effect}"
+        elif choice.name == "keep":
+            yield choice.effect
 
 
 def _plain(value: Any) -> str:
@@ -266,6 +269,11 @@ GUESSES: dict[str, str] = {
     "history": "jidomem show ID --history",
     "why": "jidomem show ID --why",
     "conflicts": "jidomem review --conflicts",
+    "whoami": "jidomem status",
+    "blame": "jidomem governing README.md",
+    "decide": 'jidomem remember "Use Oxigraph" --type decision --topic store --rationale "it embeds"',
+    "context": "jidomem agent briefing",
+    "docs": "jidomem --help",
     "os": "jidomem agent memoryos",
     "help": "jidomem --help",
     "version": "jidomem --version",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,8 +32,8 @@ from jidomem.runtime import root_config, settings
 from jidomem.runtime.logs import GuardLog
 from jidomem_cli.fields import Paths
 from jidomem_cli.hooks import HOOK_CLIENTS, answer_hook
-from jidomem_cli.options import ROWS, App, Command, pass_app
-from jidomem_cli.output import form_of, short, show_json, show_rows
+from jidomem_cli.options import ROWS, App, Command, clean, pass_app
+from jidomem_cli.output import fit_line, form_of, short, show_json, show_rows
 
 if TYPE_CHECKING:
     from jidomem import Jidomem
@@ -274,8 +274,9 @@ def governing(app: App, paths: tuple[str, ...], every: bool, limit: int | None, 
 
     That is what is about the file itself, then about its folder and the folders above it, then about a pattern, then
     strict and required conventions about the whole. Each says whether the files it is about are as they were when it
-    was written. A file need not exist yet, and may be named by its web address. Proposals, facts and notes
-    about no file govern nothing; the first proposals and facts about the file are printed on standard error.
+    was written. A file need not exist yet, and may be named by its web address. Other memories about the files, such as
+    facts, tasks and pending proposals, govern nothing: they are listed below the table, the proposals on
+    standard error, and in JSON as `related` and `proposals`.
 
     Examples:
       jidomem governing README.md
@@ -291,9 +292,14 @@ def governing(app: App, paths: tuple[str, ...], every: bool, limit: int | None, 
     if limit is None and is_read:
         limit = MOST_SHOWN
     rows = governed if limit is None or every else nearest(governed, limit)
+    related: list[RelatedMemory] = []
+    if not (include_inactive or app.as_of or app.valid_at):
+        related = related_memories(memory.reader, memory.project, wanted, {row["item"] for row in governed})
     if form == "json":
         values = {"rows": [plain(row) for row in rows], "cursor": None, "count": len(governed)}
-        show_json({**values, **answer.to_dict(_OPTION)})
+        others = [_related_json(one) for one in related if not one.waits]
+        proposals = [one.item for one in related if one.waits]
+        show_json({**values, **answer.to_dict(_OPTION), "related": others, "proposals": proposals})
     else:
         if is_read:
             rows = [{**row, "freshness": _freshness(row["freshness"])} for row in rows]
@@ -311,12 +317,12 @@ def governing(app: App, paths: tuple[str, ...], every: bool, limit: int | None, 
     if form != "json":
         for text in answer.notices():
             app.info(text)
-    others: list[RelatedMemory] = []
-    if not (include_inactive or app.quiet or app.as_of or app.valid_at):
-        others = related_memories(memory.reader, memory.project, wanted, {row["item"] for row in governed})
-        _print_related(app, "related, not binding", [one for one in others if not one.waits])
-        _print_pending(app, memory, [one for one in others if one.waits], is_empty=not governed)
-    if form != "json" and (text := answer.inactive_but({one.item for one in others}).notice(_OPTION)):
+    if is_read:
+        pending = [one for one in related if one.waits]
+        _print_related(app, click.echo, "related, not binding", [one for one in related if not one.waits], every)
+        _print_related(app, app.info, "pending proposals about this, not active until accepted", pending, every)
+        _print_review(app, memory, pending, is_empty=not governed)
+    if form != "json" and (text := answer.inactive_but({one.item for one in related}).notice(_OPTION)):
         app.info(text)
 
 
@@ -327,38 +333,37 @@ def _whole_project(conventions: int) -> str:
     return f" about this alone; conventions of the project: {conventions}, see: jidomem ask conventions"
 
 
-def _print_related(app: App, label: str, memories: Sequence[RelatedMemory]) -> None:
-    """Say how much there is of *what*, and the nearest of it."""
+def _print_related(
+    app: App, echo: Callable[[str], None], label: str, memories: Sequence[RelatedMemory], every: bool
+) -> None:
+    """Print how many memories are about the files beside those that govern them, and the nearest or all of them."""
     if memories:
-        app.info(f"{label}: {len(memories)}")
-        _print_nearest(app, memories)
+        echo(f"{label}: {len(memories)}")
+    for one in memories if every else memories[:_MAX_RELATED]:
+        echo(fit_line(app, clean(f"  {short(one.item)}  {one.kind}: {cut(one.summary, _LONG)[0]}")))
+    if len(memories) > _MAX_RELATED and not every:
+        echo(f"  … {len(memories) - _MAX_RELATED} more: --all")
 
 
-def _print_pending(app: App, memory: Jidomem, proposals: Sequence[RelatedMemory], *, is_empty: bool) -> None:
-    """Say on one line how many proposals about the files are pending, of how many, then the nearest and what accepts.
+def _related_json(memory: RelatedMemory) -> dict[str, Any]:
+    """Return a memory that is about a file and does not govern it as plain JSON values."""
+    return {"item": memory.item, "kind": memory.kind, "summary": memory.summary, "about": memory.about}
 
-    Where there are none, the number of all is said only if nothing else was found.
-    """
-    if not proposals and not is_empty:
+
+def _print_review(app: App, memory: Jidomem, pending: Sequence[RelatedMemory], *, is_empty: bool) -> None:
+    """Print the command that accepts the *pending* proposals; without any, and no other row, how many there are."""
+    if app.quiet or (not pending and not is_empty):
         return
-    pending = len(memory.reader.ask("proposals", project=memory.project)) if memory.journal.knows(memory.project) else 0
-    pending = max(pending, len(proposals))
-    of_all = "" if pending == len(proposals) else f" (of {pending} in all, see: jidomem review)"
-    if not proposals:
-        if pending:
-            app.info(f"pending proposals: {pending}, none about this; see: jidomem review")
-        return
-    from jidomem_cli.errors import place  # it brings what each verb of writing takes
+    count = len(memory.reader.ask("proposals", project=memory.project)) if memory.journal.knows(memory.project) else 0
+    if pending:
+        from jidomem_cli.errors import place  # it loads what the writing commands need
 
-    app.info(f"pending proposals about this, not active until accepted: {len(proposals)}{of_all}")
-    _print_nearest(app, proposals)
-    review = f"jidomem review{place(app)} accept"
-    app.info(f"accept one: {review} {short(proposals[0].item)}; all: {review} --all")
-
-
-def _print_nearest(app: App, memories: Sequence[RelatedMemory]) -> None:
-    for one in memories[:_MAX_RELATED]:
-        app.info(f"  {short(one.item)}  {one.kind}: {cut(one.summary, _LONG)[0]}")
+        review = f"jidomem review{place(app)} accept"
+        app.info(f"accept one: {review} {short(pending[0].item)}; all: {review} --all")
+        if count > len(pending):
+            app.info(f"pending proposals of the project: {count}, see: jidomem review")
+    elif count:
+        app.info(f"pending proposals: {count}, none about this; see: jidomem review")
 
 
 def _freshness(files: Sequence[dict[str, str | None]]) -> list[str]:

@@ -414,7 +414,7 @@ def _next(app: App, memory: Jidomem, adopted: Sequence[Adopted], dry_run: bool) 
         curators = memory.writer.authority(memory.project).curators
         if not curators:
             agent = shlex.quote(memory.writer.agent)
-            commands_.append((f"jidomem access policy grant {agent} curator", "make yourself the judge of notes"))
+            commands_.append((f"jidomem access policy grant {agent} admin", "become administrator and curator"))
         if opposed := sum(one.other is not None for one in proposals):
             commands_.append(
                 ("jidomem review --conflicts", f"settle the {opposed} that repeat or contradict active memories")

@@ -83,12 +83,15 @@ class App:
         memory = self.open()
         if memory.settings.address is None and not memory.settings.root.is_dir():
             root, found = memory.settings.root, memory.settings.found
+            if found == OWN:
+                raise NotFound(
+                    f"there is no memory in this folder or above it, and your own, {root}, is empty",
+                    hint='make one in this folder with: jidomem init; or write to your own: jidomem remember "TEXT"',
+                )
+            leave_out = ", and leave out --root" if self.root is not None else ""
             raise NotFound(
-                f"there is no memory in this folder or above it, nor one of your own, {root}"
-                if found == OWN
-                else f"there is no memory root at {root} ({found})",
-                hint="make one in this folder with: jidomem init"
-                + (", and leave out --root" if self.root is not None else ""),
+                f"there is no memory root at {root} ({found})",
+                hint=f"make one in this folder with: jidomem init{leave_out}",
             )
         if not look:
             return memory

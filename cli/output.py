@@ -198,8 +198,20 @@ def short(value: Any) -> str:
     if re.fullmatch(rf"{re.escape(BASE)}memory/[^/]+", text):
         return short_id(text)
     if text.startswith(JIDO) or _NAMED.fullmatch(text):
-        return local_name(text)
+        return class_label(local_name(text))
     return text
+
+
+def class_label(name: str) -> str:
+    """Return the name of a class as a table shows it."""
+    return "Withdrawal" if name == "DeletedMarker" else name
+
+
+#: Column of a row -> its heading in a table, where a person would guess at the name that programs know.
+_HEADINGS: Mapping[str, str] = {
+    "force": "enforcement", "freshness": "file state", "brought": "added", "recorded_at": "recorded",
+    "leaning": "dependents", "days": "age (days)", "says": "rule",
+}  # fmt: skip
 
 
 def shortened(text: str) -> str:
@@ -253,8 +265,9 @@ def _table(
                 text if row[at] == full[whole] else (full[whole], *([text] if isinstance(text, str) else text))
                 for text, row, full in zip(texts, cells, uncut, strict=True)
             ]
-    widths = [max(map(_width, column)) for column in zip(columns, *cells, strict=True)]
-    lines = zip([list(columns), *cells], [(), *texts], [None, *headings], strict=True)
+    header = [_HEADINGS.get(name, name) for name in columns]
+    widths = [max(map(_width, column)) for column in zip(header, *cells, strict=True)]
+    lines = zip([header, *cells], [(), *texts], [None, *headings], strict=True)
     for number, (row, text, heading) in enumerate(lines):
         if heading is not None:
             click.echo(clean(heading))
@@ -295,7 +308,7 @@ def fitted(
     (['item', 'summary'], [['0000abcd', 'Use Oxigraph…']], [])
     """
     kept, left_out = [*range(len(columns))], list[str]()
-    texts = [[*columns], *map(list, cells)]
+    texts = [[_HEADINGS.get(name, name) for name in columns], *map(list, cells)]
 
     moments = {at for at in kept if _are_moments([row[at] for row in cells])}
 
@@ -315,7 +328,7 @@ def fitted(
             break
         if name in columns and (at := [*columns].index(name)) in kept:
             kept.remove(at)
-            left_out.append(name)
+            left_out.append(_HEADINGS.get(name, name))
     if _longest(widths(), width, moments) < _LEAST:
         for at in (at for at in kept if at in moments and not columns[at].startswith(_RECORDED)):
             for row in texts[1:]:
@@ -394,7 +407,8 @@ def _tsv(_: App, rows: Sequence[Row], columns: Sequence[str]) -> None:
 
 
 def _markdown(_: App, rows: Sequence[Row], columns: Sequence[str]) -> None:
-    click.echo(f"| {' | '.join(columns)} |\n|{'---|' * len(columns)}")
+    header = [_HEADINGS.get(name, name) for name in columns]
+    click.echo(f"| {' | '.join(header)} |\n|{'---|' * len(columns)}")
     for row in rows:
         cells = (clean(short(_shown(row, column))).replace("|", "\\|") for column in columns)
         click.echo(f"| {' | '.join(cells)} |")
@@ -414,7 +428,10 @@ def show_receipt(app: App, memory: Jidomem, receipt: Receipt, outcome: str | Non
     told = f"{outcome or receipt.status}: {short(receipt.iri)} in project {memory.project}"
     app.info(f"would be {told}; nothing was kept" if receipt.commit is None else told)
     if memory.settings.found == OWN and receipt.commit is not None:
-        app.info(f"kept in your own memory, {memory.settings.place}; a repository gets one with: jidomem init")
+        app.info(
+            f"recorded in your own memory, {memory.settings.place}, which is used where there is none in the folder or"
+            " above it; one for this folder: jidomem init"
+        )
     if app.verbose:
         app.info(f"version {receipt.version}, commit {receipt.commit}, root {memory.settings.place}")
         for name, value in receipt.filled.items():

@@ -307,12 +307,12 @@ def _curators(memory: Jidomem) -> str:
     """Return who may settle what waits, or how to become the one who may."""
     authority = memory.writer.authority(memory.project)
     names, agent = ", ".join(map(short, authority.curators)), quote(memory.writer.agent)
-    text = f"settled by a curator: {names}" if names else "nobody is a curator, who settles these"
+    text = f"reviewed by a curator: {names}" if names else "proposals are reviewed by a curator, and there is none"
     if authority.administrators:  # who are curators, too
         return text
     return (
-        f"{text}\nnobody is an administrator, so anybody can name himself curator; name an administrator first, who is"
-        f" a curator, too: jidomem access policy grant {agent} admin"
+        f"{text}\nname an administrator, who is a curator too; until then anybody can name themselves one:"
+        f" jidomem access policy grant {agent} admin"
     )
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 import click
@@ -232,10 +234,10 @@ def backup(app: App, file: Path) -> None:
 @click.argument("file", type=_FILE)
 @pass_app
 def restore(app: App, file: Path) -> None:
-    """Make the memory root that --root names, which has to be empty, of FILE, which `jidomem root backup` wrote.
+    """Restore FILE, which `jidomem root backup` wrote, to the root that --root names, which has to be empty.
 
-    All of FILE is read and held against its digests before anything is written; it is done once the root is read again
-    and holds the same. Cut short, run it again.
+    Every digest of FILE is verified before anything is written, and the restored root after it. If the restore is
+    interrupted, run it again.
 
     Examples:
       jidomem root backup memory.tar
@@ -243,6 +245,10 @@ def restore(app: App, file: Path) -> None:
     """
     from jidomem.runtime import move
 
+    if app.root is None and not os.environ.get("JIDOMEM_ROOT"):
+        command = f"jidomem --root FOLDER root restore {quote(str(file))}"
+        hint = f"name an empty folder or an address: {command}; see: jidomem root restore --help"
+        raise InvalidRequest("a restore fills the root that --root names, and none is named", hint=hint)
     _print_move(app, _with_progress(app, partial(move.restore, file, _root(app))))
 
 
@@ -270,8 +276,11 @@ def _print_move(app: App, moved: MoveReport, **more: str) -> None:
             click.echo(f"{named}  {extent.commits:,} commits  {extent.size:,} bytes  {extent.digest[:16]}  verified")
         for name, value in more.items():
             click.echo(f"{name}  {value}")
-    came = sum(each.came for each in moved.streams)
-    app.info(clean(f"{moved.source} -> {moved.target}: {came:,} commits came; working state: {moved.state}"))
+    count = sum(each.extent.commits for each in moved.streams)
+    new = sum(each.came for each in moved.streams)
+    copied = f"{count:,} commits" + (f" of {len(moved.streams)} streams" if len(moved.streams) > 1 else "")
+    copied += f", {new:,} of them new" if new != count else ""
+    app.info(clean(f"{moved.source} -> {moved.target}: {copied}; working state: {moved.state}"))
     if moved.state == "kept":
         app.info(_STATE_IN_USE)
     if moved.tokens:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,12 +16,23 @@ from jidomem.errors import InvalidRequest
 from jidomem.rdf.turtle import turtle
 from jidomem.rdf.vocab import REDACTED, jido, local_name
 from jidomem.read.derived import trust
-from jidomem.read.history import Rewording, rewordings
+from jidomem.read.history import FIELD_OF_PROPERTY, Rewording, rewordings
 from jidomem.read.playbook import plain
 from jidomem_cli.errors import place
 from jidomem_cli.fields import memory_path
 from jidomem_cli.options import ROWS, App, Command, pass_app
-from jidomem_cli.output import INDENT, PIPED, cut_text, form_of, line_width, short, show_fields, show_json, show_rows
+from jidomem_cli.output import (
+    INDENT,
+    PIPED,
+    class_label,
+    cut_text,
+    form_of,
+    line_width,
+    short,
+    show_fields,
+    show_json,
+    show_rows,
+)
 
 
 @click.command(cls=Command, formats=(*ROWS, "ttl"), as_of=True, valid_at=True)
@@ -30,7 +42,7 @@ from jidomem_cli.output import INDENT, PIPED, cut_text, form_of, line_width, sho
 @click.option("--source-trust", "view", flag_value="trust", help="Show how far its sources are trusted instead.")
 @pass_app
 def show(app: App, item: str, view: str | None) -> None:
-    """Show the memory IRI: its IRI, or a beginning or end of its id of 4 or more characters.
+    """Show the memory IRI: its IRI, or 4 or more characters of the id that is shown, the first or the last ones.
 
     An imported memory is also named by its file, the number of its record, its title, or file and line, as in
     docs/adr/0016-names.md, 0016 or AGENTS.md:64; any line of it, or a beginning of the file's name, will do. So it is
@@ -127,15 +139,34 @@ def _memory_lines(record: dict[str, Any], reworded: list[tuple[str, str]]) -> li
     head = [
         ("id", short(record["iri"])),
         ("iri", f"<{record['iri']}>"),
-        ("class", record["class"]),
+        ("class", class_label(record["class"])),
         ("status", record["status"]),
     ]
     head.append(("summary", properties.pop("summary", [REDACTED])))
-    head += [(name, properties.pop(name, [])) for name in ANSWERS]
+    head += [(_property_label(name), properties.pop(name, [])) for name in ANSWERS]
     head += reworded
     ends = [("superseded by", record["superseded_by"]), ("invalidated by", record["invalidated_by"])]
-    tail = [(name, values) for name, values in properties.items() if name != "conflictKey"]
+    tail = [(_property_label(name), values) for name, values in properties.items() if name not in _HIDDEN]
     return [(name, _pasteable(value)) for name, value in [*head, *ends, *tail] if value]
+
+
+def _property_label(name: str) -> str:
+    """Return the label of a property: of a field of an intent its name, else the words of the term.
+
+    >>> _property_label("derivedFrom"), _property_label("recordedIn"), _property_label("worksAt")
+    ('evidence', 'commit', 'works at')
+    """
+    field = _PROPERTY_LABELS.get(name) or FIELD_OF_PROPERTY.get(name)
+    return field.replace("_", " ") if field else re.sub("([A-Z])", r" \1", name).lower().strip()
+
+
+#: Property -> its label, where it is no field of an intent or has another name there.
+_PROPERTY_LABELS: Mapping[str, str] = {
+    "revisionReason": "reason", "appliesToProject": "project", "assertedBy": "author", "assertedIn": "session",
+    "hasTimestamp": "dated", "recordedAt": "recorded", "recordedIn": "commit", "quarantined": "from untrusted source",
+}  # fmt: skip
+#: Properties that repeat the status, or serve the detection of conflicts and retries.
+_HIDDEN = ("hasAssertionStatus", "conflictKey", "requestDigest", "receipt")
 
 
 def _pasteable(value: Any) -> Any:
@@ -217,7 +248,7 @@ def log(app: App) -> None:
 
 def _brought(row: dict[str, Any]) -> str:
     """Return what a commit brought, or why a person ordered it, as one text."""
-    counts = [f"{count} {kind}" for kind, count in row["brought"].items()]
+    counts = [f"{count} {class_label(kind)}" for kind, count in row["brought"].items()]
     if count := len(row["redacted"]):
         counts.append(f"redaction of {count} {'commit' if count == 1 else 'commits'}: {row['reason']}")
     elif row["reason"]:
@@ -286,6 +317,7 @@ def _explanation_lines(explanation: dict[str, Any], dated: str, verbose: bool) -
     """Yield what a person wants to see, the important first; what is empty is left out."""
     yield "id", short(explanation["iri"])
     shown = {**explanation, "summary": explanation["summary"] or REDACTED}
+    shown["class"] = class_label(shown["class"])
     yield from ((_LABELS.get(name, name.replace("_", " ")), short(shown[name])) for name in _PLAIN if shown[name])
     yield dated, short(explanation["timestamp"]) if explanation["timestamp"] else "date unknown"
     at, agent, session = (short(explanation[name]) for name in ("recorded_at", "asserted_by", "asserted_in"))

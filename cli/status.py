@@ -21,7 +21,7 @@ from jidomem.runtime import settings
 from jidomem.runtime.logs import GuardLog
 from jidomem.runtime.model_choice import config_error
 from jidomem_cli.options import App, Command, clean, pass_app
-from jidomem_cli.output import show_json
+from jidomem_cli.output import class_label, show_json
 
 if TYPE_CHECKING:
     from jidomem.runtime.doctor import Diagnostic
@@ -149,7 +149,7 @@ def _print_project(project: dict[str, Any]) -> None:
     click.echo(f"\n{project['project']}: version {project['version']}, {written}")
     for kind, states in project["counts"].items():
         if text := ", ".join(f"{count} {state}" for state, count in states.items() if state != "pending"):
-            click.echo(f"  {kind:24} {text}")
+            click.echo(f"  {class_label(kind):24} {text}")
     to_review = {kind: states["pending"] for kind, states in project["counts"].items() if "pending" in states}
     if to_review:
         click.echo(f"  {'pending review':24} " + ", ".join(f"{count} {kind}" for kind, count in to_review.items()))

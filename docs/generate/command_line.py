@@ -22,12 +22,15 @@ name.
 
 **Answers.** On a terminal a table is drawn; into a pipe the same table goes as plain columns, without colours and
 lines. There, and in Markdown, memories show as short ids, terms and names without their namespace. `csv`, `tsv`,
-`json` and `jsonl` give whole IRIs, and moments as ISO 8601 in UTC. `--json` answers with one object, or one object a
+`json` and `jsonl` give whole IRIs, and moments as ISO 8601 in UTC: in a row of a named query each memory, agent,
+session, class and term of the ontology is its IRI, and only the computed `status` of a memory (`active`, `superseded`,
+...) is a word. Commands that answer with fields of an intent, such as `recall` and `governing`, give their values as an
+intent takes them. `--json` answers with one object, or one object a
 line where several intents are submitted; rows come as `{"rows": [...], "cursor": ...}`. `$NO_COLOR` and `--no-color`
 turn colours off. The cursor of the next page is in the object, or on standard error.
 
-**Names of memories.** A memory is named by its IRI, or by a short id: a beginning or end of its id, of 4 or more
-characters, that is unique in the project.
+**Names of memories.** A memory is named by its IRI, or by 4 or more characters of its id that name one memory of the
+project: the first or last ones of the whole id, or the first ones of the short id that tables show.
 
 **Errors.** Messages begin with `error:`, list the broken rules with the valid values, and end with `hint:`. With
 `--json` the error is one object on standard output with `code`, `detail` and `hint`, and `violations`, `fixed_intent`,

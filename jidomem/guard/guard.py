@@ -297,7 +297,9 @@ def render_rules(rules: Sequence[tuple[str, Rule]], notes: Mapping[str, str]) ->
 def stopped(stops: Sequence[Stop]) -> str:
     """Return why an edit is stopped, nothing where it is not."""
     lines = [f"{_named(stop.path)}: {stop.reason}\n{rule_line(stop.rule)}" for stop in stops]
-    return "\n".join(["This edit breaks a strict convention, and is stopped.", *lines]) if lines else ""
+    paths = " ".join(shlex.quote(_named(path)) for path in dict.fromkeys(stop.path for stop in stops))
+    ways = f'Change the edit to follow it. A person may let one edit pass: jidomem guard --override "REASON" {paths}'
+    return "\n".join(["This edit breaks a strict convention, and is stopped.", *lines, ways]) if lines else ""
 
 
 def rule_line(rule: Rule, note: str = "") -> str:

@@ -404,6 +404,8 @@ class NodeCache(Generic[V]):
                 raise
 
 
+#: How many characters of an id are shown.
+SHORT = 8
 _OF = jido("appliesToProject")
 _EVERY = f"SELECT ?item WHERE {{ ?item {_OF} %s }}"
 
@@ -433,7 +435,8 @@ class Ids:
     def named(self, graph: str, project: Term, signs: str, most: int) -> list[str]:
         """Return up to *most* memories of *project* in *graph* whose id begins or ends with *signs*, sorted.
 
-        The id is what stands after the last `/`, `#` or `:` of its IRI.
+        The id is what stands after the last `/`, `#` or `:` of its IRI; its last 8 characters are the short id that
+        is shown, of which a beginning counts, too.
         """
         if not signs or any(sign.isspace() or sign in "<>/#:" for sign in signs):
             return []
@@ -466,14 +469,15 @@ class Ids:
 
 
 def _named(lines: bytes, signs: bytes) -> set[bytes]:
-    """Return the IRIs of *lines* whose last part begins or ends with *signs*."""
+    """Return the IRIs of *lines* whose last part, or the short id at its end, begins with *signs*, or ends with it."""
     found, at = set(), lines.find(signs)
     while at >= 0:
         end = lines.index(b"\n", at)
         start = lines.rfind(b"\n", 0, at) + 1
         item = lines[start + 1 : end - 1]
         last = item[max(map(item.rfind, (b"/", b"#", b":"))) + 1 :]
-        if lines[start : start + 1] == b"<" and (last.startswith(signs) or last.endswith(signs)):
+        is_named = last.startswith(signs) or last.endswith(signs) or last[-SHORT:].startswith(signs)
+        if lines[start : start + 1] == b"<" and is_named:
             found.add(item)
         at = lines.find(signs, end)
     return found

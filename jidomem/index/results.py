@@ -24,7 +24,7 @@ import pyoxigraph as ox
 from jidomem.errors import InvalidRequest, TooLarge
 from jidomem.journal.commit import Commit, advance
 from jidomem.rdf.terms import Term, Triple, is_iri, literal, ntriples_line, parse_literal, plain_value
-from jidomem.rdf.vocab import JIDO, ONTOLOGY_GRAPH, PROV, RDFS, XSD
+from jidomem.rdf.vocab import JIDO, ONTOLOGY_GRAPH, PREFIXES, PROV, RDFS, XSD
 from jidomem.records.active import lacking
 from jidomem.records.intent import CommitRef, Version
 
@@ -189,6 +189,10 @@ def malformed(message: str) -> InvalidRequest:
     place = _PLACE.search(message)
     what = " ".join(_PLACE.sub("", message, count=1).split())[:200]
     where = f"line {place[1]} column {place[2]}: " if place else ""
+    if "Prefix not found" in what:
+        declared = " ".join(f"PREFIX {name}: <{namespace}>" for name, namespace in PREFIXES.items())
+        detail, hint = f"{where}a prefix is not declared", f"begin the query with those it uses of: {declared}"
+        return InvalidRequest(detail, hint=hint, code="malformed_query")
     return InvalidRequest(f"{where}{what}", hint="correct the SPARQL at that place", code="malformed_query")
 
 

@@ -206,7 +206,7 @@ def _feed_row(item: Term, of: Mapping[Term, list[Term]], status: str, may_lack: 
 
 
 #: property -> the field of an intent that sets it, in the order in which changes are listed.
-_FIELDS: Mapping[str, str] = {
+FIELD_OF_PROPERTY: Mapping[str, str] = {
     "class": "type", "summary": "summary", "decisionStatus": "status", "hasTaskStatus": "status",
     "hasErrorStatus": "status", "rationale": "rationale", "detailedExplanation": "detailed_explanation",
     "topic": "topic", "about": "about", "derivedFrom": "evidence", "hasAlternative": "alternatives",
@@ -289,7 +289,7 @@ class Revisions:
         nodes = [node for each in sides for name in ("derivedFrom", "hasAlternative") for node in _values(each, name)]
         texts = node_texts(self._reader, self._project, nodes)
         old, new = (_content(each, texts) for each in sides)
-        names = [*dict.fromkeys((*_FIELDS.values(), *sorted({*old, *new} - {*_FIELDS.values()})))]
+        names = [*dict.fromkeys((*FIELD_OF_PROPERTY.values(), *sorted({*old, *new} - {*FIELD_OF_PROPERTY.values()})))]
         return [
             {"field": name, "before": old.get(name), "after": new.get(name)}
             for name in names
@@ -346,9 +346,11 @@ def _content(memory: Memory, texts: Mapping[str, str]) -> dict[str, Any]:
     """Return what a memory says by fields: lists of those that hold several values, else one value."""
     properties = {**memory["properties"], "class": [memory["class"]]}
     content: dict[str, Any] = {}
-    for name in sorted(properties.keys() - _NO_CONTENT, key=lambda name: ([*_FIELDS, name].index(name), name)):
+    for name in sorted(
+        properties.keys() - _NO_CONTENT, key=lambda name: ([*FIELD_OF_PROPERTY, name].index(name), name)
+    ):
         values = [_plain(texts.get(str(value), value)) for value in properties[name]]
-        field = _FIELDS.get(name, name)
+        field = FIELD_OF_PROPERTY.get(name, name)
         content.setdefault(field, sorted(values, key=str) if field in _LISTS or len(values) > 1 else values[0])
     return content
 

@@ -16,7 +16,7 @@ from typing import Any
 from jidomem.base.words import normal_text, shortened
 from jidomem.errors import NotFound, nearest_names
 from jidomem.index import OxigraphIndex, Solutions
-from jidomem.index.disagreements import Ids
+from jidomem.index.disagreements import SHORT, Ids
 from jidomem.rdf.statements import to_value
 from jidomem.rdf.terms import Term, Triple, iri, literal, parse_literal, plain_value
 from jidomem.rdf.vocab import BASE, TYPE, graph_iri, jido, local_name, type_and_class
@@ -140,7 +140,6 @@ def _is_titled(index: OxigraphIndex, project: str, item: Term, text: str) -> boo
 _COMMIT = "urn:jido:commit:"
 _OF, _WITH, _RECORDED = jido("appliesToProject"), jido("recordedIn"), jido("recordedAt")
 _ENDS = {"superseded_by": jido("supersededBy"), "invalidated_by": jido("invalidatedBy")}
-SHORT = 8
 _LEAST = 4
 _IRI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>\"{}|^`\\]*")
 _HOW = f"give its IRI, {_LEAST} or more characters of its id, or of an imported one its file, number or title"
@@ -204,9 +203,10 @@ def has_successor(index: OxigraphIndex, project: str, item: str, known: Collecti
 def resolve(index: OxigraphIndex, ids: Ids, project: str, short: object, as_of: object = None) -> str:
     """Return the IRI of the memory that *short* names, among those that were known at *as_of*.
 
-    It is its IRI, a beginning or end of its id that is unique, or the id it had elsewhere: of several versions the
-    newest. One that was imported is also named by its file (with or without folders, line and ending), the number of
-    its record, its title, or the beginning of the name of its file: the active version of it, else the newest.
+    It is its IRI, a unique beginning or end of its id, a beginning of its short id, or the id it had
+    elsewhere: of several versions the newest. One that was imported is also named by its file (with or
+    without folders, line and ending), the number of its record, its title, or the beginning of the name
+    of its file: the active version of it, else the newest.
     Raises InvalidRequest for what is no text; NotFound when there is none, or several: the hint lists them.
     """
     text = parse_literal(to_term(short, "string", "item")).text
@@ -228,6 +228,9 @@ def resolve(index: OxigraphIndex, ids: Ids, project: str, short: object, as_of: 
         more = f", or {len(found) - _SEVERAL} more" if len(found) > _SEVERAL else ""
         hint = f"give one of: {', '.join(listed)}{more}"
         raise NotFound(f"{text!r} names several memories", hint=hint, candidates=[*found][:_SEVERAL])
+    if as_of is not None:
+        later = resolve(index, ids, project, text)
+        raise _recorded_later(project, text, _recorded(index, project, iri(later)))
     raise _missing(index, project, text)
 
 
@@ -308,10 +311,6 @@ def _missing(index: OxigraphIndex, project: str, unknown: str) -> NotFound:
     near: dict[str, str] = {}
     for item in _items(index, project, _SOME, {"project": _project(project)}):
         near[local_name(item)] = item
-    if unknown in near.values():  # it is there, and was not then
-        return NotFound(
-            f"{project} has no memory {unknown!r} as of then", hint="it was recorded later: ask as of a later moment"
-        )
     best = [near[name] for name in nearest_names(local_name(unknown), near, 3)]
     best = best or nearest(index, project, unknown, _NEAREST)
     if not best and (alike := _alike(index, project, unknown)):
@@ -323,6 +322,14 @@ def _missing(index: OxigraphIndex, project: str, unknown: str) -> NotFound:
         )
     hint = f"did you mean {' or '.join(best)}?" if best else _HOW
     return NotFound(f"{project} has no memory {unknown!r}", hint=hint, candidates=best)
+
+
+def _recorded_later(project: str, name: str, moments: Iterable[str]) -> NotFound:
+    """Return the error for a memory that was recorded at the first of *moments*, after the one asked for."""
+    return NotFound(
+        f"{project} has no memory {name!r} as of then",
+        hint=f"it was recorded at {min(moments)}: ask as of that moment or a later one",
+    )
 
 
 def _alike(index: OxigraphIndex, project: str, name: str) -> list[tuple[str, str]]:
@@ -359,8 +366,10 @@ class _Item:
         said: dict[Term, list[Term]] = {}
         for _, predicate, term in triples:
             said.setdefault(predicate, []).append(term)
-        if not _is_of(project, said) or not any(map(self._by_then, said.get(_RECORDED, ()))):
+        if not _is_of(project, said) or not said.get(_RECORDED):
             raise _missing(index, project, item)
+        if not any(map(self._by_then, said[_RECORDED])):
+            raise _recorded_later(project, item, map(_written, said[_RECORDED]))
         self._ends = {name: list(self._enders(said.get(link, ()))) for name, link in _ENDS.items()}
         self._said = {predicate: terms for predicate, terms in said.items() if predicate not in _ENDS.values()}
         self.triples = [(s, p, o) for s, p, o in triples if p not in _ENDS.values() or self._is_known(o)]

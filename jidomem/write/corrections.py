@@ -140,9 +140,7 @@ class Corrections:
         agent = (
             "AGENT" if pipeline.speaker else quote(name)
         )  # an agent that a token identifies is given no role by name
-        hint = (
-            f"ask a curator: {names}" if names else f"nobody is a curator: jidomem access policy grant {agent} curator"
-        )
+        hint = f"ask a curator: {names}" if names else f"nobody is a curator: jidomem access policy grant {agent} admin"
         return PolicyDenied(f"{name} may not settle this: {why}", hint=hint)
 
     def undo(

@@ -287,11 +287,14 @@ def test_what_records_and_notes_name_governs_those_files(repository):
 
     assert governing("src/queue.py") == {"One queue": "src/queue.py", "No cron": "src/queue.py"}
     assert governing("web/log.ts") == {}
-    waiting = run("governing", "web/log.ts").stderr
-    (line,) = [line for line in waiting.splitlines() if "pending proposals" in line]
-    assert line == "pending proposals about this, not active until accepted: 2 (of 7 in all, see: jidomem review)"
-    assert re.search(r"convention: Always log with `log.ts`\n.*fact: Components live in `ui/`, one a file\n", waiting)
+    waiting = run("governing", "web/log.ts")
+    (line,) = [line for line in waiting.stderr.splitlines() if "pending proposals about" in line]
+    assert line == "pending proposals about this, not active until accepted: 2"
+    assert "pending proposals of the project: 7, see: jidomem review\n" in waiting.stderr
+    words = r"convention: Always log with `log.ts`\n.*fact: Components live in `ui/`, one a file\n"
+    assert re.search(words, waiting.stderr)
     assert "convention: Mobile first" in run("governing", "web/a.css").stderr
+    assert len(json.loads(run("governing", "web/log.ts", "--json").stdout)["proposals"]) == 2
     assert run("governing", "web/a.css", "-q").stderr == ""
 
     assert run("access", "policy", "grant", "ana", "curator").exit_code == 0
@@ -303,7 +306,9 @@ def test_what_records_and_notes_name_governs_those_files(repository):
     assert "Sign every commit" in run("agent", "briefing").stdout
     assert governing("src/gen.py")["Never edit `src/gen.py` by hand"] == "src/gen.py"
     assert "Mobile first" in governing("web/a.css")
-    assert "related, not binding: 1\n" in run("governing", "web/ui/a.ts").stderr
+    assert "related, not binding: 1\n" in run("governing", "web/ui/a.ts").stdout
+    (related,) = json.loads(run("governing", "web/ui/a.ts", "--json").stdout)["related"]
+    assert (related["kind"], related["summary"]) == ("fact", "Components live in `ui/`, one a file")
 
 
 def test_each_part_of_a_page_that_is_left_out_is_named_with_its_line_when_asked(repository):
@@ -498,6 +503,33 @@ MISTAKES = {
     "a former command": ("shop", "log", 2, "no such command: log", "jidomem journal log"),
     "add": ("shop", "add x", 2, "no such command: add", 'jidomem remember "the build needs Rust 1.80"'),
     "delete": ("shop", "delete x", 2, "no such command: delete", "jidomem edit --help"),
+    "whoami": ("shop", "whoami", 2, "no such command: whoami", "jidomem status"),
+    "blame": ("shop", "blame src/queue.py", 2, "no such command: blame", "jidomem governing README.md"),
+    "decide": ("shop", "decide x", 2, "no such command: decide", "jidomem remember --help"),
+    "context": ("shop", "context", 2, "no such command: context", "jidomem agent briefing"),
+    "docs": ("shop", "docs", 2, "no such command: docs", "jidomem --help"),
+    "a parameter that other questions take": (
+        "shop",
+        "ask tasks --agent ana",
+        2,
+        "open-tasks takes no --agent",
+        None,
+    ),
+    "a question about a file": ("shop", "ask tasks --about a.py", 2, "open-tasks takes no --about", None),
+    "a prefix that is not declared": (
+        "shop",
+        "ask --sparql 'SELECT ?s { ?s a jido:Task }'",
+        2,
+        "line 1 column 27: a prefix is not declared",
+        None,
+    ),
+    "a restore without a root": (
+        "shop",
+        "root restore backup.tar",
+        2,
+        "a restore fills the root that --root names",
+        "jidomem root restore --help",
+    ),
     "help": ("shop", "help", 2, "no such command: help", "jidomem --help"),
     "version": ("shop", "version", 2, "no such command: version", "jidomem --version"),
     "a misspelt expected word": ("shop", "serch", 2, "no such command: serch", 'jidomem recall "a question"'),
@@ -576,7 +608,7 @@ MISTAKES = {
         "review accept --all",
         3,
         "nobody is a curator",
-        "jidomem access policy grant ana curator",
+        "jidomem access policy grant ana admin",
     ),
     "accept what": ("shop", "review accept", 2, "choose one: ACTION IRI", None),
     "a client that is none": ("shop", "setup claud", 2, "'claud' is not one of", "jidomem setup --help"),

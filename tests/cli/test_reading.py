@@ -76,7 +76,11 @@ def test_each_format_holds_the_same_rows():
 
     assert as_lines == as_csv == expected
     assert as_tsv == [list(expected[0]), list(expected[0].values())]
-    assert as_markdown == ["| task | summary | status |", "|---|---|---|", f"| {TASK} | Ship the importer | Planned |"]
+    assert as_markdown == [
+        "| task | summary | status | assignee |",
+        "|---|---|---|---|",
+        f"| {TASK} | Ship the importer | Planned | ana |",
+    ]
 
 
 def test_an_empty_answer_says_so_in_words_and_leaves_standard_output_empty():
@@ -117,7 +121,9 @@ def test_an_earlier_moment_shows_what_was_known_then():
 
     assert [row["fact"] for row in then] == [MEMORY + FACT]
     assert len(rows("ask", "facts")) == 2
-    assert run("--as-of", "2020-01-01", "show", FACT).exit_code == 4
+    early = run("--as-of", "2020-01-01", "show", FACT)
+    assert (early.exit_code, f"error: p has no memory '{FACT}' as of then\n" in early.stderr) == (4, True)
+    assert f"it was recorded at {moment[:19]}" in early.stderr
 
 
 def test_what_does_not_hold_in_the_world_at_a_moment_is_left_out():
@@ -146,7 +152,9 @@ def test_options_of_every_verb_stand_before_it_or_after_it(repository):
     assert run("--project", "nobody", "ask", "tasks", "--project", "p", "--json").stdout == inside.stdout
 
 
-@pytest.mark.parametrize("name", [OLD, MEMORY[len("https://jido.ai/memory/") :] + OLD, MEMORY + OLD, OLD[-5:]])
+@pytest.mark.parametrize(
+    "name", [OLD, MEMORY[len("https://jido.ai/memory/") :] + OLD, MEMORY + OLD, OLD[-5:], OLD[:4], OLD[:7]]
+)
 def test_a_memory_is_shown_by_its_iri_or_a_unique_part_of_its_id(name):
     shown = json.loads(run("show", name, "--json").stdout)
 
@@ -157,8 +165,9 @@ def test_a_memory_is_shown_to_a_person_with_its_reason_and_as_turtle():
     as_table = run("show", OLD).stdout
     as_turtle = run("show", OLD, "--format", "ttl").stdout
 
-    assert f"iri                 <{MEMORY}{OLD}>" in as_table
-    assert "rationale           it embeds" in as_table
+    values = dict(re.split(r"  +", line, maxsplit=1) for line in as_table.splitlines())
+    assert values["iri"] == f"<{MEMORY}{OLD}>"
+    assert (values["rationale"], values["author"], values["confidence"]) == ("it embeds", "architect", "High")
     assert f"<{MEMORY}{OLD}> a jido:Decision ;" in as_turtle
     assert '    jido:rationale "it embeds" ;' in as_turtle
 
@@ -435,3 +444,32 @@ def test_a_parameter_of_a_question_is_given_as_an_option_too():
         assert f"hint: {hint}" in run("ask", *words).stderr
     refused = run("ask", "changes", "--sinse", "2026-11-20")
     assert (refused.exit_code, "Did you mean" in refused.stderr, "--since" in refused.stderr) == (2, True, True)
+
+
+def test_the_memories_of_one_agent_are_listed_with_their_assignees_where_they_are_tasks():
+    assert run("remember", "Ben's fact", "--agent", "ben").exit_code == 0
+
+    of_ben = rows("ask", "memories-of-agent", "--agent", "ben")
+    (task,) = rows("ask", "tasks")
+
+    assert [row["summary"] for row in of_ben] == ["Ben's fact"]
+    assert task["assignee"] == "https://jido.ai/agents/ana"
+    assert run("ask", "tasks").stdout.splitlines()[0].split() == ["task", "summary", "status", "assignee"]
+
+
+def test_tables_name_withdrawals_and_columns_in_words_of_the_field_and_programs_get_the_terms():
+    assert run("edit", FACT, "--invalidate", "--reason", "not measured").exit_code == 0
+
+    log, status = run("journal", "log").stdout, run("status").stdout
+
+    assert log.splitlines()[0].split() == ["version", "recorded", "graph", "agents", "sessions", "added"]
+    assert "1 Withdrawal" in log
+    assert "Withdrawal" in status
+    assert "DeletedMarker" not in log + status
+    assert rows("journal", "log")[0]["brought"] == {"DeletedMarker": 1, "WorkSession": 1}
+
+
+def test_a_backup_names_how_many_commits_it_holds(tmp_path):
+    made = run("root", "backup", tmp_path / "memory.tar")
+
+    assert f": {len(rows('journal', 'log'))} commits; working state" in made.stderr

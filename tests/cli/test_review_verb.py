@@ -276,7 +276,7 @@ def test_accepting_is_offered_with_counts_and_only_to_those_who_may(repository):
 
     shown = run("review", "--agent", "bob").stderr
 
-    assert shown.splitlines()[-1] == "settled by a curator: ana, curator"
+    assert shown.splitlines()[-1] == "reviewed by a curator: ana, curator"
     assert "accept" not in shown
 
 
@@ -288,8 +288,8 @@ def test_where_nobody_is_a_curator_a_review_names_the_command_that_makes_one(tmp
     assert run("root", "import", "memory-md", "AGENTS.md").exit_code == 0
 
     *_, nobody, hint = run("review").stderr.splitlines()
-    assert nobody == "nobody is a curator, who settles these"
-    assert hint.startswith("nobody is an administrator, so anybody can name himself curator")
+    assert nobody == "proposals are reviewed by a curator, and there is none"
+    assert hint.startswith("name an administrator, who is a curator too; until then anybody can name themselves one")
     assert hint.endswith(": jidomem access policy grant ana admin")
     assert run(*hint.partition(": jidomem ")[2].split()).exit_code == 0
 
@@ -498,9 +498,9 @@ def test_a_pattern_with_a_blank_at_its_end_is_shown_so_that_it_can_be_pasted(rep
     words = ("--type", "convention", "--about", "src", "--enforcement-level", "Strict")
     item = run("remember", "No puts", *words, "--forbids", r"^\s*puts ", "--forbids", r"gets\b").stdout.strip()
 
-    (line,) = [line for line in run("show", item).stdout.splitlines() if line.startswith("forbidsPattern")]
+    (line,) = [line for line in run("show", item).stdout.splitlines() if line.startswith("forbids pattern")]
 
-    assert line.split(None, 1)[1] == r"'^\s*puts ', gets\b"
+    assert line.split(None, 2)[2] == r"'^\s*puts ', gets\b"
 
 
 def test_init_prints_commands_that_settle_what_it_proposes(repository):

@@ -134,7 +134,7 @@ def test_without_any_root_a_memory_goes_to_ones_own_and_says_where(tmp_path, mon
     result = run("remember", "tea at four")
 
     assert result.exit_code == 0
-    assert f"kept in your own memory, {tmp_path / 'data-home' / 'jidomem'}" in result.stderr
+    assert f"recorded in your own memory, {tmp_path / 'data-home' / 'jidomem'}" in result.stderr
 
 
 @pytest.mark.parametrize("is_written", [True, False])
@@ -187,9 +187,20 @@ def test_a_refused_withdrawal_names_the_command_that_withdraws_the_successor():
 
     refused = run("edit", FACT, "--invalidate", "--reason", "not measured")
 
+    assert "\n  submit nothing: the memory that took the place stays active\n" in refused.stderr
     command = f"edit {newer[-8:]} --invalidate --reason 'not measured'"
     assert f"  jidomem {command}: read the memory that took the place" in refused.stderr
     assert run(*shlex.split(command)).exit_code == 0
+
+
+def test_a_second_withdrawal_offers_nothing_that_is_no_option():
+    assert run("edit", FACT, "--invalidate", "--reason", "not measured").exit_code == 0
+
+    again = run("edit", FACT, "--invalidate", "--reason", "not measured")
+
+    assert again.exit_code == 5
+    *_, hint, way = again.stderr.splitlines()
+    assert (hint, way) == ("hint: choose one:", "  submit nothing: the memory that took the place stays active")
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from jidomem_cli.main import VERBS
+from jidomem_cli.main import COMMANDS
 
 PAGE = Path(__file__).parents[2] / "docs" / "from-jido.md"
 OURS = [row[1] for row in re.findall(r"^\| (.+?) \| (.+?) \|", PAGE.read_text("utf-8"), re.MULTILINE)]
@@ -42,4 +42,4 @@ def test_a_verb_of_ours_is_there():
     verbs = {verb for cell in OURS for verb in re.findall(r"`jidomem (\w+)", cell)}
 
     assert verbs
-    assert verbs <= {*VERBS}
+    assert verbs <= {*COMMANDS}

@@ -117,7 +117,8 @@ def test_a_stop_is_heeded_or_overridden_and_counted(repository):
     heeded = written("log(1)")
     after = counts()
     again = written("print(2)")
-    let = run("guard", "--override", "the demo needs it", "src/a.py")
+    command = again.partition("let one edit pass: jidomem ")[2].splitlines()[0]
+    let = run(*shlex.split(command.replace("REASON", "the demo needs it")))
     passed, once_more = written("print(2)"), written("print(3)")
 
     assert (heeded, passed, let.exit_code) == ("", "", 0)
@@ -355,7 +356,7 @@ def test_the_words_of_a_check_cannot_pose_as_something_else(repository):
     reason = denied(hooked(repository, "Write", file_path=f"{repository}/src/new.py", content="y"))
 
     assert "SPDX" in reason
-    assert len(reason.splitlines()) == 3
+    assert len(reason.splitlines()) == 4
 
 
 @pytest.mark.parametrize("name", ["forbidsPattern", "requiresPattern"])

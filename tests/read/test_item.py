@@ -75,7 +75,7 @@ def test_a_memory_that_is_not_there_yet_or_not_ours_is_not_found(reader, name, a
 def test_a_memory_that_was_recorded_later_is_not_answered_with_itself(reader):
     with pytest.raises(NotFound, match="as of then") as refusal:
         reader.get_memory("demo", M + "rust-175", as_of="2026-01-01")
-    assert refusal.value.hint == "it was recorded later: ask as of a later moment"
+    assert refusal.value.hint == "it was recorded at 2026-01-03T00:00:00.000000Z: ask as of that moment or a later one"
 
 
 def test_a_memory_that_is_not_found_is_answered_with_the_nearest(reader):
@@ -100,12 +100,15 @@ def short_reader():
         ("0000abcd", "00000000abcd"),
         ("1111ABCD", "00001111abcd"),
         ("0197f", "8000-0"),
+        ("1111a", "00001111abcd"),
         ("Use-Oxi", "ÄB"),
         ("graph-ÄB", "ÄB"),
         (f"{M}0197ffff-0000-7000-8000-0", "8000-0"),
     ],
 )
-def test_a_short_id_is_a_unique_beginning_or_end(short_reader, short, ending):
+def test_a_short_id_is_a_unique_beginning_or_end_of_an_id_or_a_beginning_of_the_id_that_is_shown(
+    short_reader, short, ending
+):
     assert short_reader.resolve("demo", short).endswith(ending)
 
 

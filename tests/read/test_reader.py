@@ -44,7 +44,7 @@ def test_conventions_of_every_level_and_subclass_are_listed(reader):  # C089
 
 def test_open_tasks_are_those_not_completed_and_abandoned_ones_can_be_dropped(reader):  # C090
     rows = reader.list_open_tasks("demo")
-    assert list(rows[0]) == ["task", "summary", "status"]
+    assert list(rows[0]) == ["task", "summary", "status", "assignee"]
     assert [short(row["status"]) for row in rows] == ["Abandoned", "Planned", "InProgress"]
     assert [short(r["status"]) for r in reader.list_open_tasks("demo", actionable_only=True)] == [
         "Planned",

@@ -316,7 +316,7 @@ def test_what_was_asserted_and_is_confirmed_ends_only_itself(memory):
 
 
 @pytest.mark.parametrize(("agents", "hint"), [
-    ("", "nobody is a curator: jidomem access policy grant bob curator"),
+    ("", "nobody is a curator: jidomem access policy grant bob admin"),
     ('[agents.rita]\nrole = "Curator"\n[agents.tom]\nrole = "Administrator"\n', "ask a curator: rita, tom"),
 ])  # fmt: skip
 def test_who_may_not_confirm_is_told_why_and_who_may(tmp_path, agents, hint):
