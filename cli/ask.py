@@ -12,7 +12,7 @@ from jidomem import Jidomem
 from jidomem.errors import InvalidRequest, nearest_names
 from jidomem.rdf.sparql import MAX_BYTES, check, unknown_graphs, without_service_prefixes
 from jidomem.rdf.turtle import turtle
-from jidomem.rdf.vocab import graphs_of
+from jidomem.rdf.vocab import JIDO, MARKER, graphs_of
 from jidomem.read.playbook import Playbook
 from jidomem.read.raw_sparql import Result
 from jidomem.recall.governing import FRESHNESS_COLUMNS
@@ -129,7 +129,11 @@ def answer(
     columns = memory.playbook.get(name).columns
     if form_of(app) == "table" and not any(row.get("topic") for row in page.rows):
         columns = tuple(column for column in columns if column != "topic")
-    show_rows(app, page.rows, columns, page.cursor, memory=memory)
+    rows = page.rows
+    if form_of(app) == "table":  # a marker of a withdrawal is no memory that could be active
+        marker = {"kind": JIDO + MARKER, "status": "active"}
+        rows = [{**row, "status": "withdrawal"} if marker.items() <= row.items() else row for row in rows]
+    show_rows(app, rows, columns, page.cursor, memory=memory)
     return len(page.rows)
 
 

@@ -419,13 +419,18 @@ _PRINTERS: Mapping[str, Callable[[App, Sequence[Row], Sequence[str]], None]] = {
 }  # fmt: skip
 
 
-def show_receipt(app: App, memory: Jidomem, receipt: Receipt, outcome: str | None = None) -> None:
-    """Print *receipt*, with *outcome* in place of its status if given; one without a commit was judged only."""
+def show_receipt(
+    app: App, memory: Jidomem, receipt: Receipt, outcome: str | None = None, *, item: str | None = None
+) -> None:
+    """Print *receipt*, with *outcome* in place of its status if given; one without a commit was judged only.
+
+    *item* is the memory that the outcome is about (default: the new one).
+    """
     if app.json:
         show_json(receipt.to_dict())
     else:
         click.echo(receipt.iri)
-    told = f"{outcome or receipt.status}: {short(receipt.iri)} in project {memory.project}"
+    told = f"{outcome or receipt.status}: {short(item or receipt.iri)} in project {memory.project}"
     app.info(f"would be {told}; nothing was kept" if receipt.commit is None else told)
     if memory.settings.found == OWN and receipt.commit is not None:
         app.info(

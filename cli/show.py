@@ -20,7 +20,7 @@ from jidomem.read.history import FIELD_OF_PROPERTY, Rewording, rewordings
 from jidomem.read.playbook import plain
 from jidomem_cli.errors import place
 from jidomem_cli.fields import memory_path
-from jidomem_cli.options import ROWS, App, Command, pass_app
+from jidomem_cli.options import ROWS, App, Command, clean, pass_app
 from jidomem_cli.output import (
     INDENT,
     PIPED,
@@ -216,8 +216,13 @@ def _show_history(app: App, memory: Jidomem, name: str) -> None:
 
 
 def _below(app: App, row: dict[str, Any]) -> list[str]:
-    """Return the lines below a version: why it came, and what it changed."""
-    return [*([f"reason: {row['reason']}"] if row["reason"] else []), *change_lines(app, row["changes"])]
+    """Return the lines below a version: why it came, what it changed, and who redacted it."""
+    reason = [f"reason: {row['reason']}"] if row["reason"] else []
+    return [*reason, *change_lines(app, row["changes"]), *map(_redaction, row["redactions"])]
+
+
+def _redaction(row: dict[str, Any]) -> str:
+    return f"redacted by {short(row['agent'])}, {short(row['recorded'])}: {clean(row['reason'])}"
 
 
 _LOG_COLUMNS = ("version", "recorded_at", "graph", "agents", "sessions", "brought")
@@ -286,6 +291,8 @@ def diff(app: App, ends: tuple[str, ...], limit: int | None) -> None:
         counts = Counter(row["change"] for row in rows)
         more = f"; {len(rows) - len(shown)} more: raise --limit" if len(shown) < len(rows) else ""
         app.info(", ".join(f"{count} {change}" for change, count in sorted(counts.items())) + more)
+    for each in memory.reader.redactions(memory.project, *given):
+        app.info(f"{short(each['item'])} was {_redaction(each)}")
 
 
 def _revision(app: App, row: dict[str, Any]) -> list[str]:

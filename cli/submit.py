@@ -319,7 +319,10 @@ def edit(
     except JidomemError as refusal:
         print_refusal(refusal, app, options=partial(_withdrawals, reason=reason) if invalidate else as_changes)
         return refusal.exit_code
-    show_receipt(app, memory, receipt)
+    if invalidate and receipt.status == "asserted":
+        show_receipt(app, memory, receipt, "invalidated", item=whole)
+    else:
+        show_receipt(app, memory, receipt)
     return 0
 
 

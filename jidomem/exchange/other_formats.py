@@ -19,7 +19,7 @@ from jidomem.base.clock import parse_moment
 from jidomem.errors import InvalidRequest
 from jidomem.exchange.importer import ForeignEntry, Reading, UnreadableEntry, line_of, objects, text_of, wrong
 from jidomem.rdf.terms import Term, literal
-from jidomem.rdf.vocab import BASE, JIDO, jido, local_name
+from jidomem.rdf.vocab import BASE, JIDO, MARKER, jido, local_name
 from jidomem.records.intent import anchors_of, parse_line
 
 _TASK = {"open": "Planned", "in_progress": "InProgress", "hooked": "InProgress", "pinned": "Planned",
@@ -356,7 +356,7 @@ def export_mcp_memory(project: str, memories: Iterable[Memory]) -> bytes:
 
 def _without_withdrawals(memories: Iterable[Memory], texts: Mapping[str, str] = MappingProxyType({})) -> list[Memory]:
     """Return the memories, less those that withdraw others; what was rejected is told by its decision alone."""
-    by_iri = {memory["iri"]: memory for memory in memories if memory["class"] != "DeletedMarker"}
+    by_iri = {memory["iri"]: memory for memory in memories if memory["class"] != MARKER}
     exported = []
     for memory in by_iri.values():
         if others := memory["properties"].get(_INSTEAD, ()):

@@ -112,6 +112,8 @@ GUIDE_TYPES: tuple[str, ...] = (
     "lesson_learned",
 )  # fmt: skip
 
+#: The class of the memories that withdraw others, and say nothing else.
+MARKER = "DeletedMarker"
 #: Stands in lists and messages for the summary of a memory that lost it by a redaction.
 REDACTED = "(redacted)"
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from jidomem.errors import NotFound
 from jidomem.rdf.terms import iri, literal
-from jidomem.rdf.vocab import BASE, TRUST, TRUST_OF_SOURCE, graph_iri, local_name
+from jidomem.rdf.vocab import BASE, MARKER, TRUST, TRUST_OF_SOURCE, graph_iri, local_name
 from jidomem.records.active import UNACCEPTED
 from jidomem.records.named_query import FOREVER, to_term
 from jidomem.records.policy import PRESETS, AccessPolicy, Policy, PolicyChange
@@ -73,15 +73,19 @@ SELECT ?kind WHERE { ?kind rdfs:subClassOf* jido:MemoryItem }
 def counts(reader: MemoryReader, project: str, **moment: Any) -> dict[str, dict[str, int]]:
     """Return how many memories of each kind are in each state at a *moment*, or now: active, superseded, invalidated,
     pending, of which a curator has yet to accept or reject each, and by the status of decisions proposed, rejected,
-    deprecated. A proposal that was accepted is counted as the memory that took its place. Validity in the world is not
-    judged, but where `valid_at` asks for it.
+    deprecated. A proposal that was accepted is counted as the memory that took its place, and of the markers that
+    withdraw memories only those pending. Validity in the world is not judged, but where `valid_at` asks for it.
     """
     if all(each is None for each in moment.values()):
-        return _now(reader, project)
-    found: dict[str, dict[str, int]] = {}
-    for row in reader.ask("counts", project=project, **moment):
-        found.setdefault(local_name(row["kind"]), {})[row["status"]] = row["items"]
-    return found
+        found = _now(reader, project)
+    else:
+        found = {}
+        for row in reader.ask("counts", project=project, **moment):
+            found.setdefault(local_name(row["kind"]), {})[row["status"]] = row["items"]
+    markers = found.pop(MARKER, {})
+    if "pending" in markers:
+        found[MARKER] = {"pending": markers["pending"]}
+    return dict(sorted(found.items()))
 
 
 def pending(reader: MemoryReader, project: str, *, as_of: object = None) -> int:

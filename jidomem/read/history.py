@@ -18,7 +18,7 @@ from jidomem.index.store import OxigraphIndex
 from jidomem.journal.commit import Commit, advance
 from jidomem.journal.journal import FileJournal, Stream
 from jidomem.rdf.terms import Term, iri, parse_literal, plain_value
-from jidomem.rdf.vocab import BASE, GRAPHS, JIDO, LABEL, TYPE, conv, graph_iri, jido, local_name
+from jidomem.rdf.vocab import BASE, GRAPHS, JIDO, LABEL, MARKER, TYPE, conv, graph_iri, jido, local_name
 from jidomem.read.lists import Page
 from jidomem.read.playbook import Rows
 from jidomem.records import intent
@@ -230,7 +230,6 @@ _EVIDENCE_TEXTS = f"""SELECT ?node ?text ?prompt ?answer {{ VALUES ?node {{ %s }
   OPTIONAL {{ ?node {LABEL}|{jido("entryText")}|{jido("summary")} ?text }}
   OPTIONAL {{ ?node {conv("hasPrompt")}/{conv("promptText")} ?prompt }}
   OPTIONAL {{ ?node {conv("hasAnswer")}/{conv("answerText")} ?answer }} }}"""
-_MARKER = "DeletedMarker"
 #: How many nodes are asked about at once.
 _BATCH = 1_000
 
@@ -266,7 +265,7 @@ class Revisions:
         superseded, withdrawn, revived = (
             self._memories(found, name) for name in ("supersedes", "invalidates", "revives")
         )
-        versions = [each for each in (*superseded, *revived) if each["class"] != _MARKER]
+        versions = [each for each in (*superseded, *revived) if each["class"] != MARKER]
         before = max(versions, key=lambda memory: memory["recorded_at"], default=None)
         changes = [] if before is None else self._changes(before, found)
         return {
@@ -309,7 +308,7 @@ def _event(memory: Memory, superseded: Sequence[Memory], withdrawn: Sequence[Mem
             return "accepted"
         is_same = said.get("confirmedBy") or all(change["field"] == "verified" for change in changes)
         return "confirmed" if is_same else "revised"
-    if withdrawn and memory["class"] == _MARKER:
+    if withdrawn and memory["class"] == MARKER:
         return "rejected" if all(map(_is_proposed, withdrawn)) else "withdrawn"
     return "asserted"
 
@@ -419,22 +418,19 @@ class History:
         return Page(entries, page.cursor)
 
     def of_memory(self, project: str, memory_id: str, *, as_of: object, valid_at: object) -> Rows:
-        """Return the versions of one memory, oldest first, each with its event, reason and changes.
-
-        A redaction is a row, too: the version that it concerns, with the event `redacted` and who ordered it.
-        """
+        """Return the versions of one memory, oldest first, each with its event, reason, changes and redactions."""
         item = self._reader.resolve(project, memory_id, as_of=as_of)
         self._reader.get_memory(project, item, as_of=as_of)
         rows = self._reader.ask("history", project=project, item=item, as_of=as_of, valid_at=valid_at)
-        revisions = Revisions(self._reader, project, as_of)
-        versions = [{**row, **revisions.of(row["entry"])} for row in rows]
-        of_entry = {row["entry"]: {**row, "event": "redacted", "changes": []} for row in rows}
-        redactions = [
-            {**of_entry[each["item"]], **{name: each[name] for name in ("recorded", "agent", "reason")}}
-            for each in self._redactions(project, _START, self.moment(project, as_of or FOREVER))
-            if each["item"] in of_entry
-        ]
-        return sorted([*versions, *redactions], key=lambda row: row["recorded"]) if redactions else versions
+        revisions, redactions = Revisions(self._reader, project, as_of), defaultdict[str, Rows](list)
+        for each in self.redactions(project, "0", as_of):
+            redactions[each.pop("item")].append(each)
+        return [{**row, **revisions.of(row["entry"]), "redactions": redactions[row["entry"]]} for row in rows]
+
+    def redactions(self, project: str, since: object, until: object) -> Rows:
+        """Return a row for each memory that was redacted between two moments, with who ordered it, when and why."""
+        moments = (self.moment(project, since), self.moment(project, until or FOREVER))
+        return self._reader.select(project, _REDACTIONS % tuple(to_term(each, "dateTime", "as_of") for each in moments))
 
     def diff(self, project: str, since: object, until: object, *, valid_at: object) -> Rows:
         """Return the memories that changed after *since* and by *until*, now if it is None."""
@@ -444,31 +440,10 @@ class History:
         rows = self._reader.ask("changes", project=project, since=first, as_of=last, valid_at=valid_at)
         added = self._revised(project, [row["item"] for row in rows if not row["before"]], last)
         none: dict[str, Any] = {"recorded": None, "agents": [], "event": None, "reason": None, "changes": []}
-        changes = [
+        return [
             {"change": row["after"] if row["before"] else "added", **row, **added.get(row["item"], none)}
             for row in rows
         ]
-        return [*changes, *self._redacted(project, self._redactions(project, first, last), last)]
-
-    def _redactions(self, project: str, after: str, until: str) -> Rows:
-        """Return a row for each memory that was redacted between two moments, with who ordered it, when and why."""
-        return self._reader.select(
-            project, _REDACTIONS % tuple(to_term(each, "dateTime", "") for each in (after, until))
-        )
-
-    def _redacted(self, project: str, redactions: Rows, as_of: str) -> Iterator[dict[str, Any]]:
-        """Yield a row of the differences for each of the *redactions* of a memory."""
-        for each in redactions:
-            try:
-                memory = self._reader.get_memory(project, each["item"], as_of=as_of)
-            except NotFound:  # recorded in another stream, or evidence
-                continue
-            summary = next(iter(_values(memory, "summary")), None)
-            yield {
-                "change": "redacted", "item": each["item"], "kind": f"{JIDO}{memory['class']}", "summary": summary,
-                "before": memory["status"], "after": memory["status"], "by": None, "recorded": each["recorded"],
-                "agents": [each["agent"]], "event": "redacted", "reason": each["reason"], "changes": [],
-            }  # fmt: skip
 
     def _revised(self, project: str, items: list[str], as_of: str) -> dict[str, dict[str, Any]]:
         """Return of each of *items* when and by whom it was recorded, and why and how it revised others."""

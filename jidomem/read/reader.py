@@ -311,8 +311,9 @@ class MemoryReader:
         """Return the commits of a project, newest first, and the cursor of the next ones.
 
         Each has version, recorded_at, commit, graph, committer and ontology; the agents and sessions
-        of its contents, the agents that ordered it, as a redaction; and `brought`, the number of
-        items of each class. The options are those of `ask`.
+        of its contents; and `brought`, the number of items of each class. One that a person ordered,
+        as a redaction, has that agent, the `reason`, and the ids of the commits that it `redacted`.
+        The options are those of `ask`.
         """
         return self._history.log(project, **options)
 
@@ -321,8 +322,9 @@ class MemoryReader:
 
         Each has recorded, entry, kind, summary, status, agent, and its revision: the `event`
         (asserted, revised, confirmed, revived, withdrawn, proposed, accepted or rejected), its
-        `reason`, and its `changes`: field, before and after. The id is one that `resolve` takes.
-        Raises NotFound if there was no such memory by then.
+        `reason`, and its `changes`: field, before and after; and its `redactions`: recorded, agent
+        and reason. The id is one that `resolve` takes. Raises NotFound if there was no such memory by
+        then.
         """
         return self._history.of_memory(project, memory_id, as_of=as_of, valid_at=valid_at)
 
@@ -335,6 +337,14 @@ class MemoryReader:
         InvalidRequest if *since* is the later one, and what `moment` raises.
         """
         return self._history.diff(project, since, until, valid_at=valid_at)
+
+    def redactions(self, project: str, since: object, until: object = None) -> Rows:
+        """Return who redacted memories after *since* and by *until* (default: now).
+
+        Both are moments or versions. Each row has item, recorded, agent and reason. Raises what
+        `moment` raises.
+        """
+        return self._history.redactions(project, since, until)
 
     def moment(self, project: str, given: object) -> str:
         """Return the moment *given*, or that of the newest commit of the version *given*.

@@ -20,7 +20,7 @@ from jidomem.index.search_index import Readable, Texts
 from jidomem.index.search_tables import OwnerFilter, SearchFilter
 from jidomem.journal.journal import Stream
 from jidomem.rdf.terms import Term, date_time, iri, plain_value
-from jidomem.rdf.vocab import BASE, CLASS_OF_TYPE, JIDO, REDACTED, TYPE_ALIASES, jido, local_name
+from jidomem.rdf.vocab import BASE, CLASS_OF_TYPE, JIDO, MARKER, REDACTED, TYPE_ALIASES, jido, local_name
 from jidomem.read import memory_detail
 from jidomem.recall.bm25 import query_stems, search, telling
 from jidomem.recall.candidates import PAGE, RecallQuery, VectorQuery, matching_excerpt
@@ -135,7 +135,7 @@ def own(request: RecallRequest, *others: str | None, every: bool = False) -> Own
 
 
 #: What says of a memory that it holds no more, and is left out with it.
-_TOMBSTONES = frozenset((f"{JIDO}DeletedMarker",))
+_TOMBSTONES = frozenset((JIDO + MARKER,))
 #: What is no memory that was judged, and is looked through where it is asked for by name.
 SPOKEN = {"entry": plain_value(ENTRY), "turn": plain_value(TURN), "page": PAGE}
 #: property -> what a hit calls its value.

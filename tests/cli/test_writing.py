@@ -353,6 +353,19 @@ def test_what_is_invalidated_leaves_force_for_a_reason():
     assert rows("ask", "facts") == []
 
 
+def test_an_invalidation_is_answered_with_the_memory_and_its_marker_is_no_active_memory(repository):
+    kinds = json.loads(run("status", "--json").stdout)["projects"][0]["counts"].keys()
+
+    answer = run("edit", FACT, "--invalidate", "--reason", "measured wrongly")
+
+    marker = answer.stdout.strip()
+    assert f"invalidated: {FACT.rpartition('/')[2][-8:]} in project p" in answer.stderr
+    assert json.loads(run("status", "--json").stdout)["projects"][0]["counts"].keys() == kinds
+    (row,) = (line for line in run("ask", "timeline").stdout.splitlines() if marker[-8:] in line)
+    assert "withdrawal" in row
+    assert "active" not in row
+
+
 @pytest.mark.parametrize("words", [[], ["--invalidate", "--supersede", "x", "--reason", "y"], ["--set", "status"]])
 def test_a_revision_that_does_not_say_what_becomes_of_it_is_misuse(words):
     result = run("edit", OLD, *words)

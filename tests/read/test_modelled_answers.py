@@ -102,6 +102,8 @@ class Model:
                 continue  # an accepted proposal is counted as the memory that took its place
             if is_proposal and status == "proposed":
                 status = "pending"
+            if kind == "DeletedMarker" and status != "pending":
+                continue  # it withdraws a memory, and is none itself
             of = found.setdefault(kind, {})
             of[status] = of.get(status, 0) + 1
         return found
