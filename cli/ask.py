@@ -30,7 +30,6 @@ _TAKEN = ("name", "self")
 #: How alike an unknown option and a known one are for the known one to be meant.
 _LIKE = 0.7
 #: Short name -> the question.
-SHORT_NAMES = {"tasks": "open-tasks", "errors": "open-errors", "sessions": "active-sessions"}
 #: What a SPARQL query has and the name of a file has not.
 _SYNTAX = re.compile(r"[\s{<]")
 INCLUDE_INACTIVE = click.option(
@@ -105,7 +104,6 @@ def ask(
     if name == "changed-files":
         show_rows(app, memory.changed_files(), FRESHNESS_COLUMNS)
         return
-    name = name if name in memory.playbook.names() else SHORT_NAMES.get(name, name)
     query = memory.playbook.get(name)
     app.options = {**app.options, **{snake(param.name): _option(param) for param in query.params}}
     values = dict(map(_param, _pairs(query, params, memory.playbook))) | ({} if status is None else {"status": status})

@@ -25,6 +25,9 @@ from jidomem.records.named_query import NamedQuery, parse
 #: A folder beside the roles that holds no questions for agents: what CI asks, where a row is a failure.
 GATES = "gates"
 
+#: Short name -> the query that it stands for, unless a root has one of that name.
+SHORT_NAMES = {"tasks": "open-tasks", "errors": "open-errors", "sessions": "active-sessions"}
+
 
 class Playbook:
     """Named queries by name and by `role/name`."""
@@ -49,10 +52,12 @@ class Playbook:
         self._files, self._own = other._files, other._own
 
     def get(self, name: str) -> NamedQuery:
-        """Return the query of that name, or of that `role/name`.
+        """Return the query of that name, of that `role/name`, or of that short name.
 
         Raises NotFound `unknown_query`, with the nearest names.
         """
+        if name in SHORT_NAMES and name not in self._files:
+            return self._of(SHORT_NAMES[name])
         if (file := self._files.get(name.rsplit("/", 1)[-1])) is None:
             self.unknown()
             file = self._files.get(name.rsplit("/", 1)[-1])
@@ -146,6 +151,7 @@ _INTRODUCTION = """# Named queries
 The playbook is the set of named queries, by the role that uses them. Run one with `memory.ask("open-tasks")` or
 `jidomem ask open-tasks`. Each answer is about one project and lists [active](../time.md#active) memories.
 
+- `tasks` and `errors` are short for `open-tasks` and `open-errors`, `sessions` for `active-sessions`.
 - `include_inactive` returns all rows of the pattern, active or not.
 - `status` lists the decisions of one status: `jidomem ask decisions --status rejected`.
 - `as_of` answers as of a moment of the journal, `valid_at` as of a moment in the world.

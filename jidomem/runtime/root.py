@@ -199,7 +199,8 @@ class Jidomem:
         """Record *text* as a fact of medium confidence and return its receipt; it is durable then.
 
         *fields* are those of `MemoryUpdateIntent`: type, topic, about, rationale and so on. Agent,
-        session and project are those of this root unless given. Raises what
+        session and project are those of this root unless given; a root without a session files what
+        another agent asserts (`asserted_by`) under the daily session of that agent. Raises what
         `MemoryWriter.submit_intent` raises; IntentRefused for an unknown field, with the nearest
         known one.
         """

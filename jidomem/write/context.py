@@ -28,7 +28,11 @@ class WriteContext:
     @property
     def session(self) -> str:
         """Return the session of an intent that names none: the one given, else one a day for the agent."""
-        return self.session_name or f"{self.agent}-{self.now().date().isoformat()}"
+        return self.session_of(self.agent)
+
+    def session_of(self, agent: str) -> str:
+        """Return the session of an intent of *agent*, an IRI or a name, that names none, as `session` does."""
+        return self.session_name or f"{vocab.local_name(agent)}-{self.now().date().isoformat()}"
 
     @property
     def agent_node(self) -> Term:

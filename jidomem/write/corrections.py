@@ -229,6 +229,8 @@ class Corrections:
     ) -> Receipt:
         """See `MemoryWriter.correct`."""
         changed, more = dict(changes or {}), dict(who or {})
+        if isinstance(agent := more.get("asserted_by"), str):
+            more.setdefault("asserted_in", self._context.session_of(agent))
         ways = [supersede is not None, invalidate, confirm, undo]
         if sum(ways) > 1 or not (any(ways) or changed) or (invalidate and changed):
             hint = "give one of `supersede`, `invalidate`, `confirm` and `undo`, or fields to change"

@@ -247,13 +247,15 @@ class MemoryWriter:
     def remember(self, project_id: str, text: str, *, dry_run: bool = False, **fields: Any) -> Receipt:
         """Return the receipt of *text* kept as a fact of medium confidence, unless *fields* say otherwise.
 
-        What is missing is filled, and `filled` says with what: the project, the agent, the session of the day.
+        What is missing is filled, and `filled` says with what: the project, the agent, and the session of the writer,
+        else that of the day of the agent in *fields*.
         """
+        agent = fields.get("asserted_by")
         defaults = {
             "type": "fact",
             "applies_to_project": project_id,
             "asserted_by": self.agent,
-            "asserted_in": self.session,
+            "asserted_in": self._context.session_of(agent) if isinstance(agent, str) else self.session,
             "confidence": "medium",
         }
         filled = {name: value for name, value in defaults.items() if name not in fields}

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from reader_world import TURTLE, new_index, reader_of, shortened, triples, world_index
 
+import jidomem
 from jidomem.base.files import query_files
 from jidomem.check.check import check_files
 from jidomem.errors import Failed, NotFound, PolicyDenied
@@ -197,3 +198,20 @@ def test_a_bad_header_is_refused_with_its_file_and_line(text, where):
     with pytest.raises(Failed, match=where) as refusal:
         parse("mine", "planner", text)
     assert refusal.value.code == "invalid_config"
+
+
+@pytest.mark.parametrize(("short", "name"), [("tasks", "open-tasks"), ("errors", "open-errors")])
+def test_a_short_name_asks_the_same_question_in_python_as_on_the_command_line(tmp_path, short, name):
+    with jidomem.open(tmp_path, project="p") as memory:
+        memory.remember("Ship it", type="task", status="Planned")
+        memory.remember("it hangs", type="bug", status="Reported", severity="high")
+        assert memory.ask(short) == memory.ask(name) != []
+
+
+def test_a_query_of_the_root_under_a_short_name_is_the_one_asked(tmp_path):
+    folder = tmp_path / "queries" / "own"
+    folder.mkdir(parents=True)
+    text = (ROOT / "queries" / "planner" / "open-tasks.rq").read_text()
+    (folder / "tasks.rq").write_text(text)
+    with jidomem.open(tmp_path, project="p") as memory:
+        assert memory.playbook.get("tasks").name == "tasks"

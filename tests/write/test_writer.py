@@ -292,6 +292,27 @@ def test_without_create_projects_an_unknown_project_is_refused(tmp_path):  # C02
         assert memory.projects() == ["p"]
 
 
+def test_what_another_agent_asserts_is_filed_under_the_daily_session_of_that_agent(tmp_path):
+    with jidomem.open(tmp_path, project="p", agent="root-agent", sources=fixed_sources()) as memory:
+        day = memory.writer.session.removeprefix("root-agent-")
+        first = memory.remember("it rained", asserted_by="ana")
+        iri = memory.remember("it snowed", asserted_by="https://jido.ai/agents/ana")
+        own, given = memory.remember("it hailed"), memory.remember("sun", asserted_by="ana", asserted_in="s-1")
+        who = {"asserted_by": "ben"}
+        fix = memory.writer.correct("p", first.iri, supersede="it poured", reason="wet", who=who)
+
+        sessions = [said(memory, each.iri, "assertedIn") for each in (first, iri, own, given, fix)]
+
+    names = [f"ana-{day}", f"ana-{day}", f"root-agent-{day}", "s-1", f"ben-{day}"]
+    assert sessions == [[f"<https://jido.ai/sessions/{name}>"] for name in names]
+
+
+def test_a_session_that_was_given_is_that_of_every_agent(tmp_path):
+    with jidomem.open(tmp_path, project="p", session="standup", sources=fixed_sources()) as memory:
+        item = memory.remember("it rained", asserted_by="ana").iri
+        assert said(memory, item, "assertedIn") == ["<https://jido.ai/sessions/standup>"]
+
+
 # --- deterministic bytes ---------------------------------------------------------------------------------------------
 
 
