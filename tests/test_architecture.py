@@ -108,18 +108,15 @@ PURE = [
     "write/conversation.py",
     "write/corrections.py",
     "write/normalize.py",
+    "write/other_writes.py",
     "write/permissions.py",
     "write/pipeline.py",
-    "write/policy_changes.py",
-    "write/repair.py",
-    "write/retry.py",
     "write/secrets.py",
     "write/settlement.py",
     "write/snapshot.py",
     "write/submission.py",
     "write/triples.py",
     "write/validate.py",
-    "write/work_sessions.py",
 ]
 IMPURE_MODULES = {"jidomem.base.files"}
 PURE_FUNCTIONS_OF_TIME = {f"jidomem.base.clock.{name}" for name in ("format_timestamp", "parse_moment")}

@@ -288,7 +288,7 @@ def _spelt_out(tidy: FieldNormalizer, predicate: str, value: Mapping[str, Any]) 
         tidy.refuse("invalid_argument", _NAME, value, "an object that is text is not blank")
         return None
     datatype = tidy.iri(_NAME, value.get("@type", vocab.XSD + "string"))
-    is_text = datatype == vocab.XSD + "string" and predicate not in FIELD_OF  # fields are trimmed
+    is_text = datatype == vocab.XSD + "string" and predicate not in FIELD_OF_PROPERTY  # fields are trimmed
     text = tidy.verbatim(_NAME, value["@value"]) if is_text else tidy.text(_NAME, value["@value"])
     if "@language" in value:
         if not re.fullmatch(r"[A-Za-z]{1,8}(-[A-Za-z0-9]{1,8})*", value["@language"]):
@@ -322,7 +322,7 @@ def lift(triples: list[Any], values: dict[str, Any]) -> list[Any]:
     choices = choices_of(values["type"])
     rest = []
     for subject, predicate, value in triples:
-        field = FIELD_OF.get(predicate) if subject == values["iri"] else None
+        field = FIELD_OF_PROPERTY.get(predicate) if subject == values["iri"] else None
         said = _object_field(field, value, choices.get(field)) if field else None
         if field is None or said is None or (field == "status" and not _is_status_of(predicate, values["type"])):
             rest.append([subject, predicate, value])
@@ -356,7 +356,7 @@ def _is_status_of(predicate: str, kind: str | None) -> bool:
 
 _DATATYPE_OF: Mapping[str, str] = {"tracked_by": "anyURI", **dict.fromkeys(MOMENTS, "dateTime")}
 #: Properties that say what a field of the intent says -> the field.
-FIELD_OF: Mapping[str, str] = {
+FIELD_OF_PROPERTY: Mapping[str, str] = {
     vocab.JIDO + name: field
     for name, field in {
         "hasTaskStatus": "status",

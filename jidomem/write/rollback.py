@@ -23,11 +23,11 @@ from jidomem.write.conflict import end_of_chain
 from jidomem.write.context import WriteContext, project_node
 from jidomem.write.corrections import OWN, blobs_in
 from jidomem.write.normalize import MOMENTS
+from jidomem.write.other_writes import SessionRows
 from jidomem.write.pipeline import Pipeline
 from jidomem.write.snapshot import ITEM_MARK, WriteSnapshot
 from jidomem.write.submission import AnySubmission, Decision, Submission, SubmitOptions
 from jidomem.write.triples import restated_in
-from jidomem.write.work_sessions import SessionRows
 
 #: What an intent says that is not what the memory holds: who said it, where, when, why, and in whose place.
 _IGNORED_FIELDS = frozenset(

@@ -22,15 +22,13 @@ from jidomem.write.conflict import UniqueKey
 from jidomem.write.context import WriteContext
 from jidomem.write.conversation import ConversationWriter, EntryChanges, TurnTexts
 from jidomem.write.corrections import Corrections
-from jidomem.write.descriptions import Descriptions
 from jidomem.write.group_commit import CommitQueues
+from jidomem.write.other_writes import Descriptions, PolicyChanges, WorkSessions
 from jidomem.write.pipeline import Pipeline, no_blobs, none_absent
-from jidomem.write.policy_changes import PolicyChanges
 from jidomem.write.rollback import Rollback, Rollbacks
 from jidomem.write.settlement import Settlement, Settlements
 from jidomem.write.submission import Given, Outcome, Proposal, SubmitOptions
 from jidomem.write.triples import WRITER_AGENT
-from jidomem.write.work_sessions import WorkSessions
 
 
 class MemoryWriter:

@@ -10,8 +10,8 @@ from jidomem.errors import IntentRefused
 from jidomem.rdf.terms import iri
 from jidomem.rdf.vocab import TYPE, graph_iri, jido
 from jidomem.records.policy import Policy
-from jidomem.write.ontology_check import check_terms
 from jidomem.write.snapshot import WriteSnapshot
+from jidomem.write.validate import check_terms
 
 FOREIGN = "https://example.org/mood"
 

@@ -9,7 +9,7 @@ from writing import MEMORY, open_with, refusal
 
 from jidomem import MemoryUpdateIntent
 from jidomem.errors import IntentRefused, NotFound, Violation
-from jidomem.write import repair
+from jidomem.write import pipeline
 
 CASES = json.loads((Path(__file__).parent / "cases" / "repairs.json").read_text("utf-8"))
 KNOWN = MEMORY + "0197a1b2-0000-7000-8000-00000000abcd"
@@ -166,11 +166,11 @@ def test_mending_goes_on_while_each_refusal_brings_a_repair_and_ends_after_six()
         raise NotFound("it is gone")
 
     given = {"n": 0, "about": [], "topic": None, "confidence": 0}
-    assert repair.mend(given, broken(), never) is None
+    assert pipeline.mend(given, broken(), never) is None
     assert judged == [1, 2, 3, 4, 5, 6]
-    assert repair.mend(given, broken(), lambda values: None) == {"n": 1, "confidence": 0}
-    assert repair.mend(given, broken(), refused) is None
-    assert repair.mend(given, broken(None), lambda values: None) is None
+    assert pipeline.mend(given, broken(), lambda values: None) == {"n": 1, "confidence": 0}
+    assert pipeline.mend(given, broken(), refused) is None
+    assert pipeline.mend(given, broken(None), lambda values: None) is None
     assert given["n"] == 0
 
 

@@ -20,7 +20,7 @@ from jidomem.journal.commit import parse
 from jidomem.journal.journal import Stream
 from jidomem.rdf.terms import iri
 from jidomem.rdf.vocab import RDF, TYPE, jido
-from jidomem.write import conflict, normalize, ontology_check, triples, validate
+from jidomem.write import conflict, normalize, triples, validate
 from jidomem.write.snapshot import WriteSnapshot
 
 STREAM = Stream("p")
@@ -85,7 +85,7 @@ def test_each_stage_stands_alone(memory):  # C081
     assert conflict.detect(normal, conflict.keys(normal), empty, lambda prop: False) == ([], [])
     described = triples.describe(normal)
     assert (iri(MEMORY + "1"), TYPE, jido("ArchitecturalDecision")) in described
-    assert ontology_check.check_terms(described, empty, memory.schema, memory.settings.policy) == []
+    assert validate.check_terms(described, empty, memory.schema, memory.settings.policy) == []
 
 
 #: An intent that breaks a later stage too is refused by the earlier one.

@@ -1,0 +1,296 @@
+"""Writes that are no intents: work sessions, changes of policy, and descriptions of things that are no memories.
+
+Each is a submission with a method `decide`. A work session is opened once and moved by events; a change of policy says
+who may assert, propose or settle; a description is of an agent, a file, a module or a proposed term.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import partial
+
+from jidomem.base.clock import format_timestamp
+from jidomem.errors import IntentRefused, InvalidRequest, PolicyDenied, Violation
+from jidomem.journal.journal import Stream
+from jidomem.rdf import vocab
+from jidomem.rdf.terms import Term, Triple, boolean, iri, literal, plain_value
+from jidomem.rdf.vocab import jido
+from jidomem.records.intent import Receipt, Version
+from jidomem.records.policy import PolicyChange, checked
+from jidomem.write import permissions, triples, validate
+from jidomem.write.context import WriteContext, project_node
+from jidomem.write.pipeline import Pipeline
+from jidomem.write.snapshot import Probe, WriteSnapshot
+from jidomem.write.submission import UNCHANGED, AnySubmission, Decision, Proposal
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRows:
+    """Rows about a session, judged by the shapes alone."""
+
+    session: Term
+    rows: list[Triple]
+
+    def decide(self, pipeline: Pipeline, view: WriteSnapshot, now: datetime) -> Decision:
+        """Return the decision to append the rows; raises IntentRefused for a violation of a shape."""
+        warnings = pipeline.check_shapes(self.rows, view)
+        receipt = Receipt(plain_value(self.session), None, Version(), "asserted", {}, (), tuple(warnings))
+        return pipeline.decision(receipt, self.rows, view)
+
+
+@dataclass(frozen=True, slots=True)
+class _Opening:
+    """The opening of a session by an agent, which may continue an earlier session."""
+
+    session: Term
+    agent: Term
+    project: Term
+    continues: Term | None
+
+    def decide(self, pipeline: Pipeline, view: WriteSnapshot, now: datetime) -> Decision:
+        pipeline.check_other_write("session", self.agent, view)
+        if unknown := [*validate.undeclared_agent("agent", plain_value(self.agent), view, pipeline.policy)]:
+            raise IntentRefused(unknown)
+        started_at = format_timestamp(now)
+        rows = triples.opened(self.session, self.project, self.agent, started_at, continues=self.continues, view=view)
+        rows = [*rows, *pipeline.stubs(self.agent, self.project, view)]
+        return SessionRows(self.session, rows).decide(pipeline, view, now)
+
+
+@dataclass(frozen=True, slots=True)
+class _Event:
+    """An event by which an agent gives a session another status or phase."""
+
+    session: Term
+    agent: Term
+    project: Term
+    status: str | None
+    phase: str | None
+
+    def decide(self, pipeline: Pipeline, view: WriteSnapshot, now: datetime) -> Decision:
+        pipeline.check_other_write("session", self.agent, view)
+        permissions.check_moves(self.session, self.agent, view, pipeline.policy, pipeline.speaker)
+        rows = triples.moved(
+            self.session, self.agent, format_timestamp(now), status=self.status, phase=self.phase, view=view
+        )
+        rows = [*rows, *pipeline.stubs(self.agent, self.project, view)]
+        return SessionRows(self.session, rows).decide(pipeline, view, now)
+
+
+class WorkSessions:
+    """The work sessions of a project at the writer."""
+
+    def __init__(self, context: WriteContext) -> None:
+        self._context = context
+
+    def start(self, project_id: str, name: str, *, agent: str | None, continues: str | None) -> Receipt:
+        """See `MemoryWriter.start_session`."""
+        node = self._context.pipeline.node
+        session, author = node(name, "sessions"), node(agent or self._context.agent, "agents")
+        before = node(continues, "sessions") if continues else None
+        return self._context.submit(project_id, _Opening(session, author, project_node(project_id), before))
+
+    def move(self, project_id: str, name: str, *, agent: str | None, status: str | None, phase: str | None) -> Receipt:
+        """See `MemoryWriter.move_session`."""
+        if status is None and phase is None:
+            hint = "give `status` (such as paused) or `phase` (such as review)"
+            raise InvalidRequest("a session moves to a status or to a phase", hint=hint)
+        node = self._context.pipeline.node
+        session, author = node(name, "sessions"), node(agent or self._context.agent, "agents")
+        status = None if status is None else triples.status_of(status)
+        phase = None if phase is None else triples.phase_of(phase)
+        return self._context.submit(project_id, _Event(session, author, project_node(project_id), status, phase))
+
+
+@dataclass(frozen=True, slots=True)
+class _PolicySubmission:
+    """Changes of the policy of a project by an agent, each with the node that records it."""
+
+    project: Term
+    agent: Term
+    changes: tuple[PolicyChange, ...]
+    nodes: tuple[str, ...]
+
+    def decide(self, pipeline: Pipeline, view: WriteSnapshot, now: datetime) -> Decision:
+        """Return the rows of the changes; raises PolicyDenied unless the agent is an administrator."""
+        rules = permissions.authority(view, pipeline.policy)
+        after = replace(rules, changes=(*rules.changes, *self.changes))
+        permissions.check_may_change(plain_value(self.agent), rules, after, pipeline.speaker)
+        agents = dict.fromkeys([self.agent, *(iri(change.agent) for change in self.changes if change.agent)])
+        rows = permissions.change_triples(self.project, zip(map(iri, self.nodes), self.changes, strict=True))
+        rows += [row for agent in agents for row in pipeline.stubs(agent, self.project, view)]
+        return pipeline.decision(Receipt(self.nodes[0], None, Version(), "asserted"), rows, view)
+
+
+class PolicyChanges:
+    """The policy of a project at the writer: it is read, changed and asked for permissions here."""
+
+    def __init__(self, context: WriteContext) -> None:
+        self._context = context
+
+    def change(
+        self, project_id: str, changes: Iterable[PolicyChange], *, reason: str | None = None, dry_run: bool = False
+    ) -> Receipt:
+        """See `MemoryWriter.change_policy`."""
+        context = self._context
+        agent = context.agent_node
+        made = tuple(self._signed(change, plain_value(agent), reason) for change in changes)
+        if not made or len({change.slot for change in made}) < len(made):
+            raise InvalidRequest("a change of policy says something, and nothing twice", hint="give each rule once")
+        nodes = tuple(f"{vocab.BASE}policies/{context.new_id()}" for _ in made)
+        submission = _PolicySubmission(project_node(project_id), agent, made, nodes)
+        if dry_run:
+            return context.pipeline.run(submission, context.fresh_view(project_id), context.now()).receipt
+        return context.submit(project_id, submission)
+
+    def check_keeper(self, project_id: str, agent: str, action: str, *, of_policy: bool = False) -> None:
+        """See `MemoryWriter.check_keeper`."""
+        context = self._context
+        node, speaker = plain_value(context.pipeline.node(agent, "agents")), context.pipeline.speaker
+        rules = context.authority(project_id)
+        permissions.check_curates(action, node, rules, speaker)
+        if of_policy:
+            permissions.check_may_change(node, rules, rules, speaker)
+
+    def is_curator(self, project_id: str, agent: str | None = None) -> bool:
+        """Return whether *agent*, the writer's own unless given, may judge for the project."""
+        with self._context.queues.of(project_id).reading() as view:
+            return self._context.is_curator(view, agent or self._context.agent)
+
+    def _signed(self, change: PolicyChange, by: str, reason: str | None) -> PolicyChange:
+        """Return the valid *change*, with its author and reason; the agent that it concerns is an IRI."""
+        agent = None if change.agent is None else plain_value(self._context.pipeline.node(change.agent, "agents"))
+        return replace(checked(change), agent=agent, by=by, reason=reason)
+
+
+#: The terms that only an answer to a proposed term uses.
+_ANSWER_TERMS = frozenset(map(jido, ("answersProposal", "isAccepted", "answeredBy", "answerReason")))
+_IS_ANSWER = vocab.TYPE, jido("TermAnswer")
+
+
+@dataclass(slots=True)
+class _Description:
+    """Descriptions in the memory stream; `differing` are the subjects that were described otherwise before."""
+
+    rows: Sequence[Triple]
+    agent: Term
+    differing: list[Term] = field(default_factory=list)
+
+    def decide(self, pipeline: Pipeline, view: WriteSnapshot, now: datetime) -> Decision:
+        pipeline.check_other_write("description", self.agent, view)
+        decision, self.differing = pipeline.declare(self.rows, view)
+        return decision or UNCHANGED
+
+
+@dataclass(frozen=True, slots=True)
+class _NewDescription:
+    """Descriptions of which none may differ from an earlier one of the same subject."""
+
+    description: _Description
+    stored: Probe
+
+    def decide(self, pipeline: Pipeline, view: WriteSnapshot, now: datetime) -> Decision:
+        decision = self.description.decide(pipeline, view, now)
+        for subject, predicate, value in self.description.rows:
+            if view.types(subject) and not any(True for _ in self.stored(subject, predicate, value)):
+                fact = f"{plain_value(predicate)} {value:.80}"
+                message = f"{plain_value(subject)} is described here already, and without {fact}"
+                raise IntentRefused([Violation("iri_exists", message, value=plain_value(subject))])
+        return decision
+
+
+@dataclass(frozen=True, slots=True)
+class _AppendedRows:
+    """Rows for a stream without memories."""
+
+    rows: Sequence[Triple]
+    agent: Term
+    stored: Probe
+
+    def decide(self, pipeline: Pipeline, view: WriteSnapshot, now: datetime) -> Decision:
+        pipeline.check_other_write("description", self.agent, view)
+        return pipeline.append(self.rows, view, lambda row: any(True for _ in self.stored(*row)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Clearing:
+    """The commit that empties a stream without memories."""
+
+    agent: Term
+    graph: str
+    stored: Probe
+
+    def decide(self, pipeline: Pipeline, view: WriteSnapshot, now: datetime) -> Decision:
+        pipeline.check_other_write("description", self.agent, view)
+        if not any(True for _ in self.stored(None, None, None)):
+            return UNCHANGED
+        receipt = Receipt("", None, Version(), "asserted")
+        return Decision(receipt, ((vocab.THIS, jido("clears"), iri(self.graph)),))
+
+
+class Descriptions:
+    """The writes of descriptions, and of the streams that have no memories."""
+
+    def __init__(self, context: WriteContext, policy: PolicyChanges) -> None:
+        self._context = context
+        self._policy = policy
+
+    def declare(self, project_id: str, rows: Sequence[Triple]) -> list[str]:
+        """See `MemoryWriter.declare`."""
+        description = _Description(rows, self._context.agent_node)
+        self._context.submit(project_id, description)
+        return [plain_value(node) for node in description.differing]
+
+    def append(self, project_id: str, stream: str, rows: Sequence[Triple]) -> Receipt:
+        """See `MemoryWriter.append`."""
+        if any(predicate in _ANSWER_TERMS or (predicate, value) == _IS_ANSWER for _, predicate, value in rows):
+            hint = "memory.term_proposals().accept(TERM) or .reject(TERM, reason=...), or: jidomem ontology accept TERM"
+            raise PolicyDenied("a proposed term is answered by a curator, not by triples", hint=hint)
+        return self._append(project_id, stream, rows)
+
+    def answer_term(self, project_id: str, proposal: Term, *, accepted: bool, reason: str) -> Receipt:
+        """See `MemoryWriter.answer_term`."""
+        agent = self._context.agent_node
+        graph, index = Stream(project_id, "system").graph, self._context.queues.follower.index
+        by = next(index.triples(graph, proposal, jido("proposedBy")), None)
+        if accepted or by is None or by[2] != agent:
+            action = f"{'accept' if accepted else 'reject'} terms"
+            self._policy.check_keeper(project_id, self._context.agent, action)
+        node = iri(f"{vocab.BASE}term-answers/{vocab.local_name(proposal)}")
+        rows = [
+            (node, vocab.TYPE, jido("TermAnswer")),
+            (node, jido("answersProposal"), proposal),
+            (node, jido("isAccepted"), boolean(accepted)),
+            (node, jido("answeredBy"), agent),
+        ]
+        if reason.strip():
+            rows.append((node, jido("answerReason"), literal(reason.strip())))
+        return self._append(project_id, "system", rows)
+
+    def clear(self, project_id: str, stream: str) -> Receipt:
+        """See `MemoryWriter.clear`."""
+        graph = Stream(project_id, stream).graph
+        submission = _Clearing(self._context.agent_node, graph, self._stored(project_id, stream))
+        (receipt,) = self._context.queues.of(project_id, stream).submit_atomic(self._context.pipeline, [submission])
+        return receipt
+
+    def keep_together(self, project_id: str, rows: Sequence[Triple], intents: Sequence[Proposal]) -> list[Receipt]:
+        """See `MemoryWriter.keep_together`."""
+        context = self._context
+        submissions: list[AnySubmission] = []
+        if rows:
+            description = _Description(rows, context.agent_node)
+            submissions.append(_NewDescription(description, self._stored(project_id, "memory")))
+        submissions += [context.pipeline.submission(project_id, intent) for intent in intents]
+        return context.queues.of(project_id).submit_atomic(context.pipeline, submissions)
+
+    def _append(self, project_id: str, stream: str, rows: Sequence[Triple]) -> Receipt:
+        self._context.queues.refresh(project_id)
+        submission = _AppendedRows(rows, self._context.agent_node, self._stored(project_id, stream))
+        return self._context.submit(project_id, submission, stream=stream)
+
+    def _stored(self, project_id: str, stream: str) -> Probe:
+        """Return the rows of a stream as the index has them now."""
+        return partial(self._context.queues.follower.index.triples, Stream(project_id, stream).graph)
