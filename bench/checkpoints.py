@@ -21,7 +21,7 @@ import jidomem
 from bench import backends, frame, http, load
 from bench.frame import Options, Row, Spread
 from jidomem.extras.servers import addresses, checkpoints
-from jidomem.extras.servers.transfer import FolderEnd, LogEnd, bring
+from jidomem.extras.transfer.endpoints import FolderEnd, LogEnd, bring
 
 GOAL, OF = 60.0, 1_000_000
 TAIL, AT_ONCE = 50, 1_000  # one of so many memories comes after the checkpoint

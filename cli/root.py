@@ -24,8 +24,8 @@ from jidomem_cli.status import snapshot_json, vectors_text
 
 if TYPE_CHECKING:
     from jidomem.extras.servers.log import SharedLog
-    from jidomem.extras.servers.transfer import Progress
-    from jidomem.runtime.move import MoveReport
+    from jidomem.extras.transfer.endpoints import Progress
+    from jidomem.extras.transfer.move import MoveReport
 
 #: What only an acceptance writes; who pushes an older one would take terms back that are in use.
 _ACCEPTED = "ontology/accepted.ttl"
@@ -203,7 +203,7 @@ def migrate(app: App, source: str, target: str) -> None:
       jidomem root migrate .jidomem elsewhere
       jidomem root migrate .jidomem elsewhere --json
     """
-    from jidomem.runtime import move
+    from jidomem.extras.transfer import move
 
     moved = _with_progress(app, partial(move.migrate, source, target))
     _print_move(app, moved)
@@ -224,7 +224,7 @@ def backup(app: App, file: Path) -> None:
     Examples:
       jidomem root backup memory.tar
     """
-    from jidomem.runtime import move
+    from jidomem.extras.transfer import move
 
     moved, digest = _with_progress(app, partial(move.backup, _root(app), file))
     _print_move(app, moved, manifest=digest)
@@ -243,7 +243,7 @@ def restore(app: App, file: Path) -> None:
       jidomem root backup memory.tar
       jidomem --root restored root restore memory.tar
     """
-    from jidomem.runtime import move
+    from jidomem.extras.transfer import move
 
     if app.root is None and not os.environ.get("JIDOMEM_ROOT"):
         command = f"jidomem --root FOLDER root restore {quote(str(file))}"

@@ -27,7 +27,7 @@ LAYERS = [  # each row may import itself and the rows above it
     {"check"},
     {"curation", "providers"},
     {"runtime", "extras.memoryos", "__init__"},
-    {"extras.code", "clients", "adapters"},
+    {"extras.code", "extras.transfer", "clients", "adapters"},
     {"serve", "extras.web", "guard"},
     {"jidomem_cli"},
 ]
@@ -314,6 +314,7 @@ EVERYDAY = {
 WORDS_OF_THE_FIELD = {"NotFound", "asked_by"}
 #: The packages whose names are done; the others are added as theirs are.
 NAMED = [
+    "extras/transfer",
     "adapters", "base", "check", "cli", "clients", "curation", "entries", "exchange", "extras/code", "extras/memoryos",
     "extras/web", "guard", "journal", "models", "providers",
     "rdf", "read", "recall", "records", "repository", "runtime", "schema", "serve", "working", "write",

@@ -15,7 +15,6 @@ OPTIONAL = ("jidomem.extras", "jidomem.adapters")
 #: Modules that an optional package is for; the commands that need one load it when they run.
 FOR_AN_EXTRA = {
     "jidomem.index.vector_search", "jidomem.models.minilm",  # the extra recall
-    "jidomem.runtime.move",  # brings a root to another place, with the package of shared roots
     "jidomem.serve.mcp.http", "jidomem.serve.mcp.server",  # the extra mcp
 }  # fmt: skip
 #: The optional dependencies, by the name of what they bring where it is another one.

@@ -1,1 +1,1 @@
-"""The optional packages: code graph, MemoryOS, shared roots, curator's pages. The core loads none of them at start."""
+"""The optional packages: code graph, MemoryOS, shared roots and their transfer, curator's pages; loaded on demand."""

@@ -11,8 +11,9 @@ from every_verb import ROOTLESS, calls, verbs
 
 import jidomem
 from jidomem.errors import Failed
-from jidomem.extras.servers.transfer import FolderEnd
-from jidomem.runtime import move, settings
+from jidomem.extras.transfer import move
+from jidomem.extras.transfer.endpoints import FolderEnd
+from jidomem.runtime import settings
 from jidomem.runtime.location import init
 from jidomem_cli.main import cli
 

@@ -15,7 +15,7 @@ import jidomem
 from jidomem.extras.servers import checkpoints
 from jidomem.extras.servers.checkpoints import MAKING, NEWEST, PIECES, fetch, make
 from jidomem.extras.servers.journal import MirroredJournal
-from jidomem.extras.servers.transfer import FolderEnd, LogEnd, bring
+from jidomem.extras.transfer.endpoints import FolderEnd, LogEnd, bring
 from jidomem.index import follower as limits
 from jidomem.index.follower import IndexFollower
 from jidomem.index.snapshots import Clones

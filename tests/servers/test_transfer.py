@@ -21,10 +21,10 @@ from jidomem.base.clock import Sources
 from jidomem.errors import Failed, InvalidRequest, JournalDamaged, NotFound
 from jidomem.extras.servers import journal
 from jidomem.extras.servers.addresses import open_log
-from jidomem.extras.servers.transfer import FolderEnd, LogEnd, bring
+from jidomem.extras.transfer.endpoints import FolderEnd, LogEnd, bring
+from jidomem.extras.transfer.move import backup, migrate, restore
 from jidomem.journal import rewrite
 from jidomem.journal.journal import FileJournal, Stream
-from jidomem.runtime.move import backup, migrate, restore
 from jidomem_cli.main import cli
 
 MEMORY, HISTORY = Stream("p"), Stream("p", "history")

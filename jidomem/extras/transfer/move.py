@@ -14,15 +14,15 @@ from hashlib import blake2b
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jidomem.base import files
 from jidomem.base.json_values import decode_json
 from jidomem.errors import Failed, InvalidRequest, NotFound
 from jidomem.extras.memoryos import jobs, storage
-from jidomem.extras.servers import transfer
 from jidomem.extras.servers.log import Extent, SharedLog
-from jidomem.extras.servers.transfer import Brought, FolderEnd, LogEnd, Progress, TransferEndpoint, bring
+from jidomem.extras.transfer import endpoints
+from jidomem.extras.transfer.endpoints import Brought, FolderEnd, LogEnd, Progress, TransferEndpoint, bring
 from jidomem.journal.disk import move, prepare, writing
 from jidomem.journal.journal import Stream
 from jidomem.providers.stores import TABLES as KV
@@ -31,9 +31,6 @@ from jidomem.runtime.location import opened_log
 from jidomem.runtime.settings import find, own_config
 from jidomem.runtime.state import FILE, State
 from jidomem.runtime.user_config import ApiToken, change, read
-
-if TYPE_CHECKING:
-    from jidomem.extras.servers.postgres_state import PostgresState
 
 #: Beside a state that was brought: its digest then, so that one which was used since is not thrown away.
 _CAME = FILE.with_name("came")
@@ -52,11 +49,9 @@ Where = Path | InDatabase
 def state_snapshot(where: Where) -> bytes | None:
     """Return the working state of a root as it is at this moment, as the file it would be; None where there is none."""
     if isinstance(where, InDatabase):
-        from jidomem.extras.servers.postgres_state import export_state
-
-        with _open(where) as held, TemporaryDirectory() as folder:
+        with _open(where) as (postgres, source), TemporaryDirectory() as folder:
             file = Path(folder, "state")
-            return file.read_bytes() if export_state(held, file, _tables()) else None
+            return file.read_bytes() if postgres.export_state(source, file, _tables()) else None
     state = State(where, "")
     try:
         with state.reading() as store:
@@ -70,18 +65,17 @@ def state_snapshot(where: Where) -> bytes | None:
 
 
 @contextmanager
-def _open(where: InDatabase) -> Iterator[PostgresState]:
-    from jidomem.extras.servers.postgres_state import PostgresState  # its package is an extra
+def _open(where: InDatabase) -> Iterator[tuple[Any, Any]]:
+    from jidomem.extras.servers import postgres_state  # psycopg is an extra
 
-    state = PostgresState(where.address)
+    state = postgres_state.PostgresState(where.address)
     try:
-        yield state
+        yield postgres_state, state
     finally:
         state.close()
 
 
 def _tables() -> str:
-    """Return the script that makes all tables of a working state."""
     return "".join(
         (agent_memory.TABLES, storage.TIER_TABLES, storage.NOTE_TABLES, jobs.TABLES, KV, logs.READ_LOG_TABLES)
     )
@@ -115,20 +109,17 @@ def copied(state: bytes | None, where: Where, *, mark: bool = True) -> str:
 
 def _imported(state: bytes, where: InDatabase) -> str:
     """Put a working state into a database in which nothing was kept but what came so, else leave that as it is."""
-    from jidomem.extras.servers.postgres_state import import_state
-
-    with _open(where) as there, TemporaryDirectory() as folder:
+    with _open(where) as (postgres, target), TemporaryDirectory() as folder:
         file = Path(folder, "state")
         file.write_bytes(state)
         try:
-            import_state(there, file)
+            postgres.import_state(target, file)
         except InvalidRequest:
             return "kept"
     return "brought"
 
 
 def _is_unused(path: Path, came: Path) -> bool:
-    """Return whether a state is, to the byte, the one that came."""
     beside = path.with_name(f"{path.name}-wal")
     if not came.exists() or (beside.exists() and beside.stat().st_size):
         return False
@@ -254,7 +245,7 @@ def backup(root: str, file: Path, progress: Progress = id) -> tuple[MoveReport, 
         state = copied(state_snapshot(here.state), folder, mark=False)
         streams = bring(here.end, FolderEnd(folder), progress)
         said = {"jidomem": version("jidomem"), "streams": [_row(each.stream, each.extent) for each in streams]}
-        return MoveReport(here.end.name, str(file), streams, state), transfer.pack(folder, file, said)
+        return MoveReport(here.end.name, str(file), streams, state), endpoints.pack(folder, file, said)
 
 
 def restore(file: Path, target: str, progress: Progress = id) -> MoveReport:
@@ -264,7 +255,7 @@ def restore(file: Path, target: str, progress: Progress = id) -> MoveReport:
     the target holds anything else, Failed where the file was changed, JournalDamaged.
     """
     with _opened(target) as there, _scratch(file) as folder:
-        said, source = transfer.unpack(file, folder), FolderEnd(folder)
+        said, source = endpoints.unpack(file, folder), FolderEnd(folder)
         if [_row(stream, source.verified_chain(stream).extent()) for stream in source.streams()] != said["streams"]:
             raise Failed(f"{file} does not hold what its manifest says", hint="use another copy of it")
         streams = bring(source, there.end, progress)
@@ -290,7 +281,6 @@ def _opened(place: str) -> Iterator[_Place]:
 
 
 def _refuse_nothing(end: TransferEndpoint) -> None:
-    """Raise NotFound where there is no root at an end."""
     if not end.streams() and not any(True for _ in end.files()):
         raise NotFound(f"there is no memory root at {end.name}", hint="name the folder .jidomem itself, or an address")
 

@@ -1,8 +1,7 @@
-"""The transfer of a root to another place, commit by commit, verified, and its backup as one tar
-file.
+"""The ends of a transfer: a root in a folder or a shared log, and its backup as one tar file.
 
-A `TransferEndpoint` reads or writes the streams and files of a root in a folder or a shared log.
-The manifest of a backup has the digest of every file.
+A commit is brought to the target once it is verified. The manifest of a backup has the digest of
+every file.
 """
 
 from __future__ import annotations
