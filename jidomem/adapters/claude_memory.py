@@ -14,6 +14,7 @@ import asyncio
 import posixpath
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import wraps
 from types import MappingProxyType
 from typing import Any
 from urllib.parse import quote
@@ -26,7 +27,7 @@ from jidomem.runtime.root import Jidomem
 from jidomem.write.conversation import EntryChanges
 
 ROOT = "/memories"
-#: What a folder measures, as the file systems say that most computers have.
+#: The size of a folder on the file systems of most computers.
 _FOLDER = 4096
 _DEEPEST, _MOST_LINES = 2, 999_999
 _WIDTH = len(str(_MOST_LINES))
@@ -156,7 +157,7 @@ def origin(name: str, path: str, new: str) -> str | None:
 
 
 def resolved(path: str) -> str:
-    """Return a path of the tool as one from the root, which is empty for the root itself; raises Refused for others.
+    """Return a path of the tool as one from the root, empty for the root itself; raises CommandError for others.
 
     >>> resolved("/memories/notes/../plan.md")
     'plan.md'
@@ -251,7 +252,7 @@ except ImportError as error:
         f"the Anthropic SDK is not installed ({error})", hint="pip install 'jidomem[anthropic]'", code="missing_extra"
     ) from error
 
-#: What the metadata of each of its entries say as `source`.
+#: The `source` in the metadata of each of its entries.
 SOURCE = "claude_memory"
 
 Step = Callable[[Files], tuple[Files, str]]
@@ -261,8 +262,8 @@ Origin = Callable[[str], str | None]
 class ClaudeMemory(BetaAbstractMemoryTool):
     """The tool for one agent: what Claude writes below `/memories` is kept, each version of it, and can be recalled.
 
-    A command is followed whole or not at all, and nobody else writes meanwhile. What is refused, also by the writer (a
-    likely secret, a text that is too large), is told to the model as an error of the tool.
+    A command is followed whole or not at all, and nobody else writes meanwhile. A refusal, also one of the
+    writer (a likely secret, a text that is too large), reaches the model as an error of the tool.
     """
 
     def __init__(
@@ -364,6 +365,16 @@ class ClaudeMemory(BetaAbstractMemoryTool):
         )
 
 
+def _in_thread(command: Callable[..., str]) -> Any:
+    """Return a command of the tool as a coroutine, which a thread follows."""
+
+    @wraps(command)
+    async def follow(self: AsyncClaudeMemory, *given: Any) -> str:
+        return await asyncio.to_thread(command, self._tool, *given)
+
+    return follow
+
+
 class AsyncClaudeMemory(BetaAsyncAbstractMemoryTool):
     """The same for an asynchronous client: each command is followed by a thread."""
 
@@ -372,33 +383,13 @@ class AsyncClaudeMemory(BetaAsyncAbstractMemoryTool):
         super().__init__(cache_control=options.get("cache_control"))
         self._tool = ClaudeMemory(memory, **options)
 
-    async def view(self, command: Any) -> str:
-        """Return a file with numbered lines, or what is in a folder."""
-        return await asyncio.to_thread(self._tool.view, command)
-
-    async def create(self, command: Any) -> str:
-        """Return that there is a new file."""
-        return await asyncio.to_thread(self._tool.create, command)
-
-    async def str_replace(self, command: Any) -> str:
-        """Return the lines around what was replaced."""
-        return await asyncio.to_thread(self._tool.str_replace, command)
-
-    async def insert(self, command: Any) -> str:
-        """Return that a file has new lines."""
-        return await asyncio.to_thread(self._tool.insert, command)
-
-    async def delete(self, command: Any) -> str:
-        """Return that a file or a folder is no longer there."""
-        return await asyncio.to_thread(self._tool.delete, command)
-
-    async def rename(self, command: Any) -> str:
-        """Return that a file or a folder has another path."""
-        return await asyncio.to_thread(self._tool.rename, command)
-
-    async def clear_all_memory(self) -> str:
-        """Return that there is nothing any more."""
-        return await asyncio.to_thread(self._tool.clear_all_memory)
+    view = _in_thread(ClaudeMemory.view)
+    create = _in_thread(ClaudeMemory.create)
+    str_replace = _in_thread(ClaudeMemory.str_replace)
+    insert = _in_thread(ClaudeMemory.insert)
+    delete = _in_thread(ClaudeMemory.delete)
+    rename = _in_thread(ClaudeMemory.rename)
+    clear_all_memory = _in_thread(ClaudeMemory.clear_all_memory)
 
 
 def _files(entries: CachedEntries) -> Files:

@@ -130,7 +130,7 @@ _NUMBER = re.compile(r"[ \t\n\v\f\r]*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)
 _NUMBERS, _TEXTS, _BYTES = 1, 2, 3
 _LARGEST = 2**63
 
-#: What stands for a value: its rank and itself; None for nothing.
+#: A value with the rank of its type; None for no value.
 _Comparable = tuple[int, Any] | None
 _OPERATORS: Mapping[str, Callable[[Any, Any], bool]] = {
     "$eq": lambda a, b: bool(a == b),
@@ -252,7 +252,7 @@ except ImportError as error:
         f"LangGraph's store is not installed ({error})", hint="pip install 'jidomem[langgraph]'", code="missing_extra"
     ) from error
 
-#: What the metadata of each of its entries say as `source`.
+#: The `source` in the metadata of each of its entries.
 SOURCE = "langgraph"
 #: Stands between a namespace and a key: no label of a namespace has a dot.
 _RESERVED_KEY = ".."
@@ -264,8 +264,8 @@ Scores = Mapping[str, float]
 class JidomemStore(BaseStore):
     """The items of one agent: each version of one is kept, a deletion is recorded, and recall finds what they say.
 
-    What a batch puts and deletes is kept whole or not at all, in one commit. Any number of threads and processes may
-    use one root. A `query` is answered by words, and by likeness where the root has an embedder.
+    The puts and deletions of a batch are one commit, stored whole or not at all. Any number of threads and
+    processes may use one root. A `query` is answered by words, and by likeness where the root has an embedder.
     """
 
     supports_ttl = True
@@ -322,7 +322,11 @@ class JidomemStore(BaseStore):
 
     def sweep_ttl(self) -> int:
         """Return how many items have lived as long as they may; they are deleted, and stay in the history."""
-        return len(self._store.change(lambda: EntryChanges(removed=self._cached.read(self._expired))))
+
+        def expired(cached: CachedEntries) -> list[str]:
+            return [one.id for one in cached.by_id.values() if self._expiry.is_over(one)]
+
+        return len(self._store.change(lambda: EntryChanges(removed=self._cached.read(expired))))
 
     def start_ttl_sweeper(self, sweep_interval_minutes: float | None = None) -> Any:
         """Return a future: until it is cancelled, a thread calls `sweep_ttl` again and again."""
@@ -355,7 +359,7 @@ class JidomemStore(BaseStore):
         best = (cached.by_id[name] for name in scores if name in cached.by_id)
         others = (one for one in cached.newest(names) if one.id not in scores)
         for one in chain((one for one in best if one.id[start:].partition(_RESERVED_KEY)[0] in inside), others):
-            if not self._expiry.omits(one) and (not op.filter or passes(_value(one))):
+            if not self._expiry.omits(one) and (not op.filter or passes(orjson.loads(one.said)["value"])):
                 yield one, scores.get(one.id)
 
     def _scores(self, query: str) -> Scores:
@@ -406,9 +410,6 @@ class JidomemStore(BaseStore):
             texts = (text for path in fields for text in get_text_at_path(value, path))
         content = "\n".join(texts)
         return content if content.strip() else f"{'.'.join(op.namespace)} {op.key}"
-
-    def _expired(self, cached: CachedEntries) -> list[str]:
-        return [one.id for one in cached.by_id.values() if self._expiry.is_over(one)]
 
 
 def _checked(op: Any) -> Any:
@@ -466,10 +467,6 @@ def _fields(one: Keyed) -> dict[str, Any]:
         "created_at": datetime.fromisoformat(one.since),
         "updated_at": datetime.fromisoformat(one.recorded),
     }
-
-
-def _value(one: Keyed) -> Any:
-    return orjson.loads(one.said)["value"]
 
 
 def _texts(value: Any) -> Iterator[str]:

@@ -13,8 +13,8 @@ from jidomem.errors import InvalidRequest
 class PeriodicTask:
     """Calls *run* every *seconds* in a thread of its own, first after that time; never where they are None.
 
-    An exception of *run* goes to `threading.excepthook`, and the next call is made all the same.
-    Where it *runs_at_end*, a last call is made after `stop`.
+    An exception of *run* goes to `threading.excepthook`, and the next call is made all the same. With
+    *runs_at_end*, a last call is made after `stop`.
     """
 
     def __init__(

@@ -40,7 +40,7 @@ def monotonic_time() -> float:
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """Where moments, ids and nonces come from; give fixed ones and the same intents give the same bytes."""
+    """The sources of moments, ids and nonces; with fixed ones the same intents give the same bytes."""
 
     now: Callable[[], datetime] = now
     new_id: Callable[[], str] = new_id

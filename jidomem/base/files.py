@@ -181,7 +181,7 @@ def inherit_at(path: str | Path) -> None:
 def inherit(descriptor: int, folder: str) -> None:
     """Let an open file or folder that this process just made have what *folder* passes on.
 
-    Where the system does not let this user give it the group, that of the file gets no more than everybody has.
+    A file whose group this user may not set gives its group no more rights than everybody has.
     """
     above, own = os.stat(folder), os.fstat(descriptor)
     owner = above.st_uid if os.geteuid() == 0 else own.st_uid

@@ -53,8 +53,8 @@ for _class, _names in _CHANGERS.items():
 def freeze(value: Any) -> Any:
     """Return *value* held fast: mappings, lists and sets, however deep in one another, become ones none can change.
 
-    What is held fast already is returned as it is, and so is an object of any other class: its own business. Raise
-    `InvalidRequest` for what contains itself.
+    A frozen value is returned as it is, and so is an object of any other class. Raise `InvalidRequest` for what
+    contains itself.
 
     >>> freeze({"goals": {"ship"}, "steps": ["test"]})
     {'goals': frozenset({'ship'}), 'steps': ['test']}
@@ -105,7 +105,7 @@ def thaw(value: Any) -> Any:
     return set(value) if type(value) is frozenset else value
 
 
-#: Where a value is: a name, or what it is in and its key there.
+#: The place of a value: a name, or the place of its container and its key there.
 Place = str | tuple[Any, Any]
 #: How deep lists and mappings may stand in one another, and how large a whole number may be in bits: whoever reads the
 #: JSON can take that, however deep in a program it is.

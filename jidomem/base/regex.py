@@ -33,7 +33,7 @@ _ESCAPES = _DIGITS | {
     r"\Z": r"\z",
 }
 _ESCAPES_IN_CLASS = _DIGITS | {r"\w": _WORD, r"\s": _SPACE, r"\S": _NO_SPACE}
-#: What to do in the place of what RE2 has not, by what it says of it.
+#: The hint for each construct that RE2 lacks, by its error message.
 _INSTEAD = (
     (r"operator: \(\?(<?[=!])", "it looks around: say what may stand there, or use a second pattern"),
     (r"sequence: \\[1-9]|operator: \(\?P", "it refers back to a group: write out what the group may be"),

@@ -15,7 +15,7 @@ from time import monotonic
 
 from jidomem.errors import JidomemError, QueryTimeout, TooLarge
 
-#: What everything may take, and what is added for each triple that is judged: several times what shipped rules take.
+#: The limits of a computation, and the addition for each judged triple: several times the cost of shipped rules.
 SECONDS, BYTES = 30.0, 1024 * 1024 * 1024
 SECONDS_EACH, BYTES_EACH = 0.002, 4096
 _LOOK = 0.05  # seconds between two looks
@@ -24,7 +24,7 @@ _HINT = "simplify what ontology/ and shapes/ of that root say, or take them out:
 
 
 class _Interrupted(BaseException):
-    """What interrupts; nothing that handles errors handles it."""
+    """The exception that interrupts a computation; no handler of errors catches it."""
 
 
 @contextmanager

@@ -21,13 +21,13 @@ were what when where which while who whom whose why will with would you your you
 """
 #: English words that tell little of what a text is about, also where few texts hold them.
 TELL_LITTLE = frozenset(_LITTLE.split())
-# What stands in a word beside letters and digits: the marks of scripts that write vowels with them.
+# The signs of a word beside letters and digits are the marks of scripts that write vowels with them.
 _SIGN = "(?:[^\\W_]|[\u0483-\u0487\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0900-\u109f])"
 _NAME = re.compile(f"{_SIGN}+(?:[_.\\-/\\\\:]+{_SIGN}+)*")
 _PLACES, _PIECES, _LINKS = re.compile(r"[/\\:]+"), re.compile(r"[/\\:.\-]+"), re.compile(r"[_.\-/\\:]+")
 _HUMPS = re.compile(r"[0-9]+|[A-Z]{2,}s(?![^A-Z0-9])|[A-Z]+(?![^A-Z0-9])|[A-Z]?[^A-Z0-9]+")
 _ACCENTS = dict.fromkeys(range(0x300, 0x370))
-#: What stands between the words of a topic: white space, underscores, and the dashes and hyphens of Unicode.
+#: The separators of a topic's words: white space, underscores, and the dashes and hyphens of Unicode.
 _LINK = r"[-\s_\u00ad\u2010-\u2015\u2212]"
 _TOPIC_LINKS, _LINKS_AFTER_DIGIT = re.compile(f"{_LINK}+"), re.compile(rf"(?<=[0-9]){_LINK}+(?!{_LINK}|\Z)")
 # Scripts that put no space between words, and Hangul, whose words end in many ways.
@@ -213,14 +213,14 @@ _ITEM = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])\s+")
 _STRONG = re.compile(r"(?<!\S)(\*\*|__)(?=\S)([^*\n]{1,200}?)(?<=\S)\1(?![\w/*])")
 #: Of a long text so many times as much is read as is shown.
 _READ = 40
-#: Where a sentence may end, and how the text before ends where it does not: with an abbreviation, a letter, a number.
+#: The possible end of a sentence, and the texts before it that end none: an abbreviation, a letter, a number.
 _END = re.compile(r"(?<=[.!?…])[\"'”’)\]`*_]*\s+(?=[\"'“‘(\[`*_<]*[A-Z0-9`$@#❌✅])|(?<=[。！？])\s*")
 _NO_END = re.compile(
     r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|resp|incl|no|nr|fig|sec|ca|dr|mr|ms|mrs|st|al|ver|v)\."
     r"|(?:^|\s)[A-Za-z]\.|^\W*\d+\.)[\"'”’)\]`*_]*$",
     re.IGNORECASE,
 )
-#: What a sentence has that says what was decided, and what one has that may say so.
+#: The words of a sentence that decides, and of one that may decide.
 _DECIDES = re.compile(
     r"^(?!for (?:instance|example)|if\b|once\b|in (?:the )?future|later\b).*?"
     r"(?:\bwe (?:will|shall|are going to|have (?:decided|agreed|chosen)|decided|agreed|chose|opted|elect)\b"
@@ -273,8 +273,8 @@ def is_remark(text: str) -> bool:
 def excerpt(properties: Mapping[str, Sequence[object]], longest: int = EXCERPT) -> str:
     """Return `answer` as plain words on one line of at most *longest* characters; nothing where there is none.
 
-    What the summary says already is not repeated. Where the sentence that decides would be cut off, the excerpt
-    begins with it, after an ellipsis.
+    The summary is not repeated. Where the sentence that decides would be cut off, the excerpt begins with it,
+    after an ellipsis.
 
     >>> told = "It grew. It was slow, as many said. We will use one queue."
     >>> excerpt({"rationale": [told]}, 40), excerpt({"rationale": [told]}, 60)
@@ -343,8 +343,8 @@ def _deciding(parts: Sequence[str]) -> int:
 def cut(text: str, longest: int, *, blanks: bool = False) -> tuple[str, bool]:
     """Return *text* on one line of at most *longest* characters, and whether something of it was left out.
 
-    It ends with a sentence where one ends in its second half, else with a word, and then with an ellipsis. Where it is
-    not too long, *blanks* stay as they are.
+    It ends with a sentence where one ends in its second half, else with a word, and then with an ellipsis. The
+    *blanks* of a text that is not too long stay as they are.
 
     >>> cut("Use one queue. It keeps the order of events.", 30)
     ('Use one queue. …', True)
@@ -490,7 +490,8 @@ _ENDS = re.compile(r"\n\s*\n|\n|(?<=[.!?。！？])\s+")
 def chunk_text(text: str) -> list[str]:
     """Return the pieces of *text*, which end where paragraphs or sentences do as far as those are short enough.
 
-    Who said it stands in none: with names, all that one person said is alike, and to each question that names them.
+    No piece names the speaker: with names, all that one person said is alike, and like each question that names
+    them.
 
     >>> chunk_text("Short. And whole.")
     ['Short. And whole.']

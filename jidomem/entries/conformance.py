@@ -22,7 +22,7 @@ from jidomem.records.recall import NAMESPACE, RecallRequest, RecallResult
 
 Make = Callable[[], object]
 
-#: What every entry of a check says and every request looks for, so that a store that searches finds it.
+#: The text of every entry and every request of a check, so that a store that searches finds it.
 _TEXT = "The kettle is descaled on Fridays"
 
 
@@ -156,7 +156,7 @@ def it_keeps_namespaces_apart(make: Make) -> None:
     _only("recall in a namespace gave what is not of it", entries, ["mem_kit_red"])
 
 
-#: What every store has to pass.
+#: The checks that every store has to pass.
 CHECKS: tuple[Callable[[Make], None], ...] = (
     it_has_the_three_operations,
     it_answers_with_results,

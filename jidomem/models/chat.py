@@ -38,7 +38,7 @@ class MalformedAnswer(ValueError):
 
 
 def parsed(answer: str) -> Mapping[str, Any]:
-    r"""Return the one JSON object that *answer* is, in a fence or without; raise Malformed for any other.
+    r"""Return the one JSON object that *answer* is, in a fence or without; raise MalformedAnswer for any other.
 
     >>> parsed('```json\n{"continues": true}\n```')
     {'continues': True}
@@ -66,7 +66,7 @@ def parse_continues(reply: Mapping[str, Any]) -> bool:
 
 
 def keywords(reply: Mapping[str, Any], bounds: OutputLimits) -> tuple[str, ...]:
-    """Return keywords in lower case, each once; what is too long for one is none. Raises Malformed."""
+    """Return keywords in lower case, each once; what is too long for one is none. Raises MalformedAnswer."""
     told = _list(reply, "keywords")
     if not all(isinstance(word, str) for word in told):
         raise MalformedAnswer("keywords has what is no text")
@@ -75,7 +75,7 @@ def keywords(reply: Mapping[str, Any], bounds: OutputLimits) -> tuple[str, ...]:
 
 
 def summary(reply: Mapping[str, Any], bounds: OutputLimits) -> str:
-    """Return the summaries of up to two topics as one text, each behind its theme; raises Malformed for none."""
+    """Return the summaries of up to two topics as one text, each behind its theme; raises MalformedAnswer for none."""
     topics = list(_objects(reply, "topics"))[:2]
     if not topics:
         raise MalformedAnswer("topics is empty")
@@ -93,7 +93,7 @@ def learned(reply: Mapping[str, Any], bounds: OutputLimits, pages: int) -> Learn
 
 
 def scores(reply: Mapping[str, Any], count: int) -> tuple[float, ...]:
-    """Return *count* numbers from 0 to 1; raises Malformed for others, or for more or fewer."""
+    """Return *count* numbers from 0 to 1; raises MalformedAnswer for others, or for more or fewer."""
     told = _list(reply, "scores")
     if len(told) != count:
         raise MalformedAnswer(f"scores has {len(told)} numbers for {count} facts")
@@ -163,16 +163,16 @@ def _clean(text: str) -> str:
     return " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
 
 
-#: What is sent with every request unless other options are given.
+#: The options of every request unless others are given.
 OPTIONS: Mapping[str, Any] = {"temperature": 0, "max_tokens": 4_000}
 #: Signs of dialogue that are shown at once, and the fewest that will do.
 ROOM, LEAST_ROOM = 24_000, 1_000
 #: Facts that are rated in one request.
 AT_ONCE = 50
 _PATH = "/chat/completions"
-#: What a model that reasons says before its answer, where its endpoint does not keep the two apart.
+#: The reasoning before an answer, where the endpoint does not separate the two.
 _THOUGHT = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
-#: What every request has besides, which no option says.
+#: The fields of a request that the client sets itself.
 OURS = ("model", "messages", "response_format", "stream", "n")
 _AGAIN = "That cannot be used: {}. Do the task again, and answer with the JSON object alone."
 
@@ -184,7 +184,7 @@ class ChatModel(offline.ModelBase):
     their beginnings. Without *json_mode* the endpoint is not told to answer in JSON, for those that do not know how.
     """
 
-    #: Whoever asks it waits for another machine.
+    #: A call waits for another machine.
     is_remote = True
 
     def __init__(

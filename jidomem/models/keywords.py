@@ -58,7 +58,8 @@ def telling(stemmer: Stemmer, text: str) -> list[Word]:
             if one is not known and (len(one), one) < (len(known), known):
                 shown[stem] = one
     longer = [stem for stem in counts if len(stem) > 1] or list(counts)
-    return [Word(stem, shown[stem], _weight(shown[stem], counts[stem])) for stem in longer]
+    weights = {stem: (1 + math.log(counts[stem])) * math.sqrt(min(len(shown[stem]), 8)) for stem in longer}
+    return [Word(stem, shown[stem], weights[stem]) for stem in longer]
 
 
 def keywords(stemmer: Stemmer, text: str, most: int) -> tuple[str, ...]:
@@ -87,11 +88,7 @@ def singular(word: str) -> str:
     return word[:-1] if _PLURAL.search(word) else word
 
 
-def _weight(word: str, count: int) -> float:
-    return (1 + math.log(count)) * math.sqrt(min(len(word), 8))
-
-
-#: What makes a statement matter, and how much each does; together they never come to more than 1.
+#: The cues of an important statement, each with its weight; together they never exceed 1.
 CUES: tuple[tuple[float, re.Pattern[str]], ...] = tuple(
     (weight, re.compile(rf"\b(?:{words})\b", re.IGNORECASE))
     for weight, words in (
@@ -171,7 +168,7 @@ def cut(text: str, longest: int) -> str:
 def summary(stemmer: Stemmer, texts: Sequence[str], longest: int) -> str:
     """Return those sentences of *texts* that say most of what all are about, in their order, in *longest* signs.
 
-    What stands between fences is code, and read only where a text has nothing else.
+    Fenced code is read only where a text has nothing else.
     """
     every = [*_weighed(stemmer, texts)]
     if not every:

@@ -159,7 +159,7 @@ def _written(value: int) -> bytes:
 
 MOST = 128
 _LAYERS, _HEADS, _NEAR_NOTHING = 6, 12, 1e-12
-#: What onnxruntime would make of the graph, and what is slower: it takes a fifth longer.
+#: The optimisations of onnxruntime that make the graph slower, by a fifth.
 SLOWER = ("SkipLayerNormFusion",)
 _OURS = "com.microsoft"  # operators that onnxruntime has beyond the standard
 

@@ -130,7 +130,7 @@ RULES: tuple[ClaimPattern, ...] = (
           "{rest}", 0.75),
     _rule(r"\bmy (?P<rest>(?:\w+ ){1,3}?(?:is|are|was|were) [^\s].*)", "{rest}", 0.75),
 )  # fmt: skip
-#: What is asked of whom it is said to: tells something only of who says it, and not of an agent that gives advice.
+#: Requests to the agent: they tell something of a user, and nothing of an agent that gives advice.
 ASKS: tuple[ClaimPattern, ...] = (
     _rule(rf"^(?:remember|note|keep in mind|do not forget)(?: that|:) {_REST}", "{rest}", 0.9),
     _rule(r"^(?P<rest>(?:always|never) [a-z]+ .*)", "{rest}", 0.85, "asks"),
@@ -141,7 +141,7 @@ ASKS: tuple[ClaimPattern, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a sentence says of its speaker: a statement without a subject, and the trait it shows if it lasts."""
+    """A claim of a speaker about themselves: a statement without a subject, and the trait it shows if it lasts."""
 
     text: str
     confidence: float
@@ -170,7 +170,7 @@ _END = re.compile(
     re.IGNORECASE,
 )
 _OPENS = re.compile(r"\b(?:I|we|my|call me|keep|be|always|never|remember|note|do not forget)\b", re.IGNORECASE)
-#: What points to something said elsewhere, or to whom it is said, tells nothing by itself.
+#: A reference to another sentence or to the listener tells nothing by itself.
 _POINTS = re.compile(
     r"(?:it|that|this|you|your|yours|them|those|these|how|what|there|here|the way|to (?:hear|see|know)|so much|too"
     r"|a lot|make sure|let you|thank|ask)\b",
@@ -377,7 +377,7 @@ def final_prompt(
 ) -> ModelPrompt:
     """Return *query* behind all that memory has on it, tier by tier: who may answer it needs nothing else.
 
-    What is remembered is quoted, so that no text of it can end its part, or pass for an instruction. Of long pages the
+    Remembered texts are quoted, so that none can end its part or pass for an instruction. Of long pages the
     beginnings are shown, so that all have `SHOWN` signs together, and of a fact `FACT`.
     """
     most = _fair([*stm, *mtm], SHOWN)
@@ -490,7 +490,8 @@ class ModelBase:
 class OfflineModel(ModelBase):
     """Reads dialogue by rule; vectors are those of *embedder*, or hashes of stems.
 
-    What people say of themselves is found in English only; of other languages it gives keywords, summaries and chains.
+    Claims of people about themselves are found in English only; other languages get keywords, summaries and
+    chains.
     """
 
     name = "offline-1"

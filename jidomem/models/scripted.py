@@ -14,7 +14,7 @@ from jidomem.models.embeddings import HashedStems
 from jidomem.models.offline import ModelBase
 from jidomem.records.interfaces import Embedder, LanguageModel
 
-#: What can be scripted.
+#: The functions that can be scripted.
 FUNCTIONS = (
     "generate_meta_chain", "continues", "calculate_embedding", "calculate_embeddings", "extract_keywords",
     "generate_segment_summary", "extract_traits", "rate_importance", "generate_final_prompt", "answer",
@@ -48,8 +48,9 @@ def _scripted(function: str) -> Callable[..., Any]:
 class ScriptedModel(ModelBase):
     """Answers by a script: a list of answers to one function, in order, or a function that makes them.
 
-    An answer that is an exception is raised. What is not scripted is refused, but vectors, which are those of
-    *embedder*, and the final prompt, which is built as by any model. `asked` has every call in order.
+    An answer that is an exception is raised. Vectors come from *embedder* and the final prompt is built as by
+    any model unless they are scripted; any other function without a script is refused. `asked` has every call
+    in order.
 
     >>> model = ScriptedModel(extract_keywords=[("index",)], continues=lambda previous, page: True)
     >>> model.extract_keywords("Which index?"), model.asked

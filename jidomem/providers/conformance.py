@@ -43,7 +43,7 @@ class ProviderContract(ABC):
 
     #: Two values that the provider takes and that differ.
     values: tuple[Any, Any] = ({"text": "the first", "n": [1, 2.5, None]}, {"text": "the second", "n": []})
-    #: What comes with every put, such as an embedding where each value must have one.
+    #: The options of every put, such as an embedding where each value must have one.
     put_opts: Opts = MappingProxyType({})
     #: Something to ask for that finds what `values` hold, where the provider searches.
     search: Mapping[str, Any] | None = None

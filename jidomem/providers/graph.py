@@ -29,7 +29,7 @@ from jidomem.write.corrections import OWN
 from jidomem.write.writer import MemoryWriter
 
 KEY = f"{JIDO}key"
-#: What a value leaves to the memory it was read from: what links it, and who said it where.
+#: The fields that a value does not have: links, author, session and moment of its memory.
 _NOT_VALUE = frozenset((*OWN, "timestamp", "asserted_by", "asserted_in"))
 _IN_FORCE = """
 PREFIX jido: <https://jido.ai/ontology#>
@@ -77,8 +77,8 @@ class _Graph:
 class GraphProvider:
     """Keeps values as memories of a project, judged like every other intent; the writer's agent asserts them.
 
-    Options: `memory`, an open root; `project`, unless it is the root's own. A value is a text, kept as a fact of
-    medium confidence, or a mapping of the fields of an intent. What the writer refuses is raised as it is.
+    Options: `memory`, an open root; `project`, unless it is the root's own. A value is a text, kept as a fact
+    of medium confidence, or a mapping of the fields of an intent. A refusal of the writer is raised as it is.
     """
 
     def init(self, opts: Opts) -> _Graph:

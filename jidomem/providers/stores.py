@@ -37,7 +37,7 @@ from jidomem.records.recall import FIELDS
 class InlineProvider:
     """Keeps any Python values in memory; each call gives a new mapping and leaves the one it was given as it was.
 
-    A put copies the mapping: right for what an agent has in hand. For many thousands of keys there is `KeyValue`.
+    A put copies the mapping, which suits a few values. `KeyValueProvider` takes many thousands of keys.
     """
 
     def init(self, opts: Opts) -> Mapping[str, Any]:
@@ -63,7 +63,7 @@ class InlineProvider:
         return Done({name: value for name, value in state.items() if name != key})
 
 
-#: What the file of a `PersistentProvider` must have.
+#: The table of a `PersistentProvider`.
 TABLES = """
 CREATE TABLE IF NOT EXISTS key_values (
     namespace TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (namespace, key)
@@ -143,7 +143,8 @@ class PersistentProvider:
     def put(self, state: _Namespace, key: str, value: Any, opts: Opts) -> Done:
         """Keep *value* under *key*; raises InvalidRequest, which names the place, for what JSON has no form for."""
         only(opts, (), "kept put")
-        row = (state.name, _text("key", key), _written(value))
+        text = json.dumps(to_json_value(value, "value"), ensure_ascii=False, separators=(",", ":"))
+        row = (state.name, _text("key", key), text)
         with state.file.changing() as store:
             store.execute(_KEEP, row)
         return Done(state)
@@ -163,10 +164,6 @@ class PersistentProvider:
 def _text(name: str, given: str) -> str:
     text: str = to_json_value(given, name)
     return text
-
-
-def _written(value: Any) -> str:
-    return json.dumps(to_json_value(value, "value"), ensure_ascii=False, separators=(",", ":"))
 
 
 #: All values are of one moment: none is better for being kept late.

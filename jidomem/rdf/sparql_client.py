@@ -133,8 +133,8 @@ class SparqlEndpoint:
     ) -> bytes:
         """Return the answer, in the form *accept*, over the union of *default*; GRAPH reaches *named*.
 
-        Without either it is asked of what the store asks then. Raises Refused for an answer that is none, Failed where
-        there is none, QueryTimeout after *seconds*, and TooLarge `result_too_large` for one of more than *most* bytes.
+        Without either the store has its own default. Raises EndpointError for an answer that is none, Failed without
+        one, QueryTimeout after *seconds*, and TooLarge `result_too_large` for one of more than *most* bytes.
         """
         fields = {"query": text, "default-graph-uri": default, "named-graph-uri": named}
         return self._post(urlencode(fields, doseq=True).encode(), _FORM, accept, seconds, most)

@@ -37,7 +37,7 @@ from jidomem.rdf.terms import (
 )
 from jidomem.rdf.vocab import PREFIXES, RDF, XSD
 
-#: What a caller writes for an object.
+#: The objects of statements as callers write them.
 StatementValue = str | bool | int | float | Decimal | datetime | date | tuple[str, str] | Literal
 Statement = tuple[str, str, StatementValue]
 

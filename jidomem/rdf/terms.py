@@ -97,7 +97,7 @@ def parse_literal(term: Term) -> Literal:
         raise ValueError(f"not a literal: {term}")
     text, language, datatype = match.groups()
     if "\\" in text:
-        text = _unescape(text)
+        text = _UNESCAPE.sub(lambda m: _PLAIN[m[1]] if m[1] else chr(int(m[2] or m[3], 16)), text)
     if language:
         return Literal(text, "http://www.w3.org/1999/02/22-rdf-syntax-ns#langString", language)
     return Literal(text, datatype or XSD + "string")
@@ -106,10 +106,6 @@ def parse_literal(term: Term) -> Literal:
 def ntriples_line(triple: Triple) -> str:
     """Return the canonical N-Triples line of *triple*, without a line end."""
     return f"{triple[0]} {triple[1]} {triple[2]} ."
-
-
-def _unescape(text: str) -> str:
-    return _UNESCAPE.sub(lambda m: _PLAIN[m[1]] if m[1] else chr(int(m[2] or m[3], 16)), text)
 
 
 def short_parse_error(error: SyntaxError) -> str:

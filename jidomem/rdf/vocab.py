@@ -8,7 +8,7 @@ from functools import lru_cache
 from jidomem.rdf.terms import Term, iri
 
 JIDO = "https://jido.ai/ontology#"
-#: Where what is said of conversations is named.
+#: The namespace of conversations.
 CONVERSATION = "https://jido.ai/ontology/conversation-history#"
 SHAPE = "https://jido.ai/shapes#"
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"

@@ -89,7 +89,8 @@ _AT_ONCE = 32
 
 @dataclass(frozen=True, slots=True)
 class Freshness:
-    """What became of a file: its path as the memory has it, unchanged, changed, gone or renamed, and where it is now.
+    """The state of a file that a memory is about: its recorded path, unchanged, changed, gone or renamed, and
+    its path now.
 
     One that is renamed holds what it held; one that was changed may be at another path as well.
     """

@@ -19,7 +19,7 @@ from time import monotonic
 from jidomem.errors import InvalidRequest
 from jidomem.records.intent import path_of
 
-#: What a configuration found beside the files could have run: watchers, hooks, signatures.
+#: Settings against programs that a configuration could have run: watchers, hooks, signatures.
 _SET = ("core.fsmonitor=false", "core.quotePath=false", "core.hooksPath=/dev/null", "log.showSignature=false")
 #: A hook says where the repository is, here the folder does; a clone may promise objects that it has elsewhere, and
 #: name a program to get them with, so no protocol is allowed.
@@ -27,7 +27,7 @@ _UNSET_VARIABLES = ("-u", "GIT_DIR", "-u", "GIT_WORK_TREE", "-u", "GIT_INDEX_FIL
          "GIT_ALLOW_PROTOCOL=", "GIT_NO_LAZY_FETCH=1", "LC_ALL=C")  # fmt: skip
 _GIT = ("git", "--no-optional-locks", "--no-pager", *(word for each in _SET for word in ("-c", each)))
 _SECONDS, _NOT_FOUND = 60.0, 127
-#: What git prints where a repository belongs to another user: where it is, and the command that allows it.
+#: The message of git on a repository of another user: its path, and the command that allows it.
 _REFUSED = re.compile(
     rb"detected dubious ownership in repository at '([^\n]+)'\n.*?"
     rb"(git config --global --add safe\.directory [^\n]+)",
@@ -235,7 +235,7 @@ def _log(top: Path, deadline: float, *words: str) -> Iterator[tuple[str, str, st
             continue
         if " " in entry:
             commit, *seconds = entry.split(" ")
-            moment = _moment(min(map(int, seconds)))
+            moment = datetime.fromtimestamp(min(map(int, seconds)), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         else:
             yield commit, moment, entry, [next(fields) for _ in range(2 if entry[0] in "RC" else 1)]
 
@@ -247,7 +247,3 @@ def _shallow(file: Path) -> frozenset[str]:
             return frozenset(opened.read(_MOST_SHALLOW).decode("ascii", "replace").split())
     except OSError:
         return frozenset()
-
-
-def _moment(seconds: int) -> str:
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

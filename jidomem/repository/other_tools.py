@@ -33,13 +33,13 @@ _NOTES = re.compile(
 )
 _GRAPH = re.compile(r"(?:^|/)memory\.jsonl?$")
 _ISSUES = re.compile(r"(?:^|/)\.beads/issues\.jsonl$")
-#: Where clients are told of servers, and what says where the memory server keeps its graph.
+#: The configuration files of clients, which may name the graph of a memory server.
 _CLIENTS = (".mcp.json", ".cursor/mcp.json", ".vscode/mcp.json", ".gemini/settings.json", ".codex/config.toml",
             ".roo/mcp.json", "opencode.json")  # fmt: skip
 _FOLDER_IN: Mapping[str, str] = {".adr-dir": r"\A\s*(\S.*)", ".log4brains.yml": r"(?m)^\s*adrFolder:\s*(\S+)"}
 _MEMORY_FILE = re.compile(r"""["']?MEMORY_FILE_PATH["']?\s*[:=]\s*("(?:[^"\\]|\\.)*")""")
 _WORKSPACE_PREFIX = re.compile(r"\$\{(?:workspaceFolder|workspaceRoot|CLAUDE_PROJECT_DIR)(?::-[^}]*)?\}/?|^\./")
-#: What cannot stand in a path that memories name: control characters, and bytes that are no UTF-8.
+#: The characters that no path of a memory has: control characters, and bytes that are no UTF-8.
 _UNNAMED = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 _SAMPLES = "in a folder of samples or third parties"
 #: The reasons to pass over files that come last where there are many.
@@ -62,7 +62,7 @@ class SourceFiles:
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """What was seen and not taken, and why."""
+    """A path that was seen and not imported, and the reason."""
 
     path: str
     why: str
@@ -70,7 +70,7 @@ class Passed:
 
 @dataclass(slots=True)
 class FolderScan:
-    """What a look through a folder gave."""
+    """The result of scanning a folder."""
 
     sources: list[SourceFiles] = field(default_factory=list)
     passed: list[Passed] = field(default_factory=list)

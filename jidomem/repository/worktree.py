@@ -162,7 +162,7 @@ class Worktree:
         Left out is what git ignores, what a symbolic link leads to, the root itself, and what is large.
         """
         found: dict[str, str] = {}
-        left, algorithm = AT_ONCE, sha256 if self._counts_in_sha256() else sha1
+        left, algorithm = AT_ONCE, sha256 if _SHA256.search(self.configuration()) else sha1
         for path in dict.fromkeys(filter(None, map(path_of, entries))):
             data = self.read(path)
             if data is None or len(data) > left or is_ignored(self._from_top(path), self._rules_of(path)):
@@ -213,9 +213,6 @@ class Worktree:
         folders = ["/".join(parts[:depth]) for depth in range(len(parts) + 1)]
         files = [("", self.git / "info" / "exclude"), *((at, self.top / at / ".gitignore") for at in folders)]
         return [(folder, text) for folder, file in files if (text := _text(file))]
-
-    def _counts_in_sha256(self) -> bool:
-        return bool(_SHA256.search(self.configuration()))
 
 
 def path_below(base: Path, whole: Path) -> str | None:
@@ -489,7 +486,7 @@ def tracked(base: Path, below: str, endings: tuple[str, ...]) -> Tracked:
 def _known(base: Path, below: str, endings: tuple[str, ...], passed: dict[str, str]) -> dict[str, str | None] | None:
     """Return what git lists; None where there is no git, or *base* is in no repository or is ignored in one.
 
-    What a merge has not settled is *passed*.
+    Files with an unresolved merge are added to *passed*.
     """
     place = ["--", f":(literal){below}" if below else "."]
     try:
@@ -517,8 +514,8 @@ def _known(base: Path, below: str, endings: tuple[str, ...], passed: dict[str, s
 def _entries(text: str) -> Iterator[tuple[str, str, tuple[int, int] | None]]:
     """Yield path, blob id and what git saw of each file: when it was changed, in nanoseconds, and its size.
 
-    That is None where git says it otherwise than it does today. What a merge has not settled has no blob id; links are
-    left out.
+    That is None where git says it otherwise than it does today. A file with an unresolved merge has no blob id;
+    links are left out.
     """
     waiting: tuple[str, str] | None = None
     for entry in text.split("\0"):

@@ -59,7 +59,7 @@ def holders(state: StateStore, project: str) -> list[str]:
 class AgentMemory:
     """The working memory of one agent in one project; any number of processes may change it, one after the other.
 
-    Every call raises what `Keeping` raises where the file cannot be read or written.
+    Every call raises what `StateStore` raises where the file cannot be read or written.
     """
 
     def __init__(self, state: StateStore, project: str, agent: str, sources: Sources) -> None:

@@ -26,11 +26,7 @@ _OURS = iri("urn:jido:shacl:pattern")
 def use_re2_patterns(rules: Iterable[Triple]) -> list[Triple]:
     """Return *rules*, each `sh:pattern` by the name that pyshacl knows as ours."""
     register_re2_constraint()
-    return [(s, _ours(p), o) for s, p, o in rules]
-
-
-def _ours(predicate: Term) -> Term:
-    return _OURS if predicate == _PATTERN else predicate
+    return [(s, _OURS if p == _PATTERN else p, o) for s, p, o in rules]
 
 
 @cache
@@ -88,8 +84,8 @@ class Finding:
 class PyshaclValidator:
     """Shapes held ready between calls: pyshacl's, on terms whose lexical forms are left alone.
 
-    With *only*, the shapes of these names alone look for nodes; the others are there to be referred to. Where it is
-    *linear* RE2 runs their patterns, else the engine of Python, as pyshacl has it.
+    With *only*, the shapes of these names alone look for nodes; the others are there to be referred to. With
+    *linear*, RE2 runs their patterns, else the engine of Python, as in pyshacl.
     """
 
     def __init__(self, rules: Iterable[Triple], only: Collection[Term] | None = None, *, linear: bool = False) -> None:

@@ -222,12 +222,8 @@ class Shape:
         return findings
 
 
-def _kind_of(term: Term) -> str:
-    return _KINDS.get(term[0], "Literal")
-
-
 def _read(term: Term, datatype: str) -> Any:
-    if _kind_of(term) != "Literal" or (literal := parse_literal(term)).datatype != datatype:
+    if term[0] in _KINDS or (literal := parse_literal(term)).datatype != datatype:
         return None
     if datatype not in _READ:
         raise NeedsReference(term)
@@ -262,7 +258,7 @@ COVERED = (*PARAMETERS, "property")
 
 
 _TARGETS = ("targetClass", "targetSubjectsOf")
-#: What a shape may say besides its constraints, and what it may say more than once.
+#: The parameters of a shape beside its constraints, and those that may stand more than once.
 _BESIDE = {"path", "message", "severity", "name", "description", "order", "group", *_TARGETS}
 _MANY = {"property", *_TARGETS}
 _NODE_SHAPE, _PROPERTY_SHAPE = iri(SH + "NodeShape"), iri(SH + "PropertyShape")

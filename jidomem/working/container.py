@@ -33,7 +33,7 @@ SCRATCH = "scratch"
 TOOL_STATE = "tool_state"
 SUMMARY = "summary"
 POINTERS = "pointers"
-#: What each usual key of the world is for. Any other key will do as well; none is made or checked by itself.
+#: The purpose of each usual key of the world. Any other key is allowed; none is made or checked by itself.
 WORLD_KEYS: Mapping[str, str] = {
     FACTS: "what the agent believes of its environment",
     SCRATCH: "notes of the work in hand, free to be thrown away",
@@ -45,7 +45,7 @@ WORLD_KEYS: Mapping[str, str] = {
 OPEN = "open"
 DONE = "done"
 TASK_STATUSES = (OPEN, DONE)
-#: What a task's status is called in project memory.
+#: The name of a task's status in project memory.
 TO_ONTOLOGY: Mapping[str, str] = {OPEN: "Planned", DONE: "Completed"}
 
 
@@ -54,7 +54,7 @@ def memory_key() -> str:
     return MEMORY_KEY
 
 
-#: Where the metadata of a memory keeps its limits, and that of a space the moments its transient keys end.
+#: The metadata keys of a memory's limits, and of the moments at which transient keys of a space end.
 LIMITS_KEY = "jido.limits"
 EXPIRES_KEY = "jido.expires_at"
 
@@ -474,7 +474,7 @@ class Container:
         return replace(self, rev=self.rev + 1, spaces=Spaces(spaces), updated_at=max(self.updated_at, moment(now)))
 
 
-#: What changes a space, by the kind of its data.
+#: The methods that change a space, by the kind of its data.
 _TAKES = {
     "dict": "it takes put_in_space, delete_from_space, update_space_data",
     "list": "it takes append_to_space, insert_in_space, update_in_space, remove_from_space",

@@ -60,7 +60,7 @@ def without(items: Sequence[Any], item_id: Any, place: str) -> list[Any]:
 def replaced(items: Sequence[Any], item_id: Any, fun: Callable[[Any], Any], place: str) -> Sequence[Any]:
     """Return the items with `fun(item)` in the place of those of that id; raise `NotFound` if there is none.
 
-    Where *fun* gives back each item as it was, so are the items.
+    The items themselves are returned where *fun* returns each item as it was.
     """
     _refuse_unknown(items, item_id, place)
     after = FrozenList([freeze(fun(item)) if id_of(item) == item_id else item for item in items])
@@ -383,7 +383,7 @@ class Memory(Container):
         return after
 
     def limited(self, limits: Limits | None, **change: Unpack[ChangeOptions]) -> Memory:
-        """Return the memory held to *limits* from now on; with None to none. What is there stays."""
+        """Return the memory held to *limits* from now on; with None to none. The present contents stay."""
         self._expect(**change)
         others = {name: value for name, value in self.metadata.items() if name != LIMITS_KEY}
         metadata = {**others, LIMITS_KEY: limits.stated()} if limits else others
@@ -403,7 +403,7 @@ class Memory(Container):
 
 
 _KEY, _VALUE, _SPACE, _ID = "key", "value", "space", "id"
-#: What is done -> the fields it needs and those it may have, in the order in which the method of that name takes the
+#: The changes by name -> the fields that each needs and those it may have, in the order in which its method takes the
 #: former; the latter go by their names.
 CHANGES: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "world_put": ((_KEY, _VALUE), ("ttl_ms",)),

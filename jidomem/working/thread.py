@@ -110,7 +110,7 @@ class Thread:
 
 
 A = TypeVar("A", bound=HasState)
-#: What answers a signal: it gives the agent after it, with the directives it asks for next, if any.
+#: A handler of a signal returns the agent after it, with its next directives, if any.
 Handler = Callable[[Any, Signal], Any]
 
 

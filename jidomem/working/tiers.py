@@ -113,7 +113,7 @@ def _is_count(number: object) -> bool:
 
 #: A value with a type and a content: a mapping, or what `create_memory` gives.
 Item = Mapping[str, Any] | MemoryItem
-#: What a value may say beside its content, by the names of an intent; and which of them are lists.
+#: The fields of a value beside its content, by the names of an intent; and those that are lists.
 FIELDS = (
     "rationale", "detailed_explanation", "topic", "about", "evidence", "status", "severity", "assigned_to",
     "confidence", "convention_name", "convention_scope", "enforcement_level", "alternatives", "tracked_by",
@@ -122,7 +122,7 @@ FIELDS = (
 _LISTS = ("about", "evidence", "alternatives")
 #: The types of a task, which may have its content as `text` and the status it has in working memory.
 _TASKS = ("task", "task_completed")
-#: What a value may say besides -> the property that keeps it.
+#: The further fields of a value -> the property that stores each.
 _PROPERTIES: Mapping[str, str] = {
     "id": "localId", "key": "key", "context": "context", "affected_module": "affectedModule",
     "affectedModule": "affectedModule",
@@ -295,7 +295,7 @@ def _fields(item: MemoryItem) -> dict[str, Any]:
 
 
 THRESHOLD = 0.5
-#: What a category is kept as.
+#: The type of memory of a category.
 TYPE_OF_CATEGORY: Mapping[str, str] = {
     "decisions": "decision",
     "errors": "error",
@@ -346,7 +346,7 @@ EXTENDED_RULES: Mapping[str, PromotionRule] = MappingProxyType(
         "unknown": PromotionRule(0.5, "unknowns"),
     }
 )
-#: What makes an item more important, the first that holds before those after it.
+#: The fields that make an item more important; the first that holds counts before the others.
 BOOSTS: Mapping[str, float] = MappingProxyType(
     {"verified_by_user": 0.1, "referenced_multiple_times": 0.1, "high_confidence": 0.05}
 )
@@ -494,7 +494,7 @@ def _one_of(what: str, given: str, known: Mapping[str, object]) -> None:
         raise InvalidRequest(f"{given!r} is no {what} of a rule", hint=hint)
 
 
-#: What a memory has one of, so that the new one takes the place of the old one.
+#: The properties with one value, where the new value replaces the old one.
 _SINGLE = (CATEGORY, VERIFIED)
 
 

@@ -151,7 +151,7 @@ def test_each_setting_takes_the_ends_of_its_range_and_gives_them_back_from_json(
 # D039
 @pytest.mark.parametrize("wrong", [{"config": {"stm_capacity": 3}}, {"config": None}, {"heat": 1}, {"fscore": "f"}])
 def test_a_policy_is_made_of_settings_and_functions(wrong):
-    with pytest.raises(InvalidRequest, match=f"{next(iter(wrong))} of a Policy"):
+    with pytest.raises(InvalidRequest, match=f"{next(iter(wrong))} of a TierPolicy"):
         TierPolicy(**wrong)
 
 

@@ -157,7 +157,7 @@ def ended(names: CodeNames, ended_versions: Iterable[Term], came: Iterable[Term]
 
 
 STREAM = "codebase"
-#: What can become of a file.
+#: The outcomes of a file.
 FILES = ("new", "changed", "unchanged", "gone", "left out")
 ENDINGS = (".py", ".ex", ".exs")
 #: The largest file that is read, and the longest line in it: no person wrote what is larger.
@@ -219,9 +219,10 @@ def import_code(
 ) -> CodeImportReport:
     """Return what became of the files of *listing*, which are those below the folder *below*.
 
-    A file that is as it was read before is not read; of one that changed, or is gone, what it said before counts no
-    more. What was kept before an interruption is not read again. *seen* is called with each file before it is looked
-    at; with *dry_run* nothing is kept. Raises Failed `missing_extra`, and what `MemoryWriter.append` does.
+    A file that is as it was read before is not read; of one that changed, or is gone, what it said before
+    counts no more. The files that were stored before an interruption are not read again. *seen* is called with
+    each file before it is looked at; with *dry_run* nothing is kept. Raises Failed `missing_extra`, and what
+    `MemoryWriter.append` does.
     """
     follower.catch_up(Stream(project, STREAM))
     taking = _Taking(project, listing, *current_versions(follower.index, project), CodeImportReport())
@@ -312,7 +313,7 @@ class _Taking:
         if self._is_current(before, blob, read_as):
             self.report.files["unchanged"] += 1
             return
-        extracted = _extract(language, data or b"", name)
+        extracted = python.extract(data or b"", name) if language == "python" else elixir.extract(data or b"")
         version = FileVersion(path, blob, read_as)
         # what was gone, and is back as it was, is another version than the one that ended
         earlier = [each.node for each in before] or self._past.get(path, [])
@@ -357,10 +358,6 @@ class _Taking:
     def _text(self, path: str) -> str | None:
         data = self._listing.read(path, LARGEST)
         return None if data is None else data.decode("utf-8", "replace")
-
-
-def _extract(language: str, data: bytes, name: ModuleName) -> Extracted:
-    return python.extract(data, name) if language == "python" else elixir.extract(data)
 
 
 def _all(versions: Iterable[_FileVersion]) -> list[Term]:

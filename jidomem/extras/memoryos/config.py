@@ -242,7 +242,7 @@ _FORMS: Mapping[Any, Form] = {
 
 #: How a score is held against a threshold: it has to be above it, or may equal it.
 COMPARISONS = (">", ">=")
-#: What becomes of a segment once the personas were taught from it.
+#: The fate of a segment once the personas were taught from it.
 ON_TRANSFER = ("keep", "delete")
 #: Which segments leave a full mid-term memory: those of the lowest heat, or those retrieved least often.
 EVICT = ("coldest", "least_visited")
@@ -310,8 +310,8 @@ Profiles = Annotated[Mapping[str, Mapping[str, str]], _profiles]
 class MemoryOSConfig(ValidatedModel):
     """The settings one agent's memory is moved by; docs/memoryos.md tells what each of them is for.
 
-    `time_constant` and `maintenance_interval` are seconds; None of a capacity or a threshold is none. What a score of
-    your own goes by stands in `extra`.
+    `time_constant` and `maintenance_interval` are seconds; None of a capacity or a threshold is none. The
+    settings of a score of your own stand in `extra`.
     """
 
     stm_capacity: Count = 7

@@ -80,7 +80,7 @@ from jidomem.write.secrets import find
 if TYPE_CHECKING:
     from jidomem.runtime.root import Jidomem
 
-#: Who answers in a page, by the name that tells a machine from a person; and who asks where nobody said.
+#: The speaker of an answer, by the name of a machine; and of a question that names no object.
 ANSWERS, ASKS = "assistant", "user"
 
 
@@ -160,7 +160,7 @@ class FactPromoting:
     def promote(self, least: float = LEAST) -> list[PromotionDecision]:
         """Return what became of each fact that is believed as much as *least*, not private, and not yet proposed.
 
-        Where nothing can be written now, since another writer is busy or the disk refuses, the rest is left for later.
+        The rest is left for later while nothing can be written, as another writer is busy or the disk refuses.
         """
         if isinstance(least, bool) or not isinstance(least, int | float) or not 0 <= least <= 1 or math.isnan(least):
             raise InvalidRequest(f"least={least!r} is no number from 0 to 1", hint=f"give {LEAST}")
@@ -274,7 +274,8 @@ class JobHandlers:
 
     def transfer(self, page_id: str, job: Job | None = None) -> None:
         """Put a page into the segment it is most like, which is summed up anew with it, or into one of its own."""
-        if not _is_described(known_page(self._moves.tiers(), page_id)):
+        page = known_page(self._moves.tiers(), page_id)
+        if page.meta_chain is None or (page.embedding is None and page.text.strip()):
             self.describe(page_id)
         self._until_it_fits(partial(self._transfer, page_id, job))
 
@@ -472,10 +473,6 @@ def _screened(learned: Learned) -> Learned:
     facts = (replace(each, private=each.private or find(each.text) is not None) for each in learned.facts)
     traits = (replace(each, private=each.private or find(each.value) is not None) for each in learned.traits)
     return Learned(tuple(facts), tuple(traits))
-
-
-def _is_described(page: DialoguePage) -> bool:
-    return page.meta_chain is not None and (page.embedding is not None or not page.text.strip())
 
 
 def _as_taken(directive: MemoryUpsert, providers: Providers) -> MemoryUpsert:

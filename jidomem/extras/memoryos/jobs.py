@@ -27,7 +27,7 @@ CREATE INDEX IF NOT EXISTS jobs_due ON jobs (queue, project, agent, failed, due)
 """
 #: How often a job is tried before it is given up, and the longest wait between two tries in seconds.
 MOST, LONGEST = 8, 3_600.0
-#: What stands with a job that was begun and not ended.
+#: The error of a job that was begun and not ended.
 CUT_OFF = "its process ended while it was being done"
 _FIELDS = "id, project, agent, kind, subject, payload, asked, attempts, due, failed, error"
 
@@ -72,7 +72,7 @@ class Job:
 class Jobs:
     """The jobs of one queue; the threads of a process and any number of processes may ask for them.
 
-    Whoever does the jobs of an agent has its turn (`turns.py`): nobody else takes one meanwhile.
+    One worker at a time holds the turn of an agent: no other takes its jobs meanwhile.
     """
 
     def __init__(self, state: StateStore, queue: str, now: Callable[[], datetime], *, most: int = MOST) -> None:
@@ -82,13 +82,14 @@ class Jobs:
         """Ask for *tasks* in a transaction of the state, so that they are there if what they arise from is."""
         at = (due or self.now()).timestamp()
         for task in tasks:
+            payload = json.dumps(task.payload, ensure_ascii=False)
             store.execute(
                 "INSERT INTO jobs (queue, project, agent, kind, subject, payload, due) VALUES (?, ?, ?, ?, ?, ?, ?)"
                 " ON CONFLICT (queue, project, agent, kind, subject) DO UPDATE SET asked = jobs.asked + 1,"
                 " payload = excluded.payload, failed = 0, error = NULL,"
                 " attempts = CASE WHEN jobs.failed = 1 THEN 0 ELSE jobs.attempts END,"
                 " due = CASE WHEN jobs.failed = 1 OR excluded.due < jobs.due THEN excluded.due ELSE jobs.due END",
-                (self._queue, project, agent, task.kind, task.subject, _json(task.payload), at),
+                (self._queue, project, agent, task.kind, task.subject, payload, at),
             )
 
     def take(self, project: str, agent: str, began: datetime | None = None, but: Collection[str] = ()) -> Job | None:
@@ -173,10 +174,6 @@ def _again(now: datetime, tries: int) -> float:
     return (now + timedelta(seconds=min(2.0 ** (tries - 1), LONGEST))).timestamp()
 
 
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
-
-
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """The outcome of a job: done where there is no error, else retried later.
@@ -206,9 +203,10 @@ class JobRunner:
     ) -> list[Outcome]:
         """Return what became of the jobs that are due, in the order they were asked for; none is tried twice.
 
-        Somebody else may be doing them: they are left to them, or waited for. Whoever has done the last one looks once
-        more after letting go of the turn, so that what was left to them meanwhile is done. Who is *hurried* waits once
-        for a model that is away: other jobs of that kind are left for later. Once *until* says so, none is begun.
+        Another worker may be doing them: they are left to it, or waited for. A worker that has done the last
+        one looks once more after giving the turn back, so that the jobs left to it meanwhile are done. A
+        *hurried* caller waits once for a model that is away: other jobs of that kind are left for later. Once
+        *until* returns True, none is begun.
         """
         outcomes: list[Outcome] = []
         began, away = self._jobs.now(), set[str]()

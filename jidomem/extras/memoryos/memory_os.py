@@ -48,7 +48,7 @@ from jidomem.working.tiers import PromotionDecision
 if TYPE_CHECKING:
     from jidomem.runtime.root import Jidomem
 
-#: Whom a page is about, or who asks: a type and an identifier.
+#: The object of a page or of a question: a type and an identifier.
 About = tuple[str, str]
 
 
@@ -63,7 +63,7 @@ class PreparedQuestion:
 def prepare_question(model: LanguageModel, query: str, about: About | None) -> PreparedQuestion:
     """Return the question *query*, for which a language model on another machine is not waited for.
 
-    Its keywords are found by rule then, and where the model fails. Where the embedder does it has no vector.
+    Its keywords are found by rule then, and where the model fails; it has no vector where the embedder fails.
     """
     config.text("query", query)
     error: str | None = None
@@ -91,7 +91,7 @@ def refuse_other(model: object, policy: object) -> None:
         )
     if policy is not None and not isinstance(policy, TierPolicy):
         raise InvalidRequest(
-            f"policy={policy!r:.100} is none", hint="give settings as policy=Policy(MemoryOSConfig(stm_capacity=7))"
+            f"policy={policy!r:.100} is none", hint="give policy=TierPolicy(MemoryOSConfig(stm_capacity=7))"
         )
 
 
@@ -132,9 +132,9 @@ LOOK = 1.0
 class MemoryOS:
     """The tiers of one agent in one project; any number of threads and processes may use them.
 
-    What a move gives rise to is done as jobs: at once (`work="inline"`), by `run_jobs()` (`"queued"`), or in a thread
-    that maintains the agent, too, as often as its settings say (`"background"`). A model that fails fails a job, which
-    is tried again; nothing is lost, and pages are retrieved meanwhile.
+    The work that follows a move is done as jobs: at once (`work="inline"`), by `run_jobs()` (`"queued"`), or in
+    a thread that maintains the agent, too, as often as its settings say (`"background"`). A model that fails
+    fails a job, which is tried again; nothing is lost, and pages are retrieved meanwhile.
     """
 
     def __init__(
@@ -223,9 +223,9 @@ class MemoryOS:
     def retrieve(self, query: str, *, about: About | None = None, visiting: bool = True, **given: Any) -> Retrieved:
         """Return what each tier holds on *query*, with scores; the segments it finds are warmer then, if *visiting*.
 
-        *about* is who asks; *given* are settings for this question alone, such as `retrieved_pages=7`. Where the model
-        fails the answer's `error` says so: the words of the query are looked for, and where the embedder failed nothing
-        is compared by likeness.
+        *about* is who asks; *given* are settings for this question alone, such as `retrieved_pages=7`. A model
+        that fails is reported in `error`: the words of the query are looked for then, and without a vector
+        nothing is compared by likeness.
         """
         tiers, system, policy = self._moves.look()
         put = prepare_question(self.model, query, about)
@@ -275,8 +275,8 @@ class MemoryOS:
     def learn(self, learnt: Learnt) -> Tiers:
         """Return the tiers once a persona was taught a profile, facts or traits that somebody else found.
 
-        What has no vector is embedded here. Raises InvalidRequest for a vector of another length than the embedder's,
-        and what `add` does for a text.
+        Entries without a vector are embedded here. Raises InvalidRequest for a vector of another length than
+        the embedder's, and what `add` does for a text.
         """
         tasks = [Task("embed")] if lack_vectors(learnt, self.model.embedder) else []
         texts = {"profile": json.dumps(to_json_value(learnt.profile, "profile"), ensure_ascii=False)}
@@ -372,7 +372,7 @@ class MemoryOS:
     def forget(self) -> bool:
         """Return whether the agent held anything: nothing of its tiers, settings and archive is left in the root.
 
-        What it told to all agents stays.
+        The facts that it shared with all agents stay.
         """
         with self._runner.turn():
             return self._moves.forget()

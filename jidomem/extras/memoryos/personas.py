@@ -145,7 +145,7 @@ def _learning(tiers: Tiers, learnt: Iterable[Learnt], config: MemoryOSConfig) ->
         personas[key] = replace(
             persona,
             profile={**persona.profile, **each.profile},
-            knowledge=_queued(persona.knowledge, each.knowledge, _entry_text, config),
+            knowledge=_queued(persona.knowledge, each.knowledge, lambda fact: normalised(fact.text), config),
             traits=_queued(persona.traits, each.traits, inferred, config),
         )
     return {"personas": tuple(personas.values()), "agent": agent}
@@ -176,10 +176,6 @@ def _again(known: E, newer: E) -> E:
     return replace(newer, private=private, evidence=evidence)
 
 
-def _entry_text(entry: KnowledgeEntry) -> str:
-    return normalised(entry.text)
-
-
 def normalised(text: str) -> str:
     """Return *text* as it is compared: in whatever case, white space, and sign at its end.
 
@@ -202,7 +198,7 @@ def _refuse_profile(key: ObjectKey, profile: Mapping[str, Any], config: MemoryOS
 
 
 F = TypeVar("F", Fact, Trait)
-#: Whom an agent talked with where no page says.
+#: The object of findings whose pages name none.
 UNNAMED = ObjectKey("user", "unnamed")
 
 
@@ -225,8 +221,9 @@ def lesson(
 ) -> Lesson:
     """Return the lesson of what a model found in *segment*, `untaught` of one; *vectors* are those of `texts_of`.
 
-    What it found of who asks is learnt of whom the page names. Of the agent, traits are its own persona's, and facts
-    those of the object ("agent", its id). What names a page rests on it, all else on every page.
+    A finding on the user belongs to the object that its page names. Traits of the agent belong to its own
+    persona, and facts of it to the object ("agent", its id). A finding that names a page rests on that page,
+    any other on every page.
     """
     known = vectors or {}
     by_object: dict[ObjectKey | None, tuple[list[KnowledgeEntry], list[TraitEntry]]] = {}
@@ -325,9 +322,9 @@ def critical(tiers: Tiers, policy: TierPolicy) -> tuple[KnowledgeEntry, ...]:
 def diffuse(system: SystemMemory, diffusion: Diffusion, policy: TierPolicy) -> Step[SystemMemory]:
     """Return the step to system memory with the facts that matter enough and are not private, each of them once.
 
-    What says the same as an entry, or nearly so by their vectors, is that entry, which matters as much as either. A
-    fact that has become private is taken back. What there is no room for goes: that which matters least, of these the
-    oldest.
+    A fact with the text of an entry, or nearly its vector, is that entry, with the larger importance of the
+    two. A fact that has become private is removed. The entries beyond the capacity are dropped, the least
+    important first, of these the oldest.
     """
     config, private = policy.config, {fact.id for fact in diffusion.facts if fact.private}
     entries = {

@@ -103,7 +103,7 @@ class Retrieved:
 
     @property
     def visited(self) -> frozenset[str]:
-        """Return the ids of the segments, which this warms once `visit` is told."""
+        """Return the ids of the segments, which this warms once `touch_segments` is called."""
         return frozenset(match.what.id for match in self.segments)
 
     def known(self) -> tuple[Known, ...]:
@@ -168,7 +168,7 @@ def _personas(
 ) -> tuple[PersonaMatch, ...]:
     """Return who asks, then the others that a fact on the question is known of; those of the best facts first.
 
-    What is private to one is not among it where another asks.
+    Private facts of one object are left out where another asks.
     """
     asking = question.object
     visible = [each if asking in (None, each.key) else _without_private(each) for each in personas]

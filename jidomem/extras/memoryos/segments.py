@@ -101,7 +101,7 @@ def recency(last_accessed: datetime, now: datetime, time_constant: float) -> flo
 def heat(segment: DialogueSegment, now: datetime, config: MemoryOSConfig) -> float:
     """Return how hot a segment is: how often it was retrieved, how many pages it has and how recent it is, weighed.
 
-    What the personas were taught from counts no more: pages that are analysed, and visits before that.
+    Pages that the personas were taught from, and the visits before that, no longer count.
     """
     return (
         config.heat_alpha * segment.visits
@@ -133,19 +133,19 @@ class TierPolicy:
 
     def __post_init__(self) -> None:
         if not isinstance(self.config, MemoryOSConfig):
-            hint = "give Policy(MemoryOSConfig(stm_capacity=7))"
-            raise InvalidRequest(f"config of a Policy is a MemoryOSConfig, not {shown(self.config)}", hint=hint)
+            hint = "give TierPolicy(MemoryOSConfig(stm_capacity=7))"
+            raise InvalidRequest(f"config of a TierPolicy is a MemoryOSConfig, not {shown(self.config)}", hint=hint)
         for name in ("fscore", "heat", "relevance"):
             if not callable(score := getattr(self, name)):
                 hint = f"give a function, or leave {name} out"
-                raise InvalidRequest(f"{name} of a Policy is a function, not {shown(score)}", hint=hint)
+                raise InvalidRequest(f"{name} of a TierPolicy is a function, not {shown(score)}", hint=hint)
 
 
 @dataclass(frozen=True, slots=True)
 class Description(ValidatedModel):
     """A model's description of one page: vector, keywords, the page it continues, and its chain.
 
-    What is None is left as it is.
+    A field that is None leaves the page's own value.
     """
 
     page_id: str

@@ -32,13 +32,13 @@ from jidomem.records.directive import MemoryUpsert, Step
 from jidomem.records.interfaces import StateStore, StateTables
 from jidomem.working.container import refuse_stale
 
-#: What stands in a place of its own: the queues of pages, and the traits of the agent.
+#: The places that are no segment or persona: the two queues of pages, and the agent itself.
 STM, LEAVING, OWN = "stm", "leaving", ""
 _KINDS: Mapping[str, type[Any]] = {
     "page": DialoguePage, "segment": DialogueSegment, "persona": ObjectPersona, "agent": AgentPersona,
     "fact": KnowledgeEntry, "trait": TraitEntry, "entry": SystemEntry,
 }  # fmt: skip
-#: What a row of that kind does not hold, as other rows do.
+#: The fields that a row leaves to other rows.
 _ELSEWHERE = ("embedding", "pages", "knowledge", "traits")
 Key = tuple[str, str]
 
@@ -236,7 +236,7 @@ class HolderFormat(Generic[M]):
 class TierStorage(Generic[M]):
     """The stored memory of one holder in one project; threads and processes move it in turn.
 
-    Every call raises what `Keeping` raises where the file cannot be read or written, and Failed for what is no memory.
+    Every call raises what `StateStore` raises for a file that cannot be read or written, and Failed for a damaged one.
     """
 
     def __init__(

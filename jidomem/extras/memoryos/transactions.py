@@ -299,7 +299,7 @@ def _json(value: Any) -> str:
 
 V = TypeVar("V", DialoguePage, DialogueSegment, KnowledgeEntry, TraitEntry, SystemEntry)
 W = TypeVar("W", DialoguePage, DialogueSegment, KnowledgeEntry, TraitEntry, SystemEntry, ObjectPersona, AgentPersona)
-#: What has a vector.
+#: The values that have a vector.
 Embedded = DialoguePage | DialogueSegment | KnowledgeEntry | TraitEntry | SystemEntry
 #: The vectors of texts.
 Vectors = Mapping[str, Vector]
@@ -362,9 +362,9 @@ def _changed_copy(item: W, **changes: Any) -> W:
 #: A move as it is made on what is kept when its turn comes: quick, and without asking anybody.
 Move = Callable[[Tiers, TierPolicy], Step[Tiers]]
 SystemMove = Callable[[SystemMemory, Tiers, TierPolicy], Step[SystemMemory]]
-#: What else a move gives rise to, of the tiers after it.
+#: The further tasks that follow a move, from the tiers after it.
 Then = Callable[[Tiers, TierPolicy], Iterable[Task]]
-#: What is noted of an agent; whose vectors it has, of system memory, too, which is held by nobody.
+#: The kinds of notes on an agent, and the holder of system memory, which has an embedder too.
 EMBEDDER, _MAINTAINED, _PROMOTED, _ALL = "embedder", "maintained", "promoted", ""
 _DELETE_ARCHIVED = "DELETE FROM key_values WHERE substr(namespace, 1, length(?)) = ? AND substr(key, 1, length(?)) = ?"
 
@@ -372,8 +372,8 @@ _DELETE_ARCHIVED = "DELETE FROM key_values WHERE substr(namespace, 1, length(?))
 class AgentMoves:
     """The tiers of one agent, system memory and the settings of a project, as far as that agent moves them.
 
-    What a move needs of a model is asked before. The move itself is made on what is kept in its transaction, so that
-    no other process comes between; where the answer no longer fits that, it raises RevisionConflict.
+    A model is asked before the move. The move itself is made on what is kept in its transaction, so that no
+    other process comes between; where the answer no longer fits that, it raises RevisionConflict.
     """
 
     def __init__(
@@ -496,7 +496,7 @@ class AgentMoves:
     def forget_page(self, page_id: str) -> Forgotten:
         """Return what went with a page, once none of it is left in the file; raises NotFound where there is no trace.
 
-        What is to be told or learnt anew without it is asked for.
+        The jobs that summarise and learn again without it are queued.
         """
         with self._changing() as store:
             policy, archive = self._policy_now(store), Archive(store, self.project, self.agent)

@@ -23,13 +23,13 @@ from jidomem.extras.servers.checkpoints import copying
 from jidomem.extras.servers.log import SharedLog, check_file
 from jidomem.journal.disk import LARGEST
 
-#: What begins an address -> the extra that is needed.
+#: The scheme of an address -> the extra that it needs.
 _EXTRAS = {"postgresql": "postgres", "postgres": "postgres", "s3": "objects"}
-#: Where another object store than the one everybody knows is named.
+#: The variables that name another object store than AWS.
 _ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
-#: What says whose copy a folder has.
+#: The file that names the root whose copy a folder has.
 _MARK = "copy-of"
-#: What says in a query which database is meant.
+#: The parameters of a query that name the database.
 _NAMING = ("host", "hostaddr", "port", "dbname", "service", "schema", "options")
 _SECRET = re.compile(r"pass|secret|key|token|credential", re.IGNORECASE)
 
@@ -71,7 +71,7 @@ def _split(address: str) -> SplitResult:
 def home_of(address: str, environment: Mapping[str, str]) -> Path:
     """Return the folder of this machine that has the copy of the root at *address*: `JIDOMEM_HOME`, else the user's.
 
-    Who changes a password, or how the connection is made, goes on with the same copy.
+    The copy stays the same when the password, or the way of connecting, changes.
     """
     if chosen := environment.get("JIDOMEM_HOME"):
         return Path(chosen).expanduser().resolve()
@@ -88,7 +88,7 @@ def claim(home: Path, address: str, environment: Mapping[str, str]) -> None:
     """
     mark, place = home / _MARK, _place(address, environment)
     try:
-        if not mark.exists() and _is_empty(home):
+        if not home.exists() or all(entry.name.startswith(f".{_MARK}") for entry in home.iterdir()):
             _put(mark, place)
         if not mark.exists():  # looked for again: others may have begun with it at the same time
             what = "is a folder with something else in it"
@@ -103,10 +103,6 @@ def claim(home: Path, address: str, environment: Mapping[str, str]) -> None:
         hint="name an empty folder, one for each root: export JIDOMEM_HOME=FOLDER; or unset it",
         code="invalid_config",
     )
-
-
-def _is_empty(home: Path) -> bool:
-    return not home.exists() or all(entry.name.startswith(f".{_MARK}") for entry in home.iterdir())
 
 
 def _put(mark: Path, place: str) -> None:

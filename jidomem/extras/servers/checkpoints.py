@@ -44,7 +44,7 @@ from jidomem.records.intent import SHORT, CommitRef, Version
 
 #: How many entries are put in place at once; so many make one pack.
 CHUNK = 2_000
-#: What a document that does not say what it is has for a moment in its name.
+#: The moment in the file name of a document that does not parse.
 _NO_MOMENT = "00000000T000000.000000Z"
 
 
@@ -139,8 +139,8 @@ def fill(
 ) -> CheckpointPosition:
     """Put *entries* on top of *position*, the lock of the folder in hand, and return the position then.
 
-    What is put in place is kept chunk by chunk. Raise Foreign where an entry goes on from a commit that is not here,
-    unless it was *doubted* before: then it is the log that lacks it.
+    Each chunk is saved once its files are in place. Raise LogMismatch where an entry goes on from a commit that is
+    not here, unless it was *doubted* before: then it is the log that lacks it.
     """
     coming = iter(entries)
     while chunk := list(islice(coming, CHUNK)):
@@ -307,7 +307,7 @@ def _link(source: Path, target: Path) -> None:
 
 
 NEWEST, MAKING, PIECES = "checkpoints/newest.json", "checkpoints/making.json", "checkpoints/pieces/"
-#: What a checkpoint is, and which index it has: one of another form is not used.
+#: The format of a checkpoint and of its index: one of another format is not used.
 _FORM = f"2 {FORM}"
 PIECE = 16 << 20
 #: Seconds for which who makes one is waited for after its last sign, and for which a piece stays that is named no more.
@@ -328,8 +328,8 @@ def is_due(log: SharedLog, home: Path) -> bool:
 def make(log: SharedLog, home: Path) -> bool:
     """Return whether the copy in *home*, with the newest snapshot of its index, is the newest checkpoint of *log* now.
 
-    Nothing is done without a snapshot, or while somebody else makes one. What was uploaded goes again where the log is
-    rewritten meanwhile.
+    Nothing is done without a snapshot, or while somebody else makes one. The uploaded pieces are removed again
+    where the log was rewritten meanwhile.
     """
     with _lease(log) as lease:
         if lease is None:

@@ -31,7 +31,7 @@ from jidomem.records.intent import CommitRef, Version
 def fill(folder: str, commits: Iterable[Commit], *, packed: bool = True) -> None:
     """Keep *commits*, parents first, in *folder*, which is made; raises Failed where it cannot be written.
 
-    What is cut short holds the first of them. Where it may be *packed*, every full 2,000 become a pack.
+    An interrupted call leaves the first of them. Where it may be *packed*, every full 2,000 become a pack.
     """
     with writing(folder):
         make_folders(folder)
@@ -194,7 +194,7 @@ class MirroredJournal(FileJournal):
             yield version
 
     def append(self, stream: Stream, expected: Version, commit: Commit) -> Version | VersionMismatch:
-        """Return the new version once *commit* is durable in the log, or Moved unless *expected* is the present one.
+        """Return the new version once *commit* is durable in the log; VersionMismatch where *expected* is not present.
 
         A commit that is there already is answered with the present version. Raises what `FileJournal.append` raises,
         and what the log does: after Failed `outcome_unknown` the same append tells what became of it.
@@ -211,8 +211,8 @@ class MirroredJournal(FileJournal):
     def redacting(self, stream: Stream, leaves: Mapping[str, frozenset[str]]) -> Iterator[Version]:
         """Give the version, and carry out what was appended: the order to take the leaves *leaves* out of the log.
 
-        The order comes first, as it names commits and leaves. Whoever takes one in sees to it before anything else is
-        read, whichever process that is: so one that is killed at any moment leaves nothing half done.
+        The order comes first, as it names commits and leaves. Every process that reads an order carries it out
+        before it reads anything else: a process that is killed at any moment leaves nothing half done.
         """
         with self.lock(stream) as version:
             yield version

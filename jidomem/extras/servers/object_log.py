@@ -502,7 +502,7 @@ class ObjectLog:
     def append(self, stream: Stream, number: int, commit: str, document: bytes, *, after: str = "") -> bool:
         """Return True once *document* is durable under *number*, False where another commit has that number.
 
-        What stands before it is not asked for: no store takes back a put on its own.
+        The entry before it is not read: no store takes back a put on its own.
         """
         known = self._lengths.get(stream, -1)
         if number > known + 1:

@@ -26,7 +26,7 @@ SCHEMA = "jidomem"
 
 _SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,40}")
 _FORM = "postgresql://USER@HOST:5432/DATABASE"
-#: What holds where the address says nothing else: nobody waits for a machine that is gone.
+#: The options of a connection unless the address names others: a machine that is gone is not waited for.
 _DEFAULT_OPTIONS = {
     "fallback_application_name": "jidomem",
     "connect_timeout": 5,
@@ -40,7 +40,7 @@ _DEFAULT_OPTIONS = {
 
 @dataclass(frozen=True, slots=True)
 class PostgresAddress:
-    """What to connect with, the schema, and `name`: the address as it may be shown."""
+    """The connection options, the schema, and `name`: the address without its password."""
 
     options: Mapping[str, Any] = field(repr=False)
     schema: str
@@ -106,13 +106,13 @@ _PLAIN = re.compile(r"[a-z_][a-z0-9_]*|USER")
 LONGEST = 30.0
 #: How many connections a process has to one root, each for the log and for the working state.
 SIZE = 6
-#: Where the schema or a table of it, which were made or seen at the opening, are not there.
+#: The states of a schema or table that was there at the opening and is missing now.
 _MISSING_OBJECT_CODES = ("3F000", "42P01")
-#: What holds in each session; a machine that is gone without a word lets go of what it held, as it does not answer.
+#: The settings of each session; the locks of a machine that is gone are released when it does not answer.
 _SETTINGS = """
 SELECT set_config('statement_timeout', %s, false), set_config('tcp_keepalives_idle', '10', false),
   set_config('tcp_keepalives_interval', '5', false), set_config('tcp_keepalives_count', '3', false)"""
-#: Where the next try may do what this one could not: deadlocks, races, a server that starts, ends or is full.
+#: The errors that another try may not meet: deadlocks, races, a server that starts, ends or is full.
 _AGAIN = ("40001", "40P01", "25006", "53300", "57P01", "57P02", "57P03", "57P05")
 
 
@@ -272,7 +272,7 @@ def _keep_warning(connection: PostgresConnection, notice: psycopg.errors.Diagnos
             connection.warned = notice.message_primary or "a warning"
 
 
-#: What brings the tables from each layout to the next; {s} is the schema. None is changed once it was released.
+#: The statements from each layout of the tables to the next; {s} is the schema. A released step never changes.
 STEPS = (
     """
     CREATE TABLE {s}.commits (
@@ -332,7 +332,7 @@ STATE = {
     "shown": "rowid",
     "guarded": "number",
 }
-#: What two that open a root for the first time at once may run into: one of them made it.
+#: The errors of two processes that open a root for the first time at once: one of them made the tables.
 _RACES = (errors.UniqueViolation, errors.DuplicateSchema, errors.DuplicateTable, errors.SerializationFailure)
 _TRIES = 10
 

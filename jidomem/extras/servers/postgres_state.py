@@ -46,7 +46,7 @@ _INDEXED = re.compile(r"\sINDEXED BY \w+")
 
 
 class PostgresState:
-    """The working state of a root for all servers of it, as `jidomem.records.interfaces.Keeping` has it.
+    """The working state of a root for all servers of it, as `jidomem.records.interfaces.StateStore` has it.
 
     Writers come one after the other, by a row that each of them locks first, as BEGIN IMMEDIATE has it; who reads sees
     one moment, and waits for nobody. A connection that is lost when a transaction ends is settled by what that row

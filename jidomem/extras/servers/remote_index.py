@@ -81,7 +81,7 @@ PROVEN = frozenset((
     "severe-errors", "stale", "strict-conventions", "supersessions", "tasks-of-agent", "tasks-without-assignee",
     "unexplained-root-causes", "verified-conventions",
 ))  # fmt: skip
-#: What it answers wrongly where OPTIONAL and NOT EXISTS stand beside it: a class, or what is at or below one.
+#: The patterns that it answers wrongly beside OPTIONAL and NOT EXISTS: a class, or the classes at or below one.
 _BELOW = re.compile(r"(?:\ba/|(\?\w+) )rdfs:subClassOf\* jido:(\w+)")
 
 
@@ -135,7 +135,7 @@ _DATA = r"""
 <urn:p:b> <urn:p:state> <urn:p:Open> .
 """
 _AT = '"2026-01-01T00:00:00.123456Z"^^<http://www.w3.org/2001/XMLSchema#dateTime>'
-#: What is asked, by what it shows. All but the first are of the forms the playbook is written in.
+#: The probe queries by the ability that each shows. All but the first have the forms of the playbook.
 PROBES: Mapping[str, str] = {
     "terms come back as they were put in": "SELECT ?p ?o { <urn:p:a> ?p ?o } ORDER BY ?p ?o",
     "GRAPH reaches the named graphs alone": "SELECT DISTINCT ?g { GRAPH ?g { ?s ?p ?o } } ORDER BY ?g",
@@ -162,7 +162,7 @@ PROBES: Mapping[str, str] = {
     ),
     "ASK is answered": "ASK { <urn:p:a> <urn:p:true> true }",
 }  # fmt: skip
-#: What nothing can do without: the terms, and that nothing is shown but what is asked of.
+#: The abilities that every store must have: no graph is shown but those of the query.
 _NEEDED = ("GRAPH reaches the named graphs alone",)
 _MISFIT = "jidomem asks stores that answer as SPARQL 1.1 has it: Oxigraph, or one that docs/backends.md names"
 
@@ -235,7 +235,7 @@ SCHEMES = ("sparql+http://", "sparql+https://")
 _ROWS, _TRIPLES = "application/sparql-results+json", "application/n-triples"
 _BOUNDS = AnswerLimits()
 _UNDER = iri(RDFS + "subClassOf")
-#: What a store needs more to say a row than the answer that is made of it.
+#: The size of a row of a store, in times of its size in the answer.
 _ROOM = 4
 
 

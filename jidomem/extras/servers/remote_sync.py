@@ -37,7 +37,7 @@ CLAIM_TIMEOUT = 120.0
 _LIFE, _NEWEST, _ORIGIN, _LACKS, _FORM = (
     f"urn:jidomem:index:{name}" for name in ("life", "newest", "origin", "lacks", "form")
 )
-#: What is put in of a commit: with the conflict keys that it lacks. A graph of another form is fed anew.
+#: The form in which commits are put in: with the conflict keys that they lack. A graph of another form is fed anew.
 FORM = "2"
 _POSITION = f"<{JIDO}position>"
 _STATE = (
@@ -80,7 +80,8 @@ class RemoteWatermark:
         ]
         properties += [(_FORM, literal(self.form))] if self.form else []
         properties += [(_NEWEST, f"<{self.newest}>")] if self.newest else []
-        properties += [(_ORIGIN, literal(_written(self.origin)))] if self.origin else []
+        if (head := self.origin) is not None:
+            properties.append((_ORIGIN, literal(json.dumps([head.recorded_at, head.id, head.position]))))
         return " ".join(f"<{graph}> <{name}> {value} ." for name, value in properties)
 
 
@@ -130,7 +131,7 @@ class RemoteGraphs:
     def put(self, graph: str, watermark: RemoteWatermark, commits: Sequence[Commit]) -> RemoteWatermark:
         """Apply *commits*, which follow *watermark*, and return the watermark then; it moves with the last of them.
 
-        Where another has moved it meanwhile, it stays as it is.
+        A watermark that another process moved meanwhile stays as it is.
         """
         after = replace(
             watermark,
@@ -214,19 +215,11 @@ def _read_watermark(properties: dict[str, list[Term]], there: set[Term | None]) 
         parse_literal(lives[0]).text,
         marks[0] if len(marks) == 1 else max(marks, key=lambda mark: Watermark.of(mark).commits),
         plain_value(newest[0]) if newest else None,
-        _head(origins[0]) if origins else None,
+        CommitRef(*json.loads(parse_literal(origins[0]).text)) if origins else None,
         frozenset(parse_literal(path).text for path in properties.get(_LACKS, ())),
         not newest or any(each in there for each in newest),
         parse_literal(min(properties.get(_FORM, ['""']))).text,
     )
-
-
-def _written(head: CommitRef) -> str:
-    return json.dumps([head.recorded_at, head.id, head.position])
-
-
-def _head(literal_: Term) -> CommitRef:
-    return CommitRef(*json.loads(parse_literal(literal_).text))
 
 
 def _lines(graph: str, commits: Sequence[Commit]) -> list[str]:

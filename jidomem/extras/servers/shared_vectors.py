@@ -77,7 +77,8 @@ class PeerVectorCache(VectorFile):
 class SharedVectors(Vectors):
     """The vectors of one root on this machine, of which none is made that another server of the root made.
 
-    What has one is as if it had been made here; where it is another server's turn, the rest waits for it.
+    A vector of another server counts as one made here; while another server has the lease, the texts without a
+    vector wait.
     """
 
     KEPT_IN: ClassVar[type[VectorFile]] = PeerVectorCache

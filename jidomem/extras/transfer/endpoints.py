@@ -149,7 +149,7 @@ def _changed(file: Path, what: str) -> Failed:
     return Failed(f"{file} was changed or cut short: {what}; nothing was restored", hint="use another copy of it")
 
 
-#: What a root says of itself beside its journal and its overlay.
+#: The files of a root beside its journal and its overlay.
 _OF_GIT = (".gitignore", ".gitattributes")
 FILES = ("config.toml", "baseline.toml", *_OF_GIT)
 #: How many commits are appended at once, where a log can.
@@ -382,9 +382,9 @@ class Brought:
 def bring(source: TransferEndpoint, target: TransferEndpoint, progress: Progress = id) -> list[Brought]:
     """Return what *target* holds of each stream, once it holds all that *source* does; the source is only read.
 
-    What is there already is left, so the same call goes on after one that was cut short. Raises InvalidRequest where
-    the target holds what the source does not, JournalDamaged where either end does not verify; nothing was
-    brought then by the former. Raises Busy where the source is redacted again and again.
+    The commits that the target has are left, so that a second call continues an interrupted one. Raises
+    InvalidRequest where the target holds what the source does not, JournalDamaged where either end does not
+    verify; nothing was brought then by the former. Raises Busy where the source is redacted again and again.
     """
     streams = source.streams()
     for stream in target.streams():

@@ -32,6 +32,10 @@ from jidomem.runtime.settings import find, own_config
 from jidomem.runtime.state import FILE, State
 from jidomem.runtime.user_config import ApiToken, change, read
 
+#: The script that makes all tables of a working state.
+_TABLES = "".join(
+    (agent_memory.TABLES, storage.TIER_TABLES, storage.NOTE_TABLES, jobs.TABLES, KV, logs.READ_LOG_TABLES)
+)
 #: Beside a state that was brought: its digest then, so that one which was used since is not thrown away.
 _CAME = FILE.with_name("came")
 
@@ -51,7 +55,7 @@ def state_snapshot(where: Where) -> bytes | None:
     if isinstance(where, InDatabase):
         with _open(where) as (postgres, source), TemporaryDirectory() as folder:
             file = Path(folder, "state")
-            return file.read_bytes() if postgres.export_state(source, file, _tables()) else None
+            return file.read_bytes() if postgres.export_state(source, file, _TABLES) else None
     state = State(where, "")
     try:
         with state.reading() as store:
@@ -73,12 +77,6 @@ def _open(where: InDatabase) -> Iterator[tuple[Any, Any]]:
         yield postgres_state, state
     finally:
         state.close()
-
-
-def _tables() -> str:
-    return "".join(
-        (agent_memory.TABLES, storage.TIER_TABLES, storage.NOTE_TABLES, jobs.TABLES, KV, logs.READ_LOG_TABLES)
-    )
 
 
 def copied(state: bytes | None, where: Where, *, mark: bool = True) -> str:
@@ -145,7 +143,8 @@ def given_out(root: str, log: SharedLog | None) -> list[ApiToken]:
     if log is None:
         return [token for token in read(own_config()).tokens if token.root == root]
     file = log.get(TOKENS)
-    return [_token(said) for said in decode_json(file.data)["tokens"]] if file is not None else []
+    tokens = decode_json(file.data)["tokens"] if file is not None else []
+    return [ApiToken(**{**token, "projects": tuple(token["projects"])}) for token in tokens]
 
 
 def give_out(tokens: Sequence[ApiToken], root: str, log: SharedLog | None) -> tuple[int, int]:
@@ -173,17 +172,13 @@ def _give_out(coming: Sequence[ApiToken], root: str, log: SharedLog | None) -> N
     raise Failed(f"the tokens of {root} are changed all the time", hint="do it again")
 
 
-def _token(values: dict[str, Any]) -> ApiToken:
-    return ApiToken(**{**values, "projects": tuple(values["projects"])})
-
-
 #: Seconds a shared root is waited for.
 _WAIT = 10.0
 
 
 @dataclass(frozen=True, slots=True)
 class MoveReport:
-    """What came from where to where: each stream as it was verified, the tokens, and what became of working state."""
+    """The report of a move: source, target, the verified streams, the tokens and the working state."""
 
     source: str
     target: str
