@@ -19,7 +19,7 @@ from types import MappingProxyType
 from typing import Any
 from urllib.parse import quote
 
-from jidomem.adapters.langgraph import agent_of
+from jidomem.adapters import agent_of
 from jidomem.errors import Failed, JidomemError
 from jidomem.read.conversations import CachedEntries
 from jidomem.records.entry import Entry

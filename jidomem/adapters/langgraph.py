@@ -25,6 +25,7 @@ from urllib.parse import quote
 
 import orjson
 
+from jidomem.adapters import agent_of
 from jidomem.base.background import PeriodicTask
 from jidomem.errors import Failed, InvalidRequest, JidomemError, MemoryClosed
 from jidomem.providers.stores import TABLES
@@ -48,11 +49,10 @@ class Expiry:
         """Know of items by *name*, as LangGraph's TTL *config* has it; raises InvalidRequest for what that has not."""
         if unknown := {*config} - {*_KNOWN}:
             raise InvalidRequest(f"ttl takes no {', '.join(sorted(unknown))}", hint=f"give of {', '.join(_KNOWN)}")
-        for name in ("default_ttl", "sweep_interval_minutes"):
-            if (minutes := config.get(name)) is not None and (
-                isinstance(minutes, bool) or not isinstance(minutes, (int, float))
-            ):
-                raise InvalidRequest(f"{name}={minutes!r} is no number of minutes", hint=f"{name}=60")
+        for option in ("default_ttl", "sweep_interval_minutes"):
+            minutes = config.get(option)
+            if isinstance(minutes, bool) or not isinstance(minutes, int | float | None):
+                raise InvalidRequest(f"{option}={minutes!r} is no number of minutes", hint=f"{option}=60")
         self._now = memory.sources.now
         self._config = config
         self._name = name
@@ -221,17 +221,6 @@ def _as_number(one: tuple[int, Any]) -> tuple[int, float]:
         match = _NUMBER.match(value)
         value = match[1] if match else 0
     return _NUMBERS, float(value)
-
-
-def agent_of(memory: Jidomem, agent: str | None, adapter: str) -> str:
-    """Return *agent*, the configured one unless given; raises InvalidRequest for what is no open memory, or no name."""
-    if not isinstance(memory, Jidomem):
-        given = repr(memory) if isinstance(memory, str) else type(memory).__name__
-        hint = f"{adapter}(jidomem.open({memory!r}))" if isinstance(memory, str) else f"{adapter}(jidomem.open())"
-        raise InvalidRequest(f"{adapter} takes an open memory, not {given}", hint=hint)
-    if agent is not None and not isinstance(agent, str):
-        raise InvalidRequest(f"agent={agent!r} is no name", hint='agent="planner"')
-    return agent or memory.settings.agent
 
 
 try:

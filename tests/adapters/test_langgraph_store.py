@@ -2,7 +2,9 @@
 
 import asyncio
 import re
+import sqlite3
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TypedDict
@@ -255,6 +257,17 @@ def test_reading_an_item_prolongs_it_where_that_is_asked_for(memory, clock):
     assert other.sweep_ttl() == 2
     clock.pass_minutes(9)
     assert other.sweep_ttl() == 2
+
+
+def test_the_moments_at_which_items_were_read_are_stored_for_each_agent(memory, root):
+    for agent in ("graph", "planner"):
+        store = JidomemStore(memory, agent=agent, ttl={"default_ttl": 10, "refresh_on_read": True})
+        store.put(ANA, "read", {"n": 1})
+        store.get(ANA, "read")
+
+    with closing(sqlite3.connect(root / "state" / "working.sqlite")) as state:
+        names = [name for (name,) in state.execute("SELECT namespace FROM key_values ORDER BY namespace")]
+    assert names == ["langgraph p graph", "langgraph p planner"]
 
 
 def test_a_thread_sweeps_until_it_is_stopped(memory, clock):

@@ -20,3 +20,11 @@ def test_without_its_package_an_adapter_names_the_extra(name, monkeypatch):
         importlib.import_module(f"jidomem.adapters.{name}")
 
     assert (refusal.value.code, refusal.value.hint) == ("missing_extra", f"pip install 'jidomem[{extra}]'")
+
+
+def test_an_adapter_needs_no_package_of_another_one(monkeypatch):
+    monkeypatch.setitem(sys.modules, NEEDS["langgraph"][0], None)
+    for name in NEEDS:
+        monkeypatch.delitem(sys.modules, f"jidomem.adapters.{name}", raising=False)
+
+    assert importlib.import_module("jidomem.adapters.claude_memory").ClaudeMemory
