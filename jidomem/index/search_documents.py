@@ -51,16 +51,16 @@ class Document:
     item: str
     types: tuple[str, ...]
     recorded: str
-    ended: str | None
-    inactive: str | None
-    agent: str
-    session: str
-    confidence: str
-    valid_from: str | None
-    valid_until: str | None
-    successors: tuple[str, ...]
-    about: tuple[str, ...]
-    texts: tuple[str, ...]
+    ended: str | None = None
+    inactive: str | None = None
+    agent: str = ""
+    session: str = ""
+    confidence: str = ""
+    valid_from: str | None = None
+    valid_until: str | None = None
+    successors: tuple[str, ...] = ()
+    about: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
     text: str = ""
     speakers: tuple[str, ...] = ()
     said_at: str = ""
@@ -223,12 +223,8 @@ def entry_document(index: OxigraphIndex, graph: str, node: Term) -> Document | N
         types=tuple(map(plain_value, said[TYPE])),
         recorded=recorded,
         ended=min(filter(None, newer.values()), default=None),
-        inactive=None,
         agent=one("agentId"),
         session=one("sessionId"),
-        confidence="",
-        valid_from=None,
-        valid_until=None,
         successors=tuple(map(plain_value, newer)),
         about=(within,),
         texts=tuple(
@@ -317,15 +313,8 @@ def turn_document(index: OxigraphIndex, graph: str, node: Term) -> Document | No
         item=plain_value(node),
         types=tuple(map(plain_value, said[TYPE])),
         recorded=recorded,
-        ended=None,
-        inactive=None,
         agent=agents[-1] if agents else "",
         session=_session(index, graph, talk),
-        confidence="",
-        valid_from=None,
-        valid_until=None,
-        successors=(),
-        about=(),
         texts=tuple(texts.get(name, "") for name in FIELDS),
         text="\n\n".join(spoken)[:LONGEST_TEXT],
         speakers=names,

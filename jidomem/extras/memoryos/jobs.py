@@ -78,9 +78,9 @@ class Jobs:
     def __init__(self, state: StateStore, queue: str, now: Callable[[], datetime], *, most: int = MOST) -> None:
         self._state, self._queue, self.now, self._most = state, queue, now, most
 
-    def ask(self, store: StateTables, project: str, agent: str, *tasks: Task, due: datetime | None = None) -> None:
+    def ask(self, store: StateTables, project: str, agent: str, *tasks: Task) -> None:
         """Ask for *tasks* in a transaction of the state, so that they are there if what they arise from is."""
-        at = (due or self.now()).timestamp()
+        at = self.now().timestamp()
         for task in tasks:
             payload = json.dumps(task.payload, ensure_ascii=False)
             store.execute(

@@ -234,7 +234,12 @@ class PostgresLog:
             return self._link.run(work)
         except Failed as failure:
             if doubt and failure.code == "store_unreachable":
-                raise _unknown(self.name, commit, failure) from None
+                raise Failed(
+                    f"{failure.detail}; whether commit {commit} was kept there is not known",
+                    hint="submit it again with the same idempotency key once the server answers;"
+                    " nothing is then kept twice",
+                    code="outcome_unknown",
+                ) from None
             raise
 
     def append_many(self, stream: Stream, number: int, entries: Sequence[tuple[str, bytes]]) -> bool:
@@ -372,11 +377,3 @@ class PostgresLog:
 
 def _key(stream: Stream) -> str:
     return f"{stream.project}/{stream.name}"
-
-
-def _unknown(name: str, commit: str, failure: Failed) -> Failed:
-    return Failed(
-        f"{failure.detail}; whether commit {commit} was kept there is not known",
-        hint="submit it again with the same idempotency key once the server answers; nothing is then kept twice",
-        code="outcome_unknown",
-    )
