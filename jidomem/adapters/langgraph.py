@@ -301,7 +301,7 @@ class JidomemStore(BaseStore):
         if len(puts) < len(checked):
             queries = {op.query for op in checked if isinstance(op, SearchOp) and op.query}
             scores = {query: self._scores(query) for query in queries}
-            answers = self._cached.read(lambda held: [self._answer(held, op, scores) for op in checked])
+            answers = self._cached.read(lambda cached: [self._answer(cached, op, scores) for op in checked])
         self._keep(changes)
         return answers
 

@@ -77,15 +77,15 @@ def _freeze(value: Any) -> Any:
     if isinstance(value, set):
         return frozenset(value)
     if type(value) is tuple:
-        held = tuple([_freeze(inner) for inner in value])
-        return value if all(old is new for old, new in zip(value, held, strict=True)) else held
+        frozen = tuple([_freeze(inner) for inner in value])
+        return value if all(old is new for old, new in zip(value, frozen, strict=True)) else frozen
     return value
 
 
 def type_name(value: object) -> str:
     """Return what a held value is called by those who put it there: list, not FrozenList."""
-    for held, plain in ((FrozenDict, "dict"), (FrozenList, "list"), (frozenset, "set")):
-        if type(value) is held:
+    for kind, plain in ((FrozenDict, "dict"), (FrozenList, "list"), (frozenset, "set")):
+        if type(value) is kind:
             return plain
     return type(value).__name__
 
@@ -221,10 +221,10 @@ def decode_json(text: str | bytes) -> Any:
     jidomem.base.json_values.TooDeep: nested too deeply: more than 200 levels
     """
     try:
-        found = json.loads(text)
+        value = json.loads(text)
     except RecursionError as error:
         raise TooDeep(_TOO_DEEP) from error
-    return _checked(found, TooDeep)
+    return _checked(value, TooDeep)
 
 
 def decode_toml(text: str) -> dict[str, Any]:
@@ -239,10 +239,10 @@ def decode_toml(text: str) -> dict[str, Any]:
     if _DEEP_KEY.search(text):
         raise tomllib.TOMLDecodeError(_TOO_DEEP)
     try:
-        found = tomllib.loads(text)
+        tables = tomllib.loads(text)
     except RecursionError as error:
         raise tomllib.TOMLDecodeError(_TOO_DEEP) from error
-    return _checked(found, tomllib.TOMLDecodeError)
+    return _checked(tables, tomllib.TOMLDecodeError)
 
 
 def check_turtle(turtle: bytes) -> None:

@@ -70,10 +70,10 @@ def compiled(pattern: str, flags: str = "") -> Any:
     try:
         return re2.compile(f"(?{flags}){written}" if flags else written, options)
     except (re2.error, UnicodeError) as error:
-        said = error.args[0].decode("utf-8", "replace") if isinstance(error, re2.error) else str(error)
-        instead = (hint for known, hint in _INSTEAD if re.search(known, said))
+        message = error.args[0].decode("utf-8", "replace") if isinstance(error, re2.error) else str(error)
+        instead = (hint for known, hint in _INSTEAD if re.search(known, message))
         raise Unsearchable(
-            said, next(instead, "correct the pattern: https://github.com/google/re2/wiki/Syntax")
+            message, next(instead, "correct the pattern: https://github.com/google/re2/wiki/Syntax")
         ) from error
 
 

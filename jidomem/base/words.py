@@ -178,11 +178,11 @@ def _slug(name: str) -> str:
     text = unicodedata.normalize("NFC", name).casefold()
     if text.isascii():
         return re.sub(r"[^\w.-]+", "-", text).strip("-.")
-    kept = " "
+    slugged = " "
     for sign in text:
-        stays = sign.isalnum() or sign in "._-" or (kept[-1] not in " ._-" and _is_mark(sign))
-        kept += sign if stays else " " if sign not in _UNSEEN else ""
-    return unicodedata.normalize("NFC", "-".join(kept.split())).strip("-.")
+        stays = sign.isalnum() or sign in "._-" or (slugged[-1] not in " ._-" and _is_mark(sign))
+        slugged += sign if stays else " " if sign not in _UNSEEN else ""
+    return unicodedata.normalize("NFC", "-".join(slugged.split())).strip("-.")
 
 
 def _is_mark(sign: str) -> bool:
@@ -246,7 +246,7 @@ def answer(properties: Mapping[str, Sequence[object]]) -> str:
     'It embeds. Fast.'
     """
     summary = " ".join(str(next(iter(properties.get("summary", ())), "")).split())
-    found: list[str] = []
+    texts: list[str] = []
     for name in (
         ANSWERS if "invalidates" in properties else ANSWERS[:2]
     ):  # the reason of another correction is no text of it
@@ -255,10 +255,10 @@ def answer(properties: Mapping[str, Sequence[object]]) -> str:
             words = " ".join(text.split())
             if not text or words == summary or is_remark(text):
                 continue
-            found = [other for other in found if not words.startswith(" ".join(other.split()))]
-            if not any(words in " ".join(other.split()) for other in found):
-                found.append(text)
-    return "\n\n".join(found)
+            texts = [other for other in texts if not words.startswith(" ".join(other.split()))]
+            if not any(words in " ".join(other.split()) for other in texts):
+                texts.append(text)
+    return "\n\n".join(texts)
 
 
 def is_remark(text: str) -> bool:
@@ -365,8 +365,8 @@ def sentences(text: str) -> Iterator[str]:
     """
     block: list[str] = []
     is_code = False
-    shown = _HIDDEN.sub(lambda found: found["code"] or "", text)
-    for line in _MARKDOWN_LINK.sub(lambda found: found["code"] or found["words"], shown).split("\n"):
+    shown = _HIDDEN.sub(lambda match: match["code"] or "", text)
+    for line in _MARKDOWN_LINK.sub(lambda match: match["code"] or match["words"], shown).split("\n"):
         heading, item, fence = _HEADING.match(line), _ITEM.match(line), _FENCE.match(line)
         if fence or heading or item or not line.strip() or is_code:
             yield from _split(" ".join(block))
@@ -461,8 +461,8 @@ def quoted(text: str, longest: int, *, blanks: bool = False) -> tuple[str, bool]
     >>> quoted("^puts ", 100, blanks=True)
     ('"^puts "', False)
     """
-    kept, is_cut = cut(text, longest, blanks=blanks)
-    plain = _FENCES.sub(lambda match: "'" * len(match[0]), kept)
+    shortened_text, is_cut = cut(text, longest, blanks=blanks)
+    plain = _FENCES.sub(lambda match: "'" * len(match[0]), shortened_text)
     body = json.dumps(plain, ensure_ascii=False)[1:-1]
     shown = body if body.isprintable() else "".join(s if s.isprintable() else _numbered(s) for s in body)
     return f'"{shown}"', is_cut
@@ -498,13 +498,13 @@ def chunk_text(text: str) -> list[str]:
     >>> [len(piece) for piece in chunk_text("a" * 499 + ". " + "b" * 750)]
     [500, 500, 250]
     """
-    found: list[str] = []
+    pieces: list[str] = []
     for part in _sentences(text[:LONGEST_TEXT]):
-        if found and len(found[-1]) + 1 + len(part) <= PIECE:
-            found[-1] += f" {part}"
+        if pieces and len(pieces[-1]) + 1 + len(part) <= PIECE:
+            pieces[-1] += f" {part}"
         else:
-            found.append(part)
-    return found
+            pieces.append(part)
+    return pieces
 
 
 def _sentences(text: str) -> Iterator[str]:

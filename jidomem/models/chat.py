@@ -47,12 +47,12 @@ def parsed(answer: str) -> Mapping[str, Any]:
         raise MalformedAnswer(f"it has more than {LONGEST:,} characters")
     fenced = _FENCE.fullmatch(answer.strip())
     try:
-        found = orjson.loads(fenced[1] if fenced else answer)
+        value = orjson.loads(fenced[1] if fenced else answer)
     except ValueError:
         raise MalformedAnswer("it is no JSON") from None
-    if not isinstance(found, dict):
+    if not isinstance(value, dict):
         raise MalformedAnswer("it is no JSON object")
-    return found
+    return value
 
 
 def parse_chain(reply: Mapping[str, Any], bounds: OutputLimits) -> str:
@@ -67,10 +67,10 @@ def parse_continues(reply: Mapping[str, Any]) -> bool:
 
 def keywords(reply: Mapping[str, Any], bounds: OutputLimits) -> tuple[str, ...]:
     """Return keywords in lower case, each once; what is too long for one is none. Raises MalformedAnswer."""
-    told = _list(reply, "keywords")
-    if not all(isinstance(word, str) for word in told):
+    listed = _list(reply, "keywords")
+    if not all(isinstance(word, str) for word in listed):
         raise MalformedAnswer("keywords has what is no text")
-    words = dict.fromkeys(_clean(word).casefold() for word in told)
+    words = dict.fromkeys(_clean(word).casefold() for word in listed)
     return tuple(word for word in words if 0 < len(word) <= LONGEST_WORD)[: bounds.keywords]
 
 
@@ -79,10 +79,10 @@ def summary(reply: Mapping[str, Any], bounds: OutputLimits) -> str:
     topics = list(_objects(reply, "topics"))[:2]
     if not topics:
         raise MalformedAnswer("topics is empty")
-    told = [
+    texts = [
         ": ".join(_text(topic, name, f"{place}.{name}") for name in ("theme", "summary")) for place, topic in topics
     ]
-    return cut(" ".join(told), bounds.summary)
+    return cut(" ".join(texts), bounds.summary)
 
 
 def learned(reply: Mapping[str, Any], bounds: OutputLimits, pages: int) -> Learned:
@@ -94,12 +94,12 @@ def learned(reply: Mapping[str, Any], bounds: OutputLimits, pages: int) -> Learn
 
 def scores(reply: Mapping[str, Any], count: int) -> tuple[float, ...]:
     """Return *count* numbers from 0 to 1; raises MalformedAnswer for others, or for more or fewer."""
-    told = _list(reply, "scores")
-    if len(told) != count:
-        raise MalformedAnswer(f"scores has {len(told)} numbers for {count} facts")
-    if not all(type(score) in (int, float) and 0 <= score <= 1 for score in told):
+    listed = _list(reply, "scores")
+    if len(listed) != count:
+        raise MalformedAnswer(f"scores has {len(listed)} numbers for {count} facts")
+    if not all(type(score) in (int, float) and 0 <= score <= 1 for score in listed):
         raise MalformedAnswer("scores has what is no number from 0 to 1")
-    return tuple(map(float, told))
+    return tuple(map(float, listed))
 
 
 def _fact(place: str, values: Mapping[str, Any], bounds: OutputLimits, pages: int) -> Fact:
@@ -131,17 +131,17 @@ def _made(place: str, make: Callable[[], T]) -> T:
 
 
 def _list(reply: Mapping[str, Any], name: str) -> list[Any]:
-    told = reply.get(name)
-    if not isinstance(told, list):
+    value = reply.get(name)
+    if not isinstance(value, list):
         raise MalformedAnswer(f"{name} is no list")
-    return told
+    return value
 
 
 def _objects(reply: Mapping[str, Any], name: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    for number, told in enumerate(_list(reply, name)):
-        if not isinstance(told, dict):
+    for number, value in enumerate(_list(reply, name)):
+        if not isinstance(value, dict):
             raise MalformedAnswer(f"{name}[{number}] is no object")
-        yield f"{name}[{number}]", told
+        yield f"{name}[{number}]", value
 
 
 def _text(values: Mapping[str, Any], name: str, place: str) -> str:
@@ -225,7 +225,7 @@ class ChatModel(offline.ModelBase):
         """Return the summary of the talk so far, brought up to date by the pages said since."""
         chain, new = so_far(pages)
         prompt = offline.chain_prompt(new, chain, self._bounds, self._room)
-        return self._read(prompt, lambda found: parse_chain(found, self._bounds))
+        return self._read(prompt, lambda reply: parse_chain(reply, self._bounds))
 
     def continues(self, previous: DialogueTurn, page: DialogueTurn) -> bool:
         """Return whether the model finds that *page* goes on with *previous*."""
@@ -236,12 +236,12 @@ class ChatModel(offline.ModelBase):
         if not text.strip():
             return ()
         prompt = offline.keywords_prompt(text, self._bounds, self._room)
-        return self._read(prompt, lambda found: keywords(found, self._bounds))
+        return self._read(prompt, lambda reply: keywords(reply, self._bounds))
 
     def generate_segment_summary(self, pages: Sequence[DialogueTurn]) -> str:
         """Return what *pages* are about, of two topics at most, each behind its theme."""
         prompt = offline.summary_prompt(at_least_one(pages), self._bounds, self._room)
-        return self._read(prompt, lambda found: summary(found, self._bounds))
+        return self._read(prompt, lambda reply: summary(reply, self._bounds))
 
     def extract_traits(self, segment: Segment) -> Learned:
         """Return the facts and traits the model finds; where there is no page nothing is sent."""
@@ -249,7 +249,7 @@ class ChatModel(offline.ModelBase):
         if not pages:
             return Learned()
         prompt = offline.traits_prompt(pages, self._bounds, self._room)
-        return self._read(prompt, lambda found: learned(found, self._bounds, len(pages)))
+        return self._read(prompt, lambda reply: learned(reply, self._bounds, len(pages)))
 
     def rate_importance(self, facts: Sequence[str]) -> tuple[float, ...]:
         """Return how the model rates each of *facts*, asked of `AT_ONCE` at a time; of none nothing is sent."""
@@ -258,7 +258,7 @@ class ChatModel(offline.ModelBase):
 
     def _rated(self, facts: Sequence[str]) -> tuple[float, ...]:
         prompt = offline.importance_prompt(facts, self._room)
-        return self._read(prompt, lambda found: scores(found, len(facts)))
+        return self._read(prompt, lambda reply: scores(reply, len(facts)))
 
     def answer(self, prompt: ModelPrompt) -> str:
         """Return what the model answers to *prompt*, as it is."""
@@ -268,11 +268,11 @@ class ChatModel(offline.ModelBase):
         """Return what *read* makes of the answer; one that is malformed is asked for once more, with its fault told."""
         messages = _messages(system=prompt.system, user=prompt.user)
         form = {"response_format": {"type": "json_object"}} if self._json_mode else {}
-        said = self._completion(messages, form)
+        answer = self._completion(messages, form)
         try:
-            return read(parsed(said))
+            return read(parsed(answer))
         except MalformedAnswer as fault:
-            messages += _messages(assistant=cut(said, self._room), user=_AGAIN.format(fault))
+            messages += _messages(assistant=cut(answer, self._room), user=_AGAIN.format(fault))
         try:
             return read(parsed(self._completion(messages, form)))
         except MalformedAnswer as fault:
@@ -293,11 +293,11 @@ class ChatModel(offline.ModelBase):
         if not isinstance(message, dict) or message.get("refusal") or reason == "content_filter":
             refused = isinstance(message, dict)
             raise self._unusable("refused to answer" if refused else "answered with no message", "ask another model")
-        said = message.get("content")
-        said = _THOUGHT.sub("", said) if isinstance(said, str) else ""
-        if not said.strip():
+        answer = message.get("content")
+        answer = _THOUGHT.sub("", answer) if isinstance(answer, str) else ""
+        if not answer.strip():
             raise self._unusable("answered nothing", "see that the model answers in text")
-        return said
+        return answer
 
     def _unusable(self, what: str, hint: str) -> ModelUnavailable:
         return ModelUnavailable(f"{self.name} {what}", hint=hint)

@@ -43,8 +43,8 @@ def at_least_one(pages: Sequence[DialogueTurn]) -> Sequence[DialogueTurn]:
 def so_far(pages: Sequence[DialogueTurn]) -> tuple[str | None, Sequence[DialogueTurn]]:
     """Return the chain of the talk before the last of *pages*, None where it has none, and the pages said since."""
     for place in range(len(at_least_one(pages)) - 2, -1, -1):
-        if found := pages[place].meta_chain:
-            return found, pages[place + 1 :]
+        if meta_chain := pages[place].meta_chain:
+            return meta_chain, pages[place + 1 :]
     return None, pages
 
 
@@ -92,13 +92,13 @@ class EndpointEmbedder:
 
     def generate(self, texts: Sequence[str]) -> list[Vector]:
         """Return one vector for each of *texts*, in their order; raises ModelUnavailable, and then there is none."""
-        asked = [_sent(text) for text in texts_of(texts)]
-        within = AT_ONCE if len(asked) == 1 else None
-        found: dict[str, Vector] = {"": [0.0] * self.size}
-        for batch in _batches([text for text in dict.fromkeys(asked) if text]):
+        given = [_sent(text) for text in texts_of(texts)]
+        within = AT_ONCE if len(given) == 1 else None
+        vectors: dict[str, Vector] = {"": [0.0] * self.size}
+        for batch in _batches([text for text in dict.fromkeys(given) if text]):
             answer = self.endpoint.post(_PATH, {"model": self.model, "input": batch}, within)
-            found.update(zip(batch, self._vectors(answer, len(batch)), strict=True))
-        return [found[text] for text in asked]
+            vectors.update(zip(batch, self._vectors(answer, len(batch)), strict=True))
+        return [vectors[text] for text in given]
 
     def _vectors(self, answer: Mapping[str, Any], count: int) -> list[Vector]:
         data = answer.get("data")

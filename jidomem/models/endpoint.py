@@ -163,9 +163,9 @@ class ModelEndpoint:
         is asked for; InvalidRequest is raised for a body that is no Unicode text or has other values than JSON knows.
         """
         seconds = min(self._patience.overall, self._patience.overall if within is None else within)
-        said, until = _written(body), self._outside.monotonic() + seconds
+        data, until = _written(body), self._outside.monotonic() + seconds
         for tried in range(1, self._patience.tries + 1):
-            answer = self._ask(path, said, until)
+            answer = self._ask(path, data, until)
             if isinstance(answer, HttpResponse) and answer.status == 200:
                 return self._read(path, answer)
             passes = answer.may_pass if isinstance(answer, HttpFailure) else answer.status in PASSING
@@ -185,9 +185,9 @@ class ModelEndpoint:
     def _pause(self, tried: int, answer: HttpResponse | HttpFailure) -> float:
         """Return the seconds until the next try: those of the answer, else twice those before, less a random part."""
         if isinstance(answer, HttpResponse):
-            asked = _retry_after_seconds(answer.header("retry-after"), self._outside.now)
-            if asked is not None:
-                return asked if asked <= self._patience.longest_pause else float("inf")
+            seconds = _retry_after_seconds(answer.header("retry-after"), self._outside.now)
+            if seconds is not None:
+                return seconds if seconds <= self._patience.longest_pause else float("inf")
         doubled = min(self._patience.pause * 2.0 ** (tried - 1), self._patience.longest_pause)
         return doubled * (0.5 + self._outside.chance() / 2)
 
@@ -201,12 +201,12 @@ class ModelEndpoint:
         if kind != "application/json" and not kind.endswith("+json"):
             raise self._unusable(path, f"answered with {self._shown(kind) or 'no type'} and no JSON: ", answer.body)
         try:
-            found = orjson.loads(answer.body)
+            value = orjson.loads(answer.body)
         except ValueError:
-            found = None
-        if not isinstance(found, dict):
+            value = None
+        if not isinstance(value, dict):
             raise self._unusable(path, "answered with what is no JSON object: ", answer.body)
-        return found
+        return value
 
     def _refusal(self, path: str, answer: HttpResponse | HttpFailure, tried: int) -> ModelUnavailable:
         times = f" ({tried} tries)" if tried > 1 else ""

@@ -68,8 +68,8 @@ def keywords(stemmer: Stemmer, text: str, most: int) -> tuple[str, ...]:
     >>> keywords(Stemmer(), "The indexes were rebuilt: each index is kept by Oxigraph.", 2)
     ('index', 'oxigraph')
     """
-    found = sorted(telling(stemmer, text), key=lambda word: -word.weight)
-    return tuple(dict.fromkeys(word.shown for word in found))[:most]
+    ranked = sorted(telling(stemmer, text), key=lambda word: -word.weight)
+    return tuple(dict.fromkeys(word.shown for word in ranked))[:most]
 
 
 @lru_cache(8_192)  # most words of a text are those of the one before
@@ -147,13 +147,13 @@ def sentences(text: str) -> Iterator[str]:
     ['Which index?', 'Oxigraph.', 'It embeds.']
     """
     for piece in _ENDS.split(text):
-        found = " ".join(piece.split())
-        while len(found) > LONGEST:
-            end = found.rfind(" ", 1, LONGEST) + 1 or LONGEST
-            yield found[:end].rstrip()
-            found = found[end:]
-        if found:
-            yield found
+        rest = " ".join(piece.split())
+        while len(rest) > LONGEST:
+            end = rest.rfind(" ", 1, LONGEST) + 1 or LONGEST
+            yield rest[:end].rstrip()
+            rest = rest[end:]
+        if rest:
+            yield rest
 
 
 def cut(text: str, longest: int) -> str:
@@ -190,8 +190,8 @@ def _begun(texts: Sequence[str]) -> Iterator[Iterable[str]]:
     read = [prosaic if prosaic.strip() else text for prosaic, text in zip(prose, texts, strict=True)]
     share = _share([len(text) for text in read])
     for text in read:
-        found = [*sentences(text[:share])]
-        yield found[:-1] if len(text) > share and len(found) > 1 else found
+        parts = [*sentences(text[:share])]
+        yield parts[:-1] if len(text) > share and len(parts) > 1 else parts
 
 
 def _share(lengths: Sequence[int]) -> int:
@@ -211,20 +211,20 @@ def _share(lengths: Sequence[int]) -> int:
 
 def _weighed(stemmer: Stemmer, texts: Sequence[str]) -> Iterator[_Sentence]:
     place = 0
-    for found in _begun(texts):
-        for sentence in found:
+    for parts in _begun(texts):
+        for sentence in parts:
             yield _Sentence(sentence, place, {word.stem: word.weight for word in telling(stemmer, sentence)})
             place += 1
 
 
 def _score(sentence: _Sentence, whole: Counter[str], count: int) -> float:
     """Return how much a word of the sentence tells of what all are about, on average; one in a question tells less."""
-    told = sum(
+    score = sum(
         weight * math.log(1 + whole[stem]) * math.log(1 + count / whole[stem])
         for stem, weight in sentence.weights.items()
     )
-    told /= 1 + len(sentence.weights)
-    return told / 2 if sentence.text.endswith(("?", "？")) else told
+    score /= 1 + len(sentence.weights)
+    return score / 2 if sentence.text.endswith(("?", "？")) else score
 
 
 def _same(one: _Sentence, other: _Sentence) -> bool:

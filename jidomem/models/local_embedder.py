@@ -42,15 +42,15 @@ class WordPieces:
 
         A blank text has none at all.
         """
-        found: list[int] = []
+        pieces: list[int] = []
         for word in words(text):
-            found += self._cut(word) if len(word) <= _LONGEST else (self._unknown,)
-            if len(found) >= self._most - 2:
+            pieces += self._cut(word) if len(word) <= _LONGEST else (self._unknown,)
+            if len(pieces) >= self._most - 2:
                 break
-        return [self._begin, *found[: self._most - 2], self._end] if found else []
+        return [self._begin, *pieces[: self._most - 2], self._end] if pieces else []
 
     def _pieces(self, word: str) -> tuple[int, ...]:
-        found, start = list[int](), 0
+        pieces, start = list[int](), 0
         while start < len(word):
             for end in range(len(word), start, -1):
                 place = self._known.get(("##" if start else "") + word[start:end])
@@ -58,9 +58,9 @@ class WordPieces:
                     break
             else:
                 return (self._unknown,)
-            found.append(place)
+            pieces.append(place)
             start = end
-        return tuple(found) or (self._unknown,)
+        return tuple(pieces) or (self._unknown,)
 
 
 def words(text: str) -> Iterator[str]:
@@ -154,17 +154,17 @@ class LocalEmbedder:
 
     def generate(self, texts: Sequence[str]) -> list[Vector]:
         """Return one vector of length 1 for each of *texts*, in their order; raises ModelUnavailable."""
-        asked = texts_of(texts)
+        given = texts_of(texts)
         net, pieces = self._loaded()
 
         def vector(text: str) -> Vector:
             numbers = pieces.numbers(text)
             return net(numbers) if numbers else [0.0] * DIMENSIONS
 
-        if len(asked) < _FEW or self._threads == 1:
-            return [vector(text) for text in asked]
+        if len(given) < _FEW or self._threads == 1:
+            return [vector(text) for text in given]
         with ThreadPoolExecutor(self._threads, "jidomem-embedder") as pool:
-            return list(pool.map(vector, asked))
+            return list(pool.map(vector, given))
 
     def _loaded(self) -> tuple[Net, WordPieces]:
         with _READING:
@@ -217,8 +217,8 @@ def _net(data: bytes) -> Net:
 
     def vector(numbers: list[int]) -> Vector:
         mean = session.run(None, {"pieces": np.array([numbers], np.int64)})[0][0]
-        found: list[float] = (mean / np.linalg.norm(mean)).tolist()
-        return found
+        normalised: list[float] = (mean / np.linalg.norm(mean)).tolist()
+        return normalised
 
     return vector
 
@@ -229,7 +229,7 @@ def _sums_wide() -> bool:
     The vectors are the same bit for bit either way, and made in two thirds of the time.
     """
     try:
-        said = Path("/proc/cpuinfo").read_text("utf-8", "replace")
+        flags = Path("/proc/cpuinfo").read_text("utf-8", "replace")
     except OSError:
         return False
-    return "avx512_vnni" in said or "avx_vnni" in said
+    return "avx512_vnni" in flags or "avx_vnni" in flags

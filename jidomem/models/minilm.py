@@ -26,13 +26,13 @@ _GRAPH, _ARRAYS = 7, 5
 
 def arrays(data: bytes) -> dict[str, Array]:
     """Return the arrays of the network in *data*, by name; raises ValueError for what is no such file."""
-    found = {}
+    by_name = {}
     for field, graph in _fields(memoryview(data)):
         for inner, tensor in _fields(graph) if field == _GRAPH else ():
             if inner == _ARRAYS:
                 name, array = _array(tensor)
-                found[name] = array
-    return found
+                by_name[name] = array
+    return by_name
 
 
 def _array(data: memoryview) -> tuple[str, Array]:
@@ -75,11 +75,11 @@ def _varint(data: memoryview, at: int) -> tuple[int, int]:
 
 
 def _varints(data: memoryview) -> list[int]:
-    found, at = list[int](), 0
+    values, at = list[int](), 0
     while at < len(data):
         value, at = _varint(data, at)
-        found.append(value)
-    return found
+        values.append(value)
+    return values
 
 
 class OnnxGraph:
@@ -127,8 +127,8 @@ class OnnxGraph:
 
 def _attribute(name: str, value: float | int) -> bytes:
     number = isinstance(value, int)
-    said = _number(3, value) if isinstance(value, int) else _tag(2, 5) + struct.pack("<f", value)
-    return _bytes(1, name.encode()) + said + _number(20, 2 if number else 1)
+    encoded = _number(3, value) if isinstance(value, int) else _tag(2, 5) + struct.pack("<f", value)
+    return _bytes(1, name.encode()) + encoded + _number(20, 2 if number else 1)
 
 
 def _value(name: str, kind: int, rank: int) -> bytes:
@@ -190,21 +190,21 @@ class _Writer:
         place = self._weights[of + "position_embeddings.weight_q"].astype(np.float32)
         place = place * self._weights[of + "position_embeddings.weight_scale"]
         place = (place + self._weights[of + "token_type_embeddings.weight"][0])[:MOST]
-        said = self._op("Cast", [self._op("Gather", [words, pieces])], to=FLOAT)
-        said = self._op("Mul", [said, self._op("Gather", [scale, pieces])])
+        state = self._op("Cast", [self._op("Gather", [words, pieces])], to=FLOAT)
+        state = self._op("Mul", [state, self._op("Gather", [scale, pieces])])
         nothing, length = self._put(np.array([0], np.int64)), self._op("Shape", [pieces], start=1, end=2)
         there = self._op("Slice", [self._put(place), nothing, length, nothing])
         norm = [self._named(of + "LayerNorm.weight"), self._named(of + "LayerNorm.bias")]
-        return self._op("LayerNormalization", [self._op("Add", [said, there]), *norm], axis=-1, epsilon=_NEAR_NOTHING)
+        return self._op("LayerNormalization", [self._op("Add", [state, there]), *norm], axis=-1, epsilon=_NEAR_NOTHING)
 
     def _layer(self, layer: int, state: str) -> str:
         of = f"inner.encoder.layer.{layer}."
         query, key, value, out, wide, narrow = self._matrices[6 * layer : 6 * layer + 6]
         biases = [f"{of}attention.self.{name}.bias" for name in ("query", "key", "value")]
-        asked = self._graph.operators(
+        inputs = self._graph.operators(
             "Split", [self._times(state, [query, key, value], biases)], 3, axis=-1, num_outputs=3
         )
-        seen = self._op("MultiHeadAttention", asked, of=_OURS, num_heads=_HEADS)
+        seen = self._op("MultiHeadAttention", inputs, of=_OURS, num_heads=_HEADS)
         seen = self._times(seen, [out], [of + "attention.output.dense.bias"])
         state = self._added(seen, state, of + "attention.output.LayerNorm")
         thought = self._times(state, [wide], [of + "intermediate.dense.bias"])

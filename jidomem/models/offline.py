@@ -235,9 +235,9 @@ def _of_sentence(sentence: str, longest: int, rules: Sequence[ClaimPattern]) -> 
         before, clause = sentence[: opening.start()], sentence[opening.start() : end].strip()
         if len(clause) > longest or not _stands_alone(opening[0], before):
             continue
-        found = _of_clause(clause, before, rules)
-        if found and len(found.text) <= longest:
-            yield Claim(found.text, found.confidence, found.trait, found.value, private)
+        claim = _of_clause(clause, before, rules)
+        if claim and len(claim.text) <= longest:
+            yield Claim(claim.text, claim.confidence, claim.trait, claim.value, private)
 
 
 def _stands_alone(opening: str, before: str) -> bool:
@@ -248,15 +248,15 @@ def _stands_alone(opening: str, before: str) -> bool:
 
 def _of_clause(clause: str, before: str, rules: Sequence[ClaimPattern]) -> Claim | None:
     for rule in rules:
-        found = rule.pattern.match(clause)
-        if found is None or (rule.pattern.pattern.startswith("^") and before.strip().lower() not in ("", "please")):
+        match = rule.pattern.match(clause)
+        if match is None or (rule.pattern.pattern.startswith("^") and before.strip().lower() not in ("", "please")):
             continue
-        rest = found["rest"].strip()
+        rest = match["rest"].strip()
         if _POINTS.match(rest) or TELL_LITTLE.issuperset(words(rest)):
             return None
         hedge = 0.6 if _HEDGED.search(before) or _HEDGED.search(clause) else 1.0
-        said = _of_other(rule.says.format(**found.groupdict()).strip())
-        return Claim(said, round(rule.confidence * hedge, 3), rule.trait, _of_other(rest))
+        statement = _of_other(rule.says.format(**match.groupdict()).strip())
+        return Claim(statement, round(rule.confidence * hedge, 3), rule.trait, _of_other(rest))
     return None
 
 
@@ -335,8 +335,8 @@ _ANSWERER = (
 
 def chain_prompt(pages: Sequence[DialogueTurn], chain: str | None, bounds: OutputLimits, room: int) -> ModelPrompt:
     """Return what is asked to bring *chain* up to date by *pages*."""
-    told = [{"chain": chain and cut(chain, room)}, *_numbered(pages, room)]
-    return _task(_CHAIN.format(chain=bounds.chain), "dialogue", told)
+    lines = [{"chain": chain and cut(chain, room)}, *_numbered(pages, room)]
+    return _task(_CHAIN.format(chain=bounds.chain), "dialogue", lines)
 
 
 def continues_prompt(previous: DialogueTurn, page: DialogueTurn, room: int) -> ModelPrompt:
@@ -358,8 +358,8 @@ def summary_prompt(pages: Sequence[DialogueTurn], bounds: OutputLimits, room: in
 
 def traits_prompt(pages: Sequence[DialogueTurn], bounds: OutputLimits, room: int) -> ModelPrompt:
     """Return what is asked to learn from *pages*."""
-    asked = _TRAITS.format(facts=bounds.facts, traits=bounds.traits, statement=bounds.statement)
-    return _task(asked, "dialogue", _numbered(pages, room))
+    task = _TRAITS.format(facts=bounds.facts, traits=bounds.traits, statement=bounds.statement)
+    return _task(task, "dialogue", _numbered(pages, room))
 
 
 def importance_prompt(facts: Sequence[str], room: int) -> ModelPrompt:
@@ -444,9 +444,9 @@ def _with(page: DialogueTurn) -> dict[str, str]:
 
 def _known(one: Known) -> dict[str, Any]:
     facts, traits = ([cut(each, FACT) for each in texts] for texts in (one.facts, one.traits))
-    said = {"asks": one.asks, "profile": dict(one.profile), "facts": facts, "traits": traits}
-    told = {name: value for name, value in said.items() if value}
-    return {"of": one.of, **told} if told else {}
+    parts = {"asks": one.asks, "profile": dict(one.profile), "facts": facts, "traits": traits}
+    known = {name: value for name, value in parts.items() if value}
+    return {"of": one.of, **known} if known else {}
 
 
 T = TypeVar("T", Fact, Trait)
@@ -520,8 +520,8 @@ class OfflineModel(ModelBase):
         *before, last = new
         earlier = [chain, *page_texts(before)] if chain else page_texts(before)
         room = self._bounds.chain
-        told = summary(self._stemmer, page_texts([last]), room // 2 if earlier else room)
-        return " ".join(filter(None, (summary(self._stemmer, earlier, room - len(told) - 1), told)))
+        newest = summary(self._stemmer, page_texts([last]), room // 2 if earlier else room)
+        return " ".join(filter(None, (summary(self._stemmer, earlier, room - len(newest) - 1), newest)))
 
     def continues(self, previous: DialogueTurn, page: DialogueTurn) -> bool:
         """Return whether *page* comes soon after *previous* and shares keywords with it, or has hardly any."""

@@ -26,8 +26,8 @@ def moved(tree: Worktree, missing: Iterable[Anchor]) -> dict[Anchor, str]:
     if not wanted:
         return {}
     places = _places(tree, {anchor.blob for anchor in wanted})
-    found = {anchor: _nearest(anchor.path, places[anchor.blob]) for anchor in wanted if anchor.blob in places}
-    rest = [anchor for anchor in wanted if anchor not in found]
+    paths = {anchor: _nearest(anchor.path, places[anchor.blob]) for anchor in wanted if anchor.blob in places}
+    rest = [anchor for anchor in wanted if anchor not in paths]
     renames = _renames(tree) if rest else {}
     for anchor in rest:
         path, seen = anchor.path, {anchor.path}
@@ -35,8 +35,8 @@ def moved(tree: Worktree, missing: Iterable[Anchor]) -> dict[Anchor, str]:
             path = after
             seen.add(path)
         if path != anchor.path and tree.has(path):
-            found[anchor] = path
-    return found
+            paths[anchor] = path
+    return paths
 
 
 def _places(tree: Worktree, blobs: set[str]) -> dict[str, list[str]]:
@@ -63,12 +63,12 @@ def _nearest(path: str, places: Sequence[str]) -> str:
 
 def _renames(tree: Worktree) -> Mapping[str, str]:
     past = _git(tree, "log", *_RENAMES, "--format=", "-n", str(_COMMITS))
-    found: dict[str, str] = {}
+    renames: dict[str, str] = {}
     for entries in (list(_git(tree, "diff", "--cached", *_RENAMES, "HEAD")), list(past)):  # newest first
         entries = [entry.lstrip("\n") for entry in entries]
         for at in range(0, len(entries) - 2, 3):
-            found.setdefault(entries[at + 1], entries[at + 2])
-    return found
+            renames.setdefault(entries[at + 1], entries[at + 2])
+    return renames
 
 
 def _git(tree: Worktree, *words: str) -> Iterable[str]:
@@ -117,7 +117,7 @@ class Freshness:
 def freshness(tree: Worktree, anchors: Iterable[Anchor]) -> dict[Anchor, Freshness]:
     """Return what became of the file of each of *anchors*; each file is read once."""
     wanted = sorted(set(anchors))
-    found: dict[Anchor, Freshness] = {}
+    states: dict[Anchor, Freshness] = {}
     read: tuple[str, bytes | None] = ("", None)
     for anchor in wanted:  # those of one path stand together
         if not tree.has(anchor.path):
@@ -125,12 +125,12 @@ def freshness(tree: Worktree, anchors: Iterable[Anchor]) -> dict[Anchor, Freshne
         if read[0] != anchor.path:
             read = anchor.path, tree.read(anchor.path)
         same = read[1] is not None and is_blob(read[1], anchor.blob)
-        found[anchor] = Freshness(anchor.path, UNCHANGED if same else CHANGED, anchor.path)
-    places = moved(tree, (anchor for anchor in wanted if anchor not in found))
+        states[anchor] = Freshness(anchor.path, UNCHANGED if same else CHANGED, anchor.path)
+    places = moved(tree, (anchor for anchor in wanted if anchor not in states))
     for anchor in wanted:
-        if anchor not in found:
-            found[anchor] = _missing_file(tree, anchor, places.get(anchor))
-    return found
+        if anchor not in states:
+            states[anchor] = _missing_file(tree, anchor, places.get(anchor))
+    return states
 
 
 def contents(tree: Worktree, anchors: Iterable[Anchor]) -> Iterator[tuple[Anchor, bytes]]:
@@ -146,10 +146,10 @@ def contents(tree: Worktree, anchors: Iterable[Anchor]) -> Iterator[tuple[Anchor
     for start in range(0, len(missing), _AT_ONCE):
         part = missing[start : start + _AT_ONCE]
         try:
-            held = git.available_blobs(tree.base, [anchor.blob for anchor in part])
+            blobs = git.available_blobs(tree.base, [anchor.blob for anchor in part])
         except InvalidRequest:  # there is no git, or it refuses
             return
-        yield from ((anchor, held[anchor.blob]) for anchor in part if anchor.blob in held)
+        yield from ((anchor, blobs[anchor.blob]) for anchor in part if anchor.blob in blobs)
 
 
 def _missing_file(tree: Worktree, anchor: Anchor, at: str | None) -> Freshness:

@@ -180,7 +180,7 @@ def _first_commits(base: Path, paths: Collection[str], deadline: float) -> dict[
         return {}
     prefix, shallow = os.fsdecode(place).split("\n")[:2]
     top = base.parents[prefix.count("/") - 1] if prefix else base
-    cut, found = _shallow(base / shallow), dict[str, str]()
+    cut, moments = _shallow(base / shallow), dict[str, str]()
     names = {path: prefix + path for path in paths}
     for _ in range(RENAMES):
         added = _additions(top, set(names.values()), deadline)
@@ -191,11 +191,11 @@ def _first_commits(base: Path, paths: Collection[str], deadline: float) -> dict[
             if (commit, name) in renamed:
                 earlier[path] = renamed[commit, name]
             elif commit and commit not in cut:
-                found[path] = moment
+                moments[path] = moment
         names = earlier
         if not names:
             break
-    return found
+    return moments
 
 
 def _additions(top: Path, names: Collection[str], deadline: float) -> dict[str, tuple[str, str]]:

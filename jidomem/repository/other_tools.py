@@ -81,7 +81,7 @@ def look(base: Path, kinds: Collection[str] = tuple(KINDS)) -> FolderScan:
     """Return what is kept in the repository *base* in files of *kinds*, each with its content, links not followed."""
     base = base.resolve()
     listed = listing(base)
-    found = FolderScan(is_whole=listed.is_whole)
+    scan = FolderScan(is_whole=listed.is_whole)
     by_kind: dict[str, list[str]] = {kind: [] for kind in KINDS if kind in kinds}
     samples, pages = dict[str, int](), list[str]()
     for path in listed.paths:
@@ -93,14 +93,14 @@ def look(base: Path, kinds: Collection[str] = tuple(KINDS)) -> FolderScan:
         elif kind in by_kind:
             by_kind[kind].append(path)
     if ADR in by_kind:
-        by_kind[ADR] = _records(base, pages, found)
+        by_kind[ADR] = _records(base, pages, scan)
     if GRAPH in by_kind:
-        by_kind[GRAPH] += _graphs(base, by_kind[GRAPH], found)
+        by_kind[GRAPH] += _graphs(base, by_kind[GRAPH], scan)
     for kind, paths in by_kind.items():
-        _read(base, kind, paths, found)
-    found.passed += [Passed(folder, f"{count} files of samples or third parties") for folder, count in samples.items()]
-    found.passed += _ignored(base, listed, by_kind)
-    return found
+        _read(base, kind, paths, scan)
+    scan.passed += [Passed(folder, f"{count} files of samples or third parties") for folder, count in samples.items()]
+    scan.passed += _ignored(base, listed, by_kind)
+    return scan
 
 
 def _records(base: Path, paths: Sequence[str], scan: FolderScan) -> list[str]:
@@ -127,7 +127,7 @@ def from_path(base: Path, path: Path) -> FolderScan:
 
     Raises InvalidRequest for what lies outside of *base*, or is reached by a link.
     """
-    base, found = base.resolve(), FolderScan()
+    base, scan = base.resolve(), FolderScan()
     whole = path.absolute()
     if path.resolve() != whole or not whole.is_relative_to(base):
         hint = f"a file from elsewhere: jidomem root import adr|memory-md|mcp-memory|beads {quote(str(path))}"
@@ -136,18 +136,18 @@ def from_path(base: Path, path: Path) -> FolderScan:
     if whole.is_dir():
         paths = [f"{name}/{each}" for each in listing(whole).paths]
         survey = record_files.survey((path for path in paths if _kind_by_name(path) is None), (name,))
-        found.passed += [Passed(path, why) for path, why in survey.passed]
+        scan.passed += [Passed(path, why) for path, why in survey.passed]
         for each_kind in KINDS:
             some = [path for path in paths if _kind_by_name(path) == each_kind]
-            _read(base, each_kind, survey.records if each_kind == ADR else some, found)
-        return found
+            _read(base, each_kind, survey.records if each_kind == ADR else some, scan)
+        return scan
     data = plain_file(whole, LARGEST[GRAPH])
     kind = kind_of(name) or (None if data is None else _of_content(name, data))
     if data is None or kind is None:
-        found.passed.append(Passed(name, "no decision record, notes, graph or issues"))
+        scan.passed.append(Passed(name, "no decision record, notes, graph or issues"))
     else:
-        found.sources.append(SourceFiles(kind, dirname(name) if kind == ADR else name, ((name, data),)))
-    return found
+        scan.sources.append(SourceFiles(kind, dirname(name) if kind == ADR else name, ((name, data),)))
+    return scan
 
 
 def _of_content(name: str, data: bytes) -> str | None:
@@ -187,7 +187,7 @@ def is_graph(data: bytes) -> bool:
 def _named_folders(base: Path) -> Iterator[str]:
     for name, pattern in _FOLDER_IN.items():
         text = (plain_file(base / name, 4096) or b"").decode("utf-8", "replace")
-        yield from filter(None, (path_of(found.strip("\"' ")) for found in re.findall(pattern, text)))
+        yield from filter(None, (path_of(folder.strip("\"' ")) for folder in re.findall(pattern, text)))
 
 
 def _sample(path: str, kind: str) -> str | None:
@@ -200,8 +200,8 @@ def _graphs(base: Path, known: Sequence[str], scan: FolderScan) -> Iterator[str]
     met = set(known)
     for client in _CLIENTS:
         text = (plain_file(base / client) or b"").decode("utf-8", "replace")
-        for said in _MEMORY_FILE.findall(text):
-            given = _WORKSPACE_PREFIX.sub("", _unquoted(said))
+        for quoted in _MEMORY_FILE.findall(text):
+            given = _WORKSPACE_PREFIX.sub("", _unquoted(quoted))
             inside = given.removeprefix(f"{base}/")
             path = path_of(inside)
             if not given:

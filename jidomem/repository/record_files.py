@@ -119,11 +119,11 @@ def survey(paths: Iterable[str], folders: Iterable[str] = ()) -> Survey:
     >>> survey(["docs/adr/0001-use-a-queue.md", "docs/adr/template.md"]).passed
     [('docs/adr/template.md', 'a template')]
     """
-    judged, found, folders = dict[str, Chance](), Survey(), tuple(folders)
+    judged, result, folders = dict[str, Chance](), Survey(), tuple(folders)
     for path in paths:
         chance, reason = judge(path, folders)
         if chance is Chance.NONE:
-            found.passed.append((path, reason))
+            result.passed.append((path, reason))
         elif chance is not None:
             judged[path] = chance
     certain = sorted(path for path, chance in judged.items() if chance is not Chance.POSSIBLE)
@@ -136,13 +136,13 @@ def survey(paths: Iterable[str], folders: Iterable[str] = ()) -> Survey:
         is_certain = judged[path] is not Chance.POSSIBLE
         whole = fronts.get(dirname(path)) or _file_of_folder(path, beside)
         if is_certain and whole not in (None, path):
-            found.passed.append((path, f"a part of {whole}"))
+            result.passed.append((path, f"a part of {whole}"))
         elif is_certain and (other := _original(path, alike[basename(_without_language(path))][:_ALIKE])):
-            found.passed.append((path, other))
+            result.passed.append((path, other))
         else:
-            (found.records if is_certain else found.possible).append(path)
-    found.passed.sort()
-    return found
+            (result.records if is_certain else result.possible).append(path)
+    result.passed.sort()
+    return result
 
 
 def judge(path: str, folders: Iterable[str] = ()) -> tuple[Chance | None, str]:
@@ -216,8 +216,8 @@ def number_of_name(name: str) -> int | None:
     >>> number_of_name("rfc-12-use-a-queue"), number_of_name("0016-names"), number_of_name("20200924-use-a-queue")
     (12, 16, None)
     """
-    found = None if _DATE.match(name) else _NUMBERED_NAME.match(name)
-    return int(found[1]) if found else None
+    match = None if _DATE.match(name) else _NUMBERED_NAME.match(name)
+    return int(match[1]) if match else None
 
 
 def folder_of(path: str) -> str:

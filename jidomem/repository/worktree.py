@@ -94,23 +94,23 @@ def _read(lines: Iterable[str]) -> Iterable[IgnoreRule]:
 
 
 def _expression(glob: str) -> str:
-    found, at = "", 0
+    regex, at = "", 0
     while at < len(glob):
         if glob.startswith("**/", at) and (at == 0 or glob[at - 1] == "/"):
-            found, at = found + "(?:.*/)?", at + 3
+            regex, at = regex + "(?:.*/)?", at + 3
         elif glob[at:] == "**" and (at == 0 or glob[at - 1] == "/"):
-            found, at = found + ".+", at + 2
+            regex, at = regex + ".+", at + 2
         elif glob[at] == "*":
-            found, at = found + "[^/]*", at + 1
+            regex, at = regex + "[^/]*", at + 1
         elif glob[at] == "?":
-            found, at = found + "[^/]", at + 1
+            regex, at = regex + "[^/]", at + 1
         elif glob[at] == "[" and (match := _CLASS.match(glob, at)):
-            found, at = found + _class(match[0]), match.end()
+            regex, at = regex + _class(match[0]), match.end()
         elif glob[at] == "\\" and at + 1 < len(glob):
-            found, at = found + re.escape(glob[at + 1]), at + 2
+            regex, at = regex + re.escape(glob[at + 1]), at + 2
         else:
-            found, at = found + re.escape(glob[at]), at + 1
-    return found
+            regex, at = regex + re.escape(glob[at]), at + 1
+    return regex
 
 
 def _class(text: str) -> str:
@@ -161,15 +161,15 @@ class Worktree:
 
         Left out is what git ignores, what a symbolic link leads to, the root itself, and what is large.
         """
-        found: dict[str, str] = {}
+        ids: dict[str, str] = {}
         left, algorithm = AT_ONCE, sha256 if _SHA256.search(self.configuration()) else sha1
         for path in dict.fromkeys(filter(None, map(path_of, entries))):
             data = self.read(path)
             if data is None or len(data) > left or is_ignored(self._from_top(path), self._rules_of(path)):
                 continue
             left -= len(data)
-            found[path] = blob_id(data, algorithm().name)
-        return found
+            ids[path] = blob_id(data, algorithm().name)
+        return ids
 
     def read(self, path: str) -> bytes | None:
         """Return the content of the file at *path*; None for what is none, too large, or reached by a link."""
@@ -309,10 +309,10 @@ class Addresses:
 
         Which part of an address is the branch, is told by the file that is there; else it is one word.
         """
-        found = _ADDRESS.match(address)
-        if found is None or f"{found[1]}/{found[2]}".casefold() not in self.names:
+        match = _ADDRESS.match(address)
+        if match is None or f"{match[1]}/{match[2]}".casefold() not in self.names:
             return None
-        words = unquote(found[3]).rstrip("/").split("/")
+        words = unquote(match[3]).rstrip("/").split("/")
         paths = ["/".join(words[count:]) for count in range(1, len(words))]
         path = next((path for path in paths if path_of(path) and os.path.lexists(self.top / path)), None)
         path = path_of(path or next(iter(paths), ""))
@@ -325,8 +325,8 @@ def remote_names(config: str) -> frozenset[str]:
     >>> sorted(remote_names('[remote "origin"]\n\turl = git@github.com:Ana/shop.git\n'))
     ['github.com/ana/shop']
     """
-    found = (_REMOTE.fullmatch(url) for url in _REMOTE_URL.findall(config))
-    return frozenset(f"{remote[1]}/{remote[2]}".casefold() for remote in found if remote)
+    remotes = (_REMOTE.fullmatch(url) for url in _REMOTE_URL.findall(config))
+    return frozenset(f"{remote[1]}/{remote[2]}".casefold() for remote in remotes if remote)
 
 
 #: How long git is waited for, and, where there is none, after how many entries and how deep a walk ends.
@@ -402,8 +402,8 @@ class PathFinder:
 
     @cached_property
     def _paths(self) -> tuple[str, ...]:
-        found = listing(self.base)
-        return found.paths if found.is_whole and len(found.paths) <= MOST_NAMED else ()
+        listed = listing(self.base)
+        return listed.paths if listed.is_whole and len(listed.paths) <= MOST_NAMED else ()
 
     def _is_there(self, path: str) -> bool:
         whole = self.base / path
@@ -415,7 +415,7 @@ class PathFinder:
 
 def _walked(base: Path) -> FileListing:
     """Return what is met on a walk, the nearest folders first; links are not followed."""
-    found, waiting, seen = list[str](), deque([("", 0)]), 0
+    paths, waiting, seen = list[str](), deque([("", 0)]), 0
     while waiting and seen < MOST:
         folder, depth = waiting.popleft()
         if depth > DEEPEST:
@@ -428,10 +428,10 @@ def _walked(base: Path) -> FileListing:
             seen += 1
             path = join(folder, entry.name)
             if not entry.is_dir(follow_symlinks=False):
-                found.append(path)
+                paths.append(path)
             elif entry.name not in _BUILT and (entry.name in _HIDDEN or not entry.name.startswith(".")):
                 waiting.append((path, depth + 1))
-    return FileListing(tuple(sorted(found)), is_whole=not waiting, by_git=False)
+    return FileListing(tuple(sorted(paths)), is_whole=not waiting, by_git=False)
 
 
 _ENTRY = re.compile(r"(\d{6}) ([0-9a-f]{40}|[0-9a-f]{64}) (\d)\t(.*)", re.DOTALL)
@@ -468,19 +468,19 @@ def tracked(base: Path, below: str, endings: tuple[str, ...]) -> Tracked:
     A file that is as git last saw it has the id git gave it then, and is not read; where there is no git, none has one.
     """
     base = base.resolve()
-    found = Tracked(base)
-    known = _known(base, below, endings, found.passed)
+    listed_files = Tracked(base)
+    known = _known(base, below, endings, listed_files.passed)
     listed = dict.fromkeys(_walk_files(base, below, endings)) if known is None else known
     for path in sorted(listed):
         if _is_text(path):
-            found.files[path] = listed[path]
+            listed_files.files[path] = listed[path]
         else:
-            found.passed[_written(path)] = "its name cannot be written down: rename it"
+            listed_files.passed[_written(path)] = "its name cannot be written down: rename it"
     if known is None:
-        return found
+        return listed_files
     head = git.read_git(base, "rev-parse", "--verify", "-q", "HEAD")
-    found.revision = head.decode("ascii", "replace").strip() if head else ""
-    return found
+    listed_files.revision = head.decode("ascii", "replace").strip() if head else ""
+    return listed_files
 
 
 def _known(base: Path, below: str, endings: tuple[str, ...], passed: dict[str, str]) -> dict[str, str | None] | None:

@@ -106,7 +106,9 @@ def compile_path(rules: TripleGraph, path: Term, depth: int = 0) -> tuple[str, P
     text = f"({text})" if depth else text
     if properties:
         return text, lambda data, node: {value for step in steps for value in step(data, node)}
-    return text, lambda data, node: reduce(lambda here, step: {v for at in here for v in step(data, at)}, steps, {node})
+    return text, lambda data, node: reduce(
+        lambda nodes, step: {v for at in nodes for v in step(data, at)}, steps, {node}
+    )
 
 
 def _with_all_after(nodes: Iterable[Term], step: Callable[[Term], Collection[Term]]) -> set[Term]:

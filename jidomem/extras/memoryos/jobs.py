@@ -165,9 +165,9 @@ class Jobs:
 
 
 def _job(row: tuple[Any, ...]) -> Job:
-    id_, project, agent, kind, subject, payload, asked, attempts, due, failed, error = row
+    id_, project, agent, kind, subject, payload, requests, attempts, due, failed, error = row
     at = datetime.fromtimestamp(due, UTC)
-    return Job(id_, project, agent, kind, subject, json.loads(payload), asked, attempts, at, bool(failed), error)
+    return Job(id_, project, agent, kind, subject, json.loads(payload), requests, attempts, at, bool(failed), error)
 
 
 def _again(now: datetime, tries: int) -> float:

@@ -70,13 +70,13 @@ def read(text: str) -> PostgresAddress:
         raise InvalidRequest(f"{schema[:60]!r} is no name of a schema", hint=hint)
     rest = urlencode([pair for pair in pairs if pair[0] != "schema"], quote_via=quote)
     try:
-        said = conninfo_to_dict(f"{url}?{rest}" if rest else url)
+        given_options = conninfo_to_dict(f"{url}?{rest}" if rest else url)
     except ProgrammingError:  # its words may show a part of the password
         raise _unreadable() from None
-    options = {**_DEFAULT_OPTIONS, **said}
+    options = {**_DEFAULT_OPTIONS, **given_options}
     if "," in str(options.get("host", "")):
         options = {"target_session_attrs": "read-write", **options}
-    return PostgresAddress(options, schema, _shown(said, schema))
+    return PostgresAddress(options, schema, _shown(given_options, schema))
 
 
 def _unreadable() -> InvalidRequest:
@@ -129,13 +129,13 @@ class PostgresConnection(psycopg.Connection[tuple[Any, ...]]):
     def _bounded(self, gen: Any) -> Any:
         deadline = monotonic() + self.longest
         try:
-            asked = next(gen)
+            waiting_for = next(gen)
             while True:
-                ready = yield asked
+                ready = yield waiting_for
                 if not ready and monotonic() > deadline:
                     self.pgconn.finish()
                     raise OperationalError(f"no answer for {self.longest:g} s")
-                asked = gen.send(ready)
+                waiting_for = gen.send(ready)
         except StopIteration as end:
             return end.value
 
@@ -195,7 +195,7 @@ class PostgresPool:
         except BaseException:
             connection.close()
             raise
-        connection.add_notice_handler(lambda said: _keep_warning(connection, said))
+        connection.add_notice_handler(lambda notice: _keep_warning(connection, notice))
         self._was_there = True
         return connection
 
@@ -219,14 +219,14 @@ class PostgresPool:
     def worded(self, error: Error) -> JidomemError:
         """Return what *error* says of the server, as an error of ours."""
         lines = str(error).strip().splitlines() or [type(error).__name__]
-        said, name = self.address.clean(" ".join(line.strip() for line in lines[:6])), self.address.name
+        message, name = self.address.clean(" ".join(line.strip() for line in lines[:6])), self.address.name
         if error.sqlstate == "42501":
-            return Failed(f"{name}: {said}", hint=grants(self.address), code="invalid_config")
+            return Failed(f"{name}: {message}", hint=grants(self.address), code="invalid_config")
         if error.sqlstate in _MISSING_OBJECT_CODES:
             hint = "restore the database from a backup; or begin anew there: jidomem init, or jidomem root restore FILE"
-            return Failed(f"{name} has no memory any more: {said}", hint=hint, code="store_unreachable")
+            return Failed(f"{name} has no memory any more: {message}", hint=hint, code="store_unreachable")
         hint = f"look whether it runs, and lets this user in: psql '{name.partition('?')[0]}' -c 'SELECT 1'"
-        return Failed(f"{name} did not answer: {said}", hint=hint, code="store_unreachable")
+        return Failed(f"{name} did not answer: {message}", hint=hint, code="store_unreachable")
 
     def _taken(self) -> PostgresConnection | None:
         with self._lock:
@@ -234,10 +234,10 @@ class PostgresPool:
 
     def _put_back(self, connection: PostgresConnection) -> None:
         with self._lock:
-            kept = not self._closed and connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
-            if kept:
+            is_usable = not self._closed and connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
+            if is_usable:
                 self._idle.append(connection)
-        if not kept:
+        if not is_usable:
             connection.close()
 
 

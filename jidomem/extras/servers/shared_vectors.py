@@ -91,8 +91,8 @@ class SharedVectors(Vectors):
 
     def told(self, stream: Stream) -> dict[str, Any]:
         """Return what there is of a stream, and `elsewhere` where another server makes what is missing."""
-        found = super().told(stream)
-        return {**found, "elsewhere": True} if found["pending"] and stream in self._elsewhere else found
+        state = super().told(stream)
+        return {**state, "elsewhere": True} if state["pending"] and stream in self._elsewhere else state
 
     def _take_in(self, stream: Stream) -> bool:
         step = self._step(stream, 0)

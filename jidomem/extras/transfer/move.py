@@ -163,10 +163,10 @@ def _give_out(coming: Sequence[ApiToken], root: str, log: SharedLog | None) -> N
         return
     for _ in range(_TRIES):
         file = log.get(TOKENS)
-        said = decode_json(file.data) if file is not None else {"tokens": []}
-        there = {token["digest"] for token in said["tokens"]}
-        said["tokens"] += [asdict(token) for token in coming if token.digest not in there]
-        data = (json.dumps(said, indent=1) + "\n").encode()
+        stored = decode_json(file.data) if file is not None else {"tokens": []}
+        there = {token["digest"] for token in stored["tokens"]}
+        stored["tokens"] += [asdict(token) for token in coming if token.digest not in there]
+        data = (json.dumps(stored, indent=1) + "\n").encode()
         if log.put(TOKENS, data, file.tag if file is not None else None) is not None:
             return
     raise Failed(f"the tokens of {root} are changed all the time", hint="do it again")
@@ -220,14 +220,14 @@ def migrate(source: str, target: str, progress: Progress = id) -> MoveReport:
     Run again it goes on, or brings what came meanwhile. Raises NotFound where there is no root at the source,
     InvalidRequest where the target holds anything else, or is the source, JournalDamaged where either does not verify.
     """
-    with _opened(source) as here, _opened(target) as there:
-        if here.end.name == there.end.name:
-            raise InvalidRequest(f"{here.end.name} is source and target", hint="name another place to bring it to")
-        _refuse_nothing(here.end)
-        state = state_snapshot(here.state)  # before the journal: it speaks of what is there, and never the other way
-        streams = bring(here.end, there.end, progress)
-        tokens = give_out(given_out(here.end.name, here.log), there.end.name, there.log)
-        return MoveReport(here.end.name, there.end.name, streams, copied(state, there.state), *tokens)
+    with _opened(source) as origin, _opened(target) as destination:
+        if origin.end.name == destination.end.name:
+            raise InvalidRequest(f"{origin.end.name} is source and target", hint="name another place to bring it to")
+        _refuse_nothing(origin.end)
+        state = state_snapshot(origin.state)  # before the journal: it speaks of what is there, and never the other way
+        streams = bring(origin.end, destination.end, progress)
+        tokens = give_out(given_out(origin.end.name, origin.log), destination.end.name, destination.log)
+        return MoveReport(origin.end.name, destination.end.name, streams, copied(state, destination.state), *tokens)
 
 
 def backup(root: str, file: Path, progress: Progress = id) -> tuple[MoveReport, str]:
@@ -235,12 +235,12 @@ def backup(root: str, file: Path, progress: Progress = id) -> tuple[MoveReport, 
 
     Raises NotFound where there is no root, Failed where the file is there or cannot be written, JournalDamaged.
     """
-    with _opened(root) as here, _scratch(file) as folder:
-        _refuse_nothing(here.end)
-        state = copied(state_snapshot(here.state), folder, mark=False)
-        streams = bring(here.end, FolderEnd(folder), progress)
-        said = {"jidomem": version("jidomem"), "streams": [_row(each.stream, each.extent) for each in streams]}
-        return MoveReport(here.end.name, str(file), streams, state), endpoints.pack(folder, file, said)
+    with _opened(root) as origin, _scratch(file) as folder:
+        _refuse_nothing(origin.end)
+        state = copied(state_snapshot(origin.state), folder, mark=False)
+        streams = bring(origin.end, FolderEnd(folder), progress)
+        manifest = {"jidomem": version("jidomem"), "streams": [_row(each.stream, each.extent) for each in streams]}
+        return MoveReport(origin.end.name, str(file), streams, state), endpoints.pack(folder, file, manifest)
 
 
 def restore(file: Path, target: str, progress: Progress = id) -> MoveReport:
@@ -250,8 +250,8 @@ def restore(file: Path, target: str, progress: Progress = id) -> MoveReport:
     the target holds anything else, Failed where the file was changed, JournalDamaged.
     """
     with _opened(target) as there, _scratch(file) as folder:
-        said, source = endpoints.unpack(file, folder), FolderEnd(folder)
-        if [_row(stream, source.verified_chain(stream).extent()) for stream in source.streams()] != said["streams"]:
+        manifest, source = endpoints.unpack(file, folder), FolderEnd(folder)
+        if [_row(stream, source.verified_chain(stream).extent()) for stream in source.streams()] != manifest["streams"]:
             raise Failed(f"{file} does not hold what its manifest says", hint="use another copy of it")
         streams = bring(source, there.end, progress)
         return MoveReport(str(file), there.end.name, streams, copied(state_snapshot(folder), there.state))
