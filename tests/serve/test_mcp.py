@@ -26,7 +26,7 @@ from mcp_types import Implementation
 
 import jidomem
 from jidomem.base.clock import Sources
-from jidomem.rdf.vocab import local_name
+from jidomem.rdf.vocab import GUIDE_TYPES, SEVERITY, local_name
 from jidomem.read.derived import session, sessions
 from jidomem.records.policy import PolicyChange
 from jidomem.runtime.location import init
@@ -117,6 +117,18 @@ def test_the_tools_say_in_two_thousand_tokens_what_they_take_and_give(desks, mod
         reads = tool.name not in ("remember", "revise")
         assert (tool.annotations.read_only_hint, tool.annotations.open_world_hint) == (reads, False)
         assert tool.annotations.destructive_hint is (None if reads else False)
+
+
+def test_the_tools_list_the_values_of_type_status_and_severity(desks):
+    tools = talk(create_server(desks, TOOLS), lambda client: client.list_tools()).tools
+    takes = {tool.name: tool.input_schema["properties"] for tool in tools}
+    fields = takes["remember"]["fields"]["properties"]
+
+    assert takes["remember"]["type"]["anyOf"][0]["enum"] == [*GUIDE_TYPES]
+    assert {"accepted", "Completed", "Resolved"} < set(fields["status"]["enum"])
+    assert fields["severity"]["enum"] == [*SEVERITY]
+    assert takes["recall"]["include_inactive"]["description"]
+    assert takes["remember"]["coexists_with"]["description"]
 
 
 def test_nothing_is_kept_by_a_client_that_only_reads_or_is_refused_or_tries(desks):

@@ -14,6 +14,7 @@ from typing import Any
 
 from jidomem.base.words import misspelling_of, visible
 from jidomem.errors import Conflict, IntentRefused, InvalidRequest, JidomemError, NotFound, Violation, nearest_names
+from jidomem.rdf.vocab import DECISION_STATUS, ERROR_STATUS, GUIDE_TYPES, SEVERITY, TASK_STATUS
 from jidomem.read import Playbook
 from jidomem.read.derived import count_entries, counts, pending
 from jidomem.read.playbook import plain
@@ -313,24 +314,27 @@ REMEMBER = Tool(
     {
         "text": {**_TEXT, "description": "The memory in one sentence."},
         "type": {
-            **_TEXT,
-            "description": "fact, decision (needs rationale), convention, task, error, lesson_learned, risk,"
-            " assumption, hypothesis, discovery, unknown",
+            "anyOf": [{"enum": [*GUIDE_TYPES]}, _TEXT],
+            "description": "Or your own class. A decision needs rationale.",
         },
         "rationale": {**_TEXT, "description": "Needed to replace another agent's."},
-        "topic": {**_TEXT, "description": "Of a decision or fact, a phrase; facts: compared with about."},
-        "about": {**_TEXTS, "description": "Files and things it concerns."},
+        "topic": {**_TEXT, "description": "A phrase; facts: compared with about."},
+        "about": {**_TEXTS, "description": "Files it concerns."},
         "confidence": {"type": ["string", "number"], "description": "low, medium, high or 0..1"},
         "evidence": _TEXTS,
         "supersedes": {**_TEXTS, "description": "Ids it replaces."},
-        "coexists_with": {**_TEXTS, "description": "Ids it stands beside; give about."},
+        "coexists_with": {**_TEXTS, "description": "Ids that stay active; give about."},
         "fields": {
             **_OBJECT,
-            "description": "More, such as status, severity, assigned_to, expires_on, enforcement_level",
+            "properties": {
+                "status": {"enum": [*DECISION_STATUS, *TASK_STATUS, *ERROR_STATUS]},
+                "severity": {"enum": [*SEVERITY]},
+            },
+            "description": "And assigned_to, expires_on ...",
         },
         "dry_run": _TRUTH,
     },
-    {"iri": _TEXT, "status": _TEXT, "version": _TEXT, "filled": _OBJECT, "conflicts": _LIST, "warnings": _LIST},
+    {"iri": _TEXT, "status": _TEXT, "filled": _OBJECT, "warnings": _LIST},
     _remember,
     required=("text",),
     always=("iri", "status"),
@@ -442,21 +446,22 @@ def _status(session: ClientSession, given: Arguments) -> ToolResult:
 
 
 _ID = {**_TEXT, "description": "IRI or short id."}
-_AS_OF = {**_TEXT, "description": "As known at this ISO moment."}
+_AS_OF = {**_TEXT, "description": "As known at a moment (ISO)."}
+_INACTIVE = {**_TRUTH, "description": "Also ended ones."}
 ASK = Tool(
     "ask",
-    "Answer a named question, such as open-tasks, recent-decisions, conventions, facts-about (params topic);"
-    f" {ROWS} rows by default. Without a name: list the questions.",
+    "Answer a named question, such as open-tasks, recent-decisions, facts-about (params topic);"
+    f" {ROWS} rows by default. Without a name: all questions.",
     {
         "name": _TEXT,
         "params": _OBJECT,
         "limit": _WHOLE,
-        "cursor": {**_TEXT, "description": "From the page before."},
+        "cursor": {**_TEXT, "description": "Of the last page."},
         "as_of": _AS_OF,
-        "include_inactive": _TRUTH,
+        "include_inactive": _INACTIVE,
         "status": {"enum": [*STATUSES]},
     },
-    {"rows": _LIST, "cursor": _MAYBE, "questions": _LIST},
+    {"rows": _LIST, "cursor": _MAYBE},
     _ask,
     mend=_mended_question,
 )
@@ -472,11 +477,11 @@ TOOLS: tuple[Tool, ...] = (
             "invalidate": _TRUTH,
             "confirm": _TRUTH,
             "undo": _TRUTH,
-            "set": {**_OBJECT, "description": 'Such as {"status": "Completed"}.'},
+            "set": {**_OBJECT, "description": "Such as status, severity."},
             "reason": _TEXT,
             "dry_run": _TRUTH,
         },
-        {"iri": _TEXT, "status": _TEXT, "version": _TEXT, "conflicts": _LIST, "warnings": _LIST},
+        {"iri": _TEXT, "status": _TEXT},
         _revise,
         required=("id",),
         always=("iri", "status"),
@@ -496,9 +501,9 @@ TOOLS: tuple[Tool, ...] = (
             "since": _TEXT,
             "budget_tokens": _WHOLE,
             "as_of": _AS_OF,
-            "include_inactive": _TRUTH,
+            "include_inactive": _INACTIVE,
         },
-        {"entries": _LIST, "metadata": _OBJECT, "inactive": _OBJECT},
+        {"entries": _LIST, "metadata": _OBJECT},
         _recall,
         required=("query",),
         always=("entries", "metadata"),
@@ -507,7 +512,7 @@ TOOLS: tuple[Tool, ...] = (
         "why",
         "Tell who said a memory, when and on what evidence, what it replaced and what replaced it.",
         {"id": _ID, "as_of": _AS_OF},
-        {"iri": _TEXT, "status": _TEXT, "summary": _TEXT, "evidence": _LIST},
+        {"iri": _TEXT, "status": _TEXT, "evidence": _LIST},
         _why,
         required=("id",),
         always=("iri", "status", "evidence"),
@@ -522,7 +527,7 @@ TOOLS: tuple[Tool, ...] = (
             "budget_tokens": _WHOLE,
             "as_of": _AS_OF,
         },
-        {"text": _TEXT, "tokens": _WHOLE, "sections": _LIST},
+        {"text": _TEXT, "sections": _LIST},
         _briefing,
         always=("text", "sections"),
     ),
