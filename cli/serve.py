@@ -117,7 +117,7 @@ def serve(
             else:
                 app.info(f"serving {memory.settings.place} at {url} (stop with Ctrl-C)")
             Thread(target=memory.pool.warm, daemon=True).start()
-            operation.leveller.follow(memory)
+            operation.catch_up.follow(memory)
             root = memory.settings.place
             operation.tell("info", "started", {"url": url, "root": root, "jidomem": jidomem.__version__})
 
@@ -208,6 +208,6 @@ def mcp(app: App, toolset: str, http: bool, host: str, port: int, form: str | No
     listening = server.listen(host, port)
     url = server.url_of(listening)
     app.info(f"serving {memory.settings.place} at {url}{PATH} (stop with Ctrl-C)")
-    operation.leveller.follow(memory)
+    operation.catch_up.follow(memory)
     operation.tell("info", "started", {"url": url, "root": memory.settings.place, "jidomem": jidomem.__version__})
     serve_http(sessions, tools, keyring, listening, leave, operation)

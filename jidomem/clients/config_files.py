@@ -30,7 +30,7 @@ _DEEPEST = 200
 
 
 class NotJson(ValueError):
-    """A text is no JSON, or not of the form that is asked of it: why, and at which sign."""
+    """A text is not JSON, or has not the expected form; with the reason and its position."""
 
     def __init__(self, why: str, at: int) -> None:
         super().__init__(why)
@@ -39,9 +39,9 @@ class NotJson(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A value, where it stands in the text, and what it holds.
+    """A value, its place in the text, and its parts.
 
-    `parts` are the members of an object or the items of an array, each with where it begins, its key first.
+    `parts` are the members of an object or the items of an array, each with its start; the key comes first.
     """
 
     value: Any
@@ -50,7 +50,7 @@ class Node:
     parts: tuple[tuple[str | None, int, Node], ...] = ()
 
     def at(self, key: str) -> Node | None:
-        """Return the value of the member *key*, None where there is none."""
+        """Return the value of the member *key*, None if there is none."""
         return next((node for name, _, node in self.parts if name == key), None)
 
 
@@ -88,7 +88,7 @@ def set_json(text: str, path: Sequence[str], value: Any) -> str:
 
 
 def append(text: str, path: Sequence[str], item: Any) -> str:
-    """Return *text* with *item* at the end of the array at *path*, which is made where there is none."""
+    """Return *text* with *item* at the end of the array at *path*, which is created if missing."""
     node = node_at(read(text), path)
     if node is None:
         return set_json(text, path, [item])
@@ -97,7 +97,7 @@ def append(text: str, path: Sequence[str], item: Any) -> str:
 
 
 def remove_json(text: str, path: Sequence[str | int]) -> str:
-    """Return *text* without what is at *path*, nor what would then be empty above it.
+    """Return *text* without the value at *path*, nor containers that would become empty.
 
     >>> remove_json('{"a": {"b": [1]}, "c": 2}', ["a", "b", 0])
     '{"c": 2}'
@@ -115,7 +115,7 @@ def remove_json(text: str, path: Sequence[str | int]) -> str:
 
 
 def node_at(node: Node | None, path: Sequence[str]) -> Node | None:
-    """Return what is at *path* below *node*, None where nothing is; raises NotJson for a way through no object."""
+    """Return the value at *path* below *node*, None if there is none; raise NotJson if a parent is no object."""
     for depth, key in enumerate(path):
         if node is None:
             return None
@@ -273,7 +273,7 @@ def _items(text: str, at: int, depth: int) -> Iterator[Node]:
 
 
 def _next(text: str, end: int, closing: str) -> int:
-    """Return where the next part begins, or the sign that closes."""
+    """Return the start of the next part, or the closing bracket."""
     here = _blank(text, end)
     if text[here : here + 1] == ",":
         return _blank(text, here + 1)
@@ -293,11 +293,11 @@ _ANY_HEADER = re.compile(r"^[ \t]*\[", re.MULTILINE)
 
 
 class NotEditable(ValueError):
-    """A table is written in a way that is not changed here without harm to what stands beside it."""
+    """A table is written in a form that cannot be edited without changing its neighbours."""
 
 
 def set_toml(text: str, path: Sequence[str], values: Mapping[str, Any]) -> str:
-    """Return *text* whose table at *path* has *values*, besides what it has already.
+    """Return *text* whose table at *path* has *values* in addition to its own.
 
     Raises tomllib.TOMLDecodeError for a text that is no TOML, NotEditable for a table that is written otherwise than
     below a header of its own.
@@ -320,7 +320,7 @@ def set_toml(text: str, path: Sequence[str], values: Mapping[str, Any]) -> str:
 
 
 def remove_toml(text: str, path: Sequence[str]) -> str:
-    """Return *text* without the table at *path* and those below it; raises what `put` does."""
+    """Return *text* without the table at *path* and those below it; raise as `put` does."""
     before = decode_toml(text)
     if _at(before, path) is None:
         return text
@@ -348,7 +348,7 @@ def _sections(text: str, path: Sequence[str]) -> tuple[int, int] | None:
 
 
 def _end(text: str, at: int) -> int:
-    """Return where the next header begins, or the remarks that stand right above it."""
+    """Return the start of the next header, or of the comments directly above it."""
     following = _ANY_HEADER.search(text, at)
     if following is None:
         return len(text)
@@ -379,7 +379,7 @@ def _at(table: Mapping[str, Any], path: Sequence[str]) -> Any:
 
 
 def _with(table: Mapping[str, Any], path: Sequence[str], value: Any) -> dict[str, Any]:
-    """Return *table* with *value* at *path*, or without it where that is None, nor what is then empty above it."""
+    """Return *table* with *value* at *path*; None removes it, and tables that become empty."""
     key, *rest = path
     inner = value if not rest else _with(table.get(key, {}), rest, value)
     return {**{k: v for k, v in table.items() if k != key}, **({key: inner} if inner else {})}
@@ -411,7 +411,7 @@ _NEEDS = {
 
 
 def write(path: Path, text: str | None, mode: int | None = None) -> None:
-    """Put *text* into the file at *path*, or take the file away where that is None; raises Failed `write_failed`.
+    """Write *text* to the file at *path*, or delete the file if it is None; raise Failed `write_failed`.
 
     With a file goes the folder it leaves empty. Otherwise it is done as `put` does.
     """
@@ -422,7 +422,7 @@ def write(path: Path, text: str | None, mode: int | None = None) -> None:
             replace_file(path, text.encode("utf-8"), mode)
             return
         path.unlink(missing_ok=True)
-        with suppress(OSError):  # it holds something else
+        with suppress(OSError):  # the folder is not empty
             path.parent.rmdir()
     except OSError as error:
         detail = f"{path} cannot be written: {error.strerror}"
@@ -442,12 +442,12 @@ def replace_file(path: Path, data: bytes, mode: int | None = None) -> None:
 
 
 def disk_error_hint(error: OSError, otherwise: str) -> str:
-    """Return what helps where a file could not be written: what the disk needs, else *otherwise*."""
+    """Return the hint for a failed write: the reason of the disk, else *otherwise*."""
     return _NEEDS.get(error.errno or 0, otherwise)
 
 
 def check_inside(folder: Path, paths: Iterable[Path]) -> None:
-    """Raise Failed where a link leads one of *paths* out of *folder*: a clone brings links to wherever it likes."""
+    """Raise Failed if a link leads one of *paths* out of *folder*: a clone may bring any link."""
     top = os.path.realpath(folder)
     for path in paths:
         real = os.path.realpath(path)

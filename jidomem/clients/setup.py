@@ -19,7 +19,7 @@ from jidomem.repository import git
 
 
 def parse_hook_input(text: str) -> dict[str, Any]:
-    """Return what a client says to a hook; raises InvalidRequest `malformed_json` for what is no JSON object."""
+    """Return the JSON object that a client sends to a hook; raise InvalidRequest `malformed_json`."""
     try:
         found = decode_json(text)
     except ValueError as error:
@@ -34,14 +34,14 @@ def parse_hook_input(text: str) -> dict[str, Any]:
 
 
 def folder_of(event: Mapping[str, Any]) -> str | None:
-    """Return the folder a client works in, None where it does not say."""
+    """Return the working folder of a client, None if it is not given."""
     roots = event.get("workspace_roots")
     named = roots[0] if isinstance(roots, list) and roots else event.get("cwd")
     return named if isinstance(named, str) and named else None
 
 
 def session_of(event: Mapping[str, Any]) -> str | None:
-    """Return by what name a client calls its session, None where it does not say."""
+    """Return the session id of a client, None if it is not given."""
     named = event.get("session_id") or event.get("conversation_id")
     return named if isinstance(named, str) else None
 
@@ -49,7 +49,7 @@ def session_of(event: Mapping[str, Any]) -> str | None:
 def answer(client: str, event: Mapping[str, Any], *, context: str = "", stop: str = "", warning: str = "") -> str:
     """Return the answer to an *event* of *client*: a *context* for its agent, why to *stop*, or a *warning*.
 
-    Nothing where there is nothing to tell. A warning is for whoever sits before the client.
+    Empty without text. A warning is for the user of the client.
     """
     if client == "cursor":
         return _of_cursor(event, context, stop, warning)
@@ -75,7 +75,7 @@ def _written(message: Mapping[str, Any]) -> str:
 
 
 SERVER = "jidomem"
-#: What a hook of ours calls, whatever the command is called there.
+#: The command of a hook of ours, whatever the name of the executable.
 _OURS = re.compile(r"\bjidomem\b.*\s(?:briefing|guard)\s+--hook\b")
 _EDITS = "Edit|Write|MultiEdit|NotebookEdit"
 _SECONDS = 10  # after which a client goes on without
@@ -83,7 +83,7 @@ _SECONDS = 10  # after which a client goes on without
 
 @dataclass(frozen=True, slots=True)
 class Hook:
-    """A hook of a client: at which event, of which tools or beginnings, what `jidomem` is called with."""
+    """A hook of a client: its event, the tools or sources that it matches, and the arguments of `jidomem`."""
 
     event: str
     words: str
@@ -92,10 +92,10 @@ class Hook:
 
 @dataclass(frozen=True, slots=True)
 class AgentProgram:
-    """A program agents run in, and where it reads what; paths are relative to the folder it is opened in.
+    """A program that runs agents, and the paths of its files, relative to the folder in which it is opened.
 
-    `agent` is the name it goes by over MCP. `grouped` hooks stand in groups below a matcher. `rooted` and `extra` say
-    where the memory is, to one that starts servers elsewhere. `user` is where the same is read for every folder.
+    `agent` is its name over MCP. `grouped` hooks are below a matcher. `rooted` and `extra` give
+    the root to a client that starts servers in another folder. `user` is the file for all folders.
     """
 
     title: str
@@ -161,7 +161,7 @@ CLIENTS: Mapping[str, AgentProgram] = {
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """One file as it is and as it is to be, None where there is none."""
+    """One file before and after the change, None if it does not exist."""
 
     path: Path
     before: str | None
@@ -176,9 +176,9 @@ class FileChange:
 def changes(
     client: AgentProgram, place: Callable[[str], Path], command: str, *, removed: bool = False
 ) -> list[FileChange]:
-    """Return each file of *client* that names the memory, started by *command*, or that names it no more.
+    """Return the files of *client* with the server, started by *command*, added or removed.
 
-    *place* says where a file of the client is. Raises Failed `invalid_config`, with file and line, for one that
+    *place* returns the path of a file. Raise Failed `invalid_config`, with file and line, for one that
     cannot be read or is not of the form its client reads.
     """
     found = [_changed(place(client.servers), lambda text: _with_server(client, text, command, removed))]
@@ -188,7 +188,7 @@ def changes(
 
 
 def server_of(client: AgentProgram, command: str) -> dict[str, Any]:
-    """Return how *client* is told to start the server."""
+    """Return the configuration with which *client* starts the server."""
     words = {"command": command, "args": [*client.rooted, "mcp"]}
     if client.servers.endswith(".toml"):
         return words
@@ -210,7 +210,7 @@ def _with_server(client: AgentProgram, text: str, command: str, removed: bool) -
     held = servers.at(SERVER) if servers is not None else None
     if held is None or not isinstance(held.value, dict):
         return config_files.set_json(text, path, server_of(client, command))
-    for key, value in server_of(client, command).items():  # what else is said of it stays
+    for key, value in server_of(client, command).items():  # other keys of the entry stay
         text = config_files.set_json(text, (*path, key), value)
     return text
 
@@ -233,7 +233,7 @@ def _entry(client: AgentProgram, hook: Hook, command: str) -> dict[str, Any]:
 
 
 def _with_hook(text: str, path: tuple[str, str], wanted: dict[str, Any] | None) -> str:
-    """Return *text* with *wanted* among the hooks of an event, and no other of ours."""
+    """Return *text* with *wanted* among the hooks of an event, and no other hook of ours."""
     found = config_files.node_at(config_files.read(text), path)
     entries = None if found is None else found.value
     ours = [at for at, entry in enumerate(entries) if _is_ours(entry)] if isinstance(entries, list) else []
@@ -244,7 +244,7 @@ def _with_hook(text: str, path: tuple[str, str], wanted: dict[str, Any] | None) 
         mine = [n for n, call in enumerate(inner) if _is_ours(call)] if isinstance(inner, list) else []
         if inner is None or len(mine) == len(inner):
             text = config_files.remove_json(text, (*path, at))
-        else:  # somebody put other hooks beside it
+        else:  # the group has hooks of others
             for number in reversed(mine):
                 text = config_files.remove_json(text, (*path, at, "hooks", number))
     return text if wanted is None else config_files.append(text, path, wanted)
@@ -259,7 +259,7 @@ def _is_ours(entry: Any) -> bool:
 
 
 def _changed(path: Path, edit: Callable[[str], str]) -> FileChange:
-    """Return what becomes of the file at *path*; one that says nothing any more is none."""
+    """Return the change of the file at *path*; an empty file is deleted."""
     before = text_of(path)
     text = (before or "").removeprefix("\ufeff")
     try:
@@ -281,7 +281,7 @@ _BARE: Sequence[list[str]] = [json.dumps({"version": 1}).split(), json.dumps({"v
 
 
 def text_of(path: Path) -> str | None:
-    """Return the text of a file, None where there is none; raises Failed for one that cannot be read."""
+    """Return the text of a file, None if there is none; raise Failed if it cannot be read."""
     try:
         return path.read_bytes().decode("utf-8")
     except FileNotFoundError:
@@ -298,7 +298,7 @@ def _wrong(path: Path, text: str, at: int, why: str) -> Failed:
 
 NAME = "pre-commit"
 MODE = 0o755
-#: What the guard ends with where something is broken; what it could not do stops no commit.
+#: The exit code of the guard on an internal error, which must not stop a commit.
 _STOPPED = 3
 _OPENS, _CLOSES = "# >>> jidomem setup git >>>", "# <<< jidomem setup git <<<"
 _BLOCK = re.compile(rf"^{re.escape(_OPENS)}\n.*?^{re.escape(_CLOSES)}\n", re.MULTILINE | re.DOTALL)
@@ -307,9 +307,9 @@ _SHEBANG = "#!/bin/sh\n"
 
 
 def plan_hook_change(folder: Path, command: str, *, removed: bool = False) -> FileChange:
-    """Return what becomes of the pre-commit hook of the repository *folder* is in; it calls *command*.
+    """Return the change of the pre-commit hook of the repository of *folder*; the hook calls *command*.
 
-    The block stands first, so that nothing before it leaves the script. Raises NotFound where there is no repository,
+    The block comes first, before any exit of the script. Raise NotFound without a repository,
     Failed for a hook that is no shell script.
     """
     path = folder_of_hooks(folder) / NAME
@@ -328,7 +328,7 @@ def plan_hook_change(folder: Path, command: str, *, removed: bool = False) -> Fi
 
 
 def folder_of_hooks(folder: Path) -> Path:
-    """Return where git looks for the hooks of the repository *folder* is in; raises NotFound where it is in none."""
+    """Return the hooks folder of the repository of *folder*; raise NotFound without a repository."""
     top = git.read_git(folder, "rev-parse", "--show-toplevel")
     common = git.read_git(folder, "rev-parse", "--path-format=absolute", "--git-common-dir")
     if top is None or common is None:

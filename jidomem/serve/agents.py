@@ -24,7 +24,7 @@ RECORDING = {"prompt": str, "answer": str, "asked_by": str, "answered_by": str, 
 
 
 def show_conversation(site: RequestContext, project: str, session: str) -> Response:
-    """Return the turns of a conversation in their order, the `last` so many where that is given."""
+    """Return the turns of a conversation in their order, or only the `last` ones."""
     asked = wire.arguments("last", "as_of", "min_position")
     wait_for_version(site, project, asked)
     last = wire.whole(asked, "last")
@@ -41,7 +41,7 @@ def record(site: RequestContext, project: str, session: str) -> Response:
     return wire.answer(said.record(**{**values, "tools": uses(values.get("tools", ()))}).to_dict(), 201)
 
 
-#: What a recall takes beside the request, and what each of it is.
+#: The arguments of recall besides the request, with their types.
 NARROWED_BY = {
     "include_sessions": "With the scope agent also what is of any session.",
     "since": "Only what was kept from then on.",
@@ -56,7 +56,7 @@ _AN_ENTRY = 'send {"entry": {"agent_id": "planner", "content": "..."}}, or an ar
 
 
 def write(site: RequestContext, project: str) -> Response:
-    """Return the entry as it was kept, or what came of each of several."""
+    """Return the stored entry, or the outcome of each of several."""
     wire.arguments()
     wire.content_type(wire.JSON)
     values = parse_json(wire.body())
@@ -83,7 +83,7 @@ def recall(site: RequestContext, project: str) -> Response:
 
 
 def remove(site: RequestContext, project: str) -> Response:
-    """Return under how many of some ids something was kept, which is taken back, all of it or nothing."""
+    """Return the number of withdrawn entries among some ids; all are withdrawn or none."""
     wire.arguments()
     wire.content_type(wire.JSON)
     values = parse_json(wire.body())
@@ -98,7 +98,7 @@ def remove(site: RequestContext, project: str) -> Response:
 
 
 def _each(site: RequestContext, project: str, values: list[Any]) -> Response:
-    """Return what came of each entry of an array, in order; raises the error that stopped them all."""
+    """Return the outcome of each entry of an array, in order; raise the error that stopped all of them."""
     asked = [_read(site, each) for each in values]
     store = site.memory.entry_store(project, writer=site.writer)
     written = iter(store.write_many(each for each in asked if isinstance(each, WriteRequest)))
@@ -116,7 +116,7 @@ def _each(site: RequestContext, project: str, values: list[Any]) -> Response:
 
 
 def _by(site: RequestContext, values: Any) -> str | None:
-    """Return who wrote what was refused: who asks, else the agent of the entry."""
+    """Return the author of a refused entry: the caller, else the agent of the entry."""
     if site.caller is not None:
         return site.caller.agent
     entry = values.get("entry") if isinstance(values, dict) else None
@@ -142,7 +142,7 @@ def _write_request(site: RequestContext, values: Any) -> WriteRequest:
 
 
 def _owned(site: RequestContext, values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return *values* with the agent who asks where they name none; raises PolicyDenied for another agent's."""
+    """Return *values* with the caller as default agent; raise PolicyDenied for another agent."""
     if site.caller is None:
         return values
     agent = values.get("agent_id")
@@ -177,7 +177,7 @@ CHANGING = {"changes": list, "expected_rev": int}
 
 
 def listed(site: RequestContext, project: str) -> Response:
-    """Return the agents that hold something, of those that who asks may read."""
+    """Return the agents with working memory that the caller may read."""
     wire.arguments()
     site.memory.catch_up(project)
     rows = [row for row in site.memory.agents(project) if site.is_theirs(row["agent"])]
@@ -185,7 +185,7 @@ def listed(site: RequestContext, project: str) -> Response:
 
 
 def show_working_memory(site: RequestContext, project: str, agent: str) -> Response:
-    """Return what an agent holds; raises NotFound where it never held anything."""
+    """Return the working memory of an agent; raise NotFound if it has none."""
     wire.arguments()
     kept = _of(site, project, agent)
     memory = kept.get()
@@ -197,7 +197,7 @@ def show_working_memory(site: RequestContext, project: str, agent: str) -> Respo
 
 
 def change(site: RequestContext, project: str, agent: str) -> Response:
-    """Return what an agent holds after changes, all of them or none."""
+    """Return the working memory of an agent after changes, all of them or none."""
     wire.arguments()
     values = wire.json_object(CHANGING)
     if "changes" not in values:
@@ -207,7 +207,7 @@ def change(site: RequestContext, project: str, agent: str) -> Response:
 
 
 def forget(site: RequestContext, project: str, agent: str) -> Response:
-    """Let an agent hold nothing any more; say whether it held anything."""
+    """Delete the working memory of an agent; return whether there was one."""
     wire.arguments()
     return wire.answer({"forgotten": _of(site, project, agent).forget()})
 

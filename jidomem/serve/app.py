@@ -40,7 +40,7 @@ _AGE = "600"
 def parse_origins(
     texts: Iterable[str], hint: str = "name each origin: --allow-origin https://yasgui.example.org"
 ) -> frozenset[str]:
-    """Return origins as browsers send them; raises InvalidRequest, with *hint*, for what is none.
+    """Return origins as browsers send them; raise InvalidRequest, with *hint*, for anything else.
 
     >>> sorted(parse_origins(["https://Example.org"]))
     ['https://example.org']
@@ -56,13 +56,13 @@ def parse_origins(
 
 
 class Cors:
-    """What browsers are told for pages of the *allowed* origins; without any, nothing."""
+    """The CORS headers for pages of the *allowed* origins."""
 
     def __init__(self, allowed: frozenset[str]) -> None:
         self._allowed = allowed
 
     def preflight(self) -> Response | None:
-        """Return the answer to a browser that asks whether it may send a request, which it does without a token."""
+        """Return the answer to a preflight request, which has no token; None for any other request."""
         asks = request.method == "OPTIONS" and "Access-Control-Request-Method" in request.headers
         if not asks or self._origin() is None:
             return None
@@ -70,7 +70,7 @@ class Cors:
         return Response(status=204, headers={f"Access-Control-{name}": text for name, text in told.items()})
 
     def headed(self, response: Response) -> Response:
-        """Return *response*, readable for who asked where that is one of the allowed origins."""
+        """Return *response*, readable for pages of the allowed origins."""
         if self._allowed:
             response.vary.add("Origin")
             if origin := self._origin():
@@ -83,7 +83,7 @@ class Cors:
         return origin if origin.lower() in self._allowed else None
 
 
-#: What every answer says to a browser: take it for what it is, show it in no frame, and tell nobody where it was.
+#: Headers of every answer: its type is not guessed, no page frames it, and no address leaves as a referrer.
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
@@ -98,7 +98,7 @@ _HINT = (
 
 @cache
 def _pages() -> Any:
-    """Return the module of the curator's pages, an optional package; None where it is not installed."""
+    """Return the module of the curator's pages, an optional package; None if it is not installed."""
     try:
         from jidomem.extras.web import pages
     except ModuleNotFoundError as error:
@@ -123,12 +123,12 @@ def _requests_page() -> bool:
 
 
 def headers(keyring: Keyring | None) -> dict[str, str]:
-    """Return the headers no answer goes without: with tokens on *keyring*, what one opened is kept nowhere."""
+    """Return the headers of every answer; with tokens on *keyring*, no answer is cached."""
     return {**HEADERS, "Cache-Control": "no-store"} if keyring is not None and keyring.is_needed else HEADERS
 
 
 def caller_of(keyring: Keyring, authorization: str) -> ApiToken:
-    """Return the token in the header *authorization*; raises Unauthenticated where there is none on the keyring."""
+    """Return the token in the header *authorization*; raise Unauthenticated unless it is on the keyring."""
     scheme, _, secret = authorization.partition(" ")
     if scheme.lower() != "bearer" or not secret.strip():
         raise Unauthenticated("this server answers those who have a token", hint=_HINT)
@@ -146,9 +146,9 @@ class AccessGate:
         self._keyring = site.keyring
 
     def admit(self) -> None:
-        """Keep who asks, by the token of the request; raises Unauthenticated where it needs one, on every address.
+        """Set the caller by the token of the request; raise Unauthenticated if a token is needed.
 
-        That there is nothing at an address is told only to those who have one, too.
+        Unknown addresses need a token as well.
         """
         g.caller = None
         route = request.url_rule.endpoint if request.url_rule is not None else ""
@@ -161,7 +161,7 @@ class AccessGate:
             g.seen.agent = g.caller.agent
 
     def answer(self, route: Route, **parts: str) -> Response:
-        """Return what *route* answers to who asks; raises NotFound and PolicyDenied for what is not theirs."""
+        """Return the answer of *route*; raise NotFound and PolicyDenied for projects the caller does not reach."""
         caller: ApiToken | None = g.caller
         if caller is None:
             return route.answer(self._site, **parts)
@@ -204,9 +204,9 @@ def create_app(
 ) -> Flask:
     """Return the WSGI application that serves *memory* to requests for one of *hosts*.
 
-    With a *keyring* that has tokens it serves those who have one, each what its token reaches. *operation* counts what
-    it does, and logs it. Pages of *origins* may read the answers, and *public_url* is the origin that clients ask
-    where that is another than the server sees; raises InvalidRequest where one is none.
+    With tokens on *keyring* each caller reaches the projects of its token. *operation* counts and logs
+    requests. Pages of *origins* may read the answers; *public_url* is the origin that clients use, if it
+    is another than the server's. Raise InvalidRequest for anything else than an origin.
     """
     app = _App("jidomem.serve", static_folder=None)
     app.config[wire.LIMITS] = memory.settings.limits
@@ -255,7 +255,7 @@ class _Whole(Response):
 
 
 class _App(Flask):
-    """An application without coroutines: nothing is asked of each function whether it is one."""
+    """An application without coroutines: no view function is inspected for being one."""
 
     response_class = _Whole
 
@@ -269,7 +269,7 @@ def _part(match: re.Match[str]) -> str:
 
 
 def check_host(given: str, allowed: Collection[str]) -> None:
-    """Raise PolicyDenied for a request meant for another host: a page in a browser may have been sent here for it."""
+    """Raise PolicyDenied for a request to another host: a page may have rebound its name to this address."""
     host = _PORT.sub("", given).lower()
     if host not in allowed:
         raise PolicyDenied(
@@ -303,7 +303,7 @@ def hosts_of(host: str, names: Collection[str]) -> list[str]:
 
 
 def _refuse_unreadable() -> None:
-    """Raise InvalidRequest for a query string that is not percent-encoded UTF-8, and for a body nobody reads."""
+    """Raise InvalidRequest for a query string that is not percent-encoded UTF-8, and for the body of a GET."""
     wire.check(request.query_string, "the query string")
     has_body = request.content_length or "chunked" in request.headers.get("Transfer-Encoding", "").lower()
     if has_body and request.method in ("GET", "HEAD"):
@@ -313,7 +313,7 @@ def _refuse_unreadable() -> None:
 
 
 def _refused(error: HTTPException) -> Response:
-    """Return what Flask refused as the error table has it."""
+    """Return the refusal of Flask as an entry of the error table."""
     if isinstance(error, MethodNotAllowed):
         allow = sorted(error.valid_methods or ())
         refusal: JidomemError = NotServed(
@@ -331,12 +331,12 @@ def _refused(error: HTTPException) -> Response:
 
 
 def _error_response(error: JidomemError) -> Response:
-    """Return *error* as a page to who asked for a page, else as a problem document."""
+    """Return *error* as a page if the request is for a page, else as a problem document."""
     return _pages().refused(error) if _requests_page() else wire.problem(error)
 
 
 def _bug(operation: Operation, error: Exception) -> Response:
-    """Return 500 without what went wrong inside, which is written to the log, or else to standard error."""
+    """Return 500 without the traceback, which is written to the log, or else to standard error."""
     broke(operation, error, request_id=g.seen.id)
     g.seen.refusal = "internal_error"
     told = {

@@ -1,4 +1,4 @@
-"""The change feed over HTTP: commits as JSON lines, at once or when there are any, or as server-sent events."""
+"""The change feed over HTTP: commits as JSON lines, at once or by long polling, or as server-sent events."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from jidomem.serve.server_state import RequestContext
 from jidomem.serve.wire import negotiate
 
 NDJSON, EVENTS = "application/x-ndjson", "text/event-stream"
-#: Commits of one answer, unless it is asked for fewer or more, and the most of them.
+#: Commits of one answer: the default and the limit.
 SOME, MOST = 1_000, 10_000
 #: Bytes after which an answer is ended.
 BYTES = 8 * 1024 * 1024
 #: Seconds that an answer may be waited for.
 LONGEST = 30
-#: Seconds between two looks at the journal, between two signs of life, and until a stream of events is begun anew.
+#: Seconds between two polls of the journal, between two comments, and until a stream ends to be opened again.
 PAUSE, HEARTBEAT, LIFE = 0.1, 10.0, 300.0
 
 
@@ -37,7 +37,7 @@ def journal(site: RequestContext, project: str) -> Response:
     given = wire.arguments("after", "limit", "wait", "min_position")
     wait_for_version(site, project, given)
     limit, wait = _whole(given, "limit", 1, MOST), _whole(given, "wait", 0, LONGEST)
-    site.memory.catch_up(project)  # raises for a project there is not
+    site.memory.catch_up(project)  # raises for an unknown project
     after = (request.headers.get("Last-Event-ID") if form == "events" else None) or given.get("after", "0")
     feed = _Feed(site, project, version_of(site.memory.journal, Stream(project), after))
     if form == "lines":
@@ -55,7 +55,7 @@ def _whole(given: Mapping[str, str], name: str, least: int, most: int) -> int | 
 
 
 class _Feed:
-    """Where one reader is: all up to `version` was told."""
+    """The position of one reader: it has the commits up to `version`."""
 
     def __init__(self, site: RequestContext, project: str, version: Version) -> None:
         self.site, self.project, self.version = site, project, version
@@ -63,7 +63,7 @@ class _Feed:
         self._asker = wire.asker()
 
     def next(self) -> Iterator[FeedEntry]:
-        """Yield what came since; who goes on has told the one before. Raises what `entries` raises."""
+        """Yield the new commits, and move on after each. Raise as `entries` does."""
         memory = self.site.memory
         self._seen = memory.journal.head(self._stream)
         memory.catch_up(self.project)
@@ -72,9 +72,9 @@ class _Feed:
             self.version = entry.version
 
     def wait(self, seconds: float) -> bool:
-        """Return whether something came within so many *seconds*; sooner where the server stops, or nobody reads.
+        """Return whether new commits arrive within *seconds*; earlier if the server stops or the reader is gone.
 
-        Raises Unauthenticated where the token of who reads was taken back meanwhile.
+        Raise Unauthenticated if the token of the reader was revoked.
         """
         deadline = monotonic() + seconds
         while not self.site.memory.journal.moved(self._stream, self._seen, PAUSE):
@@ -84,11 +84,10 @@ class _Feed:
         return True
 
     def is_left(self) -> bool:
-        """Return whether who reads has hung up."""
         return self._asker is not None and is_disconnected(self._asker)
 
     def place(self) -> None:
-        """Take one of the places of those who wait; raises Busy `too_many_requests` where there is none."""
+        """Take one of the places of waiting readers; raise Busy `too_many_requests` if there is none."""
         if not self.site.operation.feeds.acquire(blocking=False):
             raise Busy(
                 "as many wait for what is not written yet as may",
@@ -102,7 +101,7 @@ class _Feed:
 
 
 def _lines(feed: _Feed, limit: int, wait: int) -> Response:
-    """Return up to *limit* commits, each a line, once there are any; with a link to the next ones if there are more."""
+    """Return up to *limit* commits as lines, once there are any, with a link to the next ones."""
     body, more = _gathered(feed, limit)
     if wait and not body:
         feed.place()
@@ -119,7 +118,7 @@ def _lines(feed: _Feed, limit: int, wait: int) -> Response:
 
 
 def _gathered(feed: _Feed, limit: int) -> tuple[bytes, bool]:
-    """Return the lines of what came, and whether there is more."""
+    """Return the lines of new commits, and whether there are more."""
     body = bytearray()
     for number, entry in enumerate(feed.next()):
         if number == limit or len(body) > BYTES:
@@ -129,12 +128,12 @@ def _gathered(feed: _Feed, limit: int) -> tuple[bytes, bool]:
 
 
 def _events(feed: _Feed, limit: int | None) -> Response:
-    """Return a stream of events that ends with the server, after so many, or when its reader is to begin anew."""
+    """Return a stream of events, which ends with the server, after a number of events, or after a time."""
     feed.place()
     found = Response(_feed_lines(feed, limit), content_type=EVENTS)
     found.call_on_close(feed.leave)
     found.headers["Cache-Control"] = "no-store"
-    found.headers["X-Accel-Buffering"] = "no"  # what stands before a server may hold back what it reads
+    found.headers["X-Accel-Buffering"] = "no"  # a reverse proxy must not buffer the stream
     return found
 
 

@@ -1,4 +1,4 @@
-"""The routes that take intents: one, an array, or lines whose outcomes stream back while they stream in.
+"""The routes of intents: one, an array, or lines, whose outcomes stream out while lines stream in.
 
 Outcomes that the client has not read yet wait in a spool on disk.
 """
@@ -9,12 +9,13 @@ import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from io import BufferedIOBase
 from itertools import chain, islice
-from threading import Condition, Thread
+from threading import Condition
 from typing import Any
 from urllib.parse import quote
 
 from flask import Response, g, request
 
+from jidomem.base.background import BackgroundTask
 from jidomem.errors import STOPPING, Busy, InvalidRequest, JidomemError
 from jidomem.rdf import vocab
 from jidomem.records.intent import Receipt, parse_json, parse_line
@@ -27,23 +28,22 @@ _PIECE = 64 * 1024
 
 
 class Spool:
-    """The pieces of *source*, written by a thread of its own and read as they come.
+    """A file between *source* and its reader: a background task writes the pieces, and the reader follows.
 
-    So a client that sends everything before it reads an answer does not stop the server from reading on, and neither
-    side is kept in memory.
+    So the server reads on while a client sends everything before it reads an answer, and holds neither in memory.
     """
 
     def __init__(self, source: Iterable[bytes]) -> None:
         self._source = source
-        self._file = tempfile.TemporaryFile()  # noqa: SIM115 - closed by the reader, whenever that is
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115 - closed by the reader
         self._changed = Condition()
         self._written = 0
         self._ended = self._left = False
         self._error: BaseException | None = None
 
     def __iter__(self) -> Iterator[bytes]:
-        """Yield what was written, until the source ends; raises what the source raised."""
-        Thread(target=self._write, name="jidomem-spool", daemon=True).start()
+        """Yield the pieces until the source ends; raise the error of the source."""
+        BackgroundTask("jidomem-spool", daemon=True).start(self._write)
         try:
             yield from self._read()
         finally:
@@ -60,7 +60,7 @@ class Spool:
             raise self._error
 
     def _piece(self, at: int) -> bytes:
-        """Return what was written from *at* on, once there is any; nothing after the end."""
+        """Return the next piece from *at* on, once it is written; empty after the end."""
         with self._changed:
             self._changed.wait_for(lambda: self._written > at or self._ended)
             self._file.seek(at)
@@ -90,7 +90,7 @@ Outcome = Receipt | JidomemError
 
 
 def submit(site: RequestContext, project: str) -> Response:
-    """Return the receipt of one intent, or what came of each of several."""
+    """Return the receipt of one intent, or the outcome of each of several."""
     dry_run = wire.flag(wire.arguments("dry_run"), "dry_run")
     kind = wire.content_type(wire.JSON, NDJSON)
     if kind == NDJSON:
@@ -106,18 +106,18 @@ def submit(site: RequestContext, project: str) -> Response:
 
 
 def answer_receipt(receipt: Receipt, place: str) -> Response:
-    """Return *receipt* as 201 with its place, or as 200 where nothing new was kept."""
+    """Return *receipt* as 201 with its place, or as 200 if nothing was written."""
     is_new = receipt.commit is not None and receipt.status != "deduplicated"
     return wire.answer(receipt.to_dict(), 201 if is_new else 200, Location=place)
 
 
 def _id(item: str) -> str:
-    """Return what names a memory in a path: the id of one of ours, else its IRI."""
+    """Return the name of a memory in a path: its id, or the IRI of one of another namespace."""
     return quote(item.removeprefix(f"{vocab.BASE}memory/"), safe="")
 
 
 def _keyed(values: Any) -> Any:
-    """Return the intent with the idempotency key of the header; raises InvalidRequest where it has another."""
+    """Return the intent with the idempotency key of the header; raise InvalidRequest if it has another."""
     key = request.headers.get(_KEY)
     if key is None or not isinstance(values, dict):
         return values
@@ -134,7 +134,7 @@ def _refuse_key() -> None:
 
 
 def _each(site: RequestContext, project: str, values: list[Any], dry_run: bool) -> Response:
-    """Return what came of each intent of an array; raises the error that stopped them all."""
+    """Return the outcome of each intent of an array; raise the error that stopped all of them."""
     outcomes = _outcomes(site, project, values, dry_run)
     if outcomes and all(_stops(outcome) for outcome in outcomes):
         raise _error(outcomes[0])
@@ -143,7 +143,7 @@ def _each(site: RequestContext, project: str, values: list[Any], dry_run: bool) 
 
 
 def _streamed(site: RequestContext, project: str, dry_run: bool) -> Response:
-    """Return what came of each line, as it comes; the first lines decide whether there is an answer at all."""
+    """Return the outcome of each line, as a stream; an error of all first lines refuses the request."""
     numbered = enumerate(_lines(request.environ["wsgi.input"], site.memory.settings.limits), start=1)
     parsed = (_parsed(number, line) for number, line in numbered if isinstance(line, JidomemError) or line.strip())
     first = _outcomes(site, project, list(islice(parsed, CHUNK)), dry_run)
@@ -175,18 +175,18 @@ def _chunks(site: RequestContext, project: str, parsed: Iterator[Any], dry_run: 
 
 
 def _ending() -> Busy:
-    """Return what ends a stream of a server that stops."""
+    """Return the last outcome in the stream of a stopping server."""
     return Busy(
         "the server is stopping; intents without an outcome were not tried",
-        hint="submit those again, when it is there again",
+        hint="submit those again after its start",
     )
 
 
 def _outcomes(site: RequestContext, project: str, values: Sequence[Any], dry_run: bool) -> list[Outcome]:
-    """Return one outcome for each of *values*, where what could not be read is its own refusal."""
+    """Return one outcome for each of *values*; a value that could not be parsed is its own refusal."""
     try:
         writer = site.writer
-    except JidomemError as error:  # a token taken back while lines stream in
+    except JidomemError as error:  # the token was revoked meanwhile
         return [error] * len(values)
     outcomes = [_judged(writer, project, value) for value in values] if dry_run else writer.submit_many(project, values)
     for position, outcome in enumerate(outcomes):
@@ -197,7 +197,7 @@ def _outcomes(site: RequestContext, project: str, values: Sequence[Any], dry_run
 
 
 def _by(site: RequestContext, values: Any) -> str | None:
-    """Return who asserted what was refused: who asks, else who the intent names, else who this memory is of."""
+    """Return the author of a refused intent: the caller, else the one it names, else the default agent."""
     if site.caller is not None:
         return site.caller.agent
     if not isinstance(values, dict):
@@ -225,7 +225,7 @@ def _error(outcome: Outcome) -> JidomemError:
 
 
 def _lines(stream: BufferedIOBase, limits: RootLimits) -> Iterator[bytes | JidomemError]:
-    """Yield each line, ending in a refusal where one, or all of them, are too large, or the rest does not come."""
+    """Yield each line, and a refusal at the end if the body is too large or cut."""
     try:
         yield from _bounded_lines(stream, limits)
     except JidomemError as error:

@@ -38,7 +38,7 @@ _ROWS = {wire.JSON: "json", CSV: "csv", TSV: "tsv"}
 _SUFFIXES = {"json": "json", "csv": "csv", "tsv": "tsv", "ttl": "ttl"}
 #: Arguments that name a moment: of the journal, and of the world.
 MOMENTS = ("as_of", "valid_at")
-#: Arguments every named query takes; what else it takes, its header says.
+#: Arguments of every named query; further ones are in its header.
 ASKING = (*MOMENTS, "include_inactive", "limit", "cursor", "min_position")
 #: Names of parameters that would be taken for something else.
 _TAKEN = ("name", "self", "project")
@@ -86,7 +86,7 @@ def _has_version(site: RequestContext, project: str, position: int, ids: list[st
 
 
 def projects(site: RequestContext) -> Response:
-    """Return the projects there are, with the version of each."""
+    """Return the projects with their versions."""
     wire.arguments()
     there, default = site.projects(), site.memory.project
     found = [{"project": name, **_version(site, name)} for name in there]
@@ -94,7 +94,7 @@ def projects(site: RequestContext) -> Response:
 
 
 def project(site: RequestContext, project: str) -> Response:
-    """Return what one project holds: counts by kind and status, its version, the ontology's, what is damaged."""
+    """Return the state of one project: counts by kind and status, versions, damage."""
     given = wire.arguments(*MOMENTS, "min_position")
     wait_for_version(site, project, given)
     version = _version(site, project, given.get("as_of"))
@@ -114,9 +114,9 @@ def _version(site: RequestContext, project: str, as_of: str | None = None) -> di
 
 
 def playbook(site: RequestContext, project: str) -> Response:
-    """Return the questions that can be asked by name."""
+    """Return the named queries."""
     wire.arguments()
-    site.memory.catch_up(project)  # raises for a project there is not
+    site.memory.catch_up(project)  # raises for an unknown project
     return wire.answer({"queries": [_described(query) for query in site.memory.playbook]})
 
 
@@ -163,7 +163,7 @@ def ask(site: RequestContext, project: str, name: str) -> Response:
 
 
 def _further(response: Response, cursor: str | None) -> Response:
-    """Return *response* with a link to the next page, if there is one."""
+    """Return *response* with a link to the next page, if any."""
     if cursor is not None:
         further = urlencode({**wire.once(request.args), "cursor": cursor})
         response.headers["Link"] = f'<{request.path}?{further}>; rel="next"'
@@ -171,7 +171,7 @@ def _further(response: Response, cursor: str | None) -> Response:
 
 
 def _form(name: str) -> tuple[str, str]:
-    """Return the name without its suffix, and the format that the suffix, or else the Accept header, asks for."""
+    """Return the name without its suffix, and the format by the suffix or the header Accept."""
     stem, _, suffix = name.rpartition(".")
     if suffix not in _SUFFIXES or not stem:
         return name, negotiate(_ROWS)
@@ -222,26 +222,26 @@ def memory(site: RequestContext, project: str, id: str) -> Response:  # noqa: A0
 
 
 def _moment(given: Mapping[str, str]) -> dict[str, str]:
-    """Return the moments that are asked about."""
+    """Return the moments in the arguments."""
     return {name: given[name] for name in MOMENTS if name in given}
 
 
 def history(site: RequestContext, project: str, id: str) -> Response:  # noqa: A002 - the name of the part of the path
-    """Return what went before one memory, and what became of it."""
+    """Return the predecessors and successors of one memory."""
     given = wire.arguments(*MOMENTS, "min_position")
     wait_for_version(site, project, given)
     return wire.answer({"rows": site.memory.reader.history(project, id, **_moment(given)), "cursor": None})
 
 
 def why(site: RequestContext, project: str, id: str) -> Response:  # noqa: A002 - the name of the part of the path
-    """Return what explains one memory."""
+    """Return the provenance of one memory."""
     given = wire.arguments(*MOMENTS, "min_position")
     wait_for_version(site, project, given)
     return wire.answer(site.memory.reader.why(project, id, **_moment(given)))
 
 
 def conflicts(site: RequestContext, project: str) -> Response:
-    """Return what waits for a curator, the most pressing first, or a page of it."""
+    """Return a page of the review queue, by priority."""
     given = wire.arguments("limit", "cursor", "min_position")
     wait_for_version(site, project, given)
     limit, cursor, now = wire.whole(given, "limit"), given.get("cursor"), site.memory.sources.now()
@@ -292,7 +292,7 @@ def briefing(site: RequestContext, project: str) -> Response:
 
 
 def governing(site: RequestContext, project: str) -> Response:
-    """Return the nearest of what governs each file, and how many govern them in all."""
+    """Return the nearest memories that govern each file, and their number."""
     given, paths = _arguments(_GOVERNING, "file")
     if not paths:
         raise InvalidRequest("there is no file", hint="name one: ?file=src/a.py")
@@ -328,7 +328,7 @@ _TYPES = {"json": wire.JSON, "sarif": SARIF, "junit": XML}
 
 
 def check(site: RequestContext, project: str) -> Response:
-    """Return what is wrong with the memory of a project, as JSON, SARIF 2.1.0 or JUnit XML."""
+    """Return the report of a check as JSON, SARIF 2.1.0 or JUnit XML."""
     given = wire.arguments("format", "min_position")
     form = given.get("format") or negotiate({media: name for name, media in _TYPES.items()})
     if form not in _TYPES:
@@ -359,7 +359,7 @@ def revise(site: RequestContext, project: str, id: str) -> Response:  # noqa: A0
     return wire.answer(receipt.to_dict(), 200 if dry_run or receipt.status == "deduplicated" else 201)
 
 
-#: Kinds of what is of one agent alone.
+#: Kinds of hits that belong to one agent.
 OWN = frozenset(("entry", "page"))
 RECALL_FIELDS = {
     "query": str, "limit": int, "agent_id": str, "session_id": str, "scope": str, "metadata": dict,
@@ -377,7 +377,7 @@ def recall(site: RequestContext, project: str) -> Response:
         raise InvalidRequest("there is no query", hint='write {"query": "..."}')
     wait_for_version(site, project, given)
     if "agent" in asked and not OWN.isdisjoint(asked.get("kinds", ())):
-        site.check_own(asked["agent"])  # as of /entries/recall: one's own alone
+        site.check_own(asked["agent"])  # as for /entries/recall
     who = site.listener(asked.pop("agent_id", None))
     found = site.memory.recall(asked.pop("query"), project, **asked, **({"agent_id": who} if who else {}))
     if form == "json":

@@ -67,7 +67,7 @@ def histograms(name: str, text: str, label: str, values: Mapping[str, Histogram]
     return metric
 
 
-#: Seconds that an index which is behind gets to be level before it is told to be.
+#: Seconds that an index which is behind gets to catch up.
 PATIENCE = 1.0
 
 
@@ -80,7 +80,7 @@ def alive(site: RequestContext) -> Response:
 def ready(site: RequestContext) -> Response:
     """Return the version each project can be read at; 503 while one is behind or damaged, or rules do not do.
 
-    Who has no token where one is needed is told whether that is so, and nothing else.
+    Without a token, where one is needed, the answer is the status only.
     """
     wire.arguments()
     if site.caller is None and _is_needed(site):
@@ -95,9 +95,8 @@ def _health_response(state: dict[str, Any]) -> Response:
 
 
 def _readiness(site: RequestContext) -> dict[str, Any]:
-    """Return how the projects of who asks stand, and what is in the way."""
     memory = site.memory
-    site.operation.leveller.wait(memory, PATIENCE)
+    site.operation.catch_up.wait(memory, PATIENCE)
     found = [standing(memory, name) for name in site.projects()]
     behind = {each.project: each.to_dict() for each in found if each.behind}
     damaged = {name: [error.to_dict() for error in each] for name in site.projects() if (each := memory.damage(name))}
@@ -112,7 +111,7 @@ def _readiness(site: RequestContext) -> dict[str, Any]:
 
 
 def _is_needed(site: RequestContext) -> bool:
-    """Return whether a token is needed, as it is where that cannot be found out."""
+    """Return whether a token is needed; True if the tokens cannot be read."""
     try:
         return site.keyring is not None and site.keyring.asks()
     except JidomemError:
@@ -127,15 +126,15 @@ def _is_ready(site: RequestContext) -> bool:
 
 
 def metrics(site: RequestContext) -> Response:
-    """Return the figures; raises PolicyDenied for who does not reach every project."""
+    """Return the figures; raise PolicyDenied unless the caller reaches every project."""
     wire.arguments()
     return Response(figures(site, site.memory.settings.limits.connections), content_type=TYPE)
 
 
 def figures(site: RequestContext, connections: int | None = None) -> str:
-    """Return the figures; raises PolicyDenied for who does not reach every project: they tell of all of them.
+    """Return the figures of all projects; raise PolicyDenied unless the caller reaches all of them.
 
-    *connections* is how many the server answers at once at most, where it bounds them.
+    *connections* is the limit of the server, if it has one.
     """
     if site.is_hidden():
         raise PolicyDenied(
@@ -215,7 +214,7 @@ _GIVEN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/=+@-]{0,127}")
 _TRACE = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?")
 
 
-#: Seeded by the system; nobody gains by guessing an id.
+#: Seeded by the system; an id needs no secrecy.
 _RANDOM = Random()
 
 
@@ -236,16 +235,16 @@ def id_of(environ: Mapping[str, Any]) -> str:
     return f"{_RANDOM.getrandbits(128):032x}"
 
 
-#: What a route is called that there is not.
+#: The route of a request for an unknown address.
 NOWHERE = "none"
 METHODS = frozenset(("GET", "POST", "PATCH", "HEAD", "OPTIONS", "PUT", "DELETE"))
-#: What is asked again and again by machines.
+#: Routes that machines poll.
 _QUIET = frozenset(("/healthz", "/readyz", "/metrics"))
 LONGEST = 300
 
 
 class Watch:
-    """Sees every request of one server; of what is asked and answered nothing is kept but names and numbers."""
+    """Counts and logs every request of one server, by names and numbers only."""
 
     def __init__(self, operation: Operation) -> None:
         self._operation = operation
@@ -313,7 +312,7 @@ def unread(operation: Operation, refusal: JidomemError, name: str, client: str, 
 
 
 def broke(operation: Operation, error: Exception, **said: str) -> None:
-    """Say what went wrong inside to the log, or else on standard error."""
+    """Write the traceback of *error* to the log, or else to standard error."""
     trace = "".join(traceback.format_exception(error))
     if operation.log is None:
         sys.stderr.write(trace)
@@ -328,7 +327,7 @@ def level_of(route: str, status: int) -> str:
 
 
 def _log_fields(incoming: Request, response: Response, seen: Seen) -> dict[str, Any]:
-    """Return what the log says of a request: neither its query string nor its body, which may hold anything."""
+    """Return the fields of the log line, without query string and body, which may hold secrets."""
     said: dict[str, Any] = {
         "request_id": seen.id,
         "client": incoming.environ.get("REMOTE_ADDR", ""),

@@ -225,7 +225,7 @@ def _operation(route: Route) -> dict[str, Any]:
 
 
 def _refusals(route: Route) -> list[int]:
-    """Return the statuses with which *route* refuses a request, whoever sends it."""
+    """Return the statuses with which *route* refuses a request."""
     found = {400, 403, 500}
     found |= set() if route.public and not route.tells_more else {401}
     found |= {404, 503} if "{project}" in route.path or route.takes else set()

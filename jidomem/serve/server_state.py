@@ -1,7 +1,6 @@
 """The state of a running server: counters, log, index lag, flash messages and the context of a request.
 
-Counts are bounded, and written to the server log of the root every few seconds. The log is written
-by a thread of its own, one line an event.
+Counters are bounded, and a `Ledger` adds them to the door log of the root every few seconds.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from functools import lru_cache, partial
 from hashlib import blake2b
 from ipaddress import ip_address
 from queue import SimpleQueue
-from threading import BoundedSemaphore, Event, Lock, Thread
+from threading import BoundedSemaphore, Event, Lock
 from time import monotonic, sleep, time
 from typing import Any, NamedTuple, TextIO, TypeVar
 
@@ -41,7 +40,7 @@ from jidomem.runtime.tokens import Keyring
 from jidomem.runtime.user_config import EVERY, ApiToken
 from jidomem.write.writer import MemoryWriter
 
-#: So many are remembered.
+#: The number of messages that are stored.
 MOST_FLASH_MESSAGES = 1_000
 
 
@@ -63,21 +62,21 @@ class FlashMessages:
         return name
 
     def message(self, path: str, name: str) -> Mapping[str, str]:
-        """Return the message *name* for the page at *path*; empty if it is unknown or no longer kept."""
+        """Return the message *name* for the page at *path*; empty if it is unknown or no longer stored."""
         place, message = self._messages.get(name, ("", {}))
         return message if place == path else {}
 
 
-#: So many refusals, each of its kind, are told apart, and so many clients.
+#: The numbers of kinds of refusals and of clients that are counted apart.
 REFUSALS, CLIENTS = 4_000, 500
-#: What those are counted under that are not told apart any more.
+#: The agent of refusals that are no longer counted apart.
 OTHERS = "others"
-#: So many signs are kept of what others call themselves.
+#: Characters of a name given by a client.
 _LONGEST = 100
 
 
 class Refusal(NamedTuple):
-    """What was refused: on a day, in a project where it was in one, to an agent where one is known, with a code."""
+    """A kind of refusal; project and agent are empty if unknown."""
 
     day: str
     project: str
@@ -86,7 +85,7 @@ class Refusal(NamedTuple):
 
 
 class ClientIdentity(NamedTuple):
-    """Who asked a project: the agent where one is known, what it calls itself, and from where."""
+    """A client of a project; `address` is the kind of its address."""
 
     project: str
     agent: str
@@ -96,7 +95,7 @@ class ClientIdentity(NamedTuple):
 
 @dataclass(slots=True)
 class Visits:
-    """When a client asked first and last, and how often."""
+    """The first and last request of a client, and their number."""
 
     first: datetime
     last: datetime
@@ -104,14 +103,14 @@ class Visits:
 
 
 class Refusals:
-    """How often each was refused; of too many kinds the oldest become others, of any day, project and agent."""
+    """The numbers of refusals by kind; beyond the limit the oldest kinds are counted by code only."""
 
     def __init__(self) -> None:
         self.counts: dict[Refusal, int] = {}
         self.others: Counter[str] = Counter()  # by code
 
     def add(self, day: str, project: str | None, agent: str | None, code: str) -> None:
-        """Count one."""
+        """Count a refusal."""
         key = Refusal(day, _cut(project), _cut(agent), code)
         if key not in self.counts and len(self.counts) >= REFUSALS:
             oldest = next(iter(self.counts))
@@ -120,7 +119,7 @@ class Refusals:
 
 
 class Clients:
-    """Who asked; of too many those are forgotten that asked least recently."""
+    """The latest clients."""
 
     def __init__(self) -> None:
         self.seen = BoundedDict[ClientIdentity, Visits](CLIENTS)
@@ -139,7 +138,7 @@ def _cut(text: str | None) -> str:
 
 @lru_cache(1_000)
 def kind_of(address: str) -> str:
-    """Return where an address is, in words; the address itself is kept nowhere.
+    """Return the kind of an address; the address itself is stored nowhere.
 
     >>> kind_of("127.0.0.1"), kind_of("10.1.2.3"), kind_of("8.8.8.8")
     ('this machine', 'private network', 'elsewhere')
@@ -158,7 +157,7 @@ BOUNDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 
 
 
 class Histogram:
-    """How many took how long: `counts` by bucket, the last of which has no bound, and the sum of all `seconds`."""
+    """A histogram of durations: `counts` by bucket, the last without a bound, and the sum of `seconds`."""
 
     __slots__ = ("counts", "seconds")
 
@@ -167,13 +166,13 @@ class Histogram:
         self.seconds = 0.0
 
     def add(self, seconds: float) -> None:
-        """Count one that took so long."""
+        """Count a duration."""
         self.counts[bisect_left(BOUNDS, seconds)] += 1
         self.seconds += seconds
 
 
 class Measures:
-    """The counts of one server; any thread may add to them, and whoever reads holds `lock`."""
+    """The counters of one server; any thread may add to them, and readers hold `lock`."""
 
     def __init__(self) -> None:
         self.lock = Lock()
@@ -191,12 +190,12 @@ class Measures:
         self.tools: dict[str, Histogram] = {}
 
     def begun(self) -> None:
-        """Count a request that came in."""
+        """Count the begin of a request."""
         with self.lock:
             self.under_way += 1
 
     def ended(self, route: str, method: str, status: int, seconds: float, question: str | None = None) -> None:
-        """Count a request that was answered; *question* is the named one it asked."""
+        """Count the end of a request; *question* is its named query."""
         with self.lock:
             self.under_way -= 1
             self.requests[route, method, status] += 1
@@ -205,26 +204,26 @@ class Measures:
                 _of(self.questions, question).add(seconds)
 
     def called(self, method: str, tool: str, outcome: str, seconds: float) -> None:
-        """Count a request of MCP that was answered or refused: the call of a *tool*, or none."""
+        """Count a request of MCP; *tool* is empty if it calls none."""
         with self.lock:
             self.calls[method, tool, outcome] += 1
             if tool:
                 _of(self.tools, tool).add(seconds)
 
     def refused(self, code: str, agent: str | None = None, project: str | None = None) -> None:
-        """Count a refusal: of a request, or of one intent among several, of *agent* where that is known."""
+        """Count the refusal of a request, or of one intent among several."""
         day = format_timestamp(now())[:10]
         with self.lock:
             self.refusals[code] += 1
             self.told_apart.add(day, project, agent, code)
 
     def client_seen(self, project: str, agent: str | None, user_agent: str, address: str) -> None:
-        """Count who asked *project*."""
+        """Count a request for *project* by client."""
         with self.lock:
             self.clients.add(now(), project, agent, user_agent, address)
 
     def committed(self, seconds: float) -> None:
-        """Count a commit that took so long to be durable."""
+        """Count a commit that was durable after *seconds*."""
         with self.lock:
             self.commits.add(seconds)
 
@@ -236,17 +235,17 @@ def _of(known: dict[str, Histogram], name: str) -> Histogram:
     return found
 
 
-#: The doors there are.
+#: The interfaces, as the door log names them.
 HTTP, MCP_HTTP, MCP_STDIO = "HTTP", "MCP over HTTP", "MCP over standard input"
 _SECONDS, _LAST = 5.0, 2.0
 T = TypeVar("T")
 
 
 class Ledger:
-    """The counts of one server, at one *door*, on their way into the log of the root."""
+    """A periodic task that adds the counters of one server to the door log of the root."""
 
     def __init__(self, log: DoorLog, door: str, measures: Measures) -> None:
-        """Put what *measures* counts into *log*, from now on."""
+        """Add the counts of *measures* at *door* to *log*, from now on."""
         self.log, self._door, self._measures = log, door, measures
         self._lock = Lock()
         self._refused: dict[Refusal, int] = {}
@@ -255,7 +254,7 @@ class Ledger:
         self._task = PeriodicTask(_SECONDS, self.keep, "jidomem-ledger", runs_at_end=True)
 
     def keep(self) -> bool:
-        """Put what was counted since into the log, and return whether that could be written."""
+        """Add the counts since the last call, and return whether they could be written."""
         with self._lock:
             with self._measures.lock:
                 refused = dict(self._measures.told_apart.counts)
@@ -271,80 +270,81 @@ class Ledger:
             if rows or clients:
                 try:
                     self.log.add(rows, clients)
-                except JidomemError:  # of a full disk, or one who writes for long: they are added the next time
+                except JidomemError:  # the disk is full, or another writer is slow: they are added the next time
                     return False
             self._refused, self._others, self._asked = refused, others, asked
             return True
 
     def close(self) -> None:
-        """Put the last counts into the log; they are lost if a signal came in the middle of counting."""
+        """Add the last counts, unless a signal interrupted the counting."""
         self._task.stop(_LAST)
 
 
 def _more(now: dict[T, int], before: dict[T, int]) -> list[tuple[T, int]]:
-    """Return by how much each has grown; one that was forgotten meanwhile began anew."""
+    """Return the growth of each count; one that was dropped meanwhile began anew."""
     grown = ((each, count, before.get(each, 0)) for each, count in now.items())
     return [(each, count - was if count > was else count) for each, count, was in grown if count != was]
 
 
 LEVELS = ("debug", "info", "warning", "error")
 FORMS = ("json", "text")
-#: Lines that may wait for a reader who is slow; those after them are counted, and lost.
+#: Lines that may wait for a slow reader; further ones are counted, and lost.
 WAITING = 10_000
-#: Seconds that lines are gathered, to be written together.
+#: Seconds for which lines are collected, to be written together.
 _GATHERED = 0.05
 _PLAIN = re.compile(r"[A-Za-z0-9._:/@%+-]+")
 LogEvent = dict[str, Any]
 
 
 class Log:
-    """Lines about a server, of *level* and above, written to *sink* as JSON or as text for people."""
+    """The log of a server: lines of *level* and above, written to *sink* by a thread, as JSON or as text."""
 
     def __init__(self, sink: TextIO, form: str = "json", level: str = "info") -> None:
         self._sink = sink
         self._write = _as_json if form == "json" else _as_text
         self._least = LEVELS.index(level)
         self._waiting: deque[LogEvent] = deque()
-        # Not an Event: a signal handler that closes the log while a line is told would wait for its own lock.
-        self._wakes, self._is_closed = SimpleQueue[None](), False
+        # Not an Event: a signal handler that closes the log while a line is added would wait for its own lock.
+        self._wake_ups, self._is_closed = SimpleQueue[None](), False
         self.lost = 0
-        self._told_lost = 0
-        self._thread = Thread(target=self._work, name="jidomem-log", daemon=True)
-        self._thread.start()
+        self._reported_lost = 0
+        self._task = BackgroundTask("jidomem-log", daemon=True)
+        self._task.start(self._work)
 
     def takes(self, level: str) -> bool:
-        """Return whether what is of *level* is written."""
+        """Return whether lines of *level* are written."""
         return LEVELS.index(level) >= self._least
 
     def tell(self, level: str, event: str, fields: Mapping[str, Any]) -> None:
-        """Write one line, soon; what nobody reads in time is counted in `lost`."""
+        """Write one line, soon; a line beyond those that may wait is counted in `lost`."""
         if self.takes(level):
             if len(self._waiting) < WAITING:
                 self._waiting.append({"time": time(), "level": level, "event": event, **fields})
             else:
                 self.lost += 1
-            if self._wakes.empty():
-                self._wakes.put(None)
+            if self._wake_ups.empty():
+                self._wake_ups.put(None)
 
     def close(self, seconds: float = 1.0) -> None:
-        """Write what waits, unless that takes longer."""
+        """Write the waiting lines, for at most *seconds*."""
         self._is_closed = True
-        self._wakes.put(None)
-        self._thread.join(seconds)
+        self._wake_ups.put(None)
+        self._task.wait(seconds)
 
     def _work(self) -> None:
         while not self._is_closed or self._waiting:
-            self._wakes.get()
+            self._wake_ups.get()
             if not self._is_closed:
-                sleep(_GATHERED)  # whoever tells more meanwhile need not wake this thread
-            while not self._wakes.empty():
-                self._wakes.get()
-            told = [self._waiting.popleft() for _ in range(len(self._waiting))]
-            if (lost := self.lost) > self._told_lost:
-                told.append({"time": time(), "level": "warning", "event": "lost", "lines": lost - self._told_lost})
-                self._told_lost = lost
-            with suppress(OSError, ValueError):  # nobody reads any more
-                self._sink.write("".join(map(self._write, told)))
+                sleep(_GATHERED)  # lines that come meanwhile need no wake-up
+            while not self._wake_ups.empty():
+                self._wake_ups.get()
+            events = [self._waiting.popleft() for _ in range(len(self._waiting))]
+            if (lost := self.lost) > self._reported_lost:
+                lines = lost - self._reported_lost
+                events.append({"time": time(), "level": "warning", "event": "lost", "lines": lines})
+                self._reported_lost = lost
+            with suppress(OSError, ValueError):  # the reader is gone
+                self._sink.write("".join(map(self._write, events)))
                 self._sink.flush()
 
 
@@ -353,16 +353,16 @@ def _moment(seconds: float) -> str:
 
 
 def _as_json(event: LogEvent) -> str:
-    """Return one line: ASCII, so that no sign in it is a line's end to anybody."""
+    """Return one line in ASCII, so that no reader takes a character in it for the end of the line."""
     event["time"] = _moment(event["time"])
     data = orjson.dumps(event, option=orjson.OPT_APPEND_NEWLINE)
     return data.decode() if data.isascii() else json.dumps(event) + "\n"
 
 
 def _as_text(event: LogEvent) -> str:
-    """Return one line for people; whatever is not plain is quoted and escaped as in JSON."""
-    said = {name: value for name, value in event.items() if name not in ("time", "level", "event")}
-    pairs = (f"{name}={_word(str(value))}" for name, value in said.items())
+    """Return one line for people; values that are not plain are quoted and escaped as in JSON."""
+    fields = {name: value for name, value in event.items() if name not in ("time", "level", "event")}
+    pairs = (f"{name}={_word(str(value))}" for name, value in fields.items())
     return " ".join((_moment(event["time"]), event["level"], event["event"], *pairs)) + "\n"
 
 
@@ -370,7 +370,7 @@ def _word(text: str) -> str:
     return text if _PLAIN.fullmatch(text) else json.dumps(text)
 
 
-#: So many are remembered; and what is answered to who asks for what is done already.
+#: The number of form posts that are remembered, and the refusals of one that was done already.
 MOST_FORM_POSTS = 1_000
 _DONE_ALREADY = (400, 404, 409)
 
@@ -409,7 +409,7 @@ class FormDeduplicator:
             return post.result
 
 
-#: For how many seconds it is believed whether a server is ready, and while somebody looks whether it still is.
+#: Seconds for which an answer on readiness counts, and for which it counts during the next check.
 FRESH, LASTS = 1.0, 4.0
 
 
@@ -417,7 +417,7 @@ FRESH, LASTS = 1.0, 4.0
 class IndexLag:
     """The versions of a project's memory in the journal and in the index, and `behind`, the commits in between.
 
-    `behind` counts those of all four graphs that the index has not taken in.
+    `behind` counts the commits of all four graphs that the index has not applied.
     """
 
     project: str
@@ -431,7 +431,7 @@ class IndexLag:
 
 
 def standing(memory: Jidomem, project: str) -> IndexLag:
-    """Return how far the index is with *project*; nothing is taken in for it."""
+    """Return the lag of the index for *project*, without applying commits."""
     memory_of = Stream(project)
     behind = sum(_behind(memory, Stream(project, name)) for name in NAMES)
     journal = memory.journal.head(memory_of)
@@ -442,12 +442,12 @@ def _behind(memory: Jidomem, stream: Stream) -> int:
     held, folder = memory.index.mark(stream.graph).version, memory.journal.seen(stream)
     try:
         return sum(1 for _ in folder.after(held))
-    except NotFound:  # another branch was checked out: all of it is to be read
+    except NotFound:  # another branch was checked out: all commits are missing
         return sum(1 for _ in folder.after(Version()))
 
 
 class Readiness:
-    """Whether a server is ready, as anybody may ask as often as they like: it is looked at once a second, by one."""
+    """The readiness of a server, checked at most once a second, by one thread."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -455,7 +455,7 @@ class Readiness:
         self._at = -LASTS
 
     def look(self, is_ready: Callable[[], bool]) -> bool:
-        """Return what *is_ready* says, or said less than a second ago; False while that takes longer than it may."""
+        """Return the latest answer of *is_ready*, at most a second old; False if a check takes too long."""
         if monotonic() - self._at >= FRESH and self._lock.acquire(blocking=False):
             try:
                 self._found = is_ready()
@@ -465,43 +465,43 @@ class Readiness:
         return self._found and monotonic() - self._at < LASTS
 
 
-class CatchUpThread:
-    """Brings the index level in a thread of its own, one at a time, so that who wants to know need not wait for it."""
+class CatchUpTask:
+    """Applies pending commits to the index in the background, one run at a time."""
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._task = BackgroundTask("jidomem-level", daemon=True)
+        self._task = BackgroundTask("jidomem-catch-up", daemon=True)
 
     def follow(self, memory: Jidomem) -> None:
-        """Begin with what a shared root holds before anybody asks, and make checkpoints of it from now on."""
+        """Begin with the commits of a shared root, and make checkpoints of it from now on."""
         if memory.place.is_shared:
             self.wait(memory, 0)
         memory.place.keep_checkpoints(lambda: [memory.catch_up(project) for project in memory.projects()])
 
     def wait(self, memory: Jidomem, seconds: float) -> None:
-        """Return once the index is level with the journal, or after so many *seconds*."""
+        """Return once the index has caught up with the journal, or after *seconds*."""
         with self._lock:
-            self._task.start(partial(_level, memory))
+            self._task.start(partial(_catch_up, memory))
         self._task.wait(seconds)
 
 
-def _level(memory: Jidomem) -> None:
+def _catch_up(memory: Jidomem) -> None:
     for project in memory.projects():
-        with suppress(JidomemError, OSError, RuntimeError):  # then it stays behind, which is what is told
+        with suppress(JidomemError, OSError, RuntimeError):  # the index stays behind, and `standing` shows that
             memory.catch_up(project)
 
 
-#: One of so many connections may wait for what is not written yet.
+#: The share of connections that may wait for new commits: one of so many.
 SHARE = 4
 
 
 class Operation:
-    """One server at work: what it counts, logs if it keeps a `log`, and has done; `stopping` is set once it is."""
+    """One running server: its counters, its log, if any, and its latest form posts; `stopping` is set at the end."""
 
     def __init__(self, log: Log | None = None, *, connections: int = 64) -> None:
         self.measures = Measures()
         self.log = log
-        self.leveller, self.readiness = CatchUpThread(), Readiness()
+        self.catch_up, self.readiness = CatchUpTask(), Readiness()
         self.repeats = FormDeduplicator()
         self.flash_messages = FlashMessages()
         self.ledger: Ledger | None = None
@@ -509,16 +509,16 @@ class Operation:
         self.feeds = BoundedSemaphore(max(1, connections // SHARE))
 
     def keep_counts(self, log: DoorLog, door: str) -> None:
-        """Put what is counted of refusals and clients at *door* into *log*, until this is closed."""
+        """Add the refusals and clients at *door* to *log* until `close`."""
         self.ledger = Ledger(log, door, self.measures)
 
     def stop(self) -> None:
-        """Let what goes on without end come to its end."""
+        """Set `stopping`, which ends streams."""
         self.stopping.set()
         self.tell("info", "stopping", {"under_way": self.measures.under_way})
 
     def close(self) -> None:
-        """Say that the server has stopped, and write what waits."""
+        """Log the end, and write the last counts and lines."""
         self.tell("info", "stopped", {})
         if self.ledger is not None:
             self.ledger.close()
@@ -533,9 +533,9 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class RequestContext:
-    """One memory, served to `caller`, who is known by a token; to anybody on this machine where there is none.
+    """One memory and the token of the caller; without tokens `caller` is None, and all of this machine may ask.
 
-    `operation` is the server that serves it, `public_url` the origin it is asked at, where it was told.
+    `operation` is the server, `public_url` the origin that clients use, if it is another than the server's.
     """
 
     memory: Jidomem
@@ -545,35 +545,35 @@ class RequestContext:
     public_url: str | None = None
 
     def check_caller(self) -> None:
-        """Raise Unauthenticated where the token was taken back meanwhile: what takes long asks between its parts."""
+        """Raise Unauthenticated if the token was revoked meanwhile; long requests call this between their parts."""
         if self.caller is not None and self.keyring is not None and not self.keyring.has(self.caller):
-            raise Unauthenticated("this token was taken back meanwhile", hint="ask who runs the server for another one")
+            raise Unauthenticated("this token was revoked", hint="ask the operator of the server for another one")
 
     @property
     def writer(self) -> MemoryWriter:
-        """Return the writer, held to who asks; raises Unauthenticated where that is nobody any more."""
+        """Return the writer with the rights of the caller; raise Unauthenticated if the token was revoked."""
         self.check_caller()
         writer = self.memory.writer
         return writer if self.caller is None else writer.acting_as(self.caller.agent, self.caller.role)
 
     def projects(self) -> list[str]:
-        """Return the projects that are there for who asks."""
+        """Return the projects that the caller reaches."""
         return [name for name in self.memory.projects() if self.caller is None or self.caller.reaches(name)]
 
     def default(self) -> str:
-        """Return the project of who names none; raises NotFound where it is none of theirs."""
+        """Return the default project; raise NotFound if the caller does not reach it."""
         name = self.memory.project
         if self.caller is not None and not self.caller.reaches(name):
-            raise self._unknown("there is no project for you here that need not be named", "")
+            raise self._unknown("your token does not reach the default project", "")
         return name
 
     def check(self, project: str) -> None:
-        """Raise NotFound unless *project* may be there for who asks, in the same words as where there is none."""
+        """Raise NotFound unless the caller reaches *project*, in the words for a project that does not exist."""
         if self.caller is not None and not self.caller.reaches(Stream(project).project):
             raise self.unknown(project)
 
     def unknown(self, project: str) -> NotFound:
-        """Return the refusal of *project*, which names no project that is not there for who asks."""
+        """Return the refusal of *project*, which names only projects that the caller reaches."""
         return self._unknown(f"no project {project!r} here", project)
 
     def _unknown(self, detail: str, name: str) -> NotFound:
@@ -581,22 +581,22 @@ class RequestContext:
         near = nearest_names(name, there, 3) or there
         return NotFound(
             detail,
-            hint=f"there is {', '.join(near) or 'none yet'}; another one needs a token that names it",
+            hint=f"use one of: {', '.join(near) or 'none yet'}; another one needs a token that names it",
             code="unknown_project",
         )
 
     def is_hidden(self) -> bool:
-        """Return whether there may be projects that are not there for who asks."""
+        """Return whether there may be projects that the caller does not reach."""
         return self.caller is not None and EVERY not in self.caller.projects
 
     def is_theirs(self, agent: str) -> bool:
-        """Return whether who asks is *agent*, or a curator; anybody is where there are no tokens."""
+        """Return whether the caller is *agent* or a curator; True without tokens."""
         if self.caller is None:
             return True
         return _iri(agent) == _iri(self.caller.agent) or role_named(self.caller.role) in CURATORS
 
     def listener(self, agent: str | None) -> str | None:
-        """Return who is told: *agent*, else who asks; raises PolicyDenied for another one where that is no curator."""
+        """Return *agent*, by default the caller; raise PolicyDenied if it is neither, and the caller no curator."""
         if self.caller is None or agent is None or self.is_theirs(agent):
             return agent or (self.caller.agent if self.caller else None)
         raise PolicyDenied(
@@ -604,29 +604,28 @@ class RequestContext:
         )
 
     def check_own(self, agent: str) -> None:
-        """Raise PolicyDenied unless what *agent* holds may be reached by who asks."""
+        """Raise PolicyDenied unless the caller may read the working memory of *agent*."""
         if self.caller is not None and not self.is_theirs(agent):
-            raise PolicyDenied(
-                f"what {agent} holds is not there for {self.caller.agent}", hint=f"ask for that of {self.caller.agent}"
-            )
+            detail = f"{self.caller.agent} may not read the working memory of {agent}"
+            raise PolicyDenied(detail, hint=f"ask for that of {self.caller.agent}")
 
 
 def _iri(agent: str) -> str:
     return agent if ":" in agent else f"{BASE}agents/{slug(agent)}"
 
 
-#: What a route does: the site, and the parts of the path by name.
+#: The handler of a route: it takes the context, and the parts of the path by name.
 Answer = Callable[..., Response]
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """One method of one path: what answers it, and what the description of the interface says of it.
+    """One method of one path, its handler, and its description in OpenAPI.
 
-    `path` is written as OpenAPI writes it. `takes` are the arguments of the query string, name -> what it does; with
-    `is_open` there are more, which the named query decides. `reads` are the media types of the body, each with the
-    name of its schema, and `gives` those of the answer; `statuses` say what each success means. Who may only read is
-    not let at one that `writes`; one that is `public` needs no token, and `tells_more` to who has one.
+    `takes` are the arguments of the query string with their descriptions; with `is_open` there are more, which the
+    named query decides. `reads` and `gives` are the media types of the body and of the answer, with the names of their
+    schemas; `statuses` describes each success. A reader's token is refused by a route that `writes`. A route that is
+    `public` needs no token, and `tells_more` to callers with one.
     """
 
     method: str

@@ -1,6 +1,6 @@
 """The SPARQL 1.1 routes: queries by the protocol, the service description, and graphs by the Graph Store Protocol.
 
-Nothing is updated here; queries run in worker processes.
+Updates are refused; queries run in worker processes.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _RESULTS = (
 
 
 def describe(site: RequestContext, project: str, offers: Mapping[str, str]) -> Response:
-    """Return the description of the endpoint that was asked, in the format of *offers* wanted most."""
+    """Return the service description of the endpoint, in the preferred format of *offers*."""
     media, form = negotiate({media: (media, form) for media, form in offers.items()})
     endpoint = request.base_url if site.public_url is None else site.public_url + quote(request.path)
     data = write_triples(triples(endpoint, graphs_of(project)), form, {"sd": _SD, "format": _FORMAT_NAMESPACE})
@@ -40,7 +40,7 @@ def describe(site: RequestContext, project: str, offers: Mapping[str, str]) -> R
 
 
 def triples(endpoint: str, graphs: Sequence[str]) -> Iterator[Triple]:
-    """Yield what is said of the service at *endpoint*, whose default graph is the union of *graphs*."""
+    """Yield the service description of *endpoint*, whose default graph is the union of *graphs*."""
     service, data, union = (f"{endpoint}#{part}" for part in ("service", "dataset", "default-graph"))
     yield _description_triple(service, "a", "Service")
     yield iri(service), iri(f"{_SD}endpoint"), iri(endpoint)
@@ -65,7 +65,7 @@ def _description_triple(subject: str, predicate: str, value: str) -> Triple:
 
 
 FORM, QUERY, UPDATE = "application/x-www-form-urlencoded", "application/sparql-query", "application/sparql-update"
-#: Media type -> what the engine calls it.
+#: Media type -> the name of the format in the engine.
 TRUTHS = {
     "application/sparql-results+json": "json",
     "application/json": "json",
@@ -81,9 +81,9 @@ GRAPHS = {
     "application/trig": "trig",
     "application/n-quads": "nquads",
 }
-#: The fields that may stand several times: the dataset, and what clients say of the format, by three names at once.
+#: Fields that may be repeated: the dataset, and the three names of the format.
 DATASET, FORMAT = ("default-graph-uri", "named-graph-uri"), ("format", "output", "results")
-#: What they call a format -> the media types it may be.
+#: The name of a format -> its media types.
 _FORMATS = {
     "json": ("application/sparql-results+json", "application/json", "application/ld+json"),
     "xml": ("application/sparql-results+xml", "application/xml", "application/rdf+xml"),
@@ -139,7 +139,7 @@ def _known(given: MultiDict[str, str], *known: str) -> Fields:
 
 
 def _project(site: RequestContext, project: str | None) -> str:
-    """Return the project that is asked; raises NotFound for one there is not."""
+    """Return the project; raise NotFound for an unknown one."""
     name = site.default() if project is None else project
     site.memory.catch_up(name)
     return name
@@ -176,14 +176,14 @@ def _answer(site: RequestContext, project: str | None, given: Fields) -> Respons
 
 
 def _format(offers: Mapping[str, str], given: Fields) -> tuple[str, str]:
-    """Return the media type wanted most, and what the engine calls it."""
+    """Return the preferred media type, and the name of its format in the engine."""
     said = [value for name in FORMAT for value in given[name]]
     offered = named(said, _FORMATS, offers) if said else offers
     return negotiate({media: (media, form) for media, form in offered.items()})
 
 
 def _seconds(given: Fields, most: float) -> float:
-    """Return how many seconds the query may take: the server's limit, or what lowers it."""
+    """Return the seconds that the query may take: the limit of the server, or a lower one of the request."""
     if "timeout" not in given:
         return most
     text = given["timeout"][0]
@@ -208,7 +208,7 @@ def _text(data: bytes) -> str:
 
 
 def refused(what: str) -> PolicyDenied:
-    """Return the refusal of *what* would change something."""
+    """Return the refusal of *what*, an update."""
     return PolicyDenied(
         f"{what}, and the endpoint reads only",
         hint="submit an intent: POST /projects/{project}/intents",
@@ -220,8 +220,8 @@ _ALL = "CONSTRUCT { ?s ?p ?o } WHERE { ?s ?p ?o }"
 
 
 def get_graph(site: RequestContext, project: str) -> Response:
-    """Return the graph that is asked for by its short name, or by its IRI; or the default graph."""
-    site.memory.catch_up(project)  # raises for a project there is not
+    """Return a graph by its short name or IRI, or the default graph."""
+    site.memory.catch_up(project)  # raises for an unknown project
     found = wire.arguments("graph", "default", "min_position")
     graph = _graph(project, {name: value for name, value in found.items() if name != "min_position"})
     wait_for_version(site, project, found)
@@ -238,12 +238,12 @@ def get_graph(site: RequestContext, project: str) -> Response:
 
 
 def refuse(site: RequestContext, project: str) -> Response:
-    """Raise PolicyDenied: no graph is written here."""
+    """Raise PolicyDenied: graphs are read-only over HTTP."""
     raise refused(f"{request.method} would change a graph")
 
 
 def _graph(project: str, given: Mapping[str, str]) -> str | None:
-    """Return the IRI of the graph that is asked for, None for the default one; raises what cannot be read or found."""
+    """Return the IRI of the graph, None for the default one; raise InvalidRequest and NotFound."""
     if len(given) != 1 or given.get("default", "") != "":
         hint = f"give ?graph={'|'.join(_short(project))}, or ?default"
         raise InvalidRequest("this names no graph, or more than one", hint=hint)

@@ -1,7 +1,7 @@
 """The wire format: request bodies and arguments, content negotiation, JSON answers and problem documents.
 
 The library names commands in its hints. Over HTTP and MCP a hint names the request or the tool that
-does the same; a command is left only if nothing but a shell can help, and the hint then says so.
+does the same. A command stays only if nothing but a shell can help, and the hint then says so.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def _translated(values: Mapping[str, Any], table: Sequence[tuple[str, str]], pro
 
 
 def _hint(hint: str, table: Sequence[tuple[str, str]], project: str) -> str:
-    """Return *hint* with its commands by the *table*; those that are left are said to be for a shell.
+    """Return *hint* with its commands translated by *table*; the others are marked as for a shell.
 
     >>> _hint("ask a curator; the rules: jidomem access policy show", [], "p")
     'ask a curator; the rules: in a shell, jidomem access policy show'
@@ -109,11 +109,11 @@ def _hint(hint: str, table: Sequence[tuple[str, str]], project: str) -> str:
     return _ANY_COMMAND.sub(f"{_SHELL}, jidomem ", hint)
 
 
-#: Where the application keeps its limits.
+#: The key of the limits in the configuration of the application.
 LIMITS = "JIDOMEM_LIMITS"
 JSON = "application/json"
 PROBLEM = "application/problem+json"
-#: Where WSGI's environ has the descriptor of the connection a request came by.
+#: The key of the connection's descriptor in WSGI's environ.
 CONNECTION = "jidomem.connection"
 #: Refusals that pass by themselves, and after how many seconds to come back.
 _RETRY = {"busy": 1, "too_many_requests": 1, "index_behind": 1}
@@ -121,7 +121,7 @@ _RETRY = {"busy": 1, "too_many_requests": 1, "index_behind": 1}
 
 @dataclass(slots=True)
 class Seen:
-    """What is known of the request under way (`g.seen`): when it began, its id, and what became of it so far."""
+    """The record of the present request (`g.seen`): its begin, its id, and its outcome so far."""
 
     began: float
     id: str
@@ -132,7 +132,7 @@ class Seen:
 
 
 def dump(value: Any) -> bytes:
-    """Return *value* as JSON, moments as jidomem writes them; what orjson cannot write, the library's writer does."""
+    """Return *value* as JSON, with moments in the project's format."""
     try:
         return orjson.dumps(value, default=_plain, option=orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_NON_STR_KEYS)
     except TypeError:  # a whole number of more than 64 bits, or half a character that came with the request
@@ -150,13 +150,13 @@ def answer(value: Any, status: int = 200, **headers: str) -> Response:
 
 
 def asker() -> int | None:
-    """Return the descriptor of the connection the request came by, None where none is known."""
+    """Return the descriptor of the connection of the request; None if it is unknown."""
     found: int | None = request.environ.get(CONNECTION)
     return found
 
 
 def document(data: bytes, media: str) -> Response:
-    """Return *data* as a response of the type *media*; a text says that it is UTF-8."""
+    """Return *data* as a response of the type *media*, with the charset UTF-8 if it is text."""
     return Response(data, content_type=f"{media}; charset=utf-8" if media.startswith("text/") else media)
 
 
@@ -180,12 +180,12 @@ def refused(document: Mapping[str, Any], error: JidomemError) -> Response:
 
 
 def retry(error: JidomemError) -> list[tuple[str, str]]:
-    """Return the header that says when to come back, where that helps."""
+    """Return the header Retry-After of errors that pass by themselves."""
     return [("Retry-After", str(_RETRY[error.code]))] if error.code in _RETRY else []
 
 
 def described(error: JidomemError, project: str = "PROJECT") -> dict[str, Any]:
-    """Return the members of the problem document of *error*, met when something was asked of *project*."""
+    """Return the members of the problem document of *error* in a request about *project*."""
     title = error.code.replace("_", " ")
     return {
         "type": f"urn:jido:error:{error.code}",
@@ -229,7 +229,7 @@ def _listed(names: Collection[str]) -> str:
 
 
 def flag(given: Mapping[str, str], name: str) -> bool:
-    """Return the truth of an argument, False when it is left out; raises InvalidRequest for what is none."""
+    """Return the boolean argument *name*, by default False; raise InvalidRequest for any other value."""
     value = given.get(name, "false")
     if value not in _TRUTHS:
         raise InvalidRequest(f"{name}={value!r} is not true or false", hint=f"give {name}=1, or leave it out")
@@ -240,7 +240,7 @@ _TRUTHS = {"1": True, "true": True, "0": False, "false": False}
 
 
 def whole(given: Mapping[str, str], name: str) -> int | None:
-    """Return a whole number, None when it is left out; raises InvalidRequest for what is none."""
+    """Return the whole number *name*, by default None; raise InvalidRequest for any other value."""
     value = given.get(name)
     if value is None:
         return None
@@ -270,7 +270,7 @@ def _unsupported(what: str, media: str) -> NotServed:
 
 
 def body() -> bytes:
-    """Return the body; raises TooLarge above the bytes it may have, and keeps no more than that."""
+    """Return the body; raise TooLarge, without reading on, above the limit."""
     limit = current_app.config[LIMITS].body
     stream = request.environ["wsgi.input"]
     length = request.content_length
@@ -323,7 +323,7 @@ class _Range(NamedTuple):
     quality: float
 
     def weight(self, offer: str) -> int:
-        """Return how closely it names *offer*: 0 where it does not, 3 where it names it alone."""
+        """Return how specifically the range matches *offer*: from 0, no match, to 3, its full name."""
         if self.name in ("*", "*/*"):
             return 1
         if self.name.endswith("/*"):
@@ -332,7 +332,7 @@ class _Range(NamedTuple):
 
 
 def negotiate(offers: Mapping[str, T]) -> T:
-    """Return what of *offers*, media type -> what it stands for, is wanted most by the header Accept.
+    """Return the value of the media type in *offers* that the header Accept prefers.
 
     Raises NotServed `not_acceptable` when nothing of it is wanted, InvalidRequest for a header that cannot be read.
     """
@@ -350,14 +350,14 @@ def _varying(response: Response) -> Response:
 
 
 def refusal(what: str, offers: Iterable[str]) -> NotServed:
-    """Return the refusal of *what*, which is none of the media types in *offers*."""
-    return NotServed(f"{what} can be had here", hint=f"accept one of: {', '.join(offers)}", code="not_acceptable")
+    """Return the refusal of *what*, none of the media types in *offers*."""
+    return NotServed(f"{what} is available here", hint=f"accept one of: {', '.join(offers)}", code="not_acceptable")
 
 
 def named(values: Collection[str], names: Mapping[str, Collection[str]], offers: Mapping[str, T]) -> dict[str, T]:
     """Return those of *offers* that one of *values* names: by a media type, several with commas, or one of *names*.
 
-    Raises InvalidRequest for a value that is neither, NotServed `not_acceptable` where none is offered.
+    Raise InvalidRequest for a value that is neither, NotServed `not_acceptable` if none is offered.
     """
     wanted = {name for value in values for name in re.split(r"\s*,\s*", value.strip().lower())}
     if unknown := next((name for name in wanted if name and name not in names and "/" not in name), None):
@@ -371,7 +371,7 @@ def named(values: Collection[str], names: Mapping[str, Collection[str]], offers:
 
 @lru_cache(maxsize=256)
 def _chosen(accept: str, offers: tuple[str, ...]) -> str | None:
-    """Return the offer of the highest quality, the first where several have it; None when none is accepted."""
+    """Return the offer of the highest quality, the first among equals; None if none is accepted."""
     ranges = [_range(part) for part in _PART.findall(accept) if part.strip()]
     if not ranges:
         return offers[0]
@@ -399,7 +399,7 @@ _WRONG = re.compile(rb"%(?![0-9A-Fa-f]{2}).{0,2}", re.DOTALL)
 
 
 def check(data: bytes, what: str) -> None:
-    """Raise InvalidRequest unless *data*, which *what* names, is percent-encoded UTF-8."""
+    """Raise InvalidRequest unless *data* is percent-encoded UTF-8; *what* names it in the message."""
     if wrong := _WRONG.search(data):
         raise InvalidRequest(
             f"{what} has {wrong[0].decode('latin-1')!r} at byte {wrong.start()}, and a percent sign is followed by two"
@@ -413,7 +413,7 @@ def check(data: bytes, what: str) -> None:
 
 
 def read(data: bytes, what: str) -> MultiDict[str, str]:
-    """Return the values of each name, in their order; raises InvalidRequest for what `check` refuses."""
+    """Return the values of each name, in their order; raise as `check` does."""
     check(data, what)
     pieces = filter(None, data.replace(b"+", b" ").split(b"&"))
     pairs = ((unquote_to_bytes(part).decode() for part in piece.partition(b"=")[::2]) for piece in pieces)

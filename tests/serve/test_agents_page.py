@@ -1,4 +1,4 @@
-"""Who wrote and was refused what, how a project stands, and who of those who ask may see it."""
+"""Memories by agent and was refused what, how a project stands, and who of those who ask may see it."""
 
 import re
 from datetime import UTC, datetime
@@ -163,7 +163,7 @@ def test_health_tells_versions_sizes_counts_and_clients(client, memory, root):
     (nosy,) = found["clients"]
     assert nosy["user_agent"] == "nosy/1 " + "x" * 93
     assert (nosy["address"], nosy["requests"]) == ("this machine", 1)
-    assert "level" in client.get("/ui/p/health").text
+    assert "up to date" in client.get("/ui/p/health").text
 
 
 def test_a_damaged_journal_is_told(root):

@@ -230,5 +230,5 @@ def test_recall_gives_who_has_a_token_entries_of_its_own_and_no_others(caller):
 
     assert (found(ana), found(ben), found(rita)) == (["ana"], [], [])
     assert found(rita, agent="ana") == ["ana"]
-    with pytest.raises(JidomemError, match="what ana holds is not there for ben"):
+    with pytest.raises(JidomemError, match="ben may not read the working memory of ana"):
         found(ben, agent="ana")

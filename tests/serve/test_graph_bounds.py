@@ -33,7 +33,7 @@ def test_of_links_that_are_too_many_the_page_keeps_some_and_counts_the_others(cl
     assert "supersedes" in kinds  # the one that tells most is not among those left out
     assert told["links_left_out"] > 0
     text = client.get("/ui/p/graph?topic=the store").text
-    assert f"{told['links_left_out']:,} links between these are left out" in text
+    assert f"{told['links_left_out']:,} more links are not shown" in text
 
 
 def test_of_a_topic_that_is_too_large_the_page_says_that_there_may_be_more(client):

@@ -130,7 +130,7 @@ def test_a_graph_is_around_a_topic_too_and_what_is_no_place_in_it_is_refused(ser
     assert sum(node["start"] for node in found["nodes"]) == len(found["nodes"]) == 3
 
     assert served.get("/ui/p/graph.json?topic=unheard-of")["nodes"] == []
-    assert "Nothing is known on this topic" in served.ask("GET", "/ui/p/graph?topic=unheard-of")[2].decode()
+    assert "No memories on this topic" in served.ask("GET", "/ui/p/graph?topic=unheard-of")[2].decode()
     for asked in ("item=a&topic=b", "depth=9", "depth=x", "item=%3Cscript%3E", "item=urn%3Aa%20b"):
         assert served.ask("GET", f"/ui/p/graph?{asked}")[0] in (400, 404)
 
@@ -142,7 +142,7 @@ def test_the_page_says_the_same_in_links_to_who_runs_no_scripts(served, world):
 
     assert 'id="drawn" aria-label="Picture" hidden' in drawn
     assert f'supersedes <a href="/ui/p/memories/{quote(known["first"], safe="")}">' in listed
-    assert f'derived from <bdi dir="auto" class="said">{EVIDENCE}' in listed
+    assert f'derived from <bdi dir="auto" class="text">{EVIDENCE}' in listed
     assert f'<a href="/ui/p/graph?item={quote(known["third"], safe="")}"' in listed
 
 
@@ -167,7 +167,7 @@ def test_somebody_without_a_mouse_walks_expands_and_opens_what_is_drawn(pages, w
     pages.focus_by_tab("#graph")
     assert "Use SQLite" in pages.text("#graph-one")
     pages.press(Keys.ARROW_UP)
-    assert "Use Oxigraph" in pages.text("#graph-one .said")
+    assert "Use Oxigraph" in pages.text("#graph-one .text")
 
     pages.press(Keys.ENTER)
     pages.driver.find_element("xpath", "//div[@id='graph'][@aria-label='Graph of 4 nodes']")
@@ -187,7 +187,7 @@ def test_a_graph_can_be_read_by_everybody_and_what_agents_wrote_does_nothing(pag
         pages.open(address(known["third"], depth=1))
         pages.focus_by_tab("#graph")
         assert pages.faults() == []
-    assert "<script>document.title='owned'</script> {{ 7 * 7 }} ⟨U+202E⟩desrever" in pages.text("#graph-one .said")
+    assert "<script>document.title='owned'</script> {{ 7 * 7 }} ⟨U+202E⟩desrever" in pages.text("#graph-one .text")
     assert pages.driver.title == "Graph of p · jidomem"
     pages.size(*NARROW)
     assert pages.overflow() <= 0

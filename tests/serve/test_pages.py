@@ -156,7 +156,7 @@ def test_a_correction_without_a_reason_is_refused_on_the_page_and_keeps_what_was
     box.send_keys("A short one")
     box.submit()
 
-    assert pages.shows("a correction has a reason", "[role=alert]")
+    assert pages.shows("a correction needs a reason", "[role=alert]")
     assert pages.one("#supersede-summary").get_attribute("value") == "A short one"
     pages.complaints()  # the browser tells of the status
 
@@ -223,7 +223,7 @@ def test_what_is_ticked_is_settled_together(pages, world):
     for _ in range(10):
         if "Proposal 0" in pages.text():
             break
-        pages.leads(pages.link("Further ones").click)
+        pages.leads(pages.link("More").click)
     for box in pages.all("input[name=chosen]"):
         if box.get_attribute("value") in (known["proposal 0"], known["proposal 1"]):
             box.click()
@@ -238,7 +238,7 @@ def test_what_is_ticked_is_settled_together(pages, world):
 def test_the_playbook_is_asked_and_its_address_asks_again(pages, world):
     pages.open("/ui/p/playbook")
     pages.leads(pages.link("Which tasks given to one agent").click)
-    assert "filled in" in pages.text()
+    assert "Fill in" in pages.text()
     pages.leads(pages.one("#p-agent").send_keys, "planner", Keys.ENTER)
     rows = [each.text for each in pages.all("tbody tr")]
     assert rows
@@ -286,18 +286,18 @@ def test_the_whole_site_moves_to_the_past_and_back(pages, world):
     slide = pages.one("#as-of-slide")
     pages.driver.execute_script("arguments[0].focus()", slide)
     pages.leads(pages.press, Keys.HOME)
-    assert pages.shows("The past", ".moment")
+    assert pages.shows("Past state", ".moment")
     assert "as_of=2026-11-01" in pages.path
     assert "state=active" in pages.path
-    assert "The past" in pages.text(".moment")
+    assert "Past state" in pages.text(".moment")
     pages.leads(pages.one(".card h3 a").click)
-    assert pages.shows("The rules it is held to")
+    assert pages.shows("Rules")
     assert pages.path.startswith("/ui/p/memories/")
-    assert "The past" in pages.text(".moment")
+    assert "Past state" in pages.text(".moment")
     assert not pages.has(".acts")
     pages.leads(pages.link("Back to now").click)
-    assert pages.shows("Correct it")
-    assert "The past" not in pages.text(".moment")
+    assert pages.shows("Correct")
+    assert "Past state" not in pages.text(".moment")
 
 
 def test_what_an_agent_wrote_is_seen_and_does_nothing(pages, world):
@@ -347,7 +347,7 @@ def test_a_megabyte_of_text_is_cut_on_its_page_and_whole_where_it_leads(pages, w
     assert small < 60_000
     assert pages.text().count("the first 4,000 of") == 4
 
-    pages.leads(pages.link("show all of it").click)
+    pages.leads(pages.link("show all").click)
     assert pages.driver.execute_script("return document.querySelector('main').textContent.length") > 1_000_000
     for place in ("timeline", "graph", "playbook/facts?limit=5", "ontology", "review"):
         pages.open(f"/ui/p/{place}")
@@ -365,14 +365,14 @@ def test_pages_work_without_scripts(world):
         assert "after=" in plain.path
         plain.leads(plain.one("#q").send_keys, "certificate", Keys.ENTER)
         plain.leads(plain.link("The certificate holds").click)
-        assert "to be reviewed since" in plain.text()
+        assert "review due since" in plain.text()
         assert plain.all("#as-of-slide[hidden]")
 
         for act, text, status in (
-            ("confirm", "It is confirmed.", "active"),
-            ("supersede", "This took its place.", "active"),
-            ("invalidate", "It is withdrawn.", "invalidated"),
-            ("undo", "It holds again.", "active"),
+            ("confirm", "The memory is confirmed.", "active"),
+            ("supersede", "This is the new memory.", "active"),
+            ("invalidate", "The memory is withdrawn.", "invalidated"),
+            ("undo", "The memory is active again.", "active"),
         ):
             plain.one(f"details:has(#{act}-reason) summary").click()
             plain.leads(plain.one(f"#{act}-reason").send_keys, "so it was decided", Keys.ENTER)
@@ -402,7 +402,7 @@ def test_a_curator_finds_settles_undoes_asks_and_looks_back_in_one_walk(pages, w
     assert (pages.text("h1"), pages.text(".facts .status")) == (right, "invalidated")
     assert pages.driver.switch_to.active_element.get_attribute("id") == "undo-reason"
     pages.leads(pages.press, "both were measured again", Keys.ENTER)
-    assert pages.shows("It holds again.", ".done")
+    assert pages.shows("active again.", ".done")
     assert pages.text(".facts .status") == "active"
 
     pages.leads(pages.link("Playbook").click)
@@ -424,7 +424,7 @@ def test_a_curator_finds_settles_undoes_asks_and_looks_back_in_one_walk(pages, w
     now = pages.text("#days h2")
     pages.driver.execute_script("document.getElementById('as-of-slide').focus()")
     pages.leads(pages.press, Keys.HOME)
-    assert pages.shows("The past", ".moment")
+    assert pages.shows("Past state", ".moment")
     assert pages.text("#days h2") != now
     pages.leads(pages.link("Back to now").click)
     assert pages.text("#days h2").startswith("Sunday, 22 November 2026")  # what was brought back is of today

@@ -315,7 +315,7 @@ def test_every_refusal_of_a_page_is_a_page_and_that_of_its_twin_is_json(browser,
 
     assert (page.status_code, page.mimetype) == (status, "text/html")
     assert 'class="brand"' in page.text
-    assert "What helps:" in page.text
+    assert "Hint:" in page.text
     assert (twin.status_code, twin.mimetype) == (status, "application/problem+json")
     assert browser.put(place).mimetype == "text/html"
 
@@ -336,15 +336,15 @@ def test_what_is_said_to_be_done_was_done_to_what_is_shown(browser, memory, item
 def test_a_refusal_in_the_past_says_so_and_leads_to_pages_of_the_same_moment(browser, item):
     page = browser.get(f"/ui/p/memories/{item[-12:]}?as_of=2020-01-01")
 
-    assert (page.status_code, "<strong>The past:</strong>" in page.text) == (404, True)
+    assert (page.status_code, "<strong>Past state:</strong>" in page.text) == (404, True)
     assert 'href="/ui/p/review?as_of=2020-01-01T00:00:00.000000Z"' in page.text
-    assert "The past" not in browser.get("/ui/p/nothing?as_of=x").text
+    assert "Past state" not in browser.get("/ui/p/nothing?as_of=x").text
 
 
 def test_what_is_of_now_on_a_page_of_the_past_says_so(browser, item):
     browser.post("/ui/p/check", data={"act": "check"})
     for name in ("check", "agents", "ontology", "health"):
-        words = re.compile(r"not then|not those of then|those of now")
+        words = re.compile(r"not that of|not those of that time|the present ones")
         assert words.search(browser.get(f"/ui/p/{name}?as_of=2030-01-01").text), name
         assert not words.search(browser.get(f"/ui/p/{name}").text), name
 
@@ -389,4 +389,4 @@ def test_a_question_that_is_mistyped_is_there_again_with_the_fault_by_its_field(
     fault = re.search(rf'id="f-{field}" role="alert">(.*?)</span>', page.text, re.DOTALL)
     assert fault
     assert told in fault[1]
-    assert "put right what is marked" in page.text
+    assert "Correct the marked fields" in page.text

@@ -74,7 +74,7 @@ def test_who_is_signed_in_is_led_by_a_link_from_elsewhere_and_no_form_from_there
     )
     with browser(url) as window:
         sign_in(window, url, secret)
-        for host, told in (("localhost", "What you sent was not done"), ("127.0.0.1", "another origin")):
+        for host, told in (("localhost", "Your form was not processed"), ("127.0.0.1", "another origin")):
             with page_at(host, body) as elsewhere:
                 window.driver.get(elsewhere)
                 window.link("Look").click()

@@ -308,7 +308,7 @@ def test_a_project_that_is_not_theirs_is_answered_as_one_there_is_not(door, memo
         )
         assert (there.status_code, there.json["code"]) == (404, "unknown_project"), path
         assert there.text.replace("'q'", "'z'") == none.text
-        assert "there is p;" in there.json["hint"]
+        assert "use one of: p;" in there.json["hint"]
     assert ana.get("/projects/Bad Name").json["code"] == "invalid_project"
 
 

@@ -3,7 +3,7 @@ and refusals.
 
 `PageRequest` is the project, moment and arguments of a page, and makes links to other pages. A
 `Screen` is one page: its address, its values and its action. `shown` makes text of agents harmless;
-`compared` puts two memories side by side. A page offers only what its user may do, and names who
+`compared` puts two memories side by side. A page offers only the actions of its user, and names who
 may do the rest.
 """
 
@@ -35,14 +35,14 @@ from jidomem.write.writer import MemoryWriter
 
 
 class NamedTerm(NamedTuple):
-    """The label of a term and its IRI, None where the ontology does not have it."""
+    """The label of a term and its IRI, None if the ontology does not have it."""
 
     text: str
     iri: str | None
 
 
 def named(schema: Schema, name: str) -> NamedTerm:
-    """Return what a term is called, by its IRI or its local name.
+    """Return the label of a term, by its IRI or its local name.
 
     >>> from jidomem.schema import ontology as schema
     >>> named(schema.load(), "detailedExplanation")
@@ -79,7 +79,7 @@ class PageRequest:
 
     @classmethod
     def of(cls, site: RequestContext, project: str, given: Mapping[str, str]) -> PageRequest:
-        """Return what is asked with the arguments *given*; raises InvalidRequest for a moment that is none."""
+        """Return the request with the arguments *given*; raise InvalidRequest for a malformed moment."""
         return cls(site, project, given, moment_of(given.get(AS_OF) or None, AS_OF))
 
     @property
@@ -98,11 +98,11 @@ class PageRequest:
         return self.as_of or format_timestamp(self.memory.sources.now())
 
     def term(self, name: str) -> NamedTerm:
-        """Return what a term of the ontology is called, by its IRI or its local name."""
+        """Return the label of a term of the ontology, by its IRI or its local name."""
         return named(self.memory.schema, name)
 
     def link(self, *parts: str, **arguments: Any) -> str:
-        """Return the address of another page of this project, at the same moment; what is None or empty is left out."""
+        """Return the address of another page of the project, at the same moment, without empty arguments."""
         path = "/".join(quote(part, safe="") for part in ("ui", self.project, *parts))
         arguments_given = {AS_OF: self.as_of, **arguments}
         pairs = [(name, value) for name, value in arguments_given.items() if value not in (None, "", (), [])]
@@ -115,18 +115,18 @@ _READER = (
 
 
 def why_not_write(page: PageRequest) -> str | None:
-    """Return why who asks changes nothing here at all; None where it may."""
+    """Return the reason why the caller may not write; None if it may."""
     caller = page.site.caller
     return _READER.format(caller.agent) if caller is not None and caller.role == "reader" else None
 
 
 def why_not_curate(page: PageRequest) -> str | None:
-    """Return why who asks may not judge what terms there are; None where it may."""
+    """Return the reason why the caller may not decide proposed terms; None if it may."""
     return _refusal(page, lambda writer: writer.check_keeper(page.project, writer.agent, "judge proposed terms"))
 
 
 def why_not_correct(page: PageRequest, *items: str, asserted: bool = False) -> str | None:
-    """Return why who asks may not correct *items*, or not so that it is *asserted*; None where it may."""
+    """Return the reason why the caller may not correct *items*, or not with an assertion; None if it may."""
 
     def check(writer: MemoryWriter) -> None:
         for item in items:
@@ -136,7 +136,7 @@ def why_not_correct(page: PageRequest, *items: str, asserted: bool = False) -> s
 
 
 def _refusal(page: PageRequest, check: Callable[[MemoryWriter], None]) -> str | None:
-    if page.as_of is not None:  # nothing is done in the past, whoever asks
+    if page.as_of is not None:  # past states are read-only
         return None
     if (why := why_not_write(page)) is not None:
         return why
@@ -147,9 +147,9 @@ def _refusal(page: PageRequest, check: Callable[[MemoryWriter], None]) -> str | 
     return None
 
 
-#: Signs that a browser acts on, or that turn the direction of what follows them.
+#: Unicode categories of characters that are invisible, or change the direction of a text.
 _ACTING = frozenset(("Cc", "Cf", "Co", "Cs"))
-#: Of these what people write with: new lines, tabs, joiners of scripts and of emoji.
+#: Those of them that texts need: new lines, tabs, joiners of scripts and of emoji.
 _WRITTEN = frozenset("\n\t\u200c\u200d")
 _PICTURES = 0x2400
 _SHORT = 4_000
@@ -182,7 +182,7 @@ def _named(sign: str) -> str:
 
 
 def short(text: object, length: int = 240) -> str:
-    """Return the beginning of a long text on one line, cut at the end of a sentence where one is near."""
+    """Return the beginning of a long text on one line, cut at the end of a sentence if one is near."""
     return cut(str(text)[: max(length * 4, _SHORT)], length)[0]
 
 
@@ -192,12 +192,12 @@ def is_web(address: object) -> bool:
         parsed = urlsplit(str(address))
     except ValueError:
         return False
-    is_ours = str(address).startswith(BASE)  # names of ours lead nowhere
+    is_ours = str(address).startswith(BASE)  # our IRIs are no addresses
     return parsed.scheme in ("http", "https") and bool(parsed.netloc) and str(address).isprintable() and not is_ours
 
 
 def display_name(value: object) -> str:
-    """Return how people name a value: a memory by its short id, another of ours by its last part, a moment in words.
+    """Return the text for a value: the short id of a memory, the local name of a term, a moment in words.
 
     >>> display_name("https://jido.ai/ontology#Planned")
     'Planned'
@@ -211,7 +211,7 @@ def display_name(value: object) -> str:
 
 
 def words(name: object) -> str:
-    """Return a name of ours as words, as a line begins with them.
+    """Return a local name as words, as at the start of a line.
 
     >>> words("ArchitecturalDecision"), words("DSL"), words("actionable_only")
     ('Architectural decision', 'DSL', 'Actionable only')
@@ -252,7 +252,7 @@ def is_moment(value: object) -> bool:
 _TOKENS = re.compile(r"\s+|\w+|[^\w\s]")
 #: Texts of more words are compared as wholes: telling them apart word by word takes the square of their number.
 _MOST = 2_000
-#: Signs of a text that are shown here.
+#: Characters of a text that are shown side by side.
 _LONGEST = 4_000
 
 
@@ -292,12 +292,12 @@ def parts(left: str, right: str) -> tuple[list[TextPart], list[TextPart]]:
     return [part for part in ours if part.text], [part for part in theirs if part.text]
 
 
-#: What is due within this time is said to be soon.
+#: Dates within this time are marked as due soon.
 SOON = timedelta(days=14)
-#: property -> what is said of its date once it is over, and before.
+#: property -> the text of its badge when the date is over, and before.
 _DATES = {
-    "expiresOn": ("to be reviewed since", "to be reviewed by"),
-    "validUntil": ("held until", "holds until"),
+    "expiresOn": ("review due since", "review due"),
+    "validUntil": ("valid until", "valid until"),
 }
 #: How many characters of the text that answers a list shows.
 _EXCERPT = 300
@@ -305,7 +305,7 @@ _AGENTS, _SESSIONS = f"{BASE}agents/", f"{BASE}sessions/"
 
 
 def row(page: PageRequest, item: str) -> dict[str, Any]:
-    """Return one memory in short, as it was known at the moment asked for."""
+    """Return the row of one memory, as of the moment of the page."""
     memory = page.memory.reader.get_memory(page.project, item, **page.moment)
     return memory_row(page, memory)
 
@@ -332,7 +332,7 @@ def memory_row(page: PageRequest, memory: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def badges(page: PageRequest, memory: Mapping[str, Any]) -> list[dict[str, str]]:
-    """Return what is to be looked at: that it disagrees with others in force, and that its time is over, or soon."""
+    """Return the badges of a memory: conflicts, and dates that are over, or soon."""
     if memory["status"] in ENDED:
         return []
     now = parse_moment(page.as_of) if page.as_of else page.memory.sources.now()
@@ -351,12 +351,12 @@ def badges(page: PageRequest, memory: Mapping[str, Any]) -> list[dict[str, str]]
 
 
 def agent(name: str) -> str:
-    """Return what people call an agent: its name, or its IRI where it is none of ours."""
+    """Return the name of an agent, or its IRI if it is of another namespace."""
     return name.removeprefix(_AGENTS)
 
 
 def first(properties: Mapping[str, Any], name: str) -> Any:
-    """Return the first value of a property, None where it has none."""
+    """Return the first value of a property, None if it has none."""
     return next(iter(properties.get(name, ())), None)
 
 
@@ -364,7 +364,7 @@ def _stamped(moment: object) -> str:
     return format_timestamp(moment) if isinstance(moment, datetime) else str(moment or "")
 
 
-#: What is refused so may be so for what others did.
+#: Statuses of refusals that another session may have caused.
 _MEANWHILE = (400, 404, 409)
 
 
@@ -379,7 +379,7 @@ class RefusalNotice(JidomemError):
 
 
 class ToFillIn(JidomemError):
-    """A form that cannot be answered as it is filled in; `model` is what the page shows then, with each fault."""
+    """A form that cannot be processed as filled in; `model` is the model of the page with each fault."""
 
     def __init__(self, error: JidomemError, model: Mapping[str, Any]) -> None:
         super().__init__(error.detail, hint=error.hint, code=error.code)
@@ -387,19 +387,19 @@ class ToFillIn(JidomemError):
 
 
 def explained(page: PageRequest, error: JidomemError, *items: str | None) -> JidomemError:
-    """Return *error*; where one of *items* was ended by somebody meanwhile, what became of each."""
+    """Return *error*, or, if another session ended one of *items* meanwhile, the notice with their successors."""
     if error.http_status not in _MEANWHILE:
         return error
     rows = [row for item in items if item and (row := _ended(page, item))]
     if not rows:
         return error
     return RefusalNotice(
-        "this was settled meanwhile, and nothing was done now", hint="look at what is in its place", rows=rows
+        "another session has decided this already; nothing was changed", hint="see its replacement", rows=rows
     )
 
 
 def _ended(page: PageRequest, item: str) -> dict[str, Any] | None:
-    """Return what became of a memory; None where it is in force, waits, or is none."""
+    """Return the row of an ended memory with its successor; None for any other."""
     reader = page.memory.reader
     try:
         memory = reader.get_memory(page.project, item)
@@ -420,7 +420,7 @@ def _ended(page: PageRequest, item: str) -> dict[str, Any] | None:
 
 
 def refused_row(page: PageRequest, item: str, error: JidomemError) -> dict[str, Any]:
-    """Return the refusal of one of several, with what it says."""
+    """Return the row of one refusal among several."""
     why = explained(page, error, item)
     if isinstance(why, RefusalNotice):
         return dict(why.rows[0])
@@ -432,9 +432,9 @@ def refused_row(page: PageRequest, item: str, error: JidomemError) -> dict[str, 
     return {"text": text, "link": link, "detail": error.detail, "hint": error.hint, "further": None}
 
 
-#: Returns what a page shows, as plain values: its JSON twin gives them as they are. Parts of the path come by name.
+#: Returns the model of a page as plain values, which are also its JSON; parts of the path are passed by name.
 Show = Callable[..., Mapping[str, Any]]
-#: Does what a form asks, and returns the address of the page to go on with.
+#: Performs the action of a form, and returns the address of the next page.
 Act = Callable[..., str]
 
 
@@ -442,10 +442,10 @@ Act = Callable[..., str]
 class Screen:
     """One kind of page.
 
-    `path` is what follows the project in its address, with parts in braces; `takes` are its arguments besides as_of,
-    with `is_open` there are more. `act` does one of `acts`, as the fields of a form say, which are `fields` besides the
-    act itself; `several` of them may stand more than once, a line each. The past is not acted on; who may only read
-    acts where that `writes` nothing. What stands in the menu has a `menu`, the others are reached from there.
+    `path` is the address below the project, with parts in braces; `takes` are its arguments besides as_of,
+    with `is_open` there are more. `act` performs one of `acts`; a form has the field `act` and those in
+    `fields`; fields in `several` may be repeated, one value per line. Past states are read-only. A reader's
+    token may act if the screen does not write (`writes`). Screens with a `menu` are in the menu.
     """
 
     path: str

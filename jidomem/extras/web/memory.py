@@ -32,23 +32,23 @@ from jidomem.records.recall import RecallRequest
 from jidomem.serve import wire
 from jidomem.serve.server_state import RequestContext
 
-#: What is done with a memory: name -> what the form says it does.
+#: The corrections of a memory: name -> text.
 ACTS: Mapping[str, str] = {
-    "supersede": "Supersede it by another text",
-    "invalidate": "Withdraw it, with nothing in its place",
-    "confirm": "Confirm that it holds",
-    "undo": "Bring back what was ended",
+    "supersede": "Supersede with a new text",
+    "invalidate": "Withdraw without replacement",
+    "confirm": "Confirm",
+    "undo": "Restore",
 }
-#: What explains a memory -> what is said over it.
+#: The links of a memory -> heading.
 _LINKED: Mapping[str, str] = {
-    "evidence": "It rests on",
-    "replaced": "It replaced",
-    "replaced_by": "It was replaced by",
-    "revived_by": "It was brought back by",
-    "conflicts": "It disagrees with",
-    "derived": "Concluded from it",
+    "evidence": "Evidence",
+    "replaced": "Replaces",
+    "replaced_by": "Replaced by",
+    "revived_by": "Restored by",
+    "conflicts": "Conflicts with",
+    "derived": "Derived from it",
 }
-#: What the page tells in places of its own.
+#: Properties that have places of their own on the page.
 _SHOWN_PROPERTIES = frozenset((
     *("summary", "hasConfidence", "assertedBy", "assertedIn", "derivedFrom", "supersedes", "invalidates", "revives"),
     *("recordedAt", "recordedIn", "appliesToProject", "hasAssertionStatus", "conflictKey", "requestDigest", "receipt"),
@@ -82,13 +82,13 @@ def show_memory(page: PageRequest, id: str) -> Mapping[str, Any]:  # noqa: A002 
 
 
 def _properties(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the page lists of a memory, the texts that answer first."""
+    """Return the properties that the page lists, texts first."""
     names = [name for name in properties if name not in (*_SHOWN_PROPERTIES, *ANSWERS)]
     return {name: properties[name] for name in (*ANSWERS, *names) if name in properties}
 
 
 def _linked(page: PageRequest, one: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a memory is linked with: another memory, or a text or an address it rests on."""
+    """Return the row of a link: another memory, or a text or an address."""
     if "text" in one:
         return {"link": None, "text": one["text"] or one["iri"], "is_text": one["text"] is not None}
     return {
@@ -105,13 +105,13 @@ def _possible(status: str) -> tuple[str, ...]:
 
 
 def act(page: PageRequest, form: Mapping[str, str], id: str) -> str:  # noqa: A002 - the name of the part of the path
-    """Correct the memory as *form* says, and return the page of what took its place."""
+    """Correct the memory by *form*, and return the page of its successor."""
     way, reason = form["act"], form.get("reason", "").strip()
     if not reason:
-        raise InvalidRequest("a correction has a reason", hint="say why, so that those who come after can follow")
+        raise InvalidRequest("a correction needs a reason", hint="give the reason")
     text = form.get("summary", "").strip()
     if way == "supersede" and not text:
-        raise InvalidRequest("there is no text to supersede it by", hint="write what holds instead")
+        raise InvalidRequest("there is no new text", hint="write the new text")
     item = page.memory.reader.resolve(page.project, id)
     ways: dict[str, Any] = {"supersede": text} if way == "supersede" else {way: True}
     try:
@@ -122,12 +122,12 @@ def act(page: PageRequest, form: Mapping[str, str], id: str) -> str:  # noqa: A0
 
 
 def turtle_of(site: RequestContext, project: str, id: str) -> Response:  # noqa: A002 - the name of the part of the path
-    """Return what is said of one memory as Turtle."""
+    """Return one memory as Turtle."""
     return wire.document(turtle(_triples(site, project, id)).encode(), "text/turtle")
 
 
 def linked_of(site: RequestContext, project: str, id: str) -> Response:  # noqa: A002 - the name of the part of the path
-    """Return what is said of one memory as JSON-LD."""
+    """Return one memory as JSON-LD."""
     return wire.document(write_triples(_triples(site, project, id), "jsonld", {}), "application/ld+json")
 
 
@@ -148,9 +148,9 @@ MEMORY = Screen(
 )
 
 
-#: Links on one page: a hundred that all disagree with one another have ten times as many, which nobody can tell apart.
+#: Links on one page: a hundred memories in mutual conflict have ten times as many.
 LINKS = 1_000
-#: Nodes on one page; how far it reaches, unless told; and how many it begins with where nothing is asked.
+#: Nodes on one page, the default depth, and the number of newest memories without a start.
 MOST, DEPTH, NEWEST = 300, 2, 20
 #: Links as they are drawn: family -> the properties that are of it. All others are of the family "other".
 FAMILIES: Mapping[str, tuple[str, ...]] = {
@@ -162,7 +162,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
 }
 _FAMILY = {name: family for family, names in FAMILIES.items() for name in names}
 _DEPTHS = range(5)
-#: What cytoscape puts into the page.
+#: The style that cytoscape inserts into the page.
 _SHEET = ".__________cytoscape_container { position: relative; }"
 _WORDS = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
@@ -197,13 +197,12 @@ def show_graph(page: PageRequest) -> Mapping[str, Any]:
 
 
 def _rank(link: NodeLink) -> int:
-    """Return the place of a link where there is no room for all: what disagrees is many times said."""
+    """Return the rank of a link if there are too many: conflicts come last, for they are many."""
     family = _FAMILY.get(link.kind)
     return len(FAMILIES) if family is None or family == "disagrees" else [*FAMILIES].index(family)
 
 
 def _starts(page: PageRequest, name: str, topic: str) -> list[str]:
-    """Return what the graph is around."""
     if name:
         return [_named(page, name)]
     if topic:
@@ -228,7 +227,7 @@ def _named(page: PageRequest, name: str) -> str:
 def _node(
     page: PageRequest, neighbourhood: Around, node: str, *, is_start: bool, links: Iterable[NodeLink]
 ) -> dict[str, Any]:
-    """Return one node with its texts as they are shown: drawn on a canvas, no page makes them harmless any more."""
+    """Return one node with its texts made harmless: a canvas does not escape them."""
     values = neighbourhood.nodes[node]
     is_memory = "properties" in values
     whole = cards.first(values["properties"], "summary") or REDACTED if is_memory else values["text"]
@@ -250,7 +249,7 @@ def _node(
 
 
 def _group(page: PageRequest, kind: str) -> str:
-    """Return what a node is drawn as: its type, or that of the kind of memory it is of, or evidence."""
+    """Return the style of a node: the type of its kind of memory, or evidence."""
     family = page.memory.schema.family(jido(kind))
     return TYPE_OF_CLASS.get(kind if family is None else local_name(family), "evidence")
 
@@ -275,14 +274,14 @@ GRAPH = Screen(
 
 #: Memories on one page, and values of a facet that are listed.
 COUNT, LISTED = 50, 12
-#: So many are found by words, of which those are told that fit; more where few may be in the state that is asked for.
+#: The number of matches of a search, and the larger one for rare states.
 MOST_HITS, MOST_HITS_OF_STATE = COUNT, 4 * COUNT
 _PREFIX = {"agent": f"{BASE}agents/", "session": f"{BASE}sessions/"}
 _AFTER = "after"
 
 
 def show_timeline(page: PageRequest) -> Mapping[str, Any]:
-    """Return the memories of one page by day, and how many there are of each value of each facet."""
+    """Return the memories of one page by day, and the count of each value of each facet."""
     chosen = {name: page.given[name] for name in FACETS if page.given.get(name)}
     if chosen.get("state", STATES[0]) not in STATES:
         raise InvalidRequest(f"state={chosen['state']!r} is none", hint=f"give one of: {', '.join(STATES)}")
@@ -307,7 +306,7 @@ def show_timeline(page: PageRequest) -> Mapping[str, Any]:
 
 
 def _by_words(page: PageRequest, words: str, chosen: Mapping[str, str], within: Mapping[str, str]) -> Mapping[str, Any]:
-    """Return the best of what recall finds that fits, and how many of what it found have each value of each facet."""
+    """Return the best matches of recall that fit the filters, and the counts of their facets."""
     state = chosen.get("state")
     limit = MOST_HITS if state in (None, "active") else MOST_HITS_OF_STATE
     request = RecallRequest(agent_id=page.memory.settings.agent, query=words, limit=limit)
@@ -362,7 +361,7 @@ def _further(page: PageRequest, last: TimelineEntry) -> str:
 
 
 def _after(text: str | None) -> TimelineEntry | None:
-    """Return what a page goes on after; raises InvalidRequest for what is none."""
+    """Return the position of a page; raise InvalidRequest for a malformed one."""
     if not text:
         return None
     recorded, _, item = text.partition(" ")

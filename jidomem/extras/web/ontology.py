@@ -21,13 +21,13 @@ from jidomem.records.active import STATUSES
 from jidomem.records.named_query import NamedQuery, QueryParameter, snake, to_term
 from jidomem.serve import wire
 
-#: What is done with a term that is proposed.
+#: The decisions on a proposed term.
 ACTS = ("accept", "map", "refuse")
-#: What an entry names -> what is said over it.
+#: The links of a term -> heading.
 _NAMED: Mapping[str, str] = {
-    "above": "It is a kind of", "below": "Its kinds", "domain": "Said of", "range": "Its values are",
-    "classes": "Of the classes",
-    "individuals": "Its values", "properties": "What is said of it",
+    "above": "Superclasses", "below": "Subclasses", "domain": "Domain", "range": "Range",
+    "classes": "Classes",
+    "individuals": "Values", "properties": "Properties",
 }  # fmt: skip
 
 
@@ -67,7 +67,7 @@ def _counts(page: PageRequest) -> Mapping[str, int] | None:
 
 
 def _class_counts(page: PageRequest, counts: Mapping[str, int] | None, term: Term) -> dict[str, Any]:
-    """Return how many memories are of a class, and where they are listed."""
+    """Return the number of memories of a class, and the page that lists them."""
     name = local_name(term)
     count = None if counts is None else counts.get(name, 0)
     return {"count": count, "memories": page.link("timeline", kind=name) if count else None}
@@ -88,7 +88,7 @@ def _link(page: PageRequest, term: Term) -> str:
 
 
 def _linked(page: PageRequest, name: str, definitions: Mapping[Term, str]) -> dict[str, Any]:
-    """Return a term that another one names, which may be none of ours."""
+    """Return the row of a term, which may be of another namespace."""
     if iri(name) in page.memory.schema.declared:
         return _brief(page, iri(name), definitions)
     return {"name": terms.short(iri(name)), "definition": "", "link": None}
@@ -101,7 +101,7 @@ def _proposals(page: PageRequest) -> TermProposals:
 
 
 def _waiting(page: PageRequest) -> dict[str, Any]:
-    """Return the terms that wait, each with what who asks may do with it; whoever proposed one may take it back."""
+    """Return the proposed terms with the actions of the caller; an author may withdraw its own."""
     proposals, why_not = _proposals(page).waiting(), cards.why_not_curate(page)
     may = () if page.as_of or why_not else ACTS
     writes = page.as_of is None and cards.why_not_write(page) is None
@@ -125,7 +125,7 @@ def _proposed(page: PageRequest, proposal: Proposal) -> dict[str, Any]:
 
 
 def show_term(page: PageRequest, name: str) -> Mapping[str, Any]:
-    """Return all that is said of one term, with the rules about it in words."""
+    """Return the description of one term, and the rules about it."""
     schema, root = page.memory.schema, page.memory.settings.root
     entry = terms.entry(schema, terms.find(schema, name), [root])
     values, definitions = entry.to_dict(), terms.definitions(schema)
@@ -140,7 +140,7 @@ def show_term(page: PageRequest, name: str) -> Mapping[str, Any]:
 
 
 def act(page: PageRequest, form: Mapping[str, str]) -> str:
-    """Accept a term that is proposed, say which one there is to use instead, or refuse it."""
+    """Accept a proposed term, map it to another one, or refuse it."""
     way, term, reason = form["act"], form.get("term", ""), form.get("reason", "").strip()
     proposals = _proposals(page)
     if way == "accept":
@@ -176,7 +176,7 @@ SELECT ?item ?summary ?recorded WHERE {
 
 
 def show_console(page: PageRequest) -> Mapping[str, Any]:
-    """Return where queries go, what they begin with, the terms there are, and the limits."""
+    """Return the endpoint of the console, its first query, the terms and the limits."""
     limits = page.memory.settings.limits
     terms = sorted(term for term in map(plain_value, page.memory.schema.declared) if term.startswith(JIDO))
     return {
@@ -221,9 +221,9 @@ def _listed(page: PageRequest, query: NamedQuery) -> dict[str, str]:
 
 
 def show_query(page: PageRequest, name: str) -> Mapping[str, Any]:
-    """Return one question with its parameters; with its answer where none that it needs is missing.
+    """Return one named query with its parameters, and its rows unless a required one is missing.
 
-    Raises ToFillIn where one is not of its type, or names no memory.
+    Raise ToFillIn if a value has the wrong type, or names no memory.
     """
     query = page.memory.playbook.get(name)
     own = {key: value for key, value in page.given.items() if key not in (AS_OF, *_PAGE) and value != ""}
@@ -264,7 +264,7 @@ def show_query(page: PageRequest, name: str) -> Mapping[str, Any]:
 
 
 def _faults(page: PageRequest, query: NamedQuery, own: Mapping[str, str]) -> dict[str, JidomemError]:
-    """Return why what is given for a parameter is none, by its name."""
+    """Return the faults of the parameters by name."""
     faults: dict[str, JidomemError] = {}
     for param in query.params:
         name = snake(param.name)

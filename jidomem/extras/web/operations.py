@@ -31,18 +31,18 @@ from jidomem.serve.server_state import HTTP, OTHERS, standing
 
 
 def of(page: PageRequest) -> tuple[list[RefusedAt], list[ClientActivity]]:
-    """Return the refusals in this project and in none, and who asked this project, the latest first."""
+    """Return the refusals of this project and of none, and the clients of this project, the latest first."""
     ledger = page.site.operation.ledger
     if ledger is not None and ledger.keep():
         try:
             return ledger.log.read(page.project)
-        except JidomemError:  # of a file that cannot be read: what this server knows is there
+        except JidomemError:  # the log cannot be read: the counts of this server remain
             pass
     return _own_counts(page)
 
 
 def counting_period(page: PageRequest) -> dict[str, Any]:
-    """Return since when is counted: the moment this server began, where it counts for itself alone."""
+    """Return the start of the counting, and whether the counts are of all servers."""
     operation = page.site.operation
     return {"since": format_timestamp(operation.measures.since), "of_all": operation.ledger is not None}
 
@@ -63,18 +63,18 @@ def _own_counts(page: PageRequest) -> tuple[list[RefusedAt], list[ClientActivity
 
 
 def sees_all(page: PageRequest) -> bool:
-    """Return whether what others did is there for who asks: a curator, or anybody where there are no tokens."""
+    """Return whether the caller sees all agents: a curator does, and everybody without tokens."""
     caller = page.site.caller
     return caller is None or role_named(caller.role) in CURATORS
 
 
 def sees(page: PageRequest, agent: str) -> bool:
-    """Return whether what *agent* did is there for who asks; the empty text is one that is not known."""
+    """Return whether the caller sees *agent*, which is empty if it is unknown."""
     return sees_all(page) or (bool(agent) and page.site.is_theirs(agent))
 
 
 def can_view(page: PageRequest, project: str) -> bool:
-    """Return whether what was asked of *project* is told here; what was of none is for who reaches every project."""
+    """Return whether a refusal in *project*, which may be empty, is shown on this page."""
     return project == page.project or (not project and not page.site.is_hidden())
 
 
@@ -83,7 +83,7 @@ MOST_AGENTS, REFUSED, DAYS = 100, 200, 14
 
 
 def show_agents(page: PageRequest) -> Mapping[str, Any]:
-    """Return what each agent wrote in all and by day, as of the moment asked for, and the refusals of this server."""
+    """Return the writes of each agent, in total and by day, as of the moment of the page, and the refusals."""
     page.memory.catch_up(page.project)
     activity = page.memory.texts.read_soon(
         Stream(page.project), lambda file: written(file, moment=page.as_of, days=DAYS)
@@ -108,7 +108,7 @@ def _agent(
 
 
 def _refusals(page: PageRequest) -> dict[str, Any]:
-    """Return the refusals that are there for who asks, the newest day first and of it those that are most."""
+    """Return the refusals that the caller sees, the latest day first, then by count."""
     counts: Counter[tuple[str, str, str, str]] = Counter()
     for each in of(page)[0]:
         if can_view(page, each.project) and sees(page, each.agent if each.agent != OTHERS else ""):
@@ -126,7 +126,7 @@ MOST_FINDINGS = 50
 
 
 def show_check(page: PageRequest) -> Mapping[str, Any]:
-    """Return what the latest check found; `at` is None where none was made since the server began."""
+    """Return the latest check; `at` is None if there was none since the start of the server."""
     page.memory.catch_up(page.project)
     latest = page.memory.checks.latest.get(page.project)
     values: dict[str, Any] = {
@@ -151,7 +151,7 @@ def show_check(page: PageRequest) -> Mapping[str, Any]:
 
 
 def _overlay(page: PageRequest) -> dict[str, Any]:
-    """Return the files of terms and rules of the root's own, and what the one that is asked for says."""
+    """Return the overlay files of the root, and the text of the selected one."""
     root = page.memory.settings.root
     files, chosen = own_files(root), page.given.get("file", "")
     known = chosen in files
@@ -165,7 +165,7 @@ def _overlay(page: PageRequest) -> dict[str, Any]:
 
 
 def _preview(page: PageRequest) -> Mapping[str, Any] | None:
-    """Return what a look at a change found, where it is asked for; raises NotFound where it is not kept any more."""
+    """Return the selected preview, if any; raise NotFound if it is no longer stored."""
     name = page.given.get("preview")
     if not name:
         return None
@@ -212,7 +212,7 @@ def _waiver(page: PageRequest, waiver: dict[str, Any]) -> dict[str, Any]:
 
 
 def _of_item(page: PageRequest, item: str) -> dict[str, str | None]:
-    """Return where a memory is shown, and what it says in short; nothing of what is none."""
+    """Return the page and the short text of a memory; None for any other thing."""
     if not item.startswith(f"{BASE}memory/"):
         return {"link": None, "summary": None}
     summaries = page.memory.index.triples(graph_iri(page.project), iri(item), jido("summary"))
@@ -221,7 +221,7 @@ def _of_item(page: PageRequest, item: str) -> dict[str, str | None]:
 
 
 def act(page: PageRequest, form: Mapping[str, str]) -> str:
-    """Check the memory now, or look at what a change would fail, and return the page of what was found."""
+    """Run a check, or a preview of a change, and return the page of its result."""
     checks = page.memory.checks
     if form["act"] == "check":
         checks.answer(page.project, "json", wire.asker())
@@ -251,7 +251,7 @@ CLIENTS = 50
 
 
 def show_health(page: PageRequest) -> Mapping[str, Any]:
-    """Return how the project stands now, whatever the moment asked for."""
+    """Return the present state of the project, whatever the moment of the page."""
     memory, project = page.memory, page.project
     health = standing(memory, project)
     memory.catch_up(project)
@@ -273,13 +273,13 @@ def show_health(page: PageRequest) -> Mapping[str, Any]:
 
 
 def _snapshots(page: PageRequest) -> list[dict[str, Any]]:
-    """Return the snapshots of the index, which has all projects: none to who does not reach all of them."""
+    """Return the snapshots of the index, which has all projects; none unless the caller reaches all of them."""
     snapshots = [] if page.site.is_hidden() else page.memory.follower.snapshots()
     return [{"name": each.path.name, "bytes": each.size} for each in snapshots]
 
 
 def _bytes(folder: Path) -> int:
-    """Return how much is in the files of a folder; what goes meanwhile counts nothing."""
+    """Return the size of the files of a folder; files that vanish meanwhile count nothing."""
     total = 0
     for path in folder.rglob("*"):
         with suppress(OSError):
@@ -288,7 +288,7 @@ def _bytes(folder: Path) -> int:
 
 
 def _clients(page: PageRequest) -> list[dict[str, Any]]:
-    """Return who asked this project last and is there for who asks, the latest first."""
+    """Return the clients of this project that the caller sees, the latest first."""
     clients = of(page)[1]
     shown = [one._asdict() for one in clients if one.project == page.project and sees(page, one.agent)]
     return [{**one, "agent": cards.agent(one["agent"])} for one in shown[:CLIENTS]]

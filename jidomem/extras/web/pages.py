@@ -37,15 +37,15 @@ from jidomem.serve import memories, sparql, wire
 from jidomem.serve.server_state import RequestContext, Route
 
 _FOLDER = Path(__file__).parent
-#: Where assets are, in this order: ours, and what ci/vendor fetched.
+#: The folders of assets: ours, and those that ci/vendor downloaded.
 _FOLDERS = (_FOLDER / "assets", _FOLDER / "vendored")
-#: What is served -> its media type, whatever the machine would say.
+#: Suffix -> media type, whatever the machine has configured.
 _SERVED = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 _FOR_EVER = "public, max-age=31536000, immutable"
 
 
 class Asset(NamedTuple):
-    """One file: its bytes, and what its address says of them."""
+    """One asset: its bytes, and the digest in its address."""
 
     data: bytes
     digest: str
@@ -63,12 +63,12 @@ def _assets() -> dict[str, Asset]:
 
 
 def address(name: str) -> str:
-    """Return where the asset *name* is served; raises KeyError for one there is not."""
+    """Return the address of the asset *name*; raise KeyError for an unknown one."""
     return f"/assets/{_assets()[name].digest}/{name}"
 
 
 def serve(digest: str, name: str) -> Response:
-    """Return one asset; raises NotFound for one there is not, or not any more."""
+    """Return one asset; raise NotFound for an unknown one, or one of another version."""
     asset = _assets().get(name)
     if asset is None or asset.digest != digest:
         raise NotFound(f"there is no {name} of this version here", hint="load the page anew")
@@ -90,7 +90,7 @@ class Span(NamedTuple):
 
 
 def span(page: PageRequest) -> Span:
-    """Return from when to when something was recorded, as the first commits and the newest one say."""
+    """Return the first and last moments of the project, by its first commits and the newest one."""
     newest = page.memory.catch_up(page.project).recorded_at
     rows = page.memory.reader.select(page.project, _FIRST % graph_iri(page.project))
     first = min((format_timestamp(row["at"]) for row in rows), default=newest)
@@ -112,7 +112,7 @@ _HINT = "send the form from the page itself, in a browser that says where it com
 def check(public_url: str | None) -> None:
     """Raise PolicyDenied for a request that a page of another origin makes.
 
-    As net/http.CrossOriginProtection of Go 1.25 does it: Sec-Fetch-Site decides, else Origin, held to the host asked
+    As net/http.CrossOriginProtection of Go 1.25 does it: Sec-Fetch-Site decides, else Origin, compared with the host
     or the *public_url*; a request with neither comes from no browser.
     """
     site, origin = request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin")
@@ -138,8 +138,8 @@ SCREENS: tuple[Screen, ...] = (
 )
 
 
-csv.field_size_limit(sys.maxsize)  # texts of memories are longer than what the library takes unasked
-#: What a spreadsheet computes with: not what an ordinary number begins with.
+csv.field_size_limit(sys.maxsize)  # texts of memories are longer than the default of the library
+#: The start of a cell that a spreadsheet computes, unless it is a number.
 _FORMULA = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20\t\r]")
 _NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 
@@ -181,14 +181,14 @@ def _for_sheets(response: Response) -> Response:
 
 #: How the cookie that has the token begins, and the pages it is sent to.
 COOKIE, PATH = "jidomem_token", "/ui"
-#: A link from elsewhere, as in a chat, leads to its page; what a form does is held to `origin.check`.
+#: A link from elsewhere, as in a chat, opens its page; forms are checked by `check`.
 _SITES = "Lax"
 SIGN_IN, SIGN_OUT = f"{PATH}/sign-in", f"{PATH}/sign-out"
 NEXT = "next"
 
 
 def cookie_name(root: Path) -> str:
-    """Return the name of the cookie for the server of *root* at the host and port asked.
+    """Return the name of the cookie for the server of *root* at the requested host and port.
 
     Cookies know no ports: each server has a name of its own, so that none signs another one out.
     """
@@ -196,12 +196,12 @@ def cookie_name(root: Path) -> str:
 
 
 def session_token(root: Path) -> str:
-    """Return the token that the browser keeps for *root*, none where it keeps none."""
+    """Return the token in the cookie for *root*, empty if there is none."""
     return request.cookies.get(cookie_name(root), "")
 
 
 def authorization(root: Path) -> str:
-    """Return the header Authorization of the request; to a page also what its cookie stands for."""
+    """Return the header Authorization of the request; for a page also from its cookie."""
     header = request.headers.get("Authorization", "")
     token = session_token(root)
     if header or not token or not request.path.startswith(f"{PATH}/"):
@@ -210,7 +210,7 @@ def authorization(root: Path) -> str:
 
 
 def further(given: Mapping[str, str]) -> str:
-    """Return the page to go on with; raises InvalidRequest for what is none of ours."""
+    """Return the page after signing in; raise InvalidRequest for an address elsewhere."""
     page = given.get(NEXT) or PATH
     parsed = urlsplit(page)
     is_ours = not parsed.scheme and not parsed.netloc and (page == PATH or page.startswith(f"{PATH}/"))
@@ -220,12 +220,12 @@ def further(given: Mapping[str, str]) -> str:
 
 
 def lead_to(page: str) -> Response:
-    """Return what leads a browser on to *page*, which it asks for with GET."""
+    """Return the redirect to *page* by GET."""
     return Response(status=303, headers={"Location": page})
 
 
 def signed_in(root: Path, token: str, page: str, *, public_url: str | None) -> Response:
-    """Return what leads to *page* with the *token* kept in a cookie."""
+    """Return the redirect to *page* with the *token* in a cookie."""
     response = lead_to(page)
     safe = request.is_secure or (public_url or "").startswith("https:")
     response.set_cookie(cookie_name(root), token, path=PATH, httponly=True, samesite=_SITES, secure=safe)
@@ -233,7 +233,7 @@ def signed_in(root: Path, token: str, page: str, *, public_url: str | None) -> R
 
 
 def signed_out(root: Path) -> Response:
-    """Return what leads to signing in again, with no token kept."""
+    """Return the redirect to the sign-in page, without the cookie."""
     response = lead_to(SIGN_IN)
     response.delete_cookie(cookie_name(root), path=PATH, httponly=True, samesite=_SITES)
     return response
@@ -251,11 +251,11 @@ _DONE = {303: "The page to go on with."}
 PROJECT = "project"
 _HTML, _JSON = {HTML: "Text"}, {wire.JSON: "Object"}
 _TOKEN = "who runs the server gives one out with: jidomem access token add NAME --role curator"
-#: Seconds after which a browser asks anew for what is not there yet.
+#: Seconds after which a browser reloads a page that is not ready.
 _AGAIN = "3"
-#: Arguments that say nothing of what is shown at another moment.
+#: Arguments that have no meaning at another moment.
 _ONCE = ("cursor", "after", "done", "made", "ended")
-#: What an act says of itself in the address it leads to.
+#: The fields of a flash message.
 _FLASH_FIELDS = ("done", "made", "ended")
 _DEED = re.compile(r"[0-9a-f]{16}")
 _FILTERS = (cards.short, cards.day, cards.clock, cards.when, cards.exact, cards.display_name, cards.words)
@@ -263,7 +263,7 @@ _FILTERS = (cards.short, cards.day, cards.clock, cards.when, cards.exact, cards.
 
 @cache
 def _environment() -> Environment:
-    """Return what makes HTML of templates: what is put in is text, and what is not there is an error."""
+    """Return the template environment: values are escaped, and undefined ones are errors."""
     made = Environment(
         loader=FileSystemLoader(Path(__file__).parent / "templates"),
         autoescape=True,
@@ -279,7 +279,7 @@ def _environment() -> Environment:
 
 
 def _plain(value: Any) -> Any:
-    """Return what stands in a page for *value*: texts with nothing in them that acts."""
+    """Return the text of *value* for a page, with control characters written out."""
     if isinstance(value, str) and not hasattr(value, "__html__"):
         return cards.shown(value)
     return value
@@ -326,7 +326,7 @@ def _shown(
 def _arguments(screen: Screen, site: RequestContext) -> dict[str, str]:
     """Return the arguments of a request for *screen*; raises InvalidRequest for one it does not take.
 
-    What is said to be done was done: a link from elsewhere puts no words of its own there.
+    Messages are looked up by name: a link from elsewhere cannot show words of its own.
     """
     if screen.is_open:
         return wire.once(request.args)
@@ -349,13 +349,13 @@ def _page(screen: Screen, site: RequestContext, project: str, **parts: str) -> R
 
 
 def _twin(screen: Screen, site: RequestContext, project: str, **parts: str) -> Response:
-    """Return what a screen shows as JSON."""
+    """Return the model of a screen as JSON."""
     page = PageRequest.of(site, project, _arguments(screen, site))
     return wire.answer({"project": project, "as_of": page.as_of, **screen.show(page, **parts)})
 
 
 def _acted(screen: Screen, site: RequestContext, project: str, **parts: str) -> Response:
-    """Return the page to go on with after what the form asked; the same page, with why, where it was refused."""
+    """Perform the action of a form, and return the redirect; if it was refused, the same page with the refusal."""
     form = _form(site, several=screen.several)
     page = PageRequest.of(site, project, _arguments(screen, site))
     try:
@@ -369,7 +369,7 @@ def _acted(screen: Screen, site: RequestContext, project: str, **parts: str) -> 
 
 
 def _done(screen: Screen, page: PageRequest, form: Mapping[str, str], parts: Mapping[str, str]) -> str:
-    """Return the page to go on with after the act of *screen*; what was done before by the same form is not refused."""
+    """Return the next page after the action of *screen*; a repeated form returns the page of the first one."""
     act = partial(_redirect_after, screen, page, form, parts)
     if not screen.writes:
         return act()
@@ -380,7 +380,7 @@ def _done(screen: Screen, page: PageRequest, form: Mapping[str, str], parts: Map
 
 
 def _redirect_after(screen: Screen, page: PageRequest, form: Mapping[str, str], parts: Mapping[str, str]) -> str:
-    """Return the page that the act of *screen* leads to, which finds what was done under a name."""
+    """Return the next page after the action of *screen*, with the name of its flash message."""
     assert screen.act is not None
     path, _, query = screen.act(page, form, **parts).partition("?")
     given = dict(parse_qsl(query))
@@ -391,7 +391,7 @@ def _redirect_after(screen: Screen, page: PageRequest, form: Mapping[str, str], 
 
 
 def _check_act(screen: Screen, page: PageRequest, form: Mapping[str, str]) -> None:
-    """Raise InvalidRequest for what is to be done in the past, with a field there is not, or by no act of *screen*."""
+    """Raise InvalidRequest for an action on a past state, an unknown field, or an unknown action."""
     if page.as_of is not None:
         raise InvalidRequest("the past is shown, and cannot be changed", hint="go back to now")
     _check_fields(form, ("act", *screen.fields))
@@ -407,7 +407,7 @@ def _check_fields(form: Mapping[str, str], known: Collection[str]) -> None:
 
 
 def refused(error: JidomemError) -> Response:
-    """Return *error* as a page: what happened, and what to do next."""
+    """Return *error* as a page."""
     g.seen.refusal = error.code
     if error.code == "unauthenticated":
         return _asking_for_a_token(error)
@@ -420,7 +420,7 @@ def refused(error: JidomemError) -> Response:
 
 
 def broken(problem: Mapping[str, Any]) -> Response:
-    """Return as a page that something went wrong inside, as a problem document would say it."""
+    """Return an internal error as a page, from its problem document."""
     return _error_page(problem, 500, None)
 
 
@@ -431,7 +431,7 @@ def _error_page(error: JidomemError | Mapping[str, Any], status: int, project: s
 
 
 def _asking_for_a_token(error: JidomemError) -> Response:
-    """Return what leads to where a token is given; the page itself, with what was not done, in answer to a form."""
+    """Return the redirect to the sign-in page; for a form the sign-in page itself, with the refusal."""
     if request.method == "GET":
         return lead_to(f"{SIGN_IN}?{urlencode({NEXT: request.full_path.rstrip('?')})}")
     error.hint = _TOKEN
@@ -441,7 +441,7 @@ def _asking_for_a_token(error: JidomemError) -> Response:
 
 
 def is_page() -> bool:
-    """Return whether the request is for a page, not for its twin, what a script asks, or anything else."""
+    """Return whether the request is for a page, and not for JSON, a query of a script, or another interface."""
     path = request.path
     if path.endswith("/sparql"):
         return path.startswith(f"{PATH}/") and HTML in request.headers.get("Accept", "")
@@ -449,7 +449,7 @@ def is_page() -> bool:
 
 
 def _home(site: RequestContext) -> Response:
-    """Return where the pages of a project begin, at the moment that is asked for."""
+    """Return the redirect to the timeline of a project."""
     given = wire.arguments(PROJECT, AS_OF)
     return lead_to(PageRequest.of(site, given.get(PROJECT) or site.default(), given).link("timeline"))
 
@@ -467,7 +467,7 @@ def _sign_in_page(site: RequestContext) -> Response:
 
 
 def _sign_in(site: RequestContext) -> Response:
-    """Keep the token that was given, where it is one; else raise Unauthenticated."""
+    """Set the cookie with the token; raise Unauthenticated for an unknown one."""
     given = _form(site)
     _check_fields(given, (NEXT, "token"))
     page, token = further(given), given.get("token", "").strip()
@@ -477,7 +477,7 @@ def _sign_in(site: RequestContext) -> Response:
 
 
 def _sign_out(site: RequestContext) -> Response:
-    """Keep no token any more."""
+    """Delete the cookie."""
     _form(site)
     return signed_out(site.memory.settings.root)
 
@@ -492,7 +492,7 @@ def _form(site: RequestContext, several: Collection[str] = ()) -> dict[str, str]
 
 
 def _of(screen: Screen) -> Iterator[Route]:
-    """Yield the routes of one screen: the page, its twin, and what its forms do."""
+    """Yield the routes of one screen: the page, its JSON, and its form."""
     path, takes = f"/ui/{{project}}/{screen.path}", dict.fromkeys((AS_OF, *screen.takes), "")
     yield Route("GET", path, partial(_page, screen), f"Show the page {screen.name}", _OK, _HTML, takes)
     yield Route("GET", f"{path}.json", partial(_twin, screen), f"Give what {screen.name} shows", _OK, _JSON, takes)
@@ -519,8 +519,8 @@ def _routes() -> Iterator[Route]:
         yield from _of(screen)
 
 
-#: Where the pages of a project are, as a refusal names them.
+#: The paths of the pages, for refusals.
 PLACES: tuple[str, ...] = tuple(f"/ui/{{project}}/{screen.path}" for screen in SCREENS)
 _MENU = tuple((screen.menu, screen.path) for screen in SCREENS if screen.menu)
-#: The routes of all pages; /openapi.json says nothing of them.
+#: The routes of all pages, which are not in /openapi.json.
 PAGES: tuple[Route, ...] = tuple(_routes())

@@ -17,7 +17,7 @@ from jidomem.records.active import ACTIVE
 from jidomem.records.intent import Receipt
 from jidomem.write.settlement import Settlement
 
-#: Fields of the form that say where the left one applies, and where the other one does.
+#: Fields of the form with the scope of the left memory, and of the right one.
 _LEFT, _RIGHT = ("about", "scope"), ("other_about", "other_scope")
 #: Field of the form of a merger -> of an intent.
 _MERGED: Mapping[str, str] = {
@@ -29,7 +29,7 @@ _MERGED: Mapping[str, str] = {
     "confidence": "confidence",
 }
 FIELDS = (*_LEFT, *_RIGHT, *_MERGED)
-#: What one side says and the other does not is said by what both become.
+#: Fields that a merger takes from the side that has them.
 _SINGLE = ("expires_on", "valid_from", "valid_until", "tracked_by", "convention_name")
 _LEVELS = ("low", "medium", "high")
 
@@ -37,15 +37,15 @@ PropertyRow = Mapping[str, Any]
 
 
 def where(properties: PropertyRow) -> dict[str, Any]:
-    """Return where a memory applies, as the form has it; `scope` is None where its kind has none."""
+    """Return the scope of a memory for the form; `scope` is None if its kind has none."""
     scope = properties.get("convention_scope")
     return {"about": "\n".join(properties.get("about", ())), "scope": scope and f"{JIDO}{scope}"}
 
 
 def apart(left: PropertyRow, right: PropertyRow, form: PropertyRow) -> tuple[bool, dict[str, Any]]:
-    """Return whether the left one says where it applies, or else the right one, and the fields by which it does.
+    """Return whether the left memory gets a new scope, or else the right one, and its fields.
 
-    Raises InvalidRequest where neither does, or both say it otherwise than they did.
+    Raise InvalidRequest if neither changes, or both.
     """
     ours, theirs = _otherwise(left, form, _LEFT), _otherwise(right, form, _RIGHT)
     if ours and theirs:
@@ -94,7 +94,7 @@ def merged(left: PropertyRow, right: PropertyRow, start: str | None = None) -> d
 
 
 def together(left: PropertyRow, right: PropertyRow, form: PropertyRow) -> dict[str, Any]:
-    """Return the fields by which the left one says what both become; raises InvalidRequest without a text."""
+    """Return the fields of the merged memory, which supersedes both; raise InvalidRequest without a text."""
     begun = merged(left, right)
     given = {name: form.get(name, begun[name]).strip() for name in _MERGED}
     if not given["text"]:
@@ -119,20 +119,20 @@ def _lines(text: str) -> list[str]:
     return [*dict.fromkeys(line for line in lines if line)]
 
 
-#: So many are listed on one page.
+#: Items on one page.
 COUNT = 50
-#: What is done with two that disagree: name -> the key that does it, and what it does.
+#: Decisions on two memories in conflict: name -> (key, text).
 OF_TWO: Mapping[str, tuple[str, str]] = {
     "left": ("l", "Keep the left"),
     "right": ("r", "Keep the right"),
     "both": ("b", "Keep both"),
     "merge": ("m", "Merge into a new one"),
 }
-#: What is done with one that is proposed, or due.
+#: Decisions on a proposal, or a memory that is due.
 OF_ONE: Mapping[str, tuple[str, str]] = {"accept": ("a", "Accept"), "reject": ("x", "Reject")}
-#: What the writer calls what is done with both.
+#: The names of the writer for decisions on both.
 _OF_BOTH = {"both": "keep-both", "merge": "supersede"}
-#: What a curator compares by; what the machinery says of a memory is left out.
+#: Properties that are compared; technical ones are left out.
 _COMPARED = (
     "summary", "topic", "about", "rationale", "detailedExplanation", "hasConfidence", "assertedBy", "hasTimestamp",
     "expiresOn", "validFrom", "validUntil", "conventionName", "hasConventionScope",
@@ -141,9 +141,9 @@ _COMPARED = (
 
 
 def show(page: PageRequest) -> Mapping[str, Any]:
-    """Return what waits, the most pressing first, and the one that is looked at with all that it says."""
+    """Return the page of the queue by priority, and the selected item in full."""
     page.memory.catch_up(page.project)
-    if page.as_of is not None:  # what waits is settled now
+    if page.as_of is not None:  # the queue has no past
         return {
             "total": None,
             "waiting": [],
@@ -172,7 +172,7 @@ def show(page: PageRequest) -> Mapping[str, Any]:
 
 
 def _chosen(page: PageRequest, queue: Queue) -> Waiting | None:
-    """Return the one that is asked for, the first where it waits no more or none is."""
+    """Return the selected item, by default the first of the page."""
     named = (page.given.get("item"), page.given.get("other") or None)
     return next((one for one in queue.waiting if (one.item, one.other) == named), next(iter(queue.waiting), None))
 
@@ -216,7 +216,7 @@ def _replaced(page: PageRequest, one: Waiting) -> str | None:
 
 
 def _action(way: str, status: str) -> str:
-    """Return what the writer calls a way to settle; to keep a proposal is to assert it in the place of the other."""
+    """Return the writer's name of a decision; to keep a proposal is to supersede the other memory."""
     if way in OF_ONE:
         return way
     return {"left": "supersede" if status == "proposed" else "accept", "right": "reject"}.get(
@@ -225,7 +225,7 @@ def _action(way: str, status: str) -> str:
 
 
 def act(page: PageRequest, form: Mapping[str, str]) -> str:
-    """Settle one that waits, or all that were chosen, as *form* says, and return the page of what waits then."""
+    """Decide one item, or all selected ones, as in *form*, and return the page of the queue."""
     way, reason = form["act"], form.get("reason", "").strip() or None
     if "chosen" in form:
         return page.link("review", done=_together(page, way, form["chosen"].split("\n"), reason))
@@ -285,7 +285,7 @@ def _iri(outcome: Receipt | JidomemError) -> str:
 def _settled(
     page: PageRequest, way: str, item: str, other: str | None, reason: str | None, form: Mapping[str, str]
 ) -> str:
-    """Settle one that waits, and return the IRI of what settled it."""
+    """Decide one item, and return the IRI of the resulting memory."""
     writer, project = page.site.writer, page.project
     status = page.memory.reader.get_memory(project, item)["status"]
     changes: Mapping[str, Any] | None = None
@@ -313,7 +313,7 @@ def _settled(
 
 
 def _ended(way: str, item: str, other: str | None) -> list[str]:
-    """Return what is in force no more once two that disagreed are settled so, and can be brought back."""
+    """Return the memories that a decision ended, which can be restored."""
     ended = {"left": (other,), "right": (item,), "merge": (item, other)}.get(way, ())
     return [each for each in ended if each]
 

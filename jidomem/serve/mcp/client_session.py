@@ -29,9 +29,9 @@ class ClientSession:
         is_named: bool = False,
         caller: ApiToken | None = None,
     ) -> None:
-        """Work for *agent*, who *is_named* by whoever started the server, or else by itself; or is the *caller*.
+        """Work for *agent*, whose name the operator gave if it *is_named*, or for the *caller*.
 
-        A *session* that was given is neither opened nor closed here.
+        A *session* given by the operator is neither opened nor closed here.
         """
         self.memory = memory
         own = memory.writer
@@ -50,12 +50,12 @@ class ClientSession:
         return self.memory.project
 
     def check_writes(self) -> None:
-        """Raise PolicyDenied where the token of who asks is a reader's."""
+        """Raise PolicyDenied if the token of the caller is a reader's."""
         if self._caller is not None:
             self._caller.check_writes()
 
     def who(self) -> dict[str, str]:
-        """Return who asserts, and in which session; raises PolicyDenied for a curator's name that nobody gave it."""
+        """Return author and session; raise PolicyDenied for a curator's name that the client gave itself."""
         if not self._is_named and self.writer.is_curator(self.project, self.agent):
             raise PolicyDenied(
                 f"this client calls itself {self.agent}, and {self.agent} judges for {self.project}: none becomes that"
@@ -66,7 +66,7 @@ class ClientSession:
         return {"asserted_by": self.agent, "asserted_in": self._name()}
 
     def working(self) -> AgentMemory:
-        """Return what the agent holds now; raises PolicyDenied for a curator's name that nobody gave it."""
+        """Return the working memory; raise PolicyDenied as `who` does."""
         return self.memory.agent(self.who()["asserted_by"], project=self.project)
 
     def dialogue(self) -> MemoryOS:
@@ -74,7 +74,7 @@ class ClientSession:
         return self.memory.os(self.who()["asserted_by"], project=self.project)
 
     def begin(self) -> dict[str, str]:
-        """Return who asserts what is to be kept: as `who`, in a session that is open where the project is strict."""
+        """Return author and session of a write, as `who`; in a strict project the session is opened first."""
         who = self.who()
         if self._is_ours and not self._is_open and self.memory.settings.policy.strict:
             with self._lock:
@@ -84,7 +84,7 @@ class ClientSession:
         return who
 
     def record(self, receipt: Receipt) -> Receipt:
-        """Return *receipt*, taking note that the session is open where something was kept in it."""
+        """Return *receipt*, and note that the session is open if it wrote."""
         if receipt.commit is not None and receipt.status != "deduplicated":
             self._is_open = True
         return receipt
@@ -94,7 +94,7 @@ class ClientSession:
         self._is_open = True
 
     def leave(self) -> None:
-        """Close the session, where something was kept in it; what goes wrong is told on standard error."""
+        """Close the session if it is open; errors go to standard error."""
         if not (self._is_open and self._is_ours):
             return
         self._is_open = False
@@ -122,7 +122,7 @@ class ClientSessions:
         self._lock = Lock()
 
     def of(self, client: str | None, caller: ApiToken | None = None) -> ClientSession:
-        """Return the session of the *caller*, whose token says who it is, else of the agent a client is by its name."""
+        """Return the session of the *caller*, or, without tokens, of the agent that the client names."""
         if caller is not None:
             return self._client_session(caller.agent, is_named=True, caller=caller)
         named = slug(slug(client or "")[:64])

@@ -15,7 +15,7 @@ from typing import Any
 
 import h11
 import uvicorn
-from flask import Response as Told
+from flask import Response as FlaskResponse
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp_types.methods import SPEC_CLIENT_METHODS
 from starlette.concurrency import run_in_threadpool
@@ -37,7 +37,7 @@ from jidomem.serve.monitoring import HEADER, LONGEST, METHODS, NOWHERE, TYPE, fi
 from jidomem.serve.server_state import Operation, RequestContext
 from jidomem.serve.wire import Seen
 
-#: What a method or a tool is called that there is not.
+#: The name of an unknown method or tool.
 OTHER = "other"
 
 
@@ -51,7 +51,7 @@ class SeenCall(Seen):
 
 
 class McpWatch:
-    """Sees every request of one server; of what is asked and answered nothing is kept but names and numbers."""
+    """Counts and logs every request of one server, by names and numbers only."""
 
     def __init__(self, operation: Operation, tools: Collection[str], project: str) -> None:
         self._operation, self._tools, self._project = operation, frozenset(tools), project
@@ -87,7 +87,7 @@ class McpWatch:
             self._operation.tell(level, "request", {**_log_fields(scope, seen), "ms": round(1000 * seconds, 3)})
 
     async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
-        """Return what a message is answered, and take note of what it asked and of its refusal."""
+        """Return the answer to a message, and record its method and refusal."""
         began, method_and_tool = perf_counter(), _method_and_tool(ctx, self._tools)
         seen: SeenCall | None = None if ctx.request is None else ctx.request.scope.get(SEEN)
 
@@ -102,7 +102,7 @@ class McpWatch:
 
 
 def _method_and_tool(ctx: ServerRequestContext[Any, Any], tools: Collection[str]) -> tuple[str, str]:
-    """Return the method of a message, and the tool where it calls one; what there is not is OTHER."""
+    """Return the method of a message, and the tool that it calls; OTHER for unknown ones."""
     known = ctx.method in SPEC_CLIENT_METHODS or (ctx.request_id is None and ctx.method.startswith("notifications/"))
     if ctx.method != "tools/call":
         return (ctx.method[:LONGEST] if known else OTHER), ""
@@ -111,7 +111,7 @@ def _method_and_tool(ctx: ServerRequestContext[Any, Any], tools: Collection[str]
 
 
 def _log_fields(scope: Scope, seen: SeenCall) -> dict[str, Any]:
-    """Return what the log says of a request: neither its query string nor its body, which may hold anything."""
+    """Return the fields of the log line, without query string and body, which may hold secrets."""
     fields = {
         "request_id": seen.id,
         "client": (scope.get("client") or ("",))[0],
@@ -127,7 +127,7 @@ def _log_fields(scope: Scope, seen: SeenCall) -> dict[str, Any]:
 
 
 class LibraryLog(logging.Handler):
-    """Lines of libraries in the log of a server: where they come from, not their words, which may quote anything."""
+    """Log lines of libraries: their place in the code, not their text, which may quote a request."""
 
     def __init__(self, operation: Operation) -> None:
         super().__init__(logging.WARNING)
@@ -141,7 +141,7 @@ class LibraryLog(logging.Handler):
         self._operation.tell("error" if record.levelno >= logging.ERROR else "warning", "library", fields)
 
 
-#: Where it is served and where its figures are, and the seconds that requests under way get when the server stops.
+#: The paths of the protocol and of the figures, and the seconds that requests get when the server stops.
 PATH, METRICS, GRACE = "/mcp", "/metrics", 10
 
 
@@ -155,7 +155,7 @@ def serve_http(
 ) -> None:
     """Serve at PATH on *listening*, a loopback socket, until a signal that `leave_on_signals` takes.
 
-    *operation* counts what is done, and logs it.
+    *operation* counts and logs requests.
     """
     sessions.memory.journal.on_kept = operation.measures.committed
     watch = McpWatch(operation, [tool.name for tool in tools], sessions.memory.project)
@@ -181,10 +181,10 @@ def serve_http(
 
 
 class _Refusing(H11Protocol):
-    """HTTP as uvicorn speaks it; what is no HTTP is refused with the headers that no answer goes without."""
+    """HTTP by uvicorn; a malformed request is refused with the headers of every answer."""
 
     def send_400_response(self, msg: str) -> None:
-        """Answer what could not be read, and hang up."""
+        """Send 400, and close the connection."""
         headers = {"Content-Type": "text/plain; charset=utf-8", "Connection": "close", **HEADERS}
         begun = h11.Response(status_code=400, headers=list(headers.items()), reason=b"Bad Request")
         for event in (begun, h11.Data(data=msg.encode("ascii")), h11.EndOfMessage()):
@@ -193,7 +193,7 @@ class _Refusing(H11Protocol):
 
 
 class _Door:
-    """The door before the protocol: who asks is told by a token, once there are any; and all who ask are seen."""
+    """The gate before the protocol: it authenticates callers, once the root has tokens, and counts requests."""
 
     def __init__(self, app: ASGIApp, site: RequestContext, watch: McpWatch) -> None:
         self._app, self._site, self._watch = app, site, watch
@@ -228,7 +228,7 @@ class _Door:
         return sent
 
     def _refusal(self, scope: Scope, seen: SeenCall) -> Response | None:
-        """Return why who asks is not let in; None, with who it is in the *scope*, where it is."""
+        """Return the refusal of the caller; None, with the caller in the *scope*, if it is admitted."""
         try:
             caller = self._caller(scope, seen)
             if caller is not None and not caller.reaches(self._site.memory.project):
@@ -241,7 +241,7 @@ class _Door:
         return None
 
     def _figures(self, scope: Scope, seen: SeenCall) -> Response:
-        """Return the figures, to those who get them from `jidomem serve`, or why not."""
+        """Return the figures under the rules of `jidomem serve`."""
         try:
             check_host(Headers(scope=scope).get("host", ""), LOOPBACK)
             caller = self._caller(scope, seen)
@@ -265,5 +265,5 @@ class _Door:
 
 def _refused(error: JidomemError, seen: SeenCall) -> Response:
     seen.refusal = error.code
-    response: Told = wire.refused({**wire.described(error), "request_id": seen.id}, error)
+    response: FlaskResponse = wire.refused({**wire.described(error), "request_id": seen.id}, error)
     return Response(response.get_data(), response.status_code, dict(response.headers))

@@ -39,13 +39,13 @@ if TYPE_CHECKING:
 
 Context = ServerRequestContext[Any, Any]
 T = TypeVar("T")
-#: Where a request over HTTP keeps the token of who sent it, and what is known of it.
+#: Keys of the token and of the record of a request in its scope.
 CALLER, SEEN = "jidomem.caller", "jidomem.seen"
 _LOOPBACK = "127.0.0.1"
 
 
 def create_server(sessions: ClientSessions, tools: tuple[Tool, ...], operation: Operation | None = None) -> Server[Any]:
-    """Return the protocol server that offers *tools* at *sessions*; *operation* logs what goes wrong inside."""
+    """Return the protocol server with *tools* for *sessions*; *operation* logs internal errors."""
     by_name, at_work = {tool.name: tool for tool in tools}, operation or Operation()
 
     async def list_tools(ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
@@ -114,7 +114,7 @@ def create_server(sessions: ClientSessions, tools: tuple[Tool, ...], operation: 
 
 
 def _from(ctx: Context) -> tuple[str, str]:
-    """Return what a client calls itself, and the address it asks from: this machine where it is at standard input."""
+    """Return the name that a client gives itself, and its address, that of this machine for standard input."""
     client = ctx.session.client_params
     named = f"{client.client_info.name} {client.client_info.version}" if client else ""
     if ctx.request is None:
@@ -177,10 +177,10 @@ def _prompt(prompt: resources.McpPrompt) -> types.Prompt:
 
 
 def leave_on_signals(sessions: ClientSessions, leave: Callable[[], None]) -> None:
-    """Let SIGTERM, SIGHUP and SIGINT end this process: close what sessions are open, call *leave*, and exit with 0.
+    """Let SIGTERM, SIGHUP and SIGINT end this process: close the open sessions, call *leave*, and exit with 0.
 
-    That happens at once, for who waits for a line of standard input cannot be waited for; the HTTP server ends the
-    requests under way before it raises the signal anew.
+    That happens at once, for a read of standard input cannot be interrupted; the HTTP server ends the
+    requests under way before it raises the signal again.
     """
 
     def on_signal(number: int, frame: Any) -> None:
@@ -192,7 +192,7 @@ def leave_on_signals(sessions: ClientSessions, leave: Callable[[], None]) -> Non
 
 
 def leave_all(sessions: ClientSessions, leave: Callable[[], None]) -> None:
-    """Close what sessions are open, and call *leave*."""
+    """Close the open sessions, and call *leave*."""
     sessions.leave()
     leave()
 
@@ -204,7 +204,7 @@ _CODES = {METHOD_NOT_FOUND: "method_not_found", INVALID_PARAMS: _INVALID}
 async def noted(
     ctx: ServerRequestContext[Any, Any], call_next: CallNext, note: Callable[[str | None], object]
 ) -> HandlerResult:
-    """Return what a message is answered; *note* is told the code of its refusal, None for none, however it ends."""
+    """Return the answer to a message, and call *note* with the code of its refusal, or None."""
     refusal: str | None = "internal_error"
     try:
         result = await call_next(ctx)
@@ -242,7 +242,7 @@ def serve_stdio(
 ) -> None:
     """Serve on standard input and output until the client leaves; then close the open sessions and call *leave*.
 
-    *operation* counts who asks and is refused.
+    *operation* counts clients and refusals.
     """
     speaking = create_server(sessions, tools, operation)
     speaking.middleware.append(_Counting(sessions, operation))
@@ -268,7 +268,7 @@ class _Counting:
         self._sessions, self._measures = sessions, operation.measures
 
     async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
-        """Return what a message is answered."""
+        """Return the answer to a message."""
 
         def note(refusal: str | None) -> None:
             if refusal is not None:
@@ -280,7 +280,7 @@ class _Counting:
 
 
 def _input() -> BinaryIO:
-    """Return standard input; what else reads it in this process, or in one it starts, finds it at its end."""
+    """Return standard input; other readers, in this process or its children, find it at its end."""
     own, nothing = os.dup(0), os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.close(nothing)
@@ -313,7 +313,7 @@ class _Lines:
 
 
 class _Answering:
-    """The messages that are read; what is none is answered by an error, for the client would wait for it."""
+    """The incoming messages; a malformed one is answered with an error, for the client would wait for it."""
 
     def __init__(
         self, reads: ReadStream[SessionMessage | Exception], writes: WriteStream[SessionMessage], too_long: str
@@ -322,7 +322,7 @@ class _Answering:
 
     @property
     def last_context(self) -> Any:
-        """Return the context of who sent the last message."""
+        """Return the context of the last message."""
         return getattr(self._reads, "last_context", None)
 
     async def receive(self) -> SessionMessage | Exception:
@@ -333,7 +333,7 @@ class _Answering:
         return item
 
     async def aclose(self) -> None:
-        """Read no more."""
+        """Stop reading."""
         await self._reads.aclose()
 
     def __aiter__(self) -> _Answering:
@@ -355,7 +355,7 @@ class _Answering:
 
 
 def _why(error: Exception, too_long: str) -> types.ErrorData:
-    """Return what is said of a line that is no message: that it is too long, no JSON, or JSON of another form."""
+    """Return the error of a malformed line: too long, no JSON, or no JSON-RPC."""
     first_error = error.errors()[0] if isinstance(error, ValidationError) else {"type": "json_invalid", "input": None}
     if first_error["input"] == too_long:
         return types.ErrorData(code=types.INVALID_REQUEST, message=too_long)

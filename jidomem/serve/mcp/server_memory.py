@@ -34,7 +34,7 @@ T = TypeVar("T")
 _TEXT = {"type": "string"}
 _TEXTS = {"type": "array", "items": _TEXT}
 _REASON = "Deleted by {agent} through the memory server's tools."
-#: What is in force, oldest first; of the named ones, or all.
+#: The active memories, oldest first: those of the named entities, or all.
 _STATEMENTS = f"""
 PREFIX jido: <https://jido.ai/ontology#>
 SELECT DISTINCT ?item ?statement ?summary ?recorded WHERE {{
@@ -49,12 +49,12 @@ def _shown(graph: EntityGraph, names: Iterable[str] | None = None) -> ToolResult
 
 
 def _tool_result(values: dict[str, Any], shown: Any = None) -> ToolResult:
-    """Return *values*, their text as the reference server writes it: of what it is about alone where it is one list."""
+    """Return *values* with the text of the reference server, which shows a single list without its name."""
     return ToolResult(values, json.dumps(values if shown is None else shown, indent=2, ensure_ascii=False))
 
 
 def _graph(session: ClientSession, names: Iterable[str] | None = None) -> EntityGraph:
-    """Return what is in force: all of it, or what one of *names* has a part in."""
+    """Return the active memories: all, or those with one of *names*."""
     bound = "" if names is None else f"VALUES ?node {{ {' '.join(map(literal, set(names)))} }} ?item <{NODE}> ?node ."
     graph = EntityGraph()
     try:
@@ -81,7 +81,7 @@ def _keep(session: ClientSession, facts: Sequence[dict[str, Any]]) -> None:
 
 
 def _withdraw(session: ClientSession, items: Sequence[str], what: str) -> dict[str, Any]:
-    """Return the intent that withdraws *items*; no fact where there are none."""
+    """Return the intent that withdraws *items*; without items, no intent."""
     return {
         "type": "deleted_marker",
         "summary": f"Withdrawn: {what}",
@@ -191,7 +191,7 @@ def _search(session: ClientSession, given: dict[str, Any]) -> ToolResult:
 
 
 def _new(given: Iterable[T], known: Iterable[T]) -> list[T]:
-    """Return what of *given*, texts or tuples of texts, is not known yet: case and white space make no other memory."""
+    """Return the new ones of *given*, texts or tuples of texts; case and white space make no difference."""
     seen, new = {*map(_normal, known)}, []
     for one in given:
         if (normal := _normal(one)) not in seen:

@@ -42,7 +42,7 @@ _TYPES: Mapping[str, type | tuple[type, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """The answer of a tool: its values, and the text where that is not the values themselves."""
+    """The result of a tool: its values, and a text if it is not their JSON."""
 
     values: Mapping[str, Any]
     text: str | None = None
@@ -55,10 +55,10 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """One tool: the schemas of its arguments and of its values by name, and what answers it.
+    """One tool: the schemas of its arguments and values by name, and its function.
 
-    `required` must be given, `always` is among the values. `reads` says that it changes nothing, `same` that doing it
-    again changes nothing more. `mend` returns the arguments that would put a refusal right, where that is known.
+    `required` arguments must be given, `always` values are always there. A tool that `reads` changes nothing; with
+    `same` a repeated call changes nothing more. `mend` returns the arguments that would repair a refusal, if known.
     """
 
     name: str
@@ -91,7 +91,7 @@ def _json(value: Any) -> str:
 
 
 def call(tool: Tool, session: ClientSession, given: Arguments) -> ToolResult:
-    """Return what *tool* answers; a refusal is an answer, too, with what to call instead where that is known."""
+    """Return the result of *tool*; a refusal is a result too, with the repaired call if known."""
     try:
         if not tool.reads:
             session.check_writes()
@@ -106,7 +106,7 @@ def call(tool: Tool, session: ClientSession, given: Arguments) -> ToolResult:
 
 
 def _in_form(tool: Tool, given: Arguments) -> Arguments | None:
-    """Return the arguments with misspelt names and single texts for lists put right, None where that is not all."""
+    """Return the arguments with misspelt names and single texts for lists repaired; None if that is not enough."""
     mended: Arguments = {}
     for name, value in given.items():
         known = name if name in tool.takes or name in FIELDS else misspelling_of(name, tool.takes)
@@ -142,7 +142,7 @@ def _faults(tool: Tool, given: Mapping[str, Any]) -> Iterator[Violation]:
 
 
 def _faults_of_type(name: str, field: str, value: Any, schema: Schema) -> Iterator[Violation]:
-    """Yield what of *value*, an argument or the part *name* of one, is of another type than *schema* says."""
+    """Yield the type errors of *value*, an argument or the part *name* of one."""
     if "enum" in schema and value not in schema["enum"]:
         allowed = tuple(schema["enum"])
         message = f"{name} is one of {', '.join(allowed)}, not {value!r:.200}"
@@ -168,7 +168,7 @@ def _faults_of_type(name: str, field: str, value: Any, schema: Schema) -> Iterat
 def _more_faults(
     tool: Tool, session: ClientSession, given: Arguments, faults: Sequence[Violation]
 ) -> tuple[Violation, ...]:
-    """Return what else would be refused of a call with *faults*, were its sound arguments tried."""
+    """Return the further faults of a call with *faults*, by a dry run with its sound arguments."""
     at_fault = {fault.field for fault in faults}
     sound = {name: value for name, value in given.items() if name not in at_fault}
     if "dry_run" not in tool.takes or not sound.keys() >= {*tool.required}:
@@ -239,12 +239,12 @@ def _argument(tool: Tool, field: str) -> str:
 def _plain_argument(tool: Tool, field: str) -> str:
     """Return the argument of *tool* that gives *field*, as a choice names it.
 
-    A field of the further ones is named with the argument that holds it: `convention_name in fields`.
+    A further field is named with its argument: `convention_name in fields`.
     """
     return _argument(tool, field).replace("`", "")
 
 
-#: How many rows a question is answered with, unless said otherwise: they are read by a model.
+#: The default number of rows: a model reads them.
 ROWS = 50
 #: How many tokens of briefing the first recall of a client begins with that was not briefed.
 OPENING = 600
@@ -286,7 +286,7 @@ def _mended(given: Arguments, error: JidomemError) -> Arguments | None:
 
 
 def _put_right(given: Arguments, astray: list[str]) -> Arguments | None:
-    """Return arguments with those *astray* among the further fields, where all are fields of an intent."""
+    """Return arguments with the *astray* ones moved to `fields`, if all of them are fields of an intent."""
     more = given.get("fields", {})
     if not (isinstance(more, dict) and all(name in FIELDS and name not in (*SET_BY_SERVER, *more) for name in astray)):
         return None
@@ -403,7 +403,7 @@ def _ask(session: ClientSession, given: Arguments) -> ToolResult:
 
 
 def playbook(session: ClientSession) -> list[dict[str, str]]:
-    """Return the questions that can be asked by name, each with its parameters."""
+    """Return the named queries, each with its parameters."""
     return [
         {"name": query.name, "answers": query.summary, "params": " ".join(map(str, query.params))}
         for query in session.memory.playbook
@@ -581,7 +581,7 @@ def _short(entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def _entries(persona: dict[str, Any]) -> dict[str, Any]:
-    """Return the facts and traits of a persona, as far as they are told."""
+    """Return the facts and traits of a persona."""
     traits = [{**_short(each), "text": f"{each['name']}: {each['value']}"} for each in persona["traits"]]
     return {"knowledge": [_short(each) for each in persona["knowledge"]], "traits": traits}
 
@@ -612,7 +612,7 @@ FIND_PAGES = Tool(
 
 
 def working_memory(session: ClientSession) -> dict[str, Any]:
-    """Return what the agent at *session* holds; an empty memory where it never held anything."""
+    """Return the working memory of the agent of *session*; an empty one if it has none."""
     return _memory_json(session.working().get())
 
 

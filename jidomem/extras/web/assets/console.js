@@ -1,7 +1,7 @@
 // The console: yasgui's editor on the SPARQL of this project alone, and answers as tables of plain text.
 "use strict";
 (() => {
-  const told = JSON.parse(document.getElementById("console-told").textContent);
+  const page = JSON.parse(document.getElementById("console-data").textContent);
   const answers = document.getElementById("answers");
   const ask = document.getElementById("ask");
   const Yasqe = window.Yasqe;
@@ -16,10 +16,10 @@
       const token = editor.getCompleteToken();
       return Boolean(token) && /^jido:/.test(token.string);
     },
-    get: () => told.terms,
+    get: () => page.terms,
   });
   const editor = new Yasqe(document.getElementById("console"), {
-    value: new URLSearchParams(location.search).get("query") || told.query,
+    value: new URLSearchParams(location.search).get("query") || page.query,
     persistenceId: null,
     editorHeight: "16rem",
     resizeable: false,
@@ -45,28 +45,28 @@
     const most = 4000, whole = term.value.length;
     const text = shown(term.value.slice(0, most)) + (whole > most ? ` … the first ${most.toLocaleString("en")} of ${whole.toLocaleString("en")} characters; JSON has all of it` : "");
     if (term.type !== "uri") return made("td", text);
-    if (term.value.startsWith(told.memories)) return made("td", null, link(told.page + encodeURIComponent(term.value), text));
-    if (/^https?:\/\//.test(term.value) && !term.value.startsWith(told.ours)) return made("td", null, link(term.value, text));
+    if (term.value.startsWith(page.memories)) return made("td", null, link(page.page + encodeURIComponent(term.value), text));
+    if (/^https?:\/\//.test(term.value) && !term.value.startsWith(page.ours)) return made("td", null, link(term.value, text));
     return made("td", text);
   };
   const table = (found) => {
     const names = found.head.vars;
     const head = made("tr", null, ...names.map((name) => Object.assign(made("th", name), { scope: "col" })));
-    const rows = found.results.bindings.slice(0, told.shown).map((row) => made("tr", null, ...names.map((name) => cell(row[name]))));
+    const rows = found.results.bindings.slice(0, page.shown).map((row) => made("tr", null, ...names.map((name) => cell(row[name]))));
     const region = made("div", null, made("table", null, made("thead", null, head), made("tbody", null, ...rows)));
     Object.assign(region, { className: "wide", tabIndex: 0, role: "region", ariaLabel: "Answer" });
     return region;
   };
-  const address = (format) => `${told.endpoint}?${new URLSearchParams({ query: editor.getValue(), format, ...(told.as_of ? { as_of: told.as_of } : {}) })}`;
-  const told_of = (found, seconds) => {
+  const address = (format) => `${page.endpoint}?${new URLSearchParams({ query: editor.getValue(), format, ...(page.as_of ? { as_of: page.as_of } : {}) })}`;
+  const summary = (found, seconds) => {
     const rows = found.results.bindings.length;
-    const more = rows > told.shown ? `, of which the first ${told.shown.toLocaleString("en")} are shown` : "";
+    const more = rows > page.shown ? `, of which the first ${page.shown.toLocaleString("en")} are shown` : "";
     return made("p", `${rows.toLocaleString("en")} ${rows === 1 ? "row" : "rows"} in ${seconds.toFixed(2)} s${more} `,
       link(address("csv"), "CSV"), " ", link(address("json"), "JSON"));
   };
   const refused = (problem) => {
     const section = made("section", null, made("h2", "Not answered"), made("p", shown(problem.detail || "The server did not answer.")));
-    if (problem.hint) section.append(made("p", null, made("strong", "What helps: "), shown(problem.hint)));
+    if (problem.hint) section.append(made("p", null, made("strong", "Hint: "), shown(problem.hint)));
     return Object.assign(section, { className: "refusal", role: "alert" });
   };
   const read = async (response, began) => {
@@ -75,17 +75,17 @@
     if (!media.includes("json")) return [Object.assign(made("pre", shown(await response.text())), { tabIndex: 0 })];
     const found = await response.json();
     if (!found.results) return [made("p", found.boolean ? "Yes." : "No.")];
-    return [told_of(found, (performance.now() - began) / 1000), table(found)];
+    return [summary(found, (performance.now() - began) / 1000), table(found)];
   };
   async function run() {
     ask.disabled = true;
     const began = performance.now();
-    const fields = { query: editor.getValue(), ...(told.as_of ? { as_of: told.as_of } : {}) };
+    const fields = { query: editor.getValue(), ...(page.as_of ? { as_of: page.as_of } : {}) };
     try {
       const headers = { Accept: "application/sparql-results+json, text/turtle;q=0.9" };
-      answers.replaceChildren(...await read(await fetch(told.endpoint, { method: "POST", headers, body: new URLSearchParams(fields) }), began));
+      answers.replaceChildren(...await read(await fetch(page.endpoint, { method: "POST", headers, body: new URLSearchParams(fields) }), began));
     } catch (error) {
-      answers.replaceChildren(refused({ detail: `The server could not be asked: ${error.message}`, hint: "see whether jidomem serve still runs" }));
+      answers.replaceChildren(refused({ detail: `The server did not answer: ${error.message}`, hint: "check that jidomem serve runs" }));
     }
     ask.disabled = false;
   }

@@ -1,9 +1,9 @@
 // The graph as a picture: layers from dagre, folded until they fit; chosen and expanded by keys or by hand.
 "use strict";
 (() => {
-  const source = document.getElementById("graph-told");
+  const source = document.getElementById("graph-data");
   if (!source) return;
-  const told = JSON.parse(source.textContent);
+  const data = JSON.parse(source.textContent);
   const drawn = document.getElementById("drawn");
   const container = document.getElementById("graph");
   const panel = document.getElementById("graph-one");
@@ -39,7 +39,7 @@
     return lines;
   };
 
-  const nodes = new Map(); // what the server told of each
+  const nodes = new Map(); // as the server sent them
   const degree = new Map(); // with how many each is linked
   const take = (found, most) => {
     const near = new Map(found.nodes.map((node) => [node.id, new Set()]));
@@ -212,14 +212,14 @@
     });
     const ways = made("p", null, link(node.graph, "Graph around it"));
     ways.className = "ways";
-    if (node.link) ways.prepend(link(node.link, "Its page"));
+    if (node.link) ways.prepend(link(node.link, "Page"));
     if (node.more) {
       const button = Object.assign(made("button", `Expand: ${node.more} more`), { type: "button" });
       button.addEventListener("click", () => { expand(id); container.focus(); });
       ways.append(button);
     }
     panel.replaceChildren(made("h2", [node.class, node.status].filter(Boolean).join(", ")),
-      Object.assign(made("p", node.text), { className: "said", dir: "auto" }), made("ul", null, ...links), ways);
+      Object.assign(made("p", node.text), { className: "text", dir: "auto" }), made("ul", null, ...links), ways);
   };
   const say = (text) => panel.append(Object.assign(made("p", text), { role: "status" }));
   const expand = async (id) => {
@@ -227,12 +227,12 @@
       const response = await fetch(`${nodes.get(id).graph.replace("/graph?", "/graph.json?")}&depth=1`, { headers: { Accept: "application/json" } });
       const found = await response.json();
       if (!response.ok) throw new Error(found.detail || `status ${response.status}`);
-      const left = take(found, told.most);
+      const left = take(found, data.most);
       put();
       cy.center(cy.getElementById(id));
       choose(id);
       container.setAttribute("aria-label", `Graph of ${nodes.size} nodes`);
-      if (left) say(`${left} more find no room among ${told.most}: draw the graph around this one.`);
+      if (left) say(`${left} more find no room among ${data.most}: draw the graph around this one.`);
     } catch (error) {
       choose(id);
       say(`It could not be expanded: ${error.message}`);
@@ -286,6 +286,6 @@
   cy.on("mouseout", "node", () => container.removeAttribute("title"));
 
   document.getElementById("listed").open = false;
-  take(told, told.most);
+  take(data, data.most);
   put();
 })();
