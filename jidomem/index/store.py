@@ -76,7 +76,7 @@ def put(store: Any, text: bytes, digest: str) -> None:
         store.update(f"CLEAR SILENT GRAPH {node}; INSERT DATA {{ GRAPH {node} {{ {text.decode()} }} }}")
     else:
         store.clear_graph(node)
-        store.load(text, ox.RdfFormat.N_TRIPLES, to_graph=node)
+        store.load(text, ox.RdfFormat.N_TRIPLES, to_graph=node, lenient=True)
     store.add(mark)
 
 
