@@ -17,6 +17,7 @@ import click
 from jidomem import Jidomem
 from jidomem.errors import Failed, InvalidRequest, NotFound
 from jidomem.index import search_index
+from jidomem.journal.journal import Stream
 from jidomem.runtime import root_config, settings
 from jidomem_cli.options import ROWS, App, Command, clean, pass_app
 from jidomem_cli.output import show_json, show_rows
@@ -316,7 +317,8 @@ def reindex(app: App) -> int:
     memory.texts.files.forget_all()
     search_index.forget(memory.settings.root)
     vectors = {name: _embedded(memory, name, shown) for name in memory.projects() if memory.embedding}
-    memory.reader.keep_lists([] if damage else memory.projects())
+    for name in [] if damage else memory.projects():
+        memory.texts.read(Stream(name), lambda file: None)
     seconds = time.perf_counter() - start
     streams = [
         {"project": stream.project, "stream": stream.name, "version": str(mark.version), "commits": mark.commits}

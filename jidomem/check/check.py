@@ -48,7 +48,6 @@ from jidomem.check.sources import FileSource, JournalSource, TripleSource, line_
 from jidomem.check.terms import literals, terms_used
 from jidomem.errors import Failed, InvalidRequest, JournalDamaged
 from jidomem.exchange.synchroniser import BLOB, STATE
-from jidomem.index.disagreements import reachable
 from jidomem.index.follower import IndexFollower, gc_paused
 from jidomem.journal.branches import Revision, head_of
 from jidomem.journal.journal import NAMES, FileJournal, Stream
@@ -104,7 +103,10 @@ def _links(
 
 def _ends(item: Term, after: Mapping[Term, set[Term]]) -> set[Term]:
     """Return the items at which what came after *item* ends."""
-    seen = reachable([item], lambda nodes: {node: after.get(node, ()) for node in nodes})
+    seen = further = {item}
+    while further:
+        further = {each for node in further for each in after.get(node, ())} - seen
+        seen = seen | further
     return {node for node in seen if node not in after}
 
 

@@ -18,7 +18,8 @@ from weakref import WeakKeyDictionary
 from jidomem.base.clock import parse_moment
 from jidomem.errors import JidomemError
 from jidomem.index import OxigraphIndex
-from jidomem.index.disagreements import STALE, VALUE, IndexQueries, NodeCache
+from jidomem.index.node_cache import NodeCache
+from jidomem.index.projection import STALE, VALUE, IndexedProject
 from jidomem.rdf.terms import Term, iri, is_iri, literal, plain_value
 from jidomem.rdf.vocab import BASE, CLASS_OF_TYPE, REDACTED, graph_iri, jido, type_of
 from jidomem.read.lists import Cursor, PagePosition, page_size
@@ -241,7 +242,7 @@ class ReviewCache:
 
     def _ended(self, nodes: set[Term]) -> list[str]:
         """Return the nodes, and what they end."""
-        return _themselves(nodes | IndexQueries(self._index).ended([self._graph], nodes))
+        return _themselves(nodes | IndexedProject(self._index, self._project).ended(nodes))
 
     def _leant_on(self, nodes: set[Term]) -> Iterator[str]:
         """Yield what nodes lean on: as many as do not, once they were ended."""

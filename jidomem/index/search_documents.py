@@ -12,13 +12,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from jidomem.base.clock import format_timestamp, parse_moment
 from jidomem.base.words import LONGEST_TEXT, is_remark
-from jidomem.index.results import Solutions
-from jidomem.index.store import OxigraphIndex
-from jidomem.rdf.terms import Term, is_iri, parse_literal, plain_value
+from jidomem.rdf.terms import Term, Triple, is_iri, parse_literal, plain_value
 from jidomem.rdf.vocab import JIDO, LABEL, TYPE, XSD, conv, jido, local_name
 from jidomem.records.active import is_accepted
 from jidomem.records.recall import FIELDS, NAMESPACE
@@ -35,7 +33,15 @@ _MEMORY_FIELDS = {
 _LEADS = {"evidence": (jido("derivedFrom"), LABEL), "alternatives": (jido("hasAlternative"), jido("summary"))}
 _RECORDED, _STATUS, _ALTERNATIVE = jido("recordedAt"), jido("hasAssertionStatus"), jido("hasAlternative")
 _ENDS = (jido("supersededBy"), jido("invalidatedBy"))
-_MEMORIES = f"SELECT ?item ?at WHERE {{ ?item {_STATUS} ?any ; {_RECORDED} ?at ; {jido('summary')} ?text }}"
+
+
+class TripleSource(Protocol):
+    """What the documents are read from: the index, or a part of it that is read again and again."""
+
+    def triples(
+        self, graph: str, subject: Term | None = None, predicate: Term | None = None, value: Term | None = None, /
+    ) -> Iterator[Triple]:
+        """Return the triples of *graph* that match."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,17 +74,7 @@ class Document:
     place: str = ""
 
 
-def memory_items(index: OxigraphIndex, graph: str) -> list[tuple[Term, Term]]:
-    """Return every memory of *graph* that has a summary, oldest first, each after the moment it was recorded."""
-    found = index.query(_MEMORIES, graphs=[graph])
-    assert isinstance(found, Solutions)
-    known: dict[Term, str] = {}
-    for item, at in ((row[0] or "", row[1] or "") for row in found.rows):
-        known[item] = min(at, known.get(item, at))
-    return sorted((at, item) for item, at in known.items())
-
-
-def touched_memories(index: OxigraphIndex, graph: str, nodes: Iterable[Term]) -> list[Term]:
+def touched_memories(index: TripleSource, graph: str, nodes: Iterable[Term]) -> list[Term]:
     """Return the memories that may have to be looked at again once something new was said of *nodes*, sorted."""
     found = set(nodes)
     for node in [*found]:
@@ -87,7 +83,7 @@ def touched_memories(index: OxigraphIndex, graph: str, nodes: Iterable[Term]) ->
     return sorted(found)
 
 
-def memory_document(index: OxigraphIndex, graph: str, item: Term) -> Document | None:
+def memory_document(index: TripleSource, graph: str, item: Term) -> Document | None:
     """Return *item* as it is looked through; None for what is no memory, has no summary or is part of a decision."""
     said: dict[Term, list[Term]] = {}
     for _, predicate, term in sorted(index.triples(graph, item)):
@@ -136,7 +132,7 @@ def _inactive(said: dict[Term, list[Term]]) -> str | None:
     return None if is_accepted(stated) else stated
 
 
-def _end_recorded_at(index: OxigraphIndex, graph: str, end: Term) -> str | None:
+def _end_recorded_at(index: TripleSource, graph: str, end: Term) -> str | None:
     """Return when what ended a memory was recorded; None for what is merely proposed."""
     if not any(index.triples(graph, end, _STATUS, jido("Asserted"))):
         return None
@@ -177,17 +173,9 @@ _ID, _TEXT, _RECORDED, _REPLACES = jido("entryId"), jido("entryText"), jido("rec
 _ENTRY_FIELDS = {"summary": _TEXT, "about": jido("speaker")}
 #: What of the metadata tells the session an entry was said in where it has none of its own, and its place in there.
 _SESSION, _POSITION, _LAST = "session", "position", 10**12
-_ENTRIES = f"SELECT ?entry ?at WHERE {{ ?entry {_TEXT} ?text ; a {ENTRY} ; {_RECORDED} ?at }}"
 
 
-def entry_items(index: OxigraphIndex, graph: str) -> list[tuple[Term, Term]]:
-    """Return every entry of *graph*, oldest first, each after the moment it was recorded."""
-    found = index.query(_ENTRIES, graphs=[graph])
-    assert isinstance(found, Solutions)
-    return sorted((row[1] or "", row[0] or "") for row in found.rows)
-
-
-def touched_entries(index: OxigraphIndex, graph: str, nodes: Iterable[Term]) -> list[Term]:
+def touched_entries(index: TripleSource, graph: str, nodes: Iterable[Term]) -> list[Term]:
     """Return the entries that may have to be looked at again once something new was said of *nodes*, sorted."""
     found = set(nodes)
     for node in [*found]:
@@ -201,7 +189,7 @@ def namespace(given: Any) -> str:
     return json.dumps(given, sort_keys=True, default=repr)
 
 
-def entry_document(index: OxigraphIndex, graph: str, node: Term) -> Document | None:
+def entry_document(index: TripleSource, graph: str, node: Term) -> Document | None:
     """Return the entry *node* as it is looked through; None for what is none, or was redacted."""
     said: dict[Term, list[Term]] = {}
     for _, predicate, term in index.triples(graph, node):
@@ -251,7 +239,7 @@ def _entry_place(position: Any) -> str:
     return f"{position:012d} " if is_one else ""
 
 
-def _newer(index: OxigraphIndex, graph: str, node: Term, recorded: str) -> dict[Term, str | None]:
+def _newer(index: TripleSource, graph: str, node: Term, recorded: str) -> dict[Term, str | None]:
     """Return what replaced *node*, also a newer entry of its id that another branch brought, each with its moment."""
     newer = {found: _recorded(index, graph, found) for found, _, _ in index.triples(graph, None, _REPLACES, node)}
     if newer:
@@ -260,7 +248,7 @@ def _newer(index: OxigraphIndex, graph: str, node: Term, recorded: str) -> dict[
     return {found: at for found, at in beside if at is not None and (at, found) > (recorded, node)}
 
 
-def _beside(index: OxigraphIndex, graph: str, node: Term) -> Iterator[Term]:
+def _beside(index: TripleSource, graph: str, node: Term) -> Iterator[Term]:
     """Yield the other entries of the same id that nothing replaces: there are some where branches were merged."""
     for _, _, key in index.triples(graph, node, _ID):
         for found, _, _ in index.triples(graph, None, _ID, key):
@@ -268,7 +256,7 @@ def _beside(index: OxigraphIndex, graph: str, node: Term) -> Iterator[Term]:
                 yield found
 
 
-def _recorded(index: OxigraphIndex, graph: str, node: Term) -> str | None:
+def _recorded(index: TripleSource, graph: str, node: Term) -> str | None:
     return _first(at for _, _, at in index.triples(graph, node, _RECORDED))
 
 
@@ -284,17 +272,9 @@ TURN = conv("ConversationTurn")
 CALLS, TOLD = 20, 1_000
 _RECORDED, _BY, _CALL = jido("recordedAt"), jido("saidBy"), conv("involvesToolInvocation")
 _TEXTS = conv("promptText"), conv("answerText")
-_TURNS = f"SELECT ?turn ?at WHERE {{ ?turn a {TURN} ; {_RECORDED} ?at }}"
 
 
-def turn_items(index: OxigraphIndex, graph: str) -> list[tuple[Term, Term]]:
-    """Return every turn of *graph*, oldest first, each after the moment it was recorded."""
-    found = index.query(_TURNS, graphs=[graph])
-    assert isinstance(found, Solutions)
-    return sorted((row[1] or "", row[0] or "") for row in found.rows)
-
-
-def turn_document(index: OxigraphIndex, graph: str, node: Term) -> Document | None:
+def turn_document(index: TripleSource, graph: str, node: Term) -> Document | None:
     """Return the turn *node* as it is looked through; None for what is none."""
     said = _properties_of(index, graph, node)
     recorded = min(filter(None, map(_turn_time, said.get(_RECORDED, ()))), default=None)
@@ -324,7 +304,7 @@ def turn_document(index: OxigraphIndex, graph: str, node: Term) -> Document | No
     )
 
 
-def _used(index: OxigraphIndex, graph: str, calls: list[Term]) -> Iterator[str]:
+def _used(index: TripleSource, graph: str, calls: list[Term]) -> Iterator[str]:
     """Yield the name of each tool that was called, and the beginning of what it was given and gave back."""
     for call in sorted(calls)[:CALLS]:
         said = _properties_of(index, graph, call)
@@ -334,7 +314,7 @@ def _used(index: OxigraphIndex, graph: str, calls: list[Term]) -> Iterator[str]:
         yield from (plain_value(got)[:TOLD] for result in results for got in result.get(conv("resultData"), ()))
 
 
-def _session(index: OxigraphIndex, graph: str, talk: Term) -> str:
+def _session(index: TripleSource, graph: str, talk: Term) -> str:
     """Return the work session that a conversation is of, nothing where none is said."""
     rows = index.triples(graph, talk, conv("associatedWithSession")) if talk else ()
     return next((plain_value(session) for _, _, session in rows), "")
@@ -350,23 +330,18 @@ def _turn_time(term: Term) -> str | None:
     return None if found is None else format_timestamp(found)
 
 
-def _properties_of(index: OxigraphIndex, graph: str, node: Term) -> dict[Term, list[Term]]:
+def _properties_of(index: TripleSource, graph: str, node: Term) -> dict[Term, list[Term]]:
     said: dict[Term, list[Term]] = {}
     for _, predicate, term in index.triples(graph, node):
         said.setdefault(predicate, []).append(term)
     return said
 
 
-def old_turn_items(index: OxigraphIndex, graph: str) -> list[tuple[Term, Term]]:
-    """Return every entry and turn of *graph*, oldest first, each after the moment it was recorded."""
-    return sorted([*entry_items(index, graph), *turn_items(index, graph)])
-
-
-def touched_old_turns(index: OxigraphIndex, graph: str, nodes: Iterable[Term]) -> list[Term]:
+def touched_old_turns(index: TripleSource, graph: str, nodes: Iterable[Term]) -> list[Term]:
     """Return what may have to be looked at again once something new was said of *nodes*, sorted."""
     return touched_entries(index, graph, nodes)
 
 
-def old_turn_document(index: OxigraphIndex, graph: str, node: Term) -> Document | None:
+def old_turn_document(index: TripleSource, graph: str, node: Term) -> Document | None:
     """Return the entry or turn *node* as it is looked through; None for what is neither, or was redacted."""
     return entry_document(index, graph, node) or turn_document(index, graph, node)

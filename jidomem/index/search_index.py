@@ -11,30 +11,32 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock, RLock, Thread, current_thread
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from jidomem import __version__
 from jidomem.base.stems import Stemmer
 from jidomem.base.words import chunk_text, digest
 from jidomem.errors import Busy, Failed, JidomemError
 from jidomem.index import search_documents
 from jidomem.index.cache_file import CacheDatabase, CacheFolder, CacheInvalid, several
 from jidomem.index.follower import steps
+from jidomem.index.projection import IndexedProject
 from jidomem.index.results import Watermark
-from jidomem.index.search_documents import Document
+from jidomem.index.search_documents import Document, TripleSource
 from jidomem.index.search_tables import SearchIndexReader
 from jidomem.index.store import OxigraphIndex
-from jidomem.journal.commit import is_redaction_record
+from jidomem.journal.commit import Commit, is_redaction_record
 from jidomem.journal.journal import FileJournal, Stream
 from jidomem.rdf.terms import Term, iri, plain_value
 from jidomem.rdf.vocab import jido
 from jidomem.records.intent import Version
 from jidomem.records.interfaces import Vector
+from jidomem.records.named_query import ListOrder
 
 if TYPE_CHECKING:
     from jidomem.index.vector_search import Likeness
@@ -235,8 +237,6 @@ def forget(root: Path, project: str = "") -> None:
 
 #: Where the texts are, below the root.
 TEXT_FOLDER = Path("cache", "text")
-#: So many memories are taken in at a time where all are.
-AT_ONCE = 2_000
 #: More than so many are not waited for by who reads soon.
 FEW = 5_000
 _SUMMARY = jido("summary")
@@ -250,19 +250,14 @@ class _NotYet(Exception):
 class _DocumentReader:
     """The functions that read the searchable documents of a graph from the index."""
 
-    items: Callable[[OxigraphIndex, str], list[tuple[Term, Term]]]  # all, oldest first, each after its time
-    touched: Callable[[OxigraphIndex, str, Iterable[Term]], list[Term]]  # those that new triples of nodes change
-    document: Callable[[OxigraphIndex, str, Term], Document | None]
+    touched: Callable[[TripleSource, str, Iterable[Term]], list[Term]]  # those that new triples of nodes change
+    document: Callable[[TripleSource, str, Term], Document | None]
 
 
 #: The streams with searchable documents, each in a file of its own.
 _KINDS: Mapping[str, _DocumentReader] = {
-    "memory": _DocumentReader(
-        search_documents.memory_items, search_documents.touched_memories, search_documents.memory_document
-    ),
-    "history": _DocumentReader(
-        search_documents.old_turn_items, search_documents.touched_old_turns, search_documents.old_turn_document
-    ),
+    "memory": _DocumentReader(search_documents.touched_memories, search_documents.memory_document),
+    "history": _DocumentReader(search_documents.touched_old_turns, search_documents.old_turn_document),
 }
 
 
@@ -273,10 +268,20 @@ class Texts:
     """
 
     def __init__(
-        self, root: Path, journal: FileJournal, index: OxigraphIndex, catch_up: Callable[[str], Version]
+        self,
+        root: Path,
+        journal: FileJournal,
+        index: OxigraphIndex,
+        catch_up: Callable[[str], Version],
+        orders: Callable[[], Iterable[ListOrder]] = tuple,
     ) -> None:
-        """Keep them below *root*; *catch_up* brings *index* up to a project's journal, or raises for none there is."""
+        """Keep them below *root*; *catch_up* brings *index* up to a project's journal, or raises for none there is.
+
+        The lists of *orders* are held beside the text of memories.
+        """
         self._root = root
+        self._orders = orders
+        self._projects: dict[str, IndexedProject] = {}
         self._journal = journal
         self._index = index
         self._catch_up = catch_up
@@ -307,19 +312,28 @@ class Texts:
             code="index_behind",
         )
 
-    def read(self, stream: Stream, use: Callable[[SearchIndexReader], T], *, waits: bool = True) -> T:
+    def read(
+        self,
+        stream: Stream,
+        use: Callable[[SearchIndexReader], T],
+        *,
+        waits: bool = True,
+        catches_up: bool = True,
+    ) -> T:
         """Return what *use* makes of the text file of *stream*, level with the journal; nobody changes it meanwhile.
 
         One that is damaged, of another form or of another branch is made anew; where nothing can be written it is kept
-        in memory. Raises Busy where another process does not come to an end, and what the catch-up raises.
+        in memory. Without *catches_up* it is level with the index as that is. Raises Busy where another process does
+        not come to an end, and what the catch-up raises.
         """
         name = name_of(stream)
         with self.files.turn(name):
-            if not self.files.is_open(name):
+            if catches_up and not self.files.is_open(name):
                 self._catch_up(stream.project)  # nothing is made for a project there is not
 
             def level(file: SearchIndexReader, because: str) -> T:
-                self._catch_up(stream.project)  # not before: what is put into a file that was thrown away is gone
+                if catches_up:
+                    self._catch_up(stream.project)  # not before: what is put into a file that was thrown away is gone
                 self._level(file, stream, because, waits=waits)
                 with file.reading():
                     return use(file)
@@ -385,73 +399,107 @@ class Texts:
             self.read(stream, lambda file: None)
 
     def _level(self, file: SearchIndexReader, stream: Stream, because: str, *, waits: bool) -> None:
-        """Take in what is new; raises Amiss where the file is to be made anew, _NotYet where that takes long."""
+        """Bring the file level with the index.
+
+        Raises CacheInvalid where it is to be made anew, and _NotYet where that takes long and nobody *waits*.
+        """
         now = self._index.mark(stream.graph)
         if file.mark is None:
             if not waits and sum(1 for _ in self._index.triples(stream.graph, None, _SUMMARY, most=FEW + 1)) > FEW:
                 raise _NotYet
-            try:
-                self._make(file, stream, now, because)
-            finally:
-                self._taken.pop(name_of(stream), None)
-        if file.mark != now:
             with file.writing():
-                then = file.mark or Watermark()
-                if then != now and self._takes(file, stream, then, now):
-                    file.note(mark=now.term)
+                if file.mark is None:
+                    file.note(mark=Watermark(cleared=now.cleared).term, began=now.term, because=because)
+        if stream.name == "memory":
+            self._hold_lists(file, self._project(stream))
+        while not file.said("is_whole"):
+            self._fill(file, stream)
+        while file.mark != now and not self._apply(file, stream, now):
+            pass
 
-    def _make(self, file: SearchIndexReader, stream: Stream, now: Watermark, because: str) -> None:
-        """Take in all there is, in steps, between which other processes may take one, or go on after this one's end.
-
-        What is new since the first step began is taken in afterwards.
-        """
-        left = _KINDS[stream.name].items(self._index, stream.graph)
-        while True:
+    def _hold_lists(self, file: SearchIndexReader, source: IndexedProject) -> None:
+        """Hold the lists of the queries of this version, of the classes there are."""
+        ontology = source.look()
+        if (file.said("ontology"), file.said("lists")) != (ontology, __version__):
             with file.writing():
-                if file.mark is not None:
-                    return
-                if file.said("began") is None:
-                    file.note(began=now.term, reached=["", ""], because=because)
-                start = bisect_right(left, tuple(file.said("reached")))
-                self._taken[name_of(stream)] = start, len(left)
+                is_other = file.said("ontology") not in (None, ontology)
+                file.projection.include(self._orders(), source, anew=is_other)
+                file.note(ontology=ontology, lists=__version__)
+
+    def _fill(self, file: SearchIndexReader, stream: Stream) -> None:
+        """Take in all there was when the file was begun; a process that was killed leaves it to be gone on with."""
+        then, began = file.mark or Watermark(), Watermark.of(file.said("began"))
+        if not all(self._journal.holds(stream, mark.version) for mark in (then, began)):
+            raise CacheInvalid("another branch was checked out")
+        try:
+            for step in steps(self._journal.read(stream, after=then.version)):
+                later = self._after(stream, began)
+                self._taken[name_of(stream)] = then.commits, began.commits
                 if self._closed and current_thread() is self._makers.get(name_of(stream)):
                     raise Failed("the memory was closed", hint="open it again")
-                step = left[start : start + AT_ONCE]
-                file.put(self._documents(stream, (item for _, item in step)))
-                if not step:
+                with file.writing():
+                    if file.mark != then:  # another process went on
+                        return
+                    fresh = [commit for commit in step if commit.id not in later]
+                    self._take(file, stream, fresh, alone=True)
+                    then = then.after(fresh)
+                    file.note(mark=then.term)
+            with file.writing():
+                if file.mark == then:
                     file.tidy()
-                    file.note(mark=file.said("began"))
-                    return
-                file.note(reached=step[-1])
+                    file.note(mark=began.term, is_whole=True)
+        finally:
+            self._taken.pop(name_of(stream), None)
 
-    def _takes(self, file: SearchIndexReader, stream: Stream, then: Watermark, now: Watermark) -> bool:
-        """Look again at every memory that something was said of since *then*; return whether *now* is later.
+    def _apply(self, file: SearchIndexReader, stream: Stream, now: Watermark) -> bool:
+        """Take in what the file has not up to *now*; return False where another process took some of it in.
 
-        Raises Amiss where it is no later state of what *then* was one of.
+        Raises CacheInvalid where *now* is no later state of what the file holds.
         """
+        then = file.mark or Watermark()
         if not self._journal.holds(stream, then.version):
             raise CacheInvalid("another branch was checked out")
         if then.cleared != now.cleared:
             raise CacheInvalid("the graph was cleared")
-        found = set[str]()
+        reached, read, taken, later = then, set[str](), 0, self._after(stream, now)
         for step in steps(self._journal.read(stream, after=then.version)):
-            found |= {commit.id for commit in step}
-            if any(is_redaction_record(commit.data) for commit in step):
+            later = self._after(stream, now)  # not before: others go on writing
+            read |= {commit.id for commit in step}
+            fresh = [commit for commit in step if commit.id not in later]
+            if any(is_redaction_record(commit.data) for commit in fresh):
                 forget(self._root, stream.project)
                 raise CacheInvalid("something was taken out of the journal")
-            nodes = {subject for commit in step for subject, _, _ in commit.triples if subject != iri(commit.iri)}
-            again = _KINDS[stream.name].touched(self._index, stream.graph, nodes)
-            known = list(self._documents(stream, again))
-            file.remove({plain_value(node) for node in again} - {document.item for document in known})
-            file.put(known)
-        later = {commit.id for commit in self._journal.read(stream, after=now.version)}  # more than were found by now
-        if len(found - later) != now.commits - then.commits:
+            with file.writing():
+                if file.mark != reached:
+                    return False
+                self._take(file, stream, fresh)
+                reached, taken = reached.after(fresh), taken + len(fresh)
+                file.note(mark=reached.term)
+        if taken - len(later - read) != now.commits - then.commits:
             raise CacheInvalid("what was damaged is there again")
-        return now.commits > then.commits
+        return True
 
-    def _documents(self, stream: Stream, nodes: Iterable[Term]) -> Iterator[Document]:
-        read = _KINDS[stream.name].document
-        return filter(None, (read(self._index, stream.graph, node) for node in nodes))
+    def _after(self, stream: Stream, mark: Watermark) -> set[str]:
+        """Return the ids of the commits that came after *mark*."""
+        return {commit.id for commit in self._journal.read(stream, after=mark.version)}
+
+    def _take(self, file: SearchIndexReader, stream: Stream, commits: Sequence[Commit], *, alone: bool = False) -> None:
+        """Look again at every memory that *commits* say something of, or change; *alone*: at those not there yet."""
+        nodes = {subject for commit in commits for subject, _, _ in commit.triples if subject != iri(commit.iri)}
+        source, kind = self._project(stream), _KINDS[stream.name]
+        source.look()
+        if alone and stream.name == "memory":
+            again = names = file.projection.lacking(sorted(nodes))
+        else:
+            again, names = kind.touched(source, stream.graph, nodes), sorted(nodes)
+        known = [found for node in again if (found := kind.document(source, stream.graph, node)) is not None]
+        file.remove({plain_value(node) for node in again} - {document.item for document in known})
+        file.put(known)
+        if stream.name == "memory":
+            file.projection.update(names, source, alone=alone)
+
+    def _project(self, stream: Stream) -> IndexedProject:
+        return self._projects.setdefault(stream.project, IndexedProject(self._index, stream.project))
 
 
 def name_of(stream: Stream) -> str:

@@ -20,6 +20,8 @@ from jidomem.base.clock import nonce
 from jidomem.base.stems import TOKENS, Stemmer
 from jidomem.base.words import chunk_text, digest
 from jidomem.index.cache_file import CacheDatabase, several
+from jidomem.index.projection import TABLES as PROJECTION_TABLES
+from jidomem.index.projection import Projection
 from jidomem.index.results import Watermark
 from jidomem.index.search_documents import Document
 from jidomem.records.recall import FIELDS, CorpusStats, Match
@@ -167,7 +169,7 @@ CREATE TABLE about (place TEXT, number INTEGER, PRIMARY KEY (place, number)) WIT
 CREATE INDEX about_number ON about (number);
 CREATE TABLE holding (stem TEXT PRIMARY KEY, memories INTEGER) WITHOUT ROWID;
 CREATE VIRTUAL TABLE text USING fts5({_WRITTEN_FIELDS}, tokenize="{TOKENS}");
-{TABLES}"""
+{TABLES}{PROJECTION_TABLES}"""
 _KEEP = (
     "INSERT INTO memory (number, item, kind, recorded, ended, inactive, agent, session, confidence, valid_from, "
     "valid_until, successors, length) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
@@ -188,13 +190,14 @@ class _Old(NamedTuple):
 class SearchIndexWriter(CacheDatabase):
     """The file at *path* as it is written: memories with their words, and `passages`, what they say word for word."""
 
-    FORM = 10
+    FORM = 11
     TABLES = _TABLES
 
     def __init__(self, path: str, stemmer: Stemmer, wait: float, here: int = 0) -> None:
         super().__init__(path, wait, here)
         self._stemmer = stemmer
         self.passages = Passages(self._store)
+        self.projection = Projection(self._store)
 
     def begun(self) -> None:
         """Give a file that was just made an identity, which no other has."""

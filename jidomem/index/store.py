@@ -139,7 +139,7 @@ class OxigraphIndex:
     A reader sees whole commits. `observers` are told of every change of a stream's graph. `mend`, where it is set, is
     called with a store that turned out to be damaged while it was read; the question is then asked once more.
     `ontology` is a digest of the ontology graph; `life` is another number when a graph has other content than before,
-    and not only more of it.
+    and not only more of what a journal has.
     """
 
     def __init__(self, store: Any = None) -> None:
@@ -244,6 +244,7 @@ class OxigraphIndex:
                 document = "".join(f"{ntriples_line(triple)}\n" for triple in added).encode()
                 self._store.load(document, ox.RdfFormat.N_TRIPLES, to_graph=ox.NamedNode(graph), lenient=True)
                 self._others |= {graph, f"{graph} {name}"}
+                self.life += 1
                 for observer in self.observers:
                     observer.applied(graph, added)
 

@@ -10,19 +10,20 @@ from __future__ import annotations
 import binascii
 import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import blake2b
 from sys import maxsize
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from jidomem.base.bounded_dict import BoundedDict
 from jidomem.errors import InvalidRequest
 from jidomem.index import OxigraphIndex, Solutions
-from jidomem.index.disagreements import UNDATED, key_parts, moment_term, ticks, timed
-from jidomem.index.ordered_lists import ListCache, OrderedLists
+from jidomem.index.list_keys import UNDATED, key_parts, moment_term, ticks, timed
+from jidomem.index.projection import IndexedProject, opposed
+from jidomem.journal.journal import Stream
 from jidomem.rdf.statements import to_value
 from jidomem.rdf.terms import Term, boolean, iri, literal, plain_value
 from jidomem.rdf.vocab import graphs_of
@@ -31,11 +32,14 @@ from jidomem.records.named_query import FOREVER, ListOrder, NamedQuery, to_term
 
 if TYPE_CHECKING:
     from jidomem.extras.servers.remote_index import RemoteIndex
+    from jidomem.index.search_index import Texts
+    from jidomem.index.search_tables import SearchIndexReader
 
 #: The most candidates asked about at once.
 MOST = 1024
 
 Row = tuple[Term | None, ...]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,14 +222,18 @@ class Lists:
     """The rows of named queries whose parameters are bound, in an index that is level already."""
 
     def __init__(
-        self, index: OxigraphIndex, shelved: ListCache | None, apart: Apart | None, remote: RemoteIndex | None
+        self,
+        index: OxigraphIndex,
+        texts: Callable[[], Texts] | None,
+        apart: Apart | None,
+        remote: RemoteIndex | None,
     ) -> None:
         """Read from *index*, or from *remote* what it can answer; *apart* answers what came with a root.
 
-        Long lists are kept in *shelved* for the next process.
+        The order of lists and the disagreements are those in the files of *texts*; without these the engine sorts.
         """
         self._index = index
-        self._listings = OrderedLists(index, shelved)
+        self._texts = texts
         self._shelf = PageCache()
         self._apart = apart or self._in_this_process
         self._remote = remote
@@ -242,7 +250,7 @@ class Lists:
         self, query: NamedQuery, project: str, bindings: Mapping[str, Term], items: Collection[str]
     ) -> Rows:
         """Return those rows of *query*, whose rows are pairs of memories, that have one of *items*."""
-        page = self._walked(query, project, bindings, maxsize, PagePosition(), {*items})
+        page = self._walked(query, project, bindings, maxsize, PagePosition(), items) if items else None
         return page[0] if page else []
 
     def page(
@@ -254,25 +262,17 @@ class Lists:
         size = page_size(limit)
         if size > LONGEST or not query.is_steady:
             return self._read(query, project, bindings, size, start)
-        state = self._listings.changes(graphs_of(project))
+        state = (self._index.life, self._index.ontology, *map(self._index.mark, graphs_of(project)))
         return self._shelf.page((start, size), state, partial(self._read, query, project, bindings, size, start))
-
-    def discard(self) -> None:
-        """Throw away the lists kept on disk."""
-        self._listings.discard()
-
-    def keep(self, queries: Iterable[NamedQuery], project: str) -> None:
-        """Keep the lists of *queries* on disk, those of *project* that are long."""
-        courses = [query.course for query in queries if query.course and not query.takes("item")]
-        self._listings.keep(courses, graphs_of(project))
 
     def over(self, query: NamedQuery, project: str) -> list[str] | None:
         """Return what the list of *query* goes over, whatever was known when; None where the engine is to find it."""
-        moment = to_term(FOREVER, "dateTime", "as_of")
-        assert query.course is not None
-        return self._listings.candidates(
-            query.course, graphs_of(project), start="", moment=moment, inactive=True, count=maxsize
-        )
+        moment = ticks(to_term(FOREVER, "dateTime", "as_of"))
+        return self._candidates(query, project, "", moment, True, maxsize)
+
+    def ids(self, project: str, signs: str, most: int) -> list[str]:
+        """Return up to *most* memories of *project* whose id begins or ends with *signs*, sorted."""
+        return self._projected(project, lambda file: file.projection.named(signs, most)) or []
 
     def terms(
         self, query: NamedQuery, project: str, bindings: Mapping[str, Term], text: str
@@ -315,33 +315,56 @@ class Lists:
         bindings: Mapping[str, Term],
         size: int,
         place: PagePosition,
-        among: Set[str] | None = None,
+        among: Collection[str] | None = None,
     ) -> tuple[Rows, PagePosition | None] | None:
         """Return a page of a list that need not be sorted to find it; None where it must be.
 
         Of a list of pairs it is of those alone that have a memory *among* these, where they are given.
         """
-        course, graphs = query.course, graphs_of(project)
+        course = query.course
         if course is None:
             return None
         inactive = not query.takes("includeInactive") or bindings["includeInactive"] == boolean(True)
 
         def candidates(key: str, count: int) -> list[str] | None:
             if course.pairs and "item" in bindings:
-                return [one for one in self._listings.disagreeing(graphs, bindings["item"]) if one >= key][:count]
-            most = count if among is None else maxsize
-            keys = self._listings.candidates(
-                course, graphs, start=key, moment=bindings["asOf"], inactive=inactive, count=most
-            )
-            if among is None or keys is None:
-                return keys
-            return [one for one in keys if not among.isdisjoint(one.split(" ")[:2])][:count]
+                return [each for each in self._rivals(project, bindings["item"]) if each >= key][:count]
+            return self._candidates(query, project, key, ticks(bindings["asOf"]), inactive, count, among)
 
         def judged(values: str) -> Iterable[tuple[Term | None, ...]]:
             return self.terms(query, project, bindings, query.among(values))
 
         walked = fetch_page(course, query.columns, place, size, candidates, judged)
         return None if walked is None else (_valued(query, walked[0]), walked[1])
+
+    def _candidates(
+        self,
+        query: NamedQuery,
+        project: str,
+        start: str,
+        moment: int | None,
+        inactive: bool,
+        count: int,
+        among: Collection[str] | None = None,
+    ) -> list[str] | None:
+        """Return up to *count* keys of a list from *start* on; None where the engine is to find them."""
+        order = query.course
+        if order is None or moment is None:
+            return None
+        if order.pairs:
+            return self._projected(project, lambda file: file.projection.pairs(start, moment, count, among))
+        return self._projected(project, lambda file: file.projection.page(order, start, moment, inactive, count))
+
+    def _rivals(self, project: str, item: Term) -> list[str]:
+        """Return the keys of what *item* disagrees with at some time; what is only proposed may do, too."""
+        found = self._projected(project, lambda file: file.projection.rivals(plain_value(item))) or []
+        return sorted({*found, *opposed(IndexedProject(self._index, project), item)})
+
+    def _projected(self, project: str, use: Callable[[SearchIndexReader], T]) -> T | None:
+        """Return what *use* makes of the projection of *project*, which is level with the index; None without one."""
+        if self._texts is None:
+            return None
+        return self._texts().read(Stream(project), use, catches_up=False)
 
 
 def _valued(query: NamedQuery, rows: Iterable[tuple[Term | None, ...]]) -> Rows:

@@ -16,7 +16,7 @@ from typing import Any
 from jidomem.base.words import normal_text, shortened
 from jidomem.errors import NotFound, nearest_names
 from jidomem.index import OxigraphIndex, Solutions
-from jidomem.index.disagreements import SHORT, Ids
+from jidomem.index.projection import SHORT
 from jidomem.rdf.statements import to_value
 from jidomem.rdf.terms import Term, Triple, iri, literal, parse_literal, plain_value
 from jidomem.rdf.vocab import BASE, TYPE, graph_iri, jido, local_name, type_and_class
@@ -200,7 +200,11 @@ def has_successor(index: OxigraphIndex, project: str, item: str, known: Collecti
     return False
 
 
-def resolve(index: OxigraphIndex, ids: Ids, project: str, short: object, as_of: object = None) -> str:
+#: Returns so many memories of a project at most whose id begins or ends with some characters.
+FindIds = Callable[[str, str, int], list[str]]
+
+
+def resolve(index: OxigraphIndex, ids: FindIds, project: str, short: object, as_of: object = None) -> str:
     """Return the IRI of the memory that *short* names, among those that were known at *as_of*.
 
     It is its IRI, a unique beginning or end of its id, a beginning of its short id, or the id it had
@@ -262,10 +266,10 @@ def _standing(index: OxigraphIndex, project: str, item: Term, moment: Term) -> i
     return 0 if status in ENDED else 1 if status == "proposed" else 2
 
 
-def _by_part(ids: Ids, index: OxigraphIndex, project: str, short: str, moment: Term) -> list[str]:
+def _by_part(ids: FindIds, index: OxigraphIndex, project: str, short: str, moment: Term) -> list[str]:
     if len(short) < _LEAST:
         return []
-    spelled = (ids.named(graph_iri(project), _project(project), signs, _SEVERAL) for signs in (short, short.lower()))
+    spelled = (ids(project, signs, _SEVERAL) for signs in (short, short.lower()))
     found = next(filter(None, spelled), [])
     return [item for item in found if all(at <= plain_value(moment) for at in _recorded(index, project, iri(item)))]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -12,7 +12,6 @@ from jidomem.base.clock import format_timestamp
 from jidomem.base.words import slug
 from jidomem.errors import InvalidRequest, NotFound, nearest_names
 from jidomem.index import OxigraphIndex
-from jidomem.index.disagreements import Ids
 from jidomem.rdf.terms import Term, boolean, date_time, iri, parse_literal, plain_value
 from jidomem.rdf.vocab import BASE, TYPE, conv, graph_iri, graphs_of, jido, local_name
 from jidomem.read import memory_detail
@@ -50,14 +49,13 @@ class NamedQueries:
         index: OxigraphIndex,
         playbook: Playbook,
         lists: Lists,
-        ids: Ids,
         catch_up: Callable[[str], Version],
         rules: EffectiveRules,
         now: Callable[[], datetime],
         projects: Callable[[], Sequence[str]],
     ) -> None:
         """Answer from *lists*, and look up in *index* how the memories of a row are annotated."""
-        self._index, self._playbook, self._lists, self._ids = index, playbook, lists, ids
+        self._index, self._playbook, self._lists = index, playbook, lists
         self._catch_up, self._rules, self._now, self._projects = catch_up, rules, now, projects
 
     def page(
@@ -194,13 +192,6 @@ class NamedQueries:
         self._catch_up(project)
         return self._lists.over(self._playbook.get("patterns"), project)
 
-    def keep_lists(self, projects: Iterable[str]) -> None:
-        """Discard the lists on disk, and write those of *projects* that are long again."""
-        self._lists.discard()
-        for project in projects:
-            self._catch_up(project)
-            self._lists.keep(self._playbook, project)
-
     def with_iris(
         self,
         query: NamedQuery,
@@ -213,7 +204,7 @@ class NamedQueries:
         for param in query.params:
             value = values.get(param.name)
             if param.type == "item" and param.name in values:
-                resolved[param.name] = memory_detail.resolve(self._index, self._ids, project, value, as_of)
+                resolved[param.name] = memory_detail.resolve(self._index, self._lists.ids, project, value, as_of)
             elif param.folder and isinstance(value, str):
                 resolved[param.name] = _resolve_name(self._index, project, param.folder, value)
         return resolved

@@ -20,7 +20,7 @@ from jidomem.base.clock import format_timestamp
 from jidomem.errors import Failed, JidomemError, NotFound, nearest_names
 from jidomem.rdf import sparql
 from jidomem.rdf.sparql import refuse_graphs
-from jidomem.records.named_query import NamedQuery, parse
+from jidomem.records.named_query import ListOrder, NamedQuery, parse
 
 #: A folder beside the roles that holds no questions for agents: what CI asks, where a row is a failure.
 GATES = "gates"
@@ -81,6 +81,10 @@ class Playbook:
     def __iter__(self) -> Iterator[NamedQuery]:
         """Return the queries, sorted by name."""
         return map(self._of, self.names())
+
+    def orders(self) -> list[ListOrder]:
+        """Return the order of each list that an index keeps."""
+        return [query.course for query in self if query.course is not None]
 
     def markdown(self) -> str:
         """Return the playbook as one Markdown table a role: the text of docs/reference/playbook.md."""

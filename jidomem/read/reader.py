@@ -6,7 +6,7 @@ Start at `MemoryReader.ask`. Named queries are answered in `named_queries`, raw 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +14,6 @@ from jidomem.base import clock
 from jidomem.base.clock import format_timestamp
 from jidomem.errors import InvalidRequest
 from jidomem.index import OxigraphIndex
-from jidomem.index.disagreements import Ids
-from jidomem.index.ordered_lists import ListCache
 from jidomem.index.results import AnswerLimits
 from jidomem.rdf.sparql import Dataset
 from jidomem.rdf.terms import Term, Triple
@@ -32,6 +30,7 @@ from jidomem.schema.ontology import EffectiveRules
 
 if TYPE_CHECKING:
     from jidomem.extras.servers.remote_index import RemoteIndex
+    from jidomem.index.search_index import Texts
 
 
 class MemoryReader:
@@ -51,7 +50,7 @@ class MemoryReader:
         playbook: Playbook,
         catch_up: Callable[[str], Version],
         rules: EffectiveRules,
-        list_cache: ListCache | None = None,
+        texts: Callable[[], Texts] | None = None,
         past: Callable[[str, str], OxigraphIndex] | None = None,
         shown: Shown | None = None,
         apart: Apart | None = None,
@@ -61,7 +60,7 @@ class MemoryReader:
     ) -> None:
         """Read from *index*; *catch_up* applies new commits of a project to it, and refuses an unknown project.
 
-        Long lists are kept in *list_cache* for the next process; *past* replays a project to a moment
+        Lists and short ids are read from the files of *texts*; *past* replays a project to a moment
         for raw SPARQL, and *apart* runs the queries that came with a root in a worker process. A
         *remote* index answers what it can: the named queries, and SPARQL about the present. *rules*
         has the schema in effect, *shown* when and to whom a memory was shown, *projects* all projects.
@@ -69,9 +68,8 @@ class MemoryReader:
         self.playbook = playbook
         self.index = index
         self._catch_up, self._rules, self._shown, self._now = catch_up, rules, shown, now
-        self._ids = Ids(index)
-        lists = Lists(index, list_cache, apart, remote)
-        self._queries = NamedQueries(index, playbook, lists, self._ids, catch_up, rules, now, projects)
+        self._lists = Lists(index, texts, apart, remote)
+        self._queries = NamedQueries(index, playbook, self._lists, catch_up, rules, now, projects)
         self._sparql = RawSparql(index, remote, catch_up, past)
         self._history = History(self)
         self.architect = Architect(self, "architect")
@@ -191,12 +189,6 @@ class MemoryReader:
         """Return *values* with the IRI of each memory, agent and session given by a name; raises NotFound."""
         return self._queries.with_iris(query, project, values, as_of)
 
-    def keep_lists(self, projects: Iterable[str]) -> None:
-        """Discard the lists on disk, and write those of *projects* that are long again."""
-        self._queries.keep_lists(projects)
-
-    # Raw SPARQL
-
     def select(self, project: str, sparql: str, *, infer: bool = False, as_of: object = None) -> Rows:
         """Return the rows of a SELECT over the project's graphs: variable to value, None if it is unbound.
 
@@ -291,7 +283,7 @@ class MemoryReader:
 
     def find(self, project: str, short: str, *, as_of: object = None) -> str:
         """Return the IRI that `resolve` returns, among the memories that are indexed already."""
-        return memory_detail.resolve(self.index, self._ids, project, short, as_of)
+        return memory_detail.resolve(self.index, self._lists.ids, project, short, as_of)
 
     def whole_id(self, project: str, name: str) -> str:
         """Return the IRI of a memory from its IRI, which is not looked up, or from another name of it."""

@@ -5,14 +5,15 @@ parameters.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from jidomem.base.clock import format_timestamp, parse_moment
 from jidomem.base.json_values import is_unicode
 from jidomem.errors import Failed, InvalidRequest, nearest_names
 from jidomem.rdf.terms import Term, boolean, date_time, integer, iri, literal, plain_value
-from jidomem.rdf.vocab import BASE
+from jidomem.rdf.vocab import BASE, TYPE
 from jidomem.records.active import STATUSES
 
 #: What `asOf` is when nobody asks for a moment: everything recorded so far.
@@ -33,11 +34,17 @@ _WHERE = re.compile(r"^(?!#).*\bWHERE \{", re.MULTILINE)
 _OVER = re.compile(r"(?:\{ )?\?(\w+)\s.*")
 _UNLESS = re.compile(r"\?\w+ \S+ \?(\w+)")
 _PAIRS = re.compile(r"\?\w+( \?\w+)+")
-#: A pattern whose parts may be joined in any way: triples of one node, then what is looked for beside them.
-_PARTS = re.compile(
-    r"(?P<first>(?P<node>\?\w+) \S+ \S+)(?P<further>(?: ; \S+ \S+)*)"
-    r"(?P<beside>(?: (?:FILTER NOT EXISTS|OPTIONAL) \{ \?\w+ \S+ \?\w+ \})*)(?P<filter>(?: FILTER\([^{}]*\))?)"
+#: What a pattern opens with, and patterns that stand beside each other.
+_NAME = r"(?:\w*:\w+|<[^<>\s]+>)"
+_OPENING = re.compile(
+    rf"\?(?P<variable>\w+) (?P<path>a|a/rdfs:subClassOf\*|{_NAME}(?:\|{_NAME})*) (?P<value>\?\w+|{_NAME})(?![\w:])"
 )
+_PART = re.compile(
+    r" (?P<how>;|FILTER NOT EXISTS|OPTIONAL)(?: \{ \?(?P<of>\w+))? "
+    rf"(?P<name>{_NAME}) (?P<value>\?\w+|{_NAME})(?: \}})?(?= |$)"
+)
+_UNION = re.compile(r"\{ [^{}]* \}(?: UNION \{ [^{}]* \})+")
+_PREFIX = re.compile(r"PREFIX (\w*): <([^<>]*)>")
 _PARAM = re.compile(r"([A-Za-z]\w*)(?::([A-Za-z]+))?(?:=(\S+))?")
 #: The parameters whose meaning is the same in every query, so that their name alone says it.
 _WELL_KNOWN = {"project": ("project", None), "asOf": ("dateTime", FOREVER), "validAt": ("dateTime", UNBOUND)}
@@ -77,7 +84,7 @@ class ListOrder:
     can only take it out later. Rows come in the order of that `variable`, or of a moment `time` before it. The
     candidates are named at the place `opening` of the text, in the place of what stands there up to `closing`.
 
-    With `pairs` it goes over what disagrees (`jidomem.index.disagreements`), which no pattern finds in time: these
+    With `pairs` it goes over what disagrees (`jidomem.index.projection`), which no pattern finds in time: these
     variables are two memories, or the other one where the query is about an item, and the kind of their disagreement.
 
     With `unless`, `?what property ?variable`, the query shows none at which something in force points so.
@@ -99,19 +106,82 @@ class ListOrder:
         return "hasAssertionStatus" in self.pattern
 
     @property
-    def scan(self) -> tuple[str, str] | None:
-        """Return what comes first in the pattern, and the pattern written so that each part is found by one scan.
+    def openings(self) -> tuple[Opening, ...] | None:
+        """Return what each node listed has one of at least; None where the pattern does not open so."""
+        return _openings(self.variable, self.pattern, self.prologue)
 
-        A SELECT within is joined by hashing; of many nodes that costs a tenth of looking each up. None where the
-        pattern is of another form. The scan may find more: MINUS takes nothing out for a variable that is unbound.
-        """
-        parts = _PARTS.fullmatch(self.pattern)
-        if parts is None:
+    @property
+    def conditions(self) -> Conditions | None:
+        """Return what a node that the pattern opens with is listed by; None where only the engine can tell."""
+        return _conditions(self.variable, self.time, self.pattern, self.prologue)
+
+
+#: Some properties, and the value that one of them has, None for any; one of `a` stands for the classes below it, too.
+Opening = tuple[tuple[Term, ...], Term | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """The properties that a node has, with a value or None for any, those that it lacks, and the one that is its time.
+
+    A node without a time is listed all the same.
+    """
+
+    has: tuple[tuple[Term, Term | None], ...] = ()
+    lacks: tuple[Term, ...] = ()
+    time: Term | None = None
+
+    def times(self, statements: Mapping[Term, Sequence[Term]]) -> list[Term | None]:
+        """Return the times of a node of which *statements* is said; nothing for one that is not listed."""
+        has_all = all(
+            name in statements if value is None else value in statements.get(name, ()) for name, value in self.has
+        )
+        if not has_all or any(name in statements for name in self.lacks):
+            return []
+        return [*(statements.get(self.time, ()) if self.time else ())] or [None]
+
+
+@lru_cache(maxsize=256)
+def _openings(variable: str, pattern: str, prologue: str) -> tuple[Opening, ...] | None:
+    parts = pattern.strip("{ }").split(" } UNION { ") if _UNION.fullmatch(pattern) else [pattern]
+    found: list[Opening] = []
+    for part in parts:
+        match = _OPENING.match(part)
+        if match is None or match["variable"] != variable:
             return None
-        further = [f"{{ SELECT * {{ {parts['node']} {part} }} }}" for part in parts["further"].split(" ; ")[1:]]
-        beside = parts["beside"].replace("FILTER NOT EXISTS {", "MINUS {")
-        beside = re.sub(r"OPTIONAL \{ (.*?) \}", r"OPTIONAL { { SELECT * { \1 } } }", beside)
-        return parts["first"], f"{{ SELECT * {{ {parts['first']} }} }} {' '.join(further)}{beside}{parts['filter']}"
+        path = match["path"].removesuffix("/rdfs:subClassOf*").split("|")
+        value = None if match["value"].startswith("?") else _expanded(match["value"], prologue)
+        found.append((tuple(_expanded(name, prologue) for name in path), value))
+    return tuple(found)
+
+
+@lru_cache(maxsize=256)
+def _conditions(variable: str, time: str | None, pattern: str, prologue: str) -> Conditions | None:
+    opening = _OPENING.match(pattern)
+    if opening is None or opening["variable"] != variable or opening["value"] == f"?{time}":
+        return None
+    has: list[tuple[Term, Term | None]] = []
+    lacks, of_time, at = list[Term](), None, opening.end()
+    while part := _PART.match(pattern, at):
+        of, value, at = part["of"] or variable, part["value"], part.end()
+        if of != variable or (value.startswith("?") and len(re.findall(rf"\{value}\b", pattern)) > 1):
+            return None
+        name = _expanded(part["name"], prologue)
+        if value == f"?{time}":
+            of_time = name
+        if part["how"] == ";":
+            has.append((name, None if value.startswith("?") else _expanded(value, prologue)))
+        elif part["how"] == "FILTER NOT EXISTS":
+            lacks.append(name)
+    return Conditions(tuple(has), tuple(lacks), of_time) if at == len(pattern) and bool(time) == bool(of_time) else None
+
+
+def _expanded(name: str, prologue: str) -> Term:
+    """Return the IRI that *name* stands for."""
+    if name == "a" or name.startswith("<"):
+        return TYPE if name == "a" else name
+    prefix, _, local = name.partition(":")
+    return iri(dict(_PREFIX.findall(prologue)).get(prefix, prefix) + local)
 
 
 @dataclass(frozen=True, slots=True)

@@ -215,7 +215,6 @@ class GovernanceApi:
         self._recall.texts.files.forget_all()
         search_index.forget(self._settings.root)
         rmtree(self._settings.root / "cache" / "guard", ignore_errors=True)  # the rules of the guard quote memories
-        self._reader.keep_lists(projects())
 
     def _redact_logs_and_state(self, project: str, shows: Callable[[str], bool]) -> None:
         self._read_log.forget(project, shows)  # it may hold rows from before it was switched off

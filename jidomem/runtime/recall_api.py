@@ -5,7 +5,7 @@ The search index, the vectors and the ranking are loaded when a recall first nee
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ from jidomem.index.store import OxigraphIndex
 from jidomem.journal.journal import FileJournal, Stream
 from jidomem.records.intent import Version
 from jidomem.records.interfaces import Embedder
-from jidomem.records.named_query import moment_of
+from jidomem.records.named_query import ListOrder, moment_of
 from jidomem.repository.worktree import Worktree
 from jidomem.runtime import settings
 from jidomem.runtime.agent_api import AgentApi
@@ -54,15 +54,17 @@ class RecallApi:
         read_log: ReadLog | None,
         agents: AgentApi,
         embedder: Embedder | None,
+        orders: Callable[[], Iterable[ListOrder]],
     ) -> None:
         """Search *index* once *catch_up* brought it up to date, and note in *read_log* which memories were shown.
 
-        *agents* has the pages of MemoryOS, *embedder* replaces the one that *config* names.
+        *agents* has the pages of MemoryOS, *embedder* replaces the one that *config* names,
+        *orders* are those of the lists beside the texts.
         """
         self._settings, self._place, self._sources = config, place, sources
         self._journal, self._index, self._catch_up = journal, index, catch_up
         self._rules, self._tree, self._reader, self._read_log = rules, tree, reader, read_log
-        self._agents, self._embedder = agents, embedder
+        self._agents, self._embedder, self._orders = agents, embedder, orders
         self._pages: dict[tuple[str, str], Pages] = {}
         #: Seconds for which each recall makes vectors before it answers; None makes them in the background.
         self.embeds_for: float | None = None
@@ -154,7 +156,7 @@ class RecallApi:
         """Return the search index, whose files are below `cache/`."""
         from jidomem.index.search_index import Texts
 
-        return Texts(self._settings.root, self._journal, self._index, self._catch_up)
+        return Texts(self._settings.root, self._journal, self._index, self._catch_up, self._orders)
 
     @property
     def embedding(self) -> Embedding | None:

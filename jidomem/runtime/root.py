@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from jidomem.base.clock import Sources
 from jidomem.errors import JournalDamaged, NotFound, hint_keywords, nearest_names
 from jidomem.index.follower import IndexFollower, past
-from jidomem.index.ordered_lists import ListCache
 from jidomem.index.snapshots import Clones
 from jidomem.index.store import OxigraphIndex
 from jidomem.journal.journal import NAMES, Stream
@@ -111,7 +110,7 @@ class Jidomem:
             self.playbook,
             self.catch_up,
             self._rules,
-            ListCache(given.root / INDEX / "lists", self.journal),
+            lambda: self.texts,
             lambda project, moment: past(self.journal, self.schema.triples, project, moment),
             self.read_log.of if self.read_log else None,
             self.pool.solutions,
@@ -133,6 +132,7 @@ class Jidomem:
             self.read_log,
             self._agents,
             embedder,
+            self.playbook.orders,
         )
         self._governance = GovernanceApi(
             given,

@@ -93,7 +93,7 @@ def test_no_byte_depends_on_a_redacted_number_so_none_of_ten_thousand_can_be_con
         term.rpartition("/")[2] for term in told if "/evidence/" in term
     }
     memory.follower.rebuild()
-    memory.reader.keep_lists(["p"])
+    memory.ask("facts", project="p", limit=3)
     assert memory.follower.on_disk
     assert memory.follower.snapshots()
     follower = jidomem.open(tmp_path / "root")

@@ -1,13 +1,15 @@
 """Short ids, held against a look at every triple of the index."""
 
 import re
-from threading import Thread
+from contextlib import closing
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from jidomem.base.stems import Stemmer
 from jidomem.index import OxigraphIndex
-from jidomem.index.disagreements import Ids
+from jidomem.index.projection import IndexedProject
+from jidomem.index.search_tables import SearchIndexReader
 from jidomem.rdf.terms import iri
 from jidomem.rdf.vocab import graph_iri, jido
 
@@ -20,8 +22,9 @@ NAMES = st.builds(
 ASKED = st.one_of(SIGNS, st.sampled_from(["item", "a b", "/ab", "a\n", "\ud800", "", "ab>"]))
 
 
-def added(index, graph, names, project=PROJECT, kept="c"):
-    index.apply(graph, f"{kept} {sorted(names)}", [(iri(name), OF, project) for name in names])
+def added(index, graph, names, project=PROJECT):
+    index.apply(graph, f"{project} {sorted(names)}", [(iri(name), OF, project) for name in names])
+    return {iri(name) for name in names}
 
 
 def slowly(index, signs, most):
@@ -36,42 +39,12 @@ def slowly(index, signs, most):
 @given(st.lists(st.lists(NAMES, max_size=8), max_size=4), st.lists(ASKED, min_size=1, max_size=4), st.integers(1, 10))
 def test_what_begins_or_ends_with_some_signs_is_found_whenever_it_came(batches, asked, most):
     index = OxigraphIndex()
-    ids = Ids(index)
-    for names in [[], *batches]:
-        added(index, GRAPH, names)
-        added(index, GRAPH, [f"{name}-of-another" for name in names], iri("https://jido.ai/projects/q"))
-        added(index, OTHER, [f"{name}-elsewhere" for name in names])
-        for signs in asked:
-            assert ids.named(GRAPH, PROJECT, signs, most) == slowly(index, signs, most)
-
-
-def test_an_index_that_becomes_another_has_the_ids_of_that():
-    index, other = OxigraphIndex(), OxigraphIndex()
-    ids = Ids(index)
-    added(index, GRAPH, ["urn:x:first"])
-    assert ids.named(GRAPH, PROJECT, "first", 10) == ["urn:x:first"]
-
-    added(other, GRAPH, ["urn:x:second"])
-    index.become(other)
-    ids.reset(GRAPH)  # what no journal keeps has no mark that differs
-
-    assert ids.named(GRAPH, PROJECT, "first", 10) == []
-    assert ids.named(GRAPH, PROJECT, "second", 10) == ["urn:x:second"]
-
-
-def test_what_is_written_while_others_ask_is_found_once_it_is_there():
-    index, found = OxigraphIndex(), []
-    ids = Ids(index)
-
-    def write():
-        for number in range(200):
-            added(index, GRAPH, [f"urn:x:{number:04}-new"])
-
-    writer = Thread(target=write)
-    writer.start()
-    while writer.is_alive():
-        found.append(len(ids.named(GRAPH, PROJECT, "-new", 1_000)))
-    writer.join()
-
-    assert found == sorted(found)
-    assert len(ids.named(GRAPH, PROJECT, "-new", 1_000)) == 200
+    with closing(SearchIndexReader(":memory:", Stemmer(), 0.0)) as file:
+        file.fits()
+        for names in [[], *batches]:
+            new = added(index, GRAPH, names)
+            new |= added(index, GRAPH, [f"{name}-of-another" for name in names], iri("https://jido.ai/projects/q"))
+            added(index, OTHER, [f"{name}-elsewhere" for name in names])
+            file.projection.update(new, IndexedProject(index, "p"))
+            for signs in asked:
+                assert file.projection.named(signs, most) == slowly(index, signs, most)

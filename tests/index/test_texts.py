@@ -230,15 +230,15 @@ def test_the_evidence_that_a_later_memory_shares_is_found_by_both(memory):
 
 def test_who_is_killed_half_way_leaves_what_the_next_goes_on_from(root, memory):
     program = (
-        "import os, signal, sys\nimport jidomem\nfrom jidomem.index import search_index as texts\n"
+        "import os, signal, sys\nimport jidomem\nfrom jidomem.index import follower\n"
         "from jidomem.index.search_tables import SearchIndexReader\n"
-        "texts.AT_ONCE, put, done = 1, SearchIndexReader.put, []\n"
+        "follower.STEP, put, done = 1, SearchIndexReader.put, []\n"
         "def killed(self, documents):\n"
         "    put(self, documents)\n    done.append(1)\n"
         f"    if len(done) == int(sys.argv[2]): os.kill(os.getpid(), {int(signal.SIGKILL)})\n"
         "SearchIndexReader.put = killed\njidomem.open(sys.argv[1], project='p').recall('quagga')\n"
     )  # fmt: skip
-    for steps in (1, 2, 3):
+    for steps in (1, 2, 2):
         killed = subprocess.run([sys.executable, "-c", program, root, str(steps)], check=False)
         assert killed.returncode == -signal.SIGKILL
     keep(memory, "okapi")

@@ -5,8 +5,11 @@ from pathlib import Path
 import pyoxigraph as ox
 
 from jidomem.base import clock
+from jidomem.base.stems import Stemmer
 from jidomem.errors import NotFound
 from jidomem.index import OxigraphIndex
+from jidomem.index.projection import IndexedProject
+from jidomem.index.search_tables import SearchIndexReader
 from jidomem.rdf.vocab import GRAPHS, graph_iri
 from jidomem.read import MemoryReader, Playbook
 from jidomem.records.intent import CommitRef, Version
@@ -64,6 +67,37 @@ def world_index():
     return index
 
 
+class ProjectedIndex:
+    """The projection of an index that no journal feeds: level with all that is applied to it."""
+
+    def __init__(self, index, playbook):
+        self.index, self.playbook = index, playbook
+        self.files, self.ontology, self.news = {}, {}, {}
+        index.observers.append(self)
+
+    def applied(self, graph, rows):
+        self.news.setdefault(graph, set()).update(subject for subject, _, _ in rows)
+
+    def reset(self, graph):
+        self.files = {project: file for project, file in self.files.items() if graph_iri(project) != graph}
+
+    def read(self, stream, use, *, catches_up=True):
+        project, source = stream.project, IndexedProject(self.index, stream.project)
+        if project not in self.files:
+            self.files[project] = SearchIndexReader(":memory:", Stemmer(), 0.0)
+            self.files[project].fits()
+            self.news[source.graph] = {subject for subject, _, _ in self.index.triples(source.graph)}
+        file, ontology = self.files[project], source.look()
+        with file.writing():
+            is_other = self.ontology.setdefault(project, ontology) != ontology
+            file.projection.include(self.playbook.orders(), source, anew=is_other)
+            self.ontology[project] = ontology
+            file.projection.update(self.news.get(source.graph, ()), source)
+        self.news[source.graph] = set()
+        with file.reading():
+            return use(file)
+
+
 def reader_of(index, projects=("demo", "other", "empty"), playbook=None, remote=None, now=clock.now):
     """Return a reader whose version is that of the newest commit time in the graphs of the project."""
 
@@ -74,9 +108,10 @@ def reader_of(index, projects=("demo", "other", "empty"), playbook=None, remote=
         found = [t for graph in GRAPHS for _, _, t in index.triples(graph_iri(project, graph), None, recorded)]
         return Version.of([CommitRef(max(found).split('"')[1], "0" * 64, 1)] if found else [])
 
-    return MemoryReader(
-        index, playbook or Playbook(), catch_up, EffectiveRules(ontology.load(), Policy()), remote=remote, now=now
-    )
+    playbook = playbook or Playbook()
+    texts = ProjectedIndex(index, playbook)
+    rules = EffectiveRules(ontology.load(), Policy())
+    return MemoryReader(index, playbook, catch_up, rules, lambda: texts, remote=remote, now=now)
 
 
 def short(value):

@@ -3,12 +3,10 @@
 from itertools import combinations
 from random import Random
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from reader_world import new_index, reader_of, triples
 
-from jidomem.index import disagreements
 from jidomem.rdf.vocab import graph_iri
 
 GRAPH = graph_iri("demo")
@@ -95,11 +93,9 @@ def paged(reader, **moments):
             return rows
 
 
-@pytest.mark.parametrize("many", [0, disagreements.MANY])
-@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 2**32))
-def test_what_disagrees_now_and_at_any_moment_is_what_looking_at_every_two_finds(seed, many, monkeypatch):
-    monkeypatch.setattr(disagreements, "MANY", many)
+def test_what_disagrees_now_and_at_any_moment_is_what_looking_at_every_two_finds(seed):
     world, index = World(Random(seed)), new_index()
     kept = reader_of(index)
 

@@ -10,20 +10,12 @@ from reader_world import new_index, reader_of, triples
 from test_query_law import CONTEXT, Scribe, drawn_history
 
 from jidomem.errors import Failed
-from jidomem.index import ordered_lists
 from jidomem.read import Playbook
 from jidomem.records import named_query as queries
 from jidomem.records.intent import Version
 
 PLAYBOOK = Playbook()
 WALKED = [query for query in PLAYBOOK if query.course and not query.course.pairs]
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _walked_from_the_first_time_on():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ordered_lists, "FEW", 0)
-        yield
 
 
 class Sorted(Playbook):
@@ -48,11 +40,9 @@ def paged(reader, query, *, cursor=None, limit=3, **asked):
             return rows
 
 
-@pytest.mark.parametrize("many", [0, 8, ordered_lists.MANY])
-@settings(max_examples=2, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 2**32))
-def test_the_pages_of_every_list_are_its_rows_whatever_comes_in(seed, many, monkeypatch):
-    monkeypatch.setattr(ordered_lists, "MANY", many)
+def test_the_pages_of_every_list_are_its_rows_whatever_comes_in(seed):
     index, scribe = new_index(), Scribe()
     reader, whole = reader_of(index, playbook=PLAYBOOK), reader_of(index, playbook=Sorted())
 
@@ -112,8 +102,7 @@ def test_a_class_declared_after_its_members_is_listed():
     assert listed(reader) == ["a", "c"]
 
 
-def test_a_list_is_made_anew_when_much_has_come_in(monkeypatch):
-    monkeypatch.setattr(ordered_lists, "MOST_NEWS", 5)
+def test_a_list_takes_in_much_that_came_at_once():
     index = new_index()
     index.apply(CONTEXT, "a", fact("m:a", 1))
     reader = reader_of(index)

@@ -11,9 +11,12 @@ from conftest import decision
 from mcp.client.client import Client
 
 import jidomem
-from jidomem.base.clock import Sources, now
+from jidomem.base.clock import Sources, format_timestamp, now
 from jidomem.errors import InvalidRequest
 from jidomem.guard.guard import Guard
+from jidomem.journal import commit as commits
+from jidomem.journal.journal import Stream
+from jidomem.rdf.vocab import BASE
 from jidomem.read import Playbook
 from jidomem.read.derived import counts, pending
 from jidomem.records import active
@@ -250,7 +253,17 @@ def test_a_decision_without_a_date_of_its_own_is_listed_with_none_and_last(repos
             for s, p, o in memory.index.triples(graph)
             if p != jidomem.rdf.vocab.jido("hasTimestamp") and f"<{kept}>" == s
         ]
-        memory.index.apply(graph, "undated", undated)
+        stream, head = Stream("p"), memory.journal.head(Stream("p"))
+        commit = commits.build(
+            graph=graph,
+            parents=head,
+            recorded_at=format_timestamp(now()),
+            committer=f"{BASE}agents/memory-writer",
+            ontology_version="0.1.0",
+            body=undated,
+            nonce=bytes(32),
+        )
+        memory.journal.append(stream, head, commit)
         whole = memory.reader.ask("recent-decisions", project="p")
         memory.reader.ask_page("recent-decisions", project="p", limit=1)
         first = memory.reader.ask_page("recent-decisions", project="p", limit=1)

@@ -1,0 +1,515 @@
+"""The projection: the rows of lists, disagreements and short ids, in the SQLite file of the search text.
+
+A row has the interval in which it counts: since when its memory is known, and until when nothing ended it. So a page
+is one range of one table, now and as of any moment. The rows of a node are made again from the index when a commit says
+something of it; the file that holds them keeps them level (`jidomem.index.search_index`).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+
+from jidomem.index.list_keys import FOREVER, NEVER, UNDATED, ticks, timed
+from jidomem.index.results import Solutions
+from jidomem.index.store import OxigraphIndex
+from jidomem.rdf.terms import Term, Triple, iri, is_iri, literal, plain_value
+from jidomem.rdf.vocab import BASE, ONTOLOGY_GRAPH, RDFS, TYPE, graph_iri, graphs_of, jido
+from jidomem.records.active import ACCEPTED, CLASH, Convention
+from jidomem.records.named_query import ListOrder
+
+#: The keys of docs/conflicts.md that two memories in force may not share.
+KINDS = ("duplicate", "overlapping_decision", CLASH, "contradiction")
+STALE, VALUE, PROPOSAL = "stale_supersession", "contradicting_value", "proposal"
+#: The key of a property that can have one value, and that of a value given to it.
+_SLOT, _VALUE = "value", "value-is"
+_COMPARED = {*KINDS, _SLOT, _VALUE}
+
+#: How many characters of an id are shown.
+SHORT = 8
+#: Of `node`, `id` is the last part of the IRI of a memory of the project, `reversed_id` its characters backwards, and
+#: `short_id` the last of them, as they are shown. The `key` of a pair puts it in the order of rows.
+TABLES = """
+CREATE TABLE node (number INTEGER PRIMARY KEY, item TEXT UNIQUE, since INTEGER, until INTEGER, id TEXT,
+  reversed_id TEXT, short_id TEXT);
+CREATE INDEX node_id ON node (id) WHERE id IS NOT NULL;
+CREATE INDEX node_reversed_id ON node (reversed_id) WHERE reversed_id IS NOT NULL;
+CREATE INDEX node_short_id ON node (short_id) WHERE short_id IS NOT NULL;
+CREATE TABLE list (number INTEGER PRIMARY KEY, definition TEXT UNIQUE, is_sortable INTEGER);
+CREATE TABLE listed (list INTEGER, key TEXT, since INTEGER, until INTEGER, PRIMARY KEY (list, key)) WITHOUT ROWID;
+CREATE TABLE holder (key TEXT, number INTEGER, PRIMARY KEY (key, number)) WITHOUT ROWID;
+CREATE TABLE successor (old INTEGER, new INTEGER, PRIMARY KEY (old, new)) WITHOUT ROWID;
+CREATE INDEX successor_new ON successor (new);
+CREATE TABLE pair (key TEXT PRIMARY KEY, a INTEGER, b INTEGER, since INTEGER, until INTEGER);
+CREATE INDEX pair_a ON pair (a);
+CREATE INDEX pair_b ON pair (b);
+"""
+_PUT_NODE = """INSERT INTO node (item, since, until, id, reversed_id, short_id) VALUES (?, ?, ?, ?, ?, ?)
+ON CONFLICT (item) DO UPDATE SET since = excluded.since, until = excluded.until, id = excluded.id,
+reversed_id = excluded.reversed_id, short_id = excluded.short_id"""
+#: A successor that nothing is said of, so far, may be in force at any time.
+_PUT_NAME = f"INSERT OR IGNORE INTO node (item, since, until) VALUES (?, -1, {FOREVER})"
+_PUT_PAIR = "INSERT OR REPLACE INTO pair VALUES (?, ?, ?, ?, ?)"
+_RIVALS = """SELECT h.key, n.number, n.item, n.since, n.until FROM holder h JOIN node n USING (number)
+WHERE h.key IN (SELECT value FROM json_each(?)) AND h.number <> ? AND n.since < ? AND n.until > ?"""
+#: The nodes that these took, in the end, the place of, and that have several successors.
+_FORKS = """WITH RECURSIVE before (number) AS (SELECT value FROM json_each(?)
+  UNION SELECT old FROM successor JOIN before ON new = number)
+SELECT number FROM before WHERE (SELECT COUNT(*) FROM successor WHERE old = number) > 1"""
+#: A successor of a fork and all that came after it.
+_LINE = """WITH RECURSIVE line (number) AS (VALUES (?) UNION SELECT new FROM successor JOIN line ON old = number)
+SELECT number, item, since, until FROM line JOIN node USING (number) WHERE number <> ?"""
+_PAGE = """SELECT key FROM listed WHERE list = ? AND key >= ? AND since <= ? AND (? OR until > ?)
+ORDER BY key LIMIT ?"""
+_PAIRS = """SELECT key FROM pair WHERE key >= :start AND since <= :moment AND until > :moment %s
+ORDER BY key LIMIT :count"""
+_SOME = "SELECT number FROM node WHERE item IN (SELECT value FROM json_each(:items))"
+_AMONG = f"AND rowid IN (SELECT rowid FROM pair WHERE a IN ({_SOME}) UNION SELECT rowid FROM pair WHERE b IN ({_SOME}))"
+_IDS = """SELECT item FROM node WHERE id >= :signs AND id < :signs || char(1114111)
+UNION SELECT item FROM node WHERE short_id >= :signs AND short_id < :signs || char(1114111)
+UNION SELECT item FROM node WHERE reversed_id >= :signs_reversed AND reversed_id < :signs_reversed || char(1114111)
+ORDER BY item LIMIT :most"""
+
+RECORDED, STATUS, DECIDED = jido("recordedAt"), jido("hasAssertionStatus"), jido("decisionStatus")
+PROPOSED, ASSERTED = jido("Proposed"), jido("Asserted")
+_SUPERSEDED, _INVALIDATED = jido("supersededBy"), jido("invalidatedBy")
+_DATES = (jido("validFrom"), jido("validUntil"))
+_CONFLICT_KEY, _WITH, _OF = jido("conflictKey"), jido("conflictsWith"), jido("appliesToProject")
+_SUBCLASS = iri(RDFS + "subClassOf")
+WRITABLE = re.compile(r"<[^\x00-\x20<>\"{}|^`\\]*>")
+_ID_START = re.compile(r"[/#:]")
+#: So many nodes are named in one query.
+AT_ONCE = 500
+
+#: What is said of a node: property -> values.
+Statements = Mapping[Term, Sequence[Term]]
+Interval = tuple[int, int]
+
+
+class NotSortable(Exception):
+    """A member cannot be put in order here, so the engine must."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Node:
+    """A node as it is put into the file: its statements, since when it is known, and when something ended it."""
+
+    said: Statements
+    since: int
+    until: int
+
+    @property
+    def is_proposed(self) -> bool:
+        return PROPOSED in self.said.get(STATUS, ())
+
+    @property
+    def is_accepted(self) -> bool:
+        return all(term == literal(ACCEPTED) for term in self.said.get(DECIDED, ()))
+
+    @property
+    def active_until(self) -> int:
+        """Return until when it is in force: NEVER for a proposal."""
+        return NEVER if self.is_proposed else self.until
+
+
+class IndexedProject:
+    """The index as the projection of one project asks it; what it answered is remembered until the next `look`."""
+
+    def __init__(self, index: OxigraphIndex, project: str) -> None:
+        self.project = iri(f"{BASE}projects/{project}")
+        self.graph = graph_iri(project)
+        self.ontology = ""
+        self._index = index
+        self._graphs = graphs_of(project)
+        self._triples: dict[object, list[Triple]] = {}
+        self._openings: dict[tuple[ListOrder, ...], Mapping[Term, Mapping[Term | None, Sequence[int]]]] = {}
+
+    def look(self) -> str:
+        """Return what differs where other classes are subclasses of others; believe the index as it is now."""
+        self._triples = {}
+        own = sorted(self._index.triples(self.graph, None, _SUBCLASS))
+        now = f"{self._index.ontology} {own}" if own else self._index.ontology
+        if now != self.ontology:
+            self.ontology, self._openings = now, {}
+        return now
+
+    def triples(
+        self, graph: str, subject: Term | None = None, predicate: Term | None = None, value: Term | None = None
+    ) -> Iterator[Triple]:
+        """Return the triples of *graph* that match."""
+        asked = (graph, subject, predicate, value)
+        if asked not in self._triples:
+            self._triples[asked] = [*self._index.triples(*asked)]
+        return iter(self._triples[asked])
+
+    def statements(self, node: Term) -> Statements:
+        """Return all that the memory says of *node*."""
+        found: dict[Term, list[Term]] = {}
+        for _, predicate, value in self.triples(self.graph, node):
+            found.setdefault(predicate, []).append(value)
+        return found
+
+    def node(self, name: Term) -> _Node:
+        """Return a node, since when it is known, and until when nothing ended it."""
+        said = self.statements(name)
+        return _Node(said, _since(said), min(self._ends(said), default=FOREVER))
+
+    def ended(self, nodes: Iterable[Term]) -> set[Term]:
+        """Return what *nodes* end, or would."""
+        links = (_SUPERSEDED, _INVALIDATED)
+        return {old for node in nodes for link in links for old, _, _ in self.triples(self.graph, None, link, node)}
+
+    def openings(self, lists: Mapping[int, ListOrder]) -> Mapping[Term, Mapping[Term | None, Sequence[int]]]:
+        """Return which of *lists* may hold a node, by a property and a value it has, None for any value."""
+        key = tuple(lists.values())
+        if key not in self._openings:
+            found: dict[Term, dict[Term | None, list[int]]] = defaultdict(lambda: defaultdict(list))
+            for number, order in lists.items():
+                for properties, value in order.openings or ():
+                    values = self._subclasses(value) if value and properties == (TYPE,) else {value}
+                    for name in properties:
+                        for each in values:
+                            found[name][each].append(number)
+            self._openings[key] = found
+        return self._openings[key]
+
+    def _subclasses(self, name: Term) -> set[Term | None]:
+        """Return a class and all that are declared below it."""
+        found: set[Term | None] = {name}
+        further = [name]
+        while further:
+            above = further.pop()
+            for graph in (ONTOLOGY_GRAPH, self.graph):
+                below = {each for each, _, _ in self.triples(graph, None, _SUBCLASS, above)} - found
+                found |= below
+                further += below
+        return found
+
+    def members(self, order: ListOrder, nodes: Mapping[Term, _Node]) -> Iterator[tuple[Term, Term | None]]:
+        """Yield which of *nodes*, which the pattern of a list opens with, it finds, each with its times, if it has any.
+
+        A list that is not in the order of a time has none.
+        """
+        if order.conditions is not None:
+            for name, node in nodes.items():
+                yield from ((name, time) for time in order.conditions.times(node.said))
+            return
+        names = [order.variable] + ([order.time] if order.time else [])
+        text = f"{order.prologue} SELECT {' '.join(f'?{name}' for name in names)} WHERE {{ %s {order.pattern} }}"
+        for row in self._rows(text, order.variable, nodes):
+            yield row[0] or "", row[1] if order.time else None
+
+    def targets(self, order: ListOrder, nodes: Collection[Term]) -> set[Term]:
+        """Return what *nodes* point at as a list says in `unless`."""
+        text = f"{order.prologue} SELECT ?{order.variable} WHERE {{ %s {order.unless} }}"
+        return {row[0] or "" for row in self._rows(text, order.unless.split(" ")[0][1:], nodes)}
+
+    def referrers(self, order: ListOrder, nodes: Collection[Term]) -> dict[Term, list[Interval]]:
+        """Return the intervals of all that points at each of *nodes* as a list says in `unless`.
+
+        A referrer that holds for a time only is left out: whether it counts, depends on the moment it is asked for. So
+        is one that is not accepted, which is never active.
+        """
+        pointer = order.unless.split(" ")[0]
+        text = f"{order.prologue} SELECT ?{order.variable} {pointer} WHERE {{ %s {order.unless} }}"
+        found: dict[Term, list[Interval]] = defaultdict(list)
+        for target, name in self._rows(text, order.variable, nodes):
+            node = self.node(name or "")
+            if RECORDED in node.said and node.is_accepted and not any(date in node.said for date in _DATES):
+                found[target or ""].append((node.since, node.active_until))
+        return found
+
+    def _ends(self, said: Statements) -> Iterator[int]:
+        for end in (*said.get(_SUPERSEDED, ()), *said.get(_INVALIDATED, ())):
+            if any(self.triples(self.graph, end, STATUS, ASSERTED)):
+                moments = (ticks(at) for _, _, at in self.triples(self.graph, end, RECORDED))
+                yield from (at for at in moments if at is not None)
+
+    def _rows(self, text: str, name: str, nodes: Collection[Term]) -> Iterator[tuple[Term | None, ...]]:
+        known = [node for node in nodes if WRITABLE.fullmatch(node)]
+        for at in range(0, len(known), AT_ONCE):
+            named = f"VALUES ?{name} {{ {' '.join(known[at : at + AT_ONCE])} }}"
+            found = self._index.query(text.replace("%s", named, 1), graphs=self._graphs)
+            assert isinstance(found, Solutions)
+            yield from found.rows
+
+
+class Projection:
+    """The rows in the file that *store* has open; who puts some holds the turn to write."""
+
+    def __init__(self, store: sqlite3.Connection) -> None:
+        self._store = store
+
+    def include(self, orders: Iterable[ListOrder], source: IndexedProject, *, anew: bool = False) -> None:
+        """Hold the lists of *orders*, too; with *anew*, of other subclasses, make all there are again."""
+        known = self._lists()
+        wanted = [(_definition(order),) for order in orders if not order.pairs]
+        self._store.executemany("INSERT OR IGNORE INTO list (definition, is_sortable) VALUES (?, 1)", wanted)
+        if anew:
+            self._store.execute("DELETE FROM listed")
+            self._store.execute("UPDATE list SET is_sortable = 1")
+        lists = {number: order for number, order in self._lists().items() if anew or number not in known}
+        after = 0
+        while lists and (step := self._nodes_after(after)):
+            after = step[-1][0]
+            self._list(lists, {name: source.node(name) for _, name in step}, source)
+
+    def update(self, names: Collection[Term], source: IndexedProject, *, alone: bool = False) -> None:
+        """Make the rows of *names* again, of which something new is said, and unless *alone* of what this changes."""
+        lists = self._lists()
+        nodes = {name: source.node(name) for name in {*names} | source.ended(() if alone else names)}
+        self._put_nodes(nodes, source.project)
+        pointing = [] if alone else [order for order in lists.values() if order.unless]
+        pointed = {target for order in pointing for target in source.targets(order, nodes.keys()) - nodes.keys()}
+        self._list(lists, {**nodes, **{name: source.node(name) for name in pointed}}, source)
+        self._pair(nodes, source)
+
+    def page(self, order: ListOrder, start: str, moment: int, inactive: bool, count: int) -> list[str] | None:
+        """Return up to *count* keys of a list, from *start* on, of what was known at *moment* and, unless *inactive*,
+        in force; None where only the engine can put them in order.
+        """
+        text = "SELECT number, is_sortable FROM list WHERE definition = ?"
+        row = self._store.execute(text, (_definition(order),)).fetchone()
+        if row is None or not row[1]:
+            return None
+        rows = self._store.execute(_PAGE, (row[0], start, moment, inactive, moment, count))
+        return [key for (key,) in rows]
+
+    def pairs(self, start: str, moment: int, count: int, among: Collection[str] | None = None) -> list[str]:
+        """Return up to *count* keys, from *start* on, of the pairs that disagree at *moment*.
+
+        Where *among* is given, one of each pair is of these.
+        """
+        values = {"start": start, "moment": moment, "count": count, "items": json.dumps([*(among or ())])}
+        rows = self._store.execute(_PAIRS % ("" if among is None else _AMONG), values)
+        return [key for (key,) in rows]
+
+    def rivals(self, item: str) -> list[str]:
+        """Return the keys of all that *item* disagrees with at some time: the other memory, and how."""
+        rows = self._store.execute(f"SELECT key FROM pair WHERE TRUE {_AMONG}", {"items": json.dumps([item])})
+        found = []
+        for a, b, kind in (key.split(" ") for (key,) in rows):
+            found.append(f"{b if a == item else a} {kind}")
+        return found
+
+    def named(self, signs: str, most: int) -> list[str]:
+        """Return up to *most* memories of the project whose id begins or ends with *signs*, sorted.
+
+        The id is what stands after the last `/`, `#` or `:` of the IRI; a beginning of its last characters, which are
+        shown as the short id, counts, too.
+        """
+        values = {"signs": signs, "signs_reversed": signs[::-1], "most": most}
+        with suppress(UnicodeEncodeError):  # half a character is in no IRI
+            return [item for (item,) in self._store.execute(_IDS, values)] if signs else []
+        return []
+
+    def lacking(self, names: Collection[Term]) -> list[Term]:
+        """Return those of *names* whose rows were not made yet."""
+        text = "SELECT item FROM node WHERE since >= 0 AND item IN (SELECT value FROM json_each(?))"
+        known = {item for (item,) in self._store.execute(text, (json.dumps([*map(_item, names)]),))}
+        return [name for name in names if _item(name) not in known]
+
+    def _lists(self) -> dict[int, ListOrder]:
+        rows = self._store.execute("SELECT number, definition FROM list ORDER BY number")
+        return {number: _order(definition) for number, definition in rows}
+
+    def _nodes_after(self, number: int) -> list[tuple[int, Term]]:
+        text = "SELECT number, item FROM node WHERE number > ? ORDER BY number LIMIT ?"
+        return [(each, _name(item)) for each, item in self._store.execute(text, (number, AT_ONCE))]
+
+    def _numbers(self, items: Iterable[str]) -> dict[str, int]:
+        text = "SELECT item, number FROM node WHERE item IN (SELECT value FROM json_each(?))"
+        return dict(self._store.execute(text, (json.dumps([*items]),)))
+
+    def _put_nodes(self, nodes: Mapping[Term, _Node], project: Term) -> None:
+        rows = []
+        for name, node in nodes.items():
+            item = _item(name)
+            part = _ID_START.split(item)[-1] if project in node.said.get(_OF, ()) else None
+            rows.append((item, node.since, node.active_until, part, part and part[::-1], part and part[-SHORT:]))
+        self._store.executemany(_PUT_NODE, rows)
+        ends = [(_item(name), _item(new))
+                for name, node in nodes.items() for new in node.said.get(_SUPERSEDED, ())]  # fmt: skip
+        self._store.executemany(_PUT_NAME, ((new,) for _, new in ends))
+        numbers = self._numbers({*map(_item, nodes), *(new for _, new in ends)})
+        links = ((numbers[old], numbers[new]) for old, new in ends)
+        self._store.executemany("INSERT OR IGNORE INTO successor VALUES (?, ?)", links)
+        keys = ((key, numbers[_item(name)]) for name, node in nodes.items() for key in _keys(node.said))
+        self._store.executemany("INSERT OR IGNORE INTO holder VALUES (?, ?)", keys)
+
+    def _list(self, lists: Mapping[int, ListOrder], nodes: Mapping[Term, _Node], source: IndexedProject) -> None:
+        """Put the rows of *nodes* into *lists*."""
+        openings, anything = source.openings(lists), [n for n, order in lists.items() if order.openings is None]
+        fitting: dict[int, dict[Term, None]] = defaultdict(dict)
+        for name, node in nodes.items():
+            for number in anything:
+                fitting[number][name] = None
+            for property_ in openings.keys() & node.said.keys():
+                for value in (None, *node.said[property_]):
+                    for number in openings[property_].get(value, ()):
+                        fitting[number][name] = None
+        for number, named in fitting.items():
+            order, names = lists[number], {name: nodes[name] for name in named}
+            pointing = source.referrers(order, names) if order.unless else {}
+            try:
+                keys = [(name, _key(order, name, time)) for name, time in source.members(order, names)]
+            except NotSortable:
+                self._store.execute("UPDATE list SET is_sortable = 0 WHERE number = ?", (number,))
+                continue
+            rows = ((number, key, nodes[name].since, _listed_until(order, nodes[name], pointing.get(name, ())))
+                    for name, key in keys)  # fmt: skip
+            self._store.executemany("INSERT OR REPLACE INTO listed VALUES (?, ?, ?, ?)", rows)
+
+    def _pair(self, nodes: Mapping[Term, _Node], source: IndexedProject) -> None:
+        """Make the pairs of *nodes* again."""
+        numbers = self._numbers(map(_item, nodes))
+        self._store.executemany("DELETE FROM pair WHERE a = ?1 OR b = ?1", ((each,) for each in numbers.values()))
+        for name, number in numbers.items():
+            node = nodes[_name(name)]
+            if WRITABLE.fullmatch(_name(name)) and node.since < node.active_until and (keys := _keys(node.said)):
+                self._pair_by_keys(number, name, node, keys, source)
+        forks = self._store.execute(_FORKS, (json.dumps([*numbers.values()]),)).fetchall()
+        for (fork,) in forks:
+            self._pair_after(fork)
+
+    def _pair_by_keys(self, number: int, item: str, node: _Node, keys: Sequence[str], source: IndexedProject) -> None:
+        shared: dict[tuple[int, str, int, int], list[str]] = defaultdict(list)
+        for key, *other in self._store.execute(_RIVALS, (json.dumps(keys), number, node.active_until, node.since)):
+            if WRITABLE.fullmatch(iri(other[1])):
+                shared[other[0], other[1], other[2], other[3]].append(key.partition(":")[0])
+        for (rival, name, since, until), kinds in shared.items():
+            counts = Counter(kinds)
+            found = [kind for kind in KINDS if counts[kind]] + [VALUE] * (counts[_SLOT] > counts[_VALUE])
+            if CLASH in found:
+                one, other = (_convention(said) for said in (node.said, source.statements(iri(name))))
+                if one is not None and other is not None and not one.clashes(other):
+                    found.remove(CLASH)
+            span = max(since, node.since), min(until, node.active_until)
+            self._store.executemany(_PUT_PAIR, (_pair_row((number, item), (rival, name), kind, span) for kind in found))
+
+    def _pair_after(self, fork: int) -> None:
+        """Put the pairs that came, in the end, in the place of *fork*, after different successors of it.
+
+        Of two in one line, the earlier of which ended only in name, a fork that is recorded later would make a pair
+        that disagreed before.
+        """
+        after: dict[tuple[int, str, int, int], set[int]] = defaultdict(set)
+        for (successor,) in self._store.execute("SELECT new FROM successor WHERE old = ?", (fork,)).fetchall():
+            for row in self._store.execute(_LINE, (successor, fork)):
+                after[tuple(row)].add(successor)
+        line = {
+            item: (since, until) for _, item, since, until in after if since < until and WRITABLE.fullmatch(iri(item))
+        }
+        named = {item: (number, after[number, item, *line[item]]) for number, item, *_ in after if item in line}
+        for a, b, span in overlapping_pairs(line):
+            if len(named[a][1] | named[b][1]) > 1:
+                self._store.execute(_PUT_PAIR, _pair_row((named[a][0], a), (named[b][0], b), STALE, span))
+
+
+def opposed(source: IndexedProject, item: Term) -> list[str]:
+    """Return the keys of what a proposal, *item* or the other memory, says that it would disagree with."""
+    triples = source.triples
+    found = {other for _, _, other in triples(source.graph, item, _WITH)}
+    found |= {other for other, _, _ in triples(source.graph, None, _WITH, item)}
+    return [f"{plain_value(other)} {PROPOSAL}" for other in found if WRITABLE.fullmatch(other)]
+
+
+def overlapping_pairs(spans: Mapping[str, Interval]) -> Iterator[tuple[str, str, Interval]]:
+    """Yield each two whose intervals meet, sorted, and the interval in which they do.
+
+    >>> [*overlapping_pairs({"urn:b": (0, 5), "urn:a": (4, 9), "urn:c": (5, 9)})][0]
+    ('urn:a', 'urn:b', (4, 5))
+    """
+    running: list[tuple[int, str]] = []
+    for since, until, item in sorted((since, until, item) for item, (since, until) in spans.items()):
+        running = [entry for entry in running if entry[0] > since]
+        for ends, other in running:
+            first, second = sorted((item, other))
+            yield first, second, (since, min(until, ends))
+        running.append((until, item))
+
+
+def valid_since(spans: Iterable[Interval], until: int) -> int:
+    """Return from when on one of *spans* holds at every moment before *until*; that itself where none holds at last.
+
+    >>> valid_since([(1, 3), (3, FOREVER)], FOREVER), valid_since([(1, 2), (5, 9)], 9), valid_since([(1, 3)], 9)
+    (1, 5, 9)
+    """
+    for since, end in sorted(spans, key=lambda span: span[1], reverse=True):
+        if end < until:
+            break
+        until = min(since, until)
+    return until
+
+
+def _item(name: Term) -> str:
+    """Return how a node is written in the file."""
+    return plain_value(name) if is_iri(name) else name
+
+
+def _name(item: str) -> Term:
+    return item if item.startswith("_:") else iri(item)
+
+
+@lru_cache(maxsize=256)
+def _definition(order: ListOrder) -> str:
+    """Return all that decides the rows of a list; its place in the text of a query does not."""
+    fields = asdict(order) | {"opening": 0, "closing": 0}
+    return json.dumps(fields, sort_keys=True)
+
+
+@lru_cache(maxsize=256)
+def _order(definition: str) -> ListOrder:
+    return ListOrder(**json.loads(definition) | {"pairs": ()})
+
+
+def _since(said: Statements) -> int:
+    return min((ticks(at) or 0 for at in said.get(RECORDED, ())), default=0)
+
+
+def _keys(said: Statements) -> list[str]:
+    """Return the conflict keys of a node by which it may disagree with others."""
+    keys = map(plain_value, said.get(_CONFLICT_KEY, ()))
+    return sorted({key for key in keys if key.partition(":")[0] in _COMPARED})
+
+
+def _key(order: ListOrder, name: Term, time: Term | None) -> str:
+    """Return the key of a row; raises NotSortable for one whose place only the engine knows."""
+    if not WRITABLE.fullmatch(name):
+        raise NotSortable(name)
+    if order.time is None:
+        return plain_value(name)
+    moment = UNDATED if time is None else ticks(time)
+    if moment is None:
+        raise NotSortable(time)
+    return timed(moment, plain_value(name), order.newest_first)
+
+
+def _listed_until(order: ListOrder, node: _Node, pointing: Iterable[Interval]) -> int:
+    """Return until when a node is listed: until it is taken out for good, where something can."""
+    is_hidden = (node.is_proposed or not node.is_accepted) and not order.proposals
+    return NEVER if is_hidden else valid_since(pointing, node.until)
+
+
+def _convention(said: Statements) -> Convention | None:
+    if jido("hasConventionScope") not in said:
+        return None
+    summary, level = (next(iter(said.get(jido(name), ())), None) for name in ("summary", "hasEnforcementLevel"))
+    return Convention.of(
+        None if summary is None else plain_value(summary),
+        None if level is None else plain_value(level),
+        map(plain_value, said.get(jido("about"), ())),
+    )
+
+
+def _pair_row(
+    one: tuple[int, str], other: tuple[int, str], kind: str, span: Interval
+) -> tuple[str, int, int, int, int]:
+    (a, first), (b, second) = sorted((one, other), key=lambda each: each[1])
+    return f"{first} {second} {kind}", a, b, *span
