@@ -70,13 +70,14 @@ class ValidatedModel:
 
     def __post_init__(self) -> None:
         """Convert each field to the form of its type; raise `InvalidRequest` naming the field that has none."""
-        for name, form in _forms(cast(Hashable, type(self))).items():
+        for name, place, form in _forms(cast(Hashable, type(self))):
             given = getattr(self, name)
-            if (value := form(self._place(name), given)) is not given:
+            if (value := form(place, given)) is not given:
                 object.__setattr__(self, name, value)
 
-    def _place(self, name: str) -> str:
-        return f"{name} of a {type(self).__name__}"
+    @classmethod
+    def _place(cls, name: str) -> str:
+        return f"{name} of a {cls.__name__}"
 
 
 @cache
@@ -85,9 +86,10 @@ def _known(cls: Hashable) -> dict[str, bool]:
 
 
 @cache
-def _forms(cls: Hashable) -> dict[str, Form]:
+def _forms(kind: Hashable) -> list[tuple[str, str, Form]]:
+    cls = cast(type[ValidatedModel], kind)
     hints = get_type_hints(cls, include_extras=True)
-    return {each.name: _form_of(hints[each.name]) for each in fields(cast(Any, cls))}
+    return [(each.name, cls._place(each.name), _form_of(hints[each.name])) for each in fields(cast(Any, cls))]
 
 
 def _form_of(hint: Any) -> Form:
@@ -350,7 +352,8 @@ class MemoryOSConfig(ValidatedModel):
     profiles: Profiles = field(default_factory=dict)
     extra: Mapping[str, Any] = field(default_factory=dict)
 
-    def _place(self, name: str) -> str:
+    @classmethod
+    def _place(cls, name: str) -> str:
         return name
 
     @classmethod
