@@ -309,7 +309,7 @@ class ClaudeMemory(BetaAbstractMemoryTool):
         return self._change(lambda now: (Files(), "All memory cleared"))
 
     def _change(self, step: Step, origin: Origin = lambda name: None) -> str:
-        """Return what *step* says, once what it made of the files is durable; *origin* says what was where before."""
+        """Return the message of *step*, once its change of the files is durable; *origin* returns a former path."""
         messages: list[str] = []
 
         def plan() -> EntryChanges:
@@ -325,7 +325,7 @@ class ClaudeMemory(BetaAbstractMemoryTool):
         return self._reply(change)
 
     def _reply(self, follow: Callable[[], str]) -> str:
-        """Return what *follow* does; raises ToolError, which the model is shown, for what is refused."""
+        """Return the result of *follow*; raises ToolError, which the model is shown, for a refusal."""
         try:
             return follow()
         except CommandError as refusal:
@@ -334,7 +334,7 @@ class ClaudeMemory(BetaAbstractMemoryTool):
             raise ToolError(f"{refusal.detail}{f' ({refusal.hint})' if refusal.hint else ''}") from refusal
 
     def _changes(self, before: Files, after: Files, origin: Origin) -> EntryChanges:
-        """Return what is to be kept and taken back, so that there is *after* what was *before*."""
+        """Return the entries to store and to remove, which change *before* into *after*."""
         written = [
             self._file(name, text, origin(name)) for name, text in after.texts.items() if before.texts.get(name) != text
         ]

@@ -146,7 +146,7 @@ Passes = Callable[[Any], bool]
 
 
 def build_filter(filters: Mapping[str, Any] | None) -> Passes:
-    """Return what tells whether a value passes all *filters*; raises ValueError for a key or an operator there is not.
+    """Return the test whether a value passes all *filters*; raises ValueError for an unknown key or operator.
 
     >>> matches = build_filter({"type": "report", "score": {"$gte": 3}})
     >>> [matches({"type": "report", "score": score}) for score in (2, 3.5, None)]
@@ -306,7 +306,7 @@ class JidomemStore(BaseStore):
         return answers
 
     async def abatch(self, ops: Iterable[Any]) -> list[Any]:
-        """Return what `batch` does, from a thread: those that put at the same time share commits."""
+        """Return the result of `batch`, from a thread: simultaneous puts share commits."""
         return await asyncio.to_thread(self.batch, [*ops])
 
     def sweep_ttl(self) -> int:
@@ -340,7 +340,7 @@ class JidomemStore(BaseStore):
     def _search_results(
         self, cached: CachedEntries, op: SearchOp, scores: Scores
     ) -> Iterator[tuple[Keyed, float | None]]:
-        """Yield what is in the namespace and passes: what answers the query, the best first, then what is newest."""
+        """Yield the items of the namespace that pass: matches of the query, the best first, then the newest."""
         passes = build_filter(op.filter)
         start, whole = len(self._beginning), ".".join(op.namespace_prefix)
         names = [name for name in cached.groups if not whole or f"{name}.".startswith(f"{whole}.")]
@@ -389,7 +389,7 @@ class JidomemStore(BaseStore):
         return Entry(id=name, agent_id=self.agent, content=self._content(op, value), metadata=metadata)
 
     def _content(self, op: PutOp, value: Any) -> str:
-        """Return what recall finds of a value: its texts, or where it is if it has none, or none to be found by."""
+        """Return the text by which recall finds a value: its texts, or its place where it has none to be found by."""
         fields = self._fields if op.index is None else op.index
         if fields is False:
             texts: Iterable[str] = ()

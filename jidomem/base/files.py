@@ -207,7 +207,7 @@ def unwritable(paths: Iterable[str | Path]) -> list[str]:
 
 
 def obstacle(path: str | Path) -> list[str]:
-    """Return what keeps this user from writing *path*: the file or its folder, or the nearest folder that is there."""
+    """Return the paths that this user may not write to write *path*: the file or its nearest existing folder."""
     above = next((each for each in (str(path), *map(str, Path(path).parents)) if os.path.exists(each)), "/")
     return unwritable([above] if os.path.isdir(above) else [os.path.dirname(above) or ".", above])
 
@@ -219,7 +219,7 @@ def check_writable(paths: Iterable[str | Path]) -> None:
 
 
 def describe(paths: Iterable[str | Path]) -> str:
-    """Return who may not use *paths*, files or folders that are there, and whose they are."""
+    """Return the message that this user may not use *paths*, with their owners and modes."""
     owners = [(path, os.stat(path)) for path in paths]
     listed = (f"{path} (mode {stat.S_IMODE(own.st_mode):04o}, {own.st_uid}:{own.st_gid})" for path, own in owners)
     return f"uid {os.geteuid()} may not read and write {', '.join(listed)}"

@@ -83,7 +83,7 @@ def _freeze(value: Any) -> Any:
 
 
 def type_name(value: object) -> str:
-    """Return what a held value is called by those who put it there: list, not FrozenList."""
+    """Return the type of a frozen value as users name it: list, not FrozenList."""
     for kind, plain in ((FrozenDict, "dict"), (FrozenList, "list"), (frozenset, "set")):
         if type(value) is kind:
             return plain

@@ -87,7 +87,7 @@ def unsearchable(pattern: str) -> Unsearchable | None:
 
 
 def finder(pattern: str) -> Callable[[str], bool]:
-    """Return what says whether a text has something that fits *pattern*; raises Unsearchable."""
+    """Return the test whether a text has a match of *pattern*; raises Unsearchable."""
     search = compiled(pattern).search
     return lambda text: search(text.encode("utf-8", "replace")) is not None
 

@@ -52,7 +52,7 @@ def words(text: str) -> Iterator[str]:
 
 
 def names(text: str) -> list[str]:
-    """Return what stands between spaces and other signs in *text*: words, identifiers, paths."""
+    """Return the names between spaces and other signs in *text*: words, identifiers, paths."""
     return _NAME.findall(_folded(text))
 
 
@@ -517,5 +517,5 @@ def _sentences(text: str) -> Iterator[str]:
 
 
 def digest(text: str) -> bytes:
-    """Return what tells a text from any other, in 16 bytes."""
+    """Return the digest of a text, 16 bytes."""
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()

@@ -173,7 +173,7 @@ CHECKS: tuple[Callable[[Make], None], ...] = (
 
 
 def faults(make: Make, checks: Iterable[Callable[[Make], None]] = CHECKS) -> dict[str, str]:
-    """Return what the stores that *make* gives do wrong: the name of a check -> how; empty for a sound one.
+    """Return the failures of the stores that *make* returns: name of a check -> failure; empty for a sound one.
 
     Of what is no store nothing more is asked.
     """

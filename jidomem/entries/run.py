@@ -55,7 +55,7 @@ class Run:
     context: Mapping[str, Any] = field(default_factory=dict)
 
     def recall_request(self, query: str) -> RecallRequest | None:
-        """Return what the policy asks a store for; None where the agent has no memory.
+        """Return the recall request of the policy; None where the agent has no memory.
 
         Of a query that is too long the beginning is looked for. Raises MissingSession and MissingContext.
         """
@@ -72,7 +72,7 @@ class Run:
         )
 
     def write_request(self, content: str, metadata: Mapping[str, Any] | None = None) -> WriteRequest:
-        """Return what the policy asks a store to keep: with the scope `agent` an entry that all sessions share.
+        """Return the write request of the policy: with the scope `agent` an entry that all sessions share.
 
         Raises MemoryOff where the agent keeps nothing, MissingSession, MissingContext and InvalidEntry.
         """
@@ -90,7 +90,7 @@ class Run:
         return WriteRequest(replace(entry, metadata=both), {**policy.metadata, **namespace})
 
     def recall(self, query: str) -> RecallResult | None:
-        """Return what the store finds for *query*; None without a memory, or without a store.
+        """Return the entries of the store for *query*; None without a memory, or without a store.
 
         Raises what `recall_request` raises, and StoreError where the store fails or mixes up namespaces.
         """
@@ -102,7 +102,7 @@ class Run:
         return result
 
     def remember(self, content: str, metadata: Mapping[str, Any] | None = None) -> WriteResult:
-        """Return what the store did with an entry that says *content*.
+        """Return the result of writing an entry with *content*.
 
         Raises what `write_request` raises, MissingStore without a store, and StoreError where the store fails.
         """
@@ -125,7 +125,7 @@ class Run:
         return prompt if result is None or policy is None else injected(prompt, policy, result)
 
     def after(self, user: str, assistant: str | None, *, request_id: str, source: str = "agent") -> WriteResult | None:
-        """Return what the store did with the turn; None unless the turn is completed and the policy keeps it.
+        """Return the result of writing the turn; None unless the turn is completed and the policy captures it.
 
         Raises what `remember` raises, but without a store nothing is kept, as nothing was recalled.
         """
@@ -177,7 +177,7 @@ def injected(prompt: Prompt, policy: MemoryPolicy, result: RecallResult) -> Prom
 
 
 def _looked_for(text: str) -> str:
-    """Return what recall can look for of *text*: its beginning, without halves of signs."""
+    """Return the part of *text* that recall can look for: its beginning, without halves of signs."""
     return text.encode("utf-8", "ignore").strip()[:LONGEST].decode("utf-8", "ignore").strip()
 
 

@@ -82,7 +82,7 @@ def check_spelling(opts: Options, known: Collection[str]) -> None:
 
 
 def recall(store: object, request: object = None, /, **fields: Any) -> RecallResult:
-    """Return what *store* finds for *request*: a RecallRequest, a mapping or keywords.
+    """Return the entries of *store* for *request*: a RecallRequest, a mapping or keywords.
 
     Raises InvalidRecall for what is no request, StoreError where the store fails.
     """
@@ -92,7 +92,7 @@ def recall(store: object, request: object = None, /, **fields: Any) -> RecallRes
 
 
 def write(store: object, request: WriteRequest | Entry | Mapping[str, Any]) -> WriteResult:
-    """Return what *store* did with *request*: a WriteRequest, or the entry that is to be written.
+    """Return the result of writing *request* to *store*: a WriteRequest, or the entry to write.
 
     Raises InvalidEntry for what is no entry, StoreError where the store fails.
     """
@@ -108,7 +108,7 @@ def list_entries(store: object) -> list[Entry]:
 
 
 def _answer(store: Store, verb: str, kind: type[Answer], ask: Callable[[], object]) -> Answer:
-    """Return what *ask* gives; raises StoreError for any failure but a request that the store refuses as such."""
+    """Return the answer of *ask*; raises StoreError for any failure but a request that the store refuses as such."""
     name = type(store).__name__
     try:
         answer = ask()

@@ -239,7 +239,7 @@ class ChatModel(offline.ModelBase):
         return self._read(prompt, lambda reply: keywords(reply, self._bounds))
 
     def generate_segment_summary(self, pages: Sequence[DialogueTurn]) -> str:
-        """Return what *pages* are about, of two topics at most, each behind its theme."""
+        """Return the summary of *pages*, of two topics at most, each behind its theme."""
         prompt = offline.summary_prompt(at_least_one(pages), self._bounds, self._room)
         return self._read(prompt, lambda reply: summary(reply, self._bounds))
 
@@ -261,11 +261,11 @@ class ChatModel(offline.ModelBase):
         return self._read(prompt, lambda reply: scores(reply, len(facts)))
 
     def answer(self, prompt: ModelPrompt) -> str:
-        """Return what the model answers to *prompt*, as it is."""
+        """Return the unchanged answer of the model to *prompt*."""
         return self._completion(_messages(system=prompt.system, user=prompt.user), {}).strip()
 
     def _read(self, prompt: ModelPrompt, read: Callable[[Mapping[str, Any]], T]) -> T:
-        """Return what *read* makes of the answer; one that is malformed is asked for once more, with its fault told."""
+        """Return the answer as *read* parses it; after a malformed one the model is asked once more, with the fault."""
         messages = _messages(system=prompt.system, user=prompt.user)
         form = {"response_format": {"type": "json_object"}} if self._json_mode else {}
         answer = self._completion(messages, form)

@@ -29,7 +29,7 @@ def texts_of(texts: Sequence[str]) -> list[str]:
 
 
 def page_texts(pages: Sequence[DialogueTurn]) -> list[str]:
-    """Return what was asked and answered in *pages*, in order, without what is empty."""
+    """Return the queries and responses of *pages* in order, without empty ones."""
     return [text for text in chain.from_iterable((page.query, page.response) for page in pages) if text.strip()]
 
 
@@ -177,7 +177,7 @@ class HashedStems:
 
     @property
     def name(self) -> str:
-        """Return what tells its vectors from those of any other."""
+        """Return the name that identifies its vectors."""
         return f"hashed-stems-1-{self._dimensions}"
 
     def dimensions(self) -> int:

@@ -202,7 +202,7 @@ _PRIVATE = re.compile(
 
 
 def claims(text: str, longest: int, *, asks: bool = True) -> Iterator[Claim]:
-    """Yield what *text* says of who speaks, in its order; a statement of more than *longest* signs tells nothing.
+    """Yield the claims of *text* about its speaker, in order; a statement of more than *longest* signs is none.
 
     Unless who speaks *asks* for things, what is to be kept in mind or always done is advice, and tells nothing either.
 
@@ -267,7 +267,7 @@ def _spelled(sentence: str) -> str:
 
 
 def _of_other(text: str) -> str:
-    """Return what somebody says of himself as another says it.
+    """Return a statement in the first person as one in the third.
 
     >>> _of_other("walk with my sister")
     'walk with their sister'
@@ -334,36 +334,36 @@ _ANSWERER = (
 
 
 def chain_prompt(pages: Sequence[DialogueTurn], chain: str | None, bounds: OutputLimits, room: int) -> ModelPrompt:
-    """Return what is asked to bring *chain* up to date by *pages*."""
+    """Return the prompt that brings *chain* up to date by *pages*."""
     lines = [{"chain": chain and cut(chain, room)}, *_numbered(pages, room)]
     return _task(_CHAIN.format(chain=bounds.chain), "dialogue", lines)
 
 
 def continues_prompt(previous: DialogueTurn, page: DialogueTurn, room: int) -> ModelPrompt:
-    """Return what is asked to know whether *page* goes on with *previous*."""
+    """Return the prompt that asks whether *page* continues *previous*."""
     return _task(
         _CONTINUES, "dialogue", [_page_excerpt(each, _fair((previous, page), room)) for each in (previous, page)]
     )
 
 
 def keywords_prompt(text: str, bounds: OutputLimits, room: int) -> ModelPrompt:
-    """Return what is asked to have the keywords of *text*."""
+    """Return the prompt for the keywords of *text*."""
     return _task(_KEYWORDS.format(keywords=bounds.keywords), "text", [cut(text, room)])
 
 
 def summary_prompt(pages: Sequence[DialogueTurn], bounds: OutputLimits, room: int) -> ModelPrompt:
-    """Return what is asked to have a summary of *pages*."""
+    """Return the prompt for a summary of *pages*."""
     return _task(_SUMMARY.format(summary=bounds.summary), "dialogue", _numbered(pages, room))
 
 
 def traits_prompt(pages: Sequence[DialogueTurn], bounds: OutputLimits, room: int) -> ModelPrompt:
-    """Return what is asked to learn from *pages*."""
+    """Return the prompt for the facts and traits in *pages*."""
     task = _TRAITS.format(facts=bounds.facts, traits=bounds.traits, statement=bounds.statement)
     return _task(task, "dialogue", _numbered(pages, room))
 
 
 def importance_prompt(facts: Sequence[str], room: int) -> ModelPrompt:
-    """Return what is asked to have *facts* rated."""
+    """Return the prompt that has *facts* rated."""
     share = max(room // max(len(facts), 1), LEAST)
     return _task(_IMPORTANCE, "facts", [cut(fact, share) for fact in facts])
 
@@ -543,7 +543,7 @@ class OfflineModel(ModelBase):
         return summary(self._stemmer, page_texts(at_least_one(pages)), self._bounds.summary)
 
     def extract_traits(self, segment: Segment) -> Learned:
-        """Return what those who talk say of themselves; said again, it is believed more and not told twice."""
+        """Return the claims of the speakers about themselves, each once; a repeated claim has more confidence."""
         facts: dict[tuple[str, ...], Fact] = {}
         traits: dict[tuple[str, ...], Trait] = {}
         for number, page in enumerate(segment.pages):

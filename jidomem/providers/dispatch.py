@@ -130,7 +130,7 @@ def _performed(directive: Directive, providers: Providers) -> _Outcome:
 
 
 def _queried(directive: MemoryQuery, registered: Registered) -> list[dict[str, Any]]:
-    """Return what was found; a query for a `key` alone asks for the one value there."""
+    """Return the rows of a query; one for a `key` alone asks for the one value there."""
     query = directive.query
     if "key" in query:
         only(query, ("key", "top_k"), "a query for a key")

@@ -47,12 +47,12 @@ class Root(Protocol):
 
     @property
     def writer(self) -> MemoryWriter:
-        """Return what writes."""
+        """Return the writer of the root."""
         ...
 
     @property
     def reader(self) -> MemoryReader:
-        """Return what reads."""
+        """Return the reader of the root."""
         ...
 
     @property
@@ -123,7 +123,7 @@ class GraphProvider:
         return Done(state, receipts[0].to_dict())
 
     def query(self, state: _Graph, query: Mapping[str, Any], opts: Opts) -> Answer:
-        """Return what holds words of the `text`, or the rows of the named query `name`, asked with its `params`.
+        """Return the memories with words of the `text`, or the rows of the named query `name` with its `params`.
 
         With a text, other names are what `recall` takes; with a name, as_of, valid_at and include_inactive. Raises
         InvalidRequest for both, for neither and for what is no text.
@@ -181,7 +181,7 @@ def _replacing(intent: Mapping[str, Any], holders: Sequence[str], key: str) -> d
 
 
 def _together(theirs: object, ours: Sequence[Any]) -> object:
-    """Return what is listed in both, *theirs* first; what is no list is left as it is, for the writer to refuse."""
+    """Return the items of both lists, *theirs* first; any other value is left for the writer to refuse."""
     if theirs is not None and not isinstance(theirs, (list, tuple)):
         return theirs
     listed = theirs or ()
@@ -200,7 +200,7 @@ def _existing_receipt(state: _Graph, intent: Mapping[str, Any], holders: Sequenc
 
 
 def _holders(state: _Graph, key: str) -> list[str]:
-    """Return what is in force under *key*, the newest first: more than one where two branches were merged."""
+    """Return the active memories under *key*, the newest first: several where two branches were merged."""
     items = [row["item"] for row in _in_force(state, f"?item jido:key {_quoted(key)} .")]
     if not items and is_absolute(key):
         items = [row["item"] for row in _in_force(state, f"VALUES ?item {{ {iri(key)} }}")]
@@ -221,7 +221,7 @@ def _in_force(state: _Graph, which: str) -> list[dict[str, Any]]:
 
 
 def _nothing_in(error: NotFound) -> list[Any]:
-    """Return what is found in a project to which nothing was ever written; raises *error* if it says anything else."""
+    """Return the empty result of a project that was never written; raises any other *error*."""
     if error.code != "unknown_project":
         raise error
     return []

@@ -239,7 +239,7 @@ class _ProviderState:
         return self.items[key]
 
     def nearest(self, stream: Stream, to: Sequence[float], limit: int) -> list[tuple[bytes, float]]:
-        """Return what is most alike as recall asks for it: by the digests of the items."""
+        """Return the nearest items by their digests, as recall asks for them."""
         best = self.backend.nearest(to, limit)
         return [(digest(self.items[key]), cosine) for key, cosine in best]
 

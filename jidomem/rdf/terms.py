@@ -109,7 +109,7 @@ def ntriples_line(triple: Triple) -> str:
 
 
 def short_parse_error(error: SyntaxError) -> str:
-    """Return what a parser says is wrong, with no more of the document than tells what is meant.
+    """Return the message of a parser, with no more of the document than is needed.
 
     >>> short = short_parse_error(SyntaxError("no prefix: " + 400 * "x"))
     >>> short[:14], len(short)

@@ -72,7 +72,7 @@ def _renames(tree: Worktree) -> Mapping[str, str]:
 
 
 def _git(tree: Worktree, *words: str) -> Iterable[str]:
-    """Return what git lists, paths from the base of *tree* on; nothing where there is no git, or no answer."""
+    """Return the entries that git lists, with paths from the base of *tree*; none without git or an answer."""
     try:
         done = git.ask(tree.base, *words, seconds=_SECONDS)
     except InvalidRequest:
@@ -115,7 +115,7 @@ class Freshness:
 
 
 def freshness(tree: Worktree, anchors: Iterable[Anchor]) -> dict[Anchor, Freshness]:
-    """Return what became of the file of each of *anchors*; each file is read once."""
+    """Return the freshness of the file of each of *anchors*; each file is read once."""
     wanted = sorted(set(anchors))
     states: dict[Anchor, Freshness] = {}
     read: tuple[str, bytes | None] = ("", None)
@@ -134,7 +134,7 @@ def freshness(tree: Worktree, anchors: Iterable[Anchor]) -> dict[Anchor, Freshne
 
 
 def contents(tree: Worktree, anchors: Iterable[Anchor]) -> Iterator[tuple[Anchor, bytes]]:
-    """Yield what the file of each of *anchors* held, from the file or from git; left out is what neither has."""
+    """Yield the anchored content of the file of each of *anchors*, from the file or from git, where one has it."""
     missing: list[Anchor] = []
     for path, group in groupby(sorted(set(anchors)), key=attrgetter("path")):
         data = tree.read(path)

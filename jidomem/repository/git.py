@@ -38,7 +38,7 @@ _REFUSED = re.compile(
 def ask(
     folder: Path, *words: str, seconds: float = _SECONDS, index: str | None = None, given: bytes = b""
 ) -> subprocess.CompletedProcess[bytes]:
-    """Return what git answers in *folder*.
+    """Return the answer of git in *folder*.
 
     Raises InvalidRequest where there is no git, no answer in time, or the repository belongs to another user.
 
@@ -59,13 +59,13 @@ def ask(
 
 
 def read_git(folder: Path, *words: str, index: str | None = None) -> bytes | None:
-    """Return what git prints in *folder*; None where it fails."""
+    """Return the output of git in *folder*; None where it fails."""
     done = ask(folder, *words, index=index)
     return done.stdout if done.returncode == 0 else None
 
 
 def blob(folder: Path, ref: str, name: str) -> bytes | None:
-    """Return what was in the file *name* of *folder* at a revision; None where it was not there.
+    """Return the content of the file *name* of *folder* at a revision; None where it was not there.
 
     Raise InvalidRequest where git lists it and does not have it, as in a partial clone.
     """
@@ -79,7 +79,7 @@ def blob(folder: Path, ref: str, name: str) -> bytes | None:
 
 
 def content(path: Path, ref: str) -> bytes:
-    """Return what was in the file *path* at a revision, nothing where it was not there; raises as `blob` does."""
+    """Return the content of the file *path* at a revision, empty where it was not there; raises as `blob` does."""
     path = path.resolve()
     return blob(path.parent, ref, path.name) or b""
 

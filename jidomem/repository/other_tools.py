@@ -78,7 +78,7 @@ class FolderScan:
 
 
 def look(base: Path, kinds: Collection[str] = tuple(KINDS)) -> FolderScan:
-    """Return what is kept in the repository *base* in files of *kinds*, each with its content, links not followed."""
+    """Return the records in the repository *base* of these *kinds*, each with its content, links not followed."""
     base = base.resolve()
     listed = listing(base)
     scan = FolderScan(is_whole=listed.is_whole)
@@ -123,7 +123,7 @@ def _records(base: Path, paths: Sequence[str], scan: FolderScan) -> list[str]:
 
 
 def from_path(base: Path, path: Path) -> FolderScan:
-    """Return what the file or folder *path*, which somebody named, holds; of a folder every page is a record.
+    """Return the records in the file or folder *path* that a user named; every page of a folder is a record.
 
     Raises InvalidRequest for what lies outside of *base*, or is reached by a link.
     """
@@ -214,7 +214,7 @@ def _graphs(base: Path, known: Sequence[str], scan: FolderScan) -> Iterator[str]
 
 
 def _unquoted(path: str) -> str:
-    """Return what stands in quotes, as JSON reads it; as it is where that cannot, as of one backslash of Windows."""
+    """Return a quoted text as JSON reads it; unchanged where it is no JSON, as with one backslash of Windows."""
     try:
         return str(decode_json(path))
     except ValueError:

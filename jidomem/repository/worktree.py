@@ -378,7 +378,7 @@ class PathFinder:
         self._addresses = None if tree is None else replace(Addresses.of(tree), base=self.base)
 
     def of(self, page: str) -> Callable[[str], str | None]:
-        """Return what gives the path of what a word of *page* names, None where there is nothing by that name."""
+        """Return the function from a word of *page* to the path that it names, None where there is none."""
         return partial(self._matches, dirname(page))
 
     def _matches(self, folder: str, word: str) -> str | None:
@@ -414,7 +414,7 @@ class PathFinder:
 
 
 def _walked(base: Path) -> FileListing:
-    """Return what is met on a walk, the nearest folders first; links are not followed."""
+    """Return the files of a walk, the nearest folders first; links are not followed."""
     paths, waiting, seen = list[str](), deque([("", 0)]), 0
     while waiting and seen < MOST:
         folder, depth = waiting.popleft()
@@ -484,7 +484,7 @@ def tracked(base: Path, below: str, endings: tuple[str, ...]) -> Tracked:
 
 
 def _known(base: Path, below: str, endings: tuple[str, ...], passed: dict[str, str]) -> dict[str, str | None] | None:
-    """Return what git lists; None where there is no git, or *base* is in no repository or is ignored in one.
+    """Return the files that git lists; None without git, and where *base* is in no repository or ignored in one.
 
     Files with an unresolved merge are added to *passed*.
     """

@@ -51,7 +51,7 @@ class OverlayViolation(NamedTuple):
 
 
 def find_violation(triple: Triple) -> OverlayViolation | None:
-    """Return what is wrong with one triple of an overlay; None where it may stand."""
+    """Return the fault of one triple of an overlay; None where it may stand."""
     subject, predicate, value = triple
     if subject.startswith((f"<{JIDO}", f"<{SHAPE}", f"<{BASE}ontology")):
         hint = "declare a term in your own namespace, and relate it by rdfs:subClassOf or sh:targetClass"
@@ -235,7 +235,7 @@ class Schema:
 
     @property
     def judge_name(self) -> str:
-        """Return who holds a write to the shapes: `compiled`, or `pyshacl`."""
+        """Return the validator of a write: `compiled`, or `pyshacl`."""
         return "pyshacl" if self._by_reference else "compiled"
 
     def judge(
@@ -256,7 +256,7 @@ class Schema:
         return sorted(judge.pyshacl.in_check(findings) if in_check else findings, key=repr)
 
     def bounded(self, what: str, triples: int) -> AbstractContextManager[None]:
-        """Return what holds a judgement of so many triples to a deadline, where an overlay has a say in it."""
+        """Return the context with a time limit for judging so many triples, where an overlay takes part."""
         return time_limited(what, triples) if "+" in self.version else nullcontext()
 
     @property
@@ -385,7 +385,7 @@ def extended_by(terms: Mapping[Path, list[Triple]], rules: Mapping[Path, list[Tr
 
 
 def objections(rules: Iterable[Triple], focus: set[Term] | None = None) -> list[Finding]:
-    """Return what the SHACL of SHACL, as the W3C publishes it and pyshacl brings it, finds in shapes."""
+    """Return the findings of the SHACL of SHACL, as the W3C publishes it and pyshacl brings it, on shapes."""
     import pyshacl  # half a second, and only an overlay's shapes are held to it
 
     shacl_shacl = Path(pyshacl.__file__).parent / "assets" / "shacl-shacl.ttl"

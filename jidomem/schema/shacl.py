@@ -123,7 +123,7 @@ class PyshaclValidator:
         self._ready = True
 
     def _constraints_of(self, shape: Any) -> list[Any]:
-        """Return what its targets are asked: *shape*, or the property shapes it merely groups, all nodes at once."""
+        """Return the shapes for its targets: *shape*, or the property shapes that it merely groups."""
         from pyshacl.constraints import ALL_CONSTRAINT_PARAMETERS
 
         constraints = {str(p) for p, _ in self._rules.predicate_objects(shape.node) if p in ALL_CONSTRAINT_PARAMETERS}
@@ -210,7 +210,7 @@ class PyshaclValidator:
 
 
 def validate_graph(data: Iterable[Triple], shapes: Iterable[Triple]) -> list[Finding]:
-    """Return what *shapes* find in *data*, with nothing added to either: SHACL as its standard has it."""
+    """Return the findings of *shapes* on *data*, with nothing added to either: SHACL as its standard has it."""
     with ONE_AT_A_TIME:
         return sorted(PyshaclValidator(shapes).results(data, None), key=repr)
 

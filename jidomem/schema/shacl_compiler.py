@@ -60,7 +60,7 @@ class TripleGraph:
         return self.about.get(subject, _NOTHING).get(predicate, ())
 
     def subjects(self, predicate: Term, value: Term) -> Collection[Term]:
-        """Return what has *value* as a value of *predicate*."""
+        """Return the subjects with *value* as a value of *predicate*."""
         return self._back.get((predicate, value), ())
 
     def types(self, node: Term) -> Collection[Term]:
@@ -77,7 +77,7 @@ class TripleGraph:
             (head,) = self.objects(head, _REST)
 
     def shacl(self, node: Term) -> dict[str, list[Term]]:
-        """Return what the properties of SHACL say of *node*, by their local names."""
+        """Return the values of *node* for the properties of SHACL, by their local names."""
         properties = self.about.get(node, _NOTHING).items()
         return {local_name(predicate): values for predicate, values in properties if predicate.startswith(f"<{SH}")}
 
@@ -299,7 +299,7 @@ class CompiledValidator:
         return True
 
     def judged(self, triples: Iterable[Triple], focus: set[Term] | None) -> tuple[set[Finding], set[Term]]:
-        """Return what the compiled shapes find, and the nodes that only the reference can judge, or word."""
+        """Return the findings of the compiled shapes, and the nodes that only the reference can judge, or word."""
         data, results, unsure = TripleGraph(triples), set[Finding](), set[Term]()
         for node in data.about if focus is None else focus:
             shapes = self._about(data, node)
@@ -328,7 +328,7 @@ class CompiledValidator:
         return tuple(shapes | {shape: None for prop in props for shape in of_subject[prop]})
 
     def findings(self, triples: Iterable[Triple], focus: set[Term] | None) -> list[Finding]:
-        """Return what SHACL finds, as `Judge.findings` does, asking it about what is left or in doubt."""
+        """Return the findings of SHACL; pyshacl judges the shapes that are left and the nodes in doubt."""
         triples = list(triples)
         results, unsure = self.judged(triples, focus)
         if unsure:
@@ -339,7 +339,7 @@ class CompiledValidator:
         return list(results)
 
     def reference(self, triples: Iterable[Triple], focus: set[Term] | None) -> list[Finding]:
-        """Return what pyshacl finds."""
+        """Return the findings of pyshacl."""
         with ONE_AT_A_TIME:
             return self.pyshacl.findings(triples, focus)
 

@@ -23,7 +23,7 @@ class HasState(Protocol):
 
     @property
     def state(self) -> Mapping[str, Any]:
-        """Return what the agent carries from one step to the next."""
+        """Return the state that the agent carries from one step to the next."""
 
 
 A = TypeVar("A", bound=HasState)
@@ -163,7 +163,7 @@ def has_space(agent: HasState, name: str) -> bool:
 
 
 def get_in_space(agent: HasState, name: str, key: Any, default: Any = None, *, now: int | None = None) -> Any:
-    """Return what a map space holds under *key*; *default* if nothing, if its time is up or without the space."""
+    """Return the value of *key* in a map space; *default* without a value or a space, or once its time is up."""
     return memory_of(agent).get_in_space(name, key, default, now=now)
 
 
@@ -294,7 +294,7 @@ def tasks_reorder(agent: A, task_ids: Sequence[str], **change: Unpack[SpaceChang
 
 
 def world_get(agent: HasState, key: Any, default: Any = None, *, now: int | None = None) -> Any:
-    """Return what the agent's world holds under *key*, or *default*."""
+    """Return the value of *key* in the agent's world, or *default*."""
     return memory_of(agent).world_get(key, default, now=now)
 
 

@@ -207,7 +207,7 @@ class Memory(Container):
     # Keys of a map space
 
     def get_in_space(self, name: str, key: Any, default: Any = None, *, now: int | None = None) -> Any:
-        """Return what a map space holds under *key*; *default* if nothing, if its time is up or without the space."""
+        """Return the value of *key* in a map space; *default* without a value or a space, or once its time is up."""
         return self._alive(name, now).get(key, default)
 
     def put_in_space(
@@ -274,7 +274,7 @@ class Memory(Container):
     # The world
 
     def world_get(self, key: Any, default: Any = None, *, now: int | None = None) -> Any:
-        """Return what the world holds under *key*, or *default*."""
+        """Return the value of *key* in the world, or *default*."""
         return self.get_in_space(WORLD, key, default, now=now)
 
     def world(self, *, now: int | None = None) -> Mapping[Any, Any]:

@@ -127,7 +127,7 @@ class Plugin(Protocol):
         ...
 
     def routes(self) -> Mapping[str, Handler]:
-        """Return what answers signals, by their type."""
+        """Return the handlers of signals, by their type."""
         ...
 
 
@@ -214,7 +214,7 @@ class Projector(Protocol):
 
 
 def project(projector: Projector, memory: Memory, thread: Thread, ctx: Context | None = None) -> Step[Memory]:
-    """Return what *projector* makes of *thread* now; raises InvalidRequest where it gives no memory."""
+    """Return the step of *projector* over *thread* now; raises InvalidRequest where it returns no memory."""
     made = projector.project(memory, thread, {"now": moment(), **(ctx or {})})
     after, directives = made if isinstance(made, tuple) and len(made) == 2 else (made, ())
     if not isinstance(after, Memory) or not all(isinstance(each, Directive) for each in directives):
@@ -254,7 +254,7 @@ class Schedule:
     def tick(
         self, memory: Memory, thread: Thread, ctx: Context | None = None, *, now: int | None = None
     ) -> tuple[Schedule, Step[Memory]]:
-        """Return what `run` does where it is time, else the schedule and the memory as they are."""
+        """Return the result of `run` where it is time, else the schedule and the memory as they are."""
         at = moment(now)
         return self.run(memory, thread, ctx, now=at) if self.is_due(thread, at) else (self, Step(memory))
 
@@ -343,7 +343,7 @@ class RagPlugin:
         return agent, where
 
     def routes(self) -> Mapping[str, Handler]:
-        """Return what answers to results of memory."""
+        """Return the handler of the results of memory."""
         return {RESULT_SIGNAL: self.received}
 
     def recall(self, text: str, *, top_k: int = TOP_K) -> MemoryQuery:
@@ -385,7 +385,7 @@ class RagPlugin:
         )
 
     def recalled(self, agent: HasState, request_id: str) -> Mapping[str, Any] | None:
-        """Return what a request came to: status with result, or reason; None while it is not answered."""
+        """Return the outcome of a request: status with result, or reason; None while it is not answered."""
         answer: Mapping[str, Any] | None = get_in_space(agent, self.cache, request_id)
         return answer
 

@@ -134,7 +134,7 @@ KEY, VALUE, CATEGORY, VERIFIED = (JIDO + name for name in ("key", "value", "cate
 
 
 def item_fields(item: Item) -> dict[str, Any]:
-    """Return what *item* says by name, its metadata among it; raises InvalidRequest for what is no item."""
+    """Return the fields of *item* by name, with its metadata; raises InvalidRequest for any other value."""
     if isinstance(item, MemoryItem):
         plain = {
             "type": item.type, "content": item.content, "timestamp": item.timestamp, "confidence": item.confidence,
@@ -204,7 +204,7 @@ def fields_of(item: Mapping[str, Any], kind: str, category: str) -> dict[str, An
 
 
 def extra(predicate: str, text: str, datatype: str = "string") -> list[Any]:
-    """Return what a memory says of itself in an extra triple, in the form in which it is given back."""
+    """Return an extra triple of a memory, in the form in which it is read back."""
     return [predicate, {"@value": text, "@type": XSD + datatype}]
 
 
@@ -429,7 +429,7 @@ class Promotion:
         return self.importance(item) >= self.threshold
 
     def decide(self, item: Item, known: str | None = None, *, force: bool = False) -> PromotionDecision:
-        """Return what is to become of *item*: discarded, promoted, or updated where it is *known*, an IRI.
+        """Return the decision on *item*: discarded, promoted, or updated where it is *known*, an IRI.
 
         With *force* it counts as important enough.
         """

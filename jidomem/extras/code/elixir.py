@@ -134,7 +134,7 @@ def option(call: Node, name: str) -> Node | None:
 
 
 def signature(call: Node) -> Node | None:
-    """Return what `def` and its like define, without its guard: the call `name(parameters)`, or another form."""
+    """Return the head of a definition without its guard: the call `name(parameters)`, or another form."""
     node = next(iter(arguments(call)), None)
     while node is not None and node.type == _BINARY and text_of(node.child_by_field_name("operator")) == "when":
         node = node.child_by_field_name("left")
@@ -284,7 +284,7 @@ def _reached(
 
 
 def _projected(each: CallSite, module: str) -> set[str]:
-    """Return what `project %Event{} ...` handles where it stands in the module itself: a macro, not a function."""
+    """Return the events of `project %Event{} ...` in the module itself, where it is a macro and not a function."""
     given, block = arguments(each.call), each.call.parent
     around = block.parent if block is not None else None
     if not given or around is None or text_of(around.child_by_field_name("target")) != "defmodule":
@@ -485,7 +485,7 @@ class _Reading:
             module.needs[kind, target] = None
 
     def modules(self) -> list[Module]:
-        """Return what was found."""
+        """Return the modules of the file."""
         built_modules = []
         for built in self._built:
             targets = {target for kind, target in built.needs if kind != "refersTo"}

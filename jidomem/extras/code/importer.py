@@ -47,7 +47,7 @@ class CodeNames:
 
     @property
     def base(self) -> str:
-        """Return what all of them begin with."""
+        """Return the prefix of all of them."""
         return f"{vocab.BASE}projects/{self.project}/code/"
 
     def file(self, path: str) -> Term:
@@ -74,7 +74,7 @@ def _quoted(name: str) -> str:
 def described(
     names: CodeNames, language: str, version: FileVersion, before: Iterable[Term], extracted: Extracted
 ) -> list[Triple]:
-    """Return what is kept of a version of a file that takes the place of those *before* it."""
+    """Return the triples of a version of a file that replaces those *before* it."""
     file = names.file(version.path)
     node = names.made("versions", version.path, version.blob, version.read_as, *sorted(before))
     rows = [
@@ -147,7 +147,7 @@ def _function(
 
 
 def ended(names: CodeNames, ended_versions: Iterable[Term], came: Iterable[Term], revision: str) -> list[Triple]:
-    """Return what is kept of an import: what it found gone, and the revision of the repository it was made of."""
+    """Return the triples of an import: the versions that it ended, and the revision of the repository."""
     ended_versions = sorted(ended_versions)
     node = names.made("imports", revision, *sorted(came), *ended_versions)
     rows = [(node, TYPE, jido("CodeImport"))]
@@ -217,7 +217,7 @@ def import_code(
     dry_run: bool = False,
     seen: Callable[[str], None] = lambda path: None,
 ) -> CodeImportReport:
-    """Return what became of the files of *listing*, which are those below the folder *below*.
+    """Return the outcome of each file of *listing*, which are those below the folder *below*.
 
     A file that is as it was read before is not read; of one that changed, or is gone, what it said before
     counts no more. The files that were stored before an interruption are not read again. *seen* is called with
@@ -278,7 +278,7 @@ class _Taking:
         self._naming = Naming(self._text, lambda path: (listing.base / path).is_file())
 
     def batches(self, below: str, seen: Callable[[str], None]) -> Iterator[_Batch]:
-        """Yield what is to be kept, in parts of whole files: of those that are there, then of those that are gone."""
+        """Yield the triples to store, in batches of whole files: present files first, then missing ones."""
         batch, prefix = _Batch(), f"{below}/" if below else ""
         for path, why in self._listing.passed.items():
             self._leave_out(path, why)

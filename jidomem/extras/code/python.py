@@ -169,7 +169,7 @@ def _query(language: str, text: str) -> Query:
 
 
 def captured(language: str, text: str, node: Node) -> dict[str, list[Node]]:
-    """Return what a query finds below *node*, by the names it gives."""
+    """Return the nodes that a query captures below *node*, by their capture names."""
     from tree_sitter import QueryCursor
 
     cursor = QueryCursor(_query(language, text))
@@ -214,7 +214,7 @@ class Naming:
     _placed: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def name(self, path: str) -> ModuleName:
-        """Return what the Python file at *path* is called: in the packages around it, else by its path.
+        """Return the module name of the Python file at *path*: in the packages around it, else by its path.
 
         A folder that setuptools maps (`package-dir` of the nearest pyproject.toml) has the name it is mapped to; what
         lies in `src` is called as if it lay at the top.

@@ -214,7 +214,7 @@ def mapping(place: str, given: Any) -> Mapping[str, Any]:
 
 
 def several(place: str, given: Any) -> Sequence[Any] | Iterable[Any]:
-    """Return what stands in a list or a set; raise `InvalidRequest` for a text, a mapping and what is none."""
+    """Return the items of a list or a set; raise `InvalidRequest` for a text, a mapping and any other value."""
     if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
         raise InvalidRequest(f"{place} is a list, not {shown(given)}", hint="give a list")
     return given
@@ -446,7 +446,7 @@ class Configurations(ValidatedModel):
             self.application.changed(values)
 
     def record(self, agent_id: str) -> AgentRecord:
-        """Return what is set for the agent *agent_id*; a record without settings where nothing is."""
+        """Return the record of the agent *agent_id*; one without settings where there is none."""
         return next((each for each in self.agents if each.agent_id == agent_id), AgentRecord(agent_id))
 
     def get_agent_config(self, agent_id: str) -> MemoryOSConfig:

@@ -150,7 +150,7 @@ class FactPromoting:
         self._memory, self._moves, self._session = memory, moves, session
 
     def promote(self, least: float = LEAST) -> list[PromotionDecision]:
-        """Return what became of each fact that is believed as much as *least*, not private, and not yet proposed.
+        """Return the outcome for each fact with a confidence of *least* or more, not private, and not yet proposed.
 
         The rest is left for later while nothing can be written, as another writer is busy or the disk refuses.
         """
@@ -209,7 +209,7 @@ def _next(tiers: Tiers, least: float, done: Collection[str]) -> tuple[ObjectPers
 
 
 def _evidence(fact: KnowledgeEntry, tiers: Tiers) -> Iterator[str]:
-    """Yield what was said in the pages that a fact rests on.
+    """Yield the texts of the pages that a fact rests on.
 
     One that was added under an IRI, as that of a turn, is named by that. Of one that was evicted, and of one in which
     something private was said, the id is left.
@@ -461,7 +461,7 @@ def _as_read(tiers: Tiers, read: Sequence[DialoguePage]) -> Tiers:
 
 
 def _screened(learned: Learned) -> Learned:
-    """Return what was learnt, what looks like a secret being private, whatever the model says of it."""
+    """Return the findings of a model, each that looks like a secret marked as private."""
     facts = (replace(each, private=each.private or find(each.text) is not None) for each in learned.facts)
     traits = (replace(each, private=each.private or find(each.value) is not None) for each in learned.traits)
     return Learned(tuple(facts), tuple(traits))

@@ -64,7 +64,7 @@ class Job:
     error: str | None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what there is to tell of it."""
+        """Return the job as plain JSON values."""
         names = ("id", "agent", "kind", "subject", "attempts", "due", "failed", "error")
         return {name: getattr(self, name) for name in names}
 
@@ -201,7 +201,7 @@ class JobRunner:
     def run(
         self, *, wait: bool = False, hurried: bool = False, until: Callable[[], bool] = lambda: False
     ) -> list[Outcome]:
-        """Return what became of the jobs that are due, in the order they were asked for; none is tried twice.
+        """Return the outcomes of the jobs that are due, in the order they were queued; none is tried twice.
 
         Another worker may be doing them: they are left to it, or waited for. A worker that has done the last
         one looks once more after giving the turn back, so that the jobs left to it meanwhile are done. A

@@ -221,7 +221,7 @@ class MemoryOS:
         return page
 
     def retrieve(self, query: str, *, about: About | None = None, visiting: bool = True, **given: Any) -> Retrieved:
-        """Return what each tier holds on *query*, with scores; the segments it finds are warmer then, if *visiting*.
+        """Return the matches of *query* in each tier, with scores; with *visiting* the matching segments get warmer.
 
         *about* is who asks; *given* are settings for this question alone, such as `retrieved_pages=7`. A model
         that fails is reported in `error`: the words of the query are looked for then, and without a vector
@@ -243,7 +243,7 @@ class MemoryOS:
         return self.model.generate_final_prompt(query, recent, older, retrieved.known(), system)
 
     def answer(self, query: str, **given: Any) -> str:
-        """Return what the model answers to `prompt(query)`; raises ModelUnavailable where it writes none."""
+        """Return the answer of the model to `prompt(query)`; raises ModelUnavailable where it writes none."""
         return self.model.answer(self.prompt(query, **given))
 
     def transfer_page_to_mtm(self, page_id: str) -> DialoguePage:
@@ -255,12 +255,12 @@ class MemoryOS:
         return known_page(self._moves.tiers(), page_id)
 
     def maintain(self) -> list[Outcome]:
-        """Return what became of a round of maintenance, and of all jobs that were due or that it gave rise to."""
+        """Return the outcomes of a round of maintenance, and of all jobs that were due or followed from it."""
         self._moves.ask(Task("maintain"))
         return self._runner.run(wait=True)
 
     def run_jobs(self) -> list[Outcome]:
-        """Return what became of the jobs that were due; none where somebody else is doing them."""
+        """Return the outcomes of the jobs that were due; none while another worker does them."""
         return self._runner.run()
 
     def jobs(self) -> list[Job]:
@@ -268,7 +268,7 @@ class MemoryOS:
         return self._jobs.waiting(self.project, self.agent)
 
     def retry(self) -> list[Outcome]:
-        """Return what became of the jobs that failed, which are tried at once, also those that were given up."""
+        """Return the outcomes of the failed jobs, which are tried at once, also those that were given up."""
         self._jobs.retry(self.project, self.agent)
         return self._runner.run(wait=True)
 
@@ -287,7 +287,7 @@ class MemoryOS:
         return self.tiers
 
     def promote(self, least: float = LEAST) -> list[PromotionDecision]:
-        """Return what became of each fact of the personas that is believed as much as *least*.
+        """Return the outcome for each fact of the personas with a confidence of *least* or more.
 
         It is proposed to the project, with what was said as its evidence, and judged like every other memory, and
         can be withdrawn as such. Private facts are not, and each is proposed once.
@@ -296,22 +296,22 @@ class MemoryOS:
 
     @property
     def tiers(self) -> Tiers:
-        """Return what the agent holds."""
+        """Return the tiers of the agent."""
         return self._moves.tiers()
 
     @property
     def personas(self) -> tuple[ObjectPersona, ...]:
-        """Return what the agent knows of others."""
+        """Return the personas of the objects that the agent knows."""
         return self.tiers.personas
 
     @property
     def persona(self) -> AgentPersona:
-        """Return what the agent is."""
+        """Return the persona of the agent itself."""
         return self.tiers.agent
 
     @property
     def system_memory(self) -> SystemMemory:
-        """Return what all agents of the project may know."""
+        """Return the memory that all agents of the project share."""
         return self._moves.look()[1]
 
     @property
@@ -321,7 +321,7 @@ class MemoryOS:
 
     @property
     def configurations(self) -> Configurations:
-        """Return what is set for the agents of the project and their types: `get_agent_config(agent)`."""
+        """Return the settings of the agents of the project and of their types: `get_agent_config(agent)`."""
         return self._moves.configurations()
 
     def configure(self, agent_type: str | None = None, **values: Any) -> MemoryOSConfig:
@@ -359,7 +359,7 @@ class MemoryOS:
         }
 
     def forget_page(self, page_id: str) -> Forgotten:
-        """Return what went with a page: it, the facts and traits that rest on it, and what all agents knew of them.
+        """Return the report of forgetting a page, with the facts, traits and shared facts that rest on it.
 
         Facts that other pages show, too, are learnt again of these; chains and summaries in which it was are made anew.
         Nothing of it is left in this root but what was promoted, which the answer names. Raises NotFound.

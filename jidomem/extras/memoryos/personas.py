@@ -163,7 +163,7 @@ def _queued(
 
 
 def _again(known: E, newer: E) -> E:
-    """Return what is said once more: a fact as it was first said, a trait as it is now; private if either is.
+    """Return a repeated entry: a fact in its first wording, a trait in the present one; private if either is.
 
     A trait that is another by now is nothing that was said before.
     """
@@ -248,7 +248,7 @@ def lesson(
 
 
 def _object(segment: DialogueSegment, finding: F) -> ObjectKey:
-    """Return whom the page names that shows what was found, else whom the first page names that names anybody."""
+    """Return the object of the page that shows a finding, else of the first page that has one."""
     named = (page.object for page in (*_shown(segment, finding), *segment.pages))
     return next((each for each in named if each is not None), UNNAMED)
 

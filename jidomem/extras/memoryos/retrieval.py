@@ -53,7 +53,7 @@ class RetrievalQuery(ValidatedModel):
 
     @property
     def object(self) -> ObjectKey | None:
-        """Return who asks, None where nobody said."""
+        """Return the object that asks, None where it is not known."""
         return key_of(self.object_type, self.object_identifier)
 
 
@@ -107,7 +107,7 @@ class Retrieved:
         return frozenset(match.what.id for match in self.segments)
 
     def known(self) -> tuple[Known, ...]:
-        """Return what long-term memory holds as it is put before a language model: who asks first, the agent last."""
+        """Return the long-term memory as a language model is shown it: the asking object first, the agent last."""
         personas, asking = self.personas, self.question.object
         if asking is not None and all(persona.key != asking for persona in personas):
             personas = (PersonaMatch(asking, {}), *personas)
@@ -121,7 +121,7 @@ class Retrieved:
 def retrieve(
     tiers: Tiers, system: SystemMemory, question: RetrievalQuery, policy: TierPolicy, **settings: Any
 ) -> Retrieved:
-    """Return what the tiers of an agent and system memory hold on *question*.
+    """Return the matches of *question* in the tiers of an agent and in system memory.
 
     *settings* hold for this question alone, such as `retrieved_segments=5`, `retrieved_pages=7`,
     `retrieved_knowledge=20`, `retrieved_traits=20`, `retrieved_system=20` and the thresholds.
@@ -166,7 +166,7 @@ def _personas(
     telling: Callable[[Any], float],
     config: MemoryOSConfig,
 ) -> tuple[PersonaMatch, ...]:
-    """Return who asks, then the others that a fact on the question is known of; those of the best facts first.
+    """Return the asking object, then the objects of matching facts, those of the best facts first.
 
     Private facts of one object are left out where another asks.
     """

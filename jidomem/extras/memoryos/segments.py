@@ -36,7 +36,7 @@ class Described(Protocol):
 
     @property
     def keywords(self) -> frozenset[str]:
-        """Return what it is about, in words."""
+        """Return its keywords."""
 
 
 def cosine(one: Sequence[float] | None, other: Sequence[float] | None, *, strict: bool = True) -> float:
@@ -78,7 +78,7 @@ def _scaled(vector: Sequence[float]) -> tuple[float, ...]:
 
 
 def jaccard(one: Iterable[str], other: Iterable[str]) -> float:
-    """Return what share of the words of two sets is in both; 0.0 where both are empty.
+    """Return the share of the words of two sets that is in both; 0.0 where both are empty.
 
     >>> jaccard({"index", "store"}, {"store", "disk", "store"})
     0.3333333333333333

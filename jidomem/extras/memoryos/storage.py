@@ -53,7 +53,7 @@ class StoredPart(NamedTuple):
 
     @property
     def key(self) -> Key:
-        """Return what tells it from the other parts."""
+        """Return the kind and the id, which identify the part."""
         return self.kind, self.id
 
 
@@ -69,7 +69,7 @@ class PartRow(NamedTuple):
 
 
 def parts_of(tiers: Tiers, but: Tiers | None = None) -> list[StoredPart]:
-    """Return what *tiers* hold, part by part, each queue in its order; of segments those that *but* has not."""
+    """Return the parts of *tiers*, each queue in its order; without the segments that *but* has."""
     same = {id(segment) for segment in but.mtm} if but is not None else set()
     pages = _pages(tiers, [segment for segment in tiers.mtm if id(segment) not in same])
     return [*pages, *_personas(tiers), StoredPart("agent", OWN, OWN, tiers.agent), *_traits(OWN, tiers.agent.traits)]
@@ -131,7 +131,7 @@ def row_of(part: StoredPart, position: int) -> PartRow:
 
 
 def part_of(row: PartRow) -> StoredPart:
-    """Return what a row keeps, without what other rows do; raises InvalidRequest and ValueError where it is none."""
+    """Return the part in a row, without the fields in other rows; raises InvalidRequest and ValueError for none."""
     vector = {} if row.vector is None else {"embedding": _unpacked(row.vector)}
     value: ValidatedModel = _KINDS[row.kind].from_dict({**json.loads(row.text), **vector})
     return StoredPart(row.kind, row.id, row.place, value)
@@ -250,7 +250,7 @@ class TierStorage(Generic[M]):
         self._seen: _CachedHolder[M] | None = None
 
     def get(self) -> M:
-        """Return what the holder has now."""
+        """Return the present memory of the holder."""
         with self._state.reading() as store:
             return self.read_in(store)
 
@@ -280,7 +280,7 @@ class TierStorage(Generic[M]):
         return TierMove(before.memory, step, after)
 
     def read_in(self, store: StateTables | None) -> M:
-        """Return what the holder has now, in a transaction of the state that is the caller's."""
+        """Return the present memory of the holder, in a transaction of the caller."""
         return self._form.nothing if store is None else self._read(store).memory
 
     def saw(self, moved: TierMove[M]) -> None:
@@ -372,7 +372,7 @@ def agent_tiers(state: StateStore, project: str, agent: str, new_id: Callable[[]
 
 
 def system_memory(state: StateStore, project: str, new_id: Callable[[], str]) -> TierStorage[SystemMemory]:
-    """Return what all agents of a project may know."""
+    """Return the storage of the memory that all agents of a project share."""
     return TierStorage(state, project, _ALL, HolderFormat(SystemMemory(), system_parts, system_of), new_id)
 
 
@@ -414,7 +414,7 @@ _TYPE, _AGENT = "type", "agent"
 
 
 def note(store: StateTables | None, project: str, kind: str, name: str) -> Any:
-    """Return what is kept under a name, in a transaction of the state; None where nothing is."""
+    """Return the note under a name, in a transaction of the state; None where there is none."""
     sql = "SELECT held FROM memoryos_notes WHERE project = ? AND kind = ? AND name = ?"
     row = store.execute(sql, (project, kind, name)).fetchone() if store is not None else None
     return None if row is None else json.loads(row[0])
@@ -430,7 +430,7 @@ def keep(store: StateTables, project: str, kind: str, name: str, value: Any) -> 
 
 
 def configurations(store: StateTables | None, project: str, application: MemoryOSConfig) -> Configurations:
-    """Return what is set for the agents of a project and for their types, over the settings of the application."""
+    """Return the settings of the agents of a project and of their types, over those of the application."""
     sql = "SELECT kind, name, held FROM memoryos_notes WHERE project = ? AND kind IN ('type', 'agent')"
     rows = store.execute(sql, (project,)).fetchall() if store is not None else []
     return Configurations(
@@ -441,7 +441,7 @@ def configurations(store: StateTables | None, project: str, application: MemoryO
 
 
 def configure(store: StateTables, project: str, after: Configurations) -> None:
-    """Keep what is set for agents and their types."""
+    """Store the settings of agents and of their types."""
     for name, values in after.types.items():
         keep(store, project, _TYPE, name, dict(values))
     for record in after.agents:

@@ -184,7 +184,7 @@ def forgotten(
     archived: bool,
     promoted: Mapping[str, str],
 ) -> Forgotten:
-    """Return what went with a page, of what there was before and what is left."""
+    """Return the report of forgetting a page, from the memory before and after it."""
     before, after = tiers
     places = [name for name in ("stm", "leaving") if any(page.id == page_id for page in getattr(before, name))]
     places += [segment.id for segment in before.mtm if any(page.id == page_id for page in segment.pages)]
@@ -201,7 +201,7 @@ def forgotten(
 
 
 def following(before: Tiers, after: Tiers) -> list[Task]:
-    """Return what is to be done again: chains of pages, summaries of segments, lessons of pages that count anew."""
+    """Return the tasks to do again: chains of pages, summaries of segments, lessons of pages that count as untaught."""
     chained = {page.id for page in before.pages() if page.meta_chain is not None}
     tasks = [Task("describe", page.id) for page in sorted(after.pages(), key=lambda page: page.when)
              if page.meta_chain is None and page.id in chained]  # fmt: skip
@@ -274,7 +274,7 @@ def _segment(value: Any) -> DialogueSegment | None:
 
 
 def _without(value: Any, forgetting: Forgetting, policy: TierPolicy) -> tuple[Any, bool]:
-    """Return what is left of an archived value without a page, the very same where it has none, and whether it had."""
+    """Return an archived value without a page, the same value where it has none of it, and whether it had it."""
     segment = _segment(value)
     if segment is None:
         return value, False
@@ -468,7 +468,7 @@ class AgentMoves:
             self.jobs.ask(store, self.project, self.agent, *tasks)
 
     def configurations(self) -> Configurations:
-        """Return what is set for the agents of the project and their types, over the application's settings."""
+        """Return the settings of the agents of the project and of their types, over those of the application."""
         with self._state.reading() as store:
             return storage.configurations(store, self.project, self._policy.config)
 
@@ -494,7 +494,7 @@ class AgentMoves:
             storage.keep(store, self.project, _PROMOTED, self.agent, left)
 
     def forget_page(self, page_id: str) -> Forgotten:
-        """Return what went with a page, once none of it is left in the file; raises NotFound where there is no trace.
+        """Return the report of forgetting a page, once the file has none of it; raises NotFound for no trace of it.
 
         The jobs that summarise and learn again without it are queued.
         """

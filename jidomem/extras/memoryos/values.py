@@ -31,7 +31,7 @@ class ObjectKey(NamedTuple):
 
 
 def key_of(type_: str | None, identifier: str | None) -> ObjectKey | None:
-    """Return whom a type and an identifier name, None where they are not both given."""
+    """Return the object of a type and an identifier, None where one of them is missing."""
     return None if type_ is None or identifier is None else ObjectKey(type_, identifier)
 
 
@@ -68,7 +68,7 @@ class DialoguePage(ValidatedModel):
 
     @property
     def text(self) -> str:
-        r"""Return what was said, as it is embedded and summed up.
+        r"""Return the query and the response, the text that is embedded and summarised.
 
         >>> DialoguePage("p1", "a", "Which index?", "Oxigraph.", "2026-11-21").text
         'Which index?\nOxigraph.'
@@ -77,12 +77,12 @@ class DialoguePage(ValidatedModel):
 
     @property
     def when(self) -> tuple[datetime, str]:
-        """Return what pages are in order by: when they were said, then their id."""
+        """Return the sort key of pages: their moment, then their id."""
         return self.timestamp, self.id
 
     @property
     def object(self) -> ObjectKey | None:
-        """Return whom the agent talked with, None where nobody said."""
+        """Return the object that the agent talked with, None where it is not known."""
         return key_of(self.object_type, self.object_identifier)
 
 
@@ -196,7 +196,7 @@ class ObjectPersona(ValidatedModel):
 
     @property
     def key(self) -> ObjectKey:
-        """Return what tells it from the other personas of its agent."""
+        """Return the object, which identifies the persona of its agent."""
         return ObjectKey(self.type, self.identifier)
 
 

@@ -112,7 +112,7 @@ def _put(mark: Path, place: str) -> None:
 
 
 def _place(address: str, environment: Mapping[str, str]) -> str:
-    """Return what names the place at *address*, however it is reached."""
+    """Return the name of the place at *address*, which is the same however it is reached."""
     split = _split(address)
     host = split.netloc.rpartition("@")[2].lower()
     if split.scheme == "s3":
@@ -124,7 +124,7 @@ def _place(address: str, environment: Mapping[str, str]) -> str:
 
 
 def _implied(split: SplitResult, environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield what libpq takes from elsewhere, as an address leaves it out: a database has the name of the user, then."""
+    """Yield the options that libpq takes from the environment; a database without a name has that of the user."""
     login, _, host = split.netloc.rpartition("@")
     pairs = dict(parse_qsl(split.query))
     if "service" in pairs:
@@ -180,7 +180,7 @@ def load(log: SharedLog) -> dict[str, str]:
 
 
 def change(log: SharedLog, how: Callable[[Files], Files]) -> None:
-    """Keep what *how* makes of the latest files of the root; raises InvalidRequest for a path that is none of one."""
+    """Store the files that *how* makes of the latest ones; raises InvalidRequest for a path of no root file."""
     while True:
         files, tag = _read(log)
         changed = how(files)

@@ -160,7 +160,7 @@ def fill(
 
 
 def outlined(entry: LogEntry) -> CommitRef | None:
-    """Return what an entry is called, None where its document does not say it is that commit."""
+    """Return the reference of an entry's commit, None where its document is not that commit."""
     outline_ = _outline(entry)
     return outline_.head if outline_ is not None else None
 
@@ -437,7 +437,7 @@ def _is_leased(file: File) -> bool:
 
 
 def _newest(log: SharedLog) -> tuple[dict[str, Any], str] | None:
-    """Return what the newest checkpoint is made of, and its tag; None where there is none that this program reads."""
+    """Return the manifest of the newest checkpoint and its tag; an empty manifest for another format, None for none."""
     file = log.get(NEWEST)
     if file is None:
         return None
@@ -510,7 +510,7 @@ def _fetched(log: SharedLog, path: Path, digests: list[str]) -> bool:
 
 
 def _inflated(data: bytes) -> bytes | None:
-    """Return what a piece holds; None where it is damaged, or more than a piece."""
+    """Return the inflated data of a piece; None where it is damaged, or more than a piece."""
     inflating = zlib.decompressobj()
     try:
         document = inflating.decompress(data, PIECE + 1)

@@ -176,7 +176,7 @@ class MirroredJournal(FileJournal):
         return super().loose(stream)
 
     def seen(self, stream: Stream) -> Folder:
-        """Return what is known of the copy of a stream, once it is level."""
+        """Return the folder of a stream's copy, once it is level."""
         self._level(stream)
         return super().seen(stream)
 

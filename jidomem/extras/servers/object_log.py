@@ -314,7 +314,7 @@ def _cause(error: Exception) -> _Cause:
 
 
 def _short_message(error: Exception) -> str:
-    """Return what an error says in one short line; what obstore adds for its makers, and the address, left out."""
+    """Return an error in one short line, without the address and the debug text of obstore."""
     text = str(error).partition("\n\nDebug source")[0]
     code, message = (text.partition(f"<{tag}>")[2].partition(f"</{tag}>")[0] for tag in ("Code", "Message"))
     if code:
@@ -341,13 +341,13 @@ class Rewrites:
     life: str = ""
 
     def to_bytes(self) -> bytes:
-        """Return what is kept of it."""
+        """Return the stored bytes."""
         pending = {key: b64encode(data).decode() for key, data in self.pending.items()}
         return orjson.dumps({"counts": self.counts, "stream": self.stream, "pending": pending, "life": self.life})
 
     @staticmethod
     def from_bytes(data: bytes) -> Rewrites:
-        """Return what was kept.
+        """Return the value of the stored bytes.
 
         >>> Rewrites.from_bytes(Rewrites({"p.memory": 2}, "q.memory", {"a": b"b"}).to_bytes()).pending
         {'a': b'b'}

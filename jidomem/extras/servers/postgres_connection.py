@@ -155,7 +155,7 @@ class PostgresPool:
         self._was_there = self._closed = False
 
     def run(self, work: Callable[[PostgresConnection], T]) -> T:
-        """Return what *work* does with a connection; it is done anew where that is lost, and may have been done."""
+        """Return the result of *work* with a connection; after a lost connection it is done again, maybe twice."""
         deadline, pause = monotonic() + self.wait, 0.01
         while True:
             try:
@@ -217,7 +217,7 @@ class PostgresPool:
         self.drop()
 
     def worded(self, error: Error) -> JidomemError:
-        """Return what *error* says of the server, as an error of ours."""
+        """Return the error of jidomem that reports *error* of the server."""
         lines = str(error).strip().splitlines() or [type(error).__name__]
         message, name = self.address.clean(" ".join(line.strip() for line in lines[:6])), self.address.name
         if error.sqlstate == "42501":
@@ -249,7 +249,7 @@ def may_pass(error: Error) -> bool:
 
 
 def grants(address: PostgresAddress) -> str:
-    """Return what an administrator has to run so that this user may open the root."""
+    """Return the SQL by which an administrator lets this user open the root."""
     user = str(address.options.get("user") or "USER")
     user = user if _PLAIN.fullmatch(user) else '"{}"'.format(user.replace('"', '""'))
     return (

@@ -222,7 +222,7 @@ class Tables:
         self._connection = connection
 
     def execute(self, sql: str, parameters: Sequence[Any] = (), /) -> Cursor[tuple[Any, ...]]:
-        """Return what a statement gives."""
+        """Return the result of a statement."""
         return self._connection.cursor(binary=True).execute(_psycopg_statement(sql), parameters)
 
     def executemany(self, sql: str, parameters: list[tuple[Any, ...]], /) -> None:

@@ -205,7 +205,7 @@ def probe_endpoint(query: SparqlEndpoint, update: SparqlEndpoint) -> Fit:
 
 
 def _wrong(query: SparqlEndpoint) -> dict[str, str]:
-    """Return what a store answers otherwise than the engine here: what that shows -> what it said."""
+    """Return the probes that a store answers unlike the local engine: ability -> answer."""
     local = ox.Store()
     local.load(_DATA.encode(), ox.RdfFormat.TURTLE, to_graph=ox.NamedNode(PROBE))
     differences: dict[str, str] = {}
@@ -269,7 +269,7 @@ class RemoteIndex:
         return self._query.shown
 
     def fit(self) -> Fit:
-        """Return what the store can be asked; raises Failed `store_unfit` for one that nothing can be asked of."""
+        """Return the abilities of the store; raises Failed `store_unfit` for a store that is of no use."""
         with self._lock:
             if self._fit is None:
                 self._fit = probe_endpoint(self._query, self._update)

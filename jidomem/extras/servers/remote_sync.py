@@ -72,7 +72,7 @@ class RemoteWatermark:
         return replace(self, lacks=self.lacks.union(paths))
 
     def triples(self, graph: str) -> str:
-        """Return what the graph of the marks says of it."""
+        """Return the triples of the watermark in the graph of watermarks."""
         properties = [
             (_LIFE, literal(self.life)),
             (HOLDS, self.applied),
@@ -98,7 +98,7 @@ class RemoteGraphs:
         self._lines = lines
 
     def watermarks(self, graphs: Sequence[str]) -> dict[str, RemoteWatermark]:
-        """Return what is held of each of *graphs* that has a mark, in one life."""
+        """Return the watermark of each of *graphs* that has one, in one life."""
         text = _STATE % ", ".join(f"<{graph}>" for graph in graphs)
         try:
             rows = solutions(self._query.ask(text, ROWS)).rows
@@ -206,7 +206,7 @@ def _swap_watermark(graph: str, before: RemoteWatermark, after: RemoteWatermark)
 
 
 def _read_watermark(properties: dict[str, list[Term]], there: set[Term | None]) -> RemoteWatermark | None:
-    """Return what is held, of which this is said; None where it is in no life, or in two."""
+    """Return the watermark with these properties; None where it has no life, or two."""
     lives, marks = properties.get(_LIFE, []), properties.get(HOLDS, [])
     if len(lives) != 1 or not marks:
         return None
@@ -329,7 +329,7 @@ class Feed:
         return watermark
 
     def _add(self, stream: Stream, watermark: RemoteWatermark) -> RemoteWatermark:
-        """Return what is held once what the journal has more is in.
+        """Return the watermark after the new commits of the journal were put in.
 
         That is nothing where the graph may have held what was taken out of the journal.
         """

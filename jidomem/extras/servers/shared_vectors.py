@@ -49,7 +49,7 @@ class PeerVectorCache(VectorFile):
         return {*self.numbers(digests), *self._offered(digests)}
 
     def keep(self, digests: Sequence[bytes], made: Mapping[bytes, bytes]) -> None:
-        """Keep what was *made* and what is offered, in the order of *digests*, while the turn to write is held."""
+        """Store the vectors *made* here and those offered, in the order of *digests*, inside a write transaction."""
         offered = self._offered(digests)
         super().keep(digests, {**offered, **made})
         self._store.executemany("DELETE FROM offered WHERE digest = ?", ((digest,) for digest in offered))
@@ -90,7 +90,7 @@ class SharedVectors(Vectors):
         self._elsewhere: set[Stream] = set()  # where it was another's turn when it was asked last
 
     def told(self, stream: Stream) -> dict[str, Any]:
-        """Return what there is of a stream, and `elsewhere` where another server makes what is missing."""
+        """Return the state of a stream's vectors, with `elsewhere` where another server makes the missing ones."""
         state = super().told(stream)
         return {**state, "elsewhere": True} if state["pending"] and stream in self._elsewhere else state
 
@@ -177,7 +177,7 @@ class Listed:
 
     @staticmethod
     def of(file: File | None) -> Listed:
-        """Return what *file* says; one that cannot be read says nothing."""
+        """Return the list in *file*; an unreadable file is an empty list."""
         if file is None:
             return Listed()
         try:
@@ -191,7 +191,7 @@ class Listed:
 
     @property
     def data(self) -> bytes:
-        """Return what is kept of it, never the same bytes twice."""
+        """Return the stored bytes, which are never the same twice."""
         values = {"form": _FORM, "segments": self.segments, "by": self.by, "until": self.until, "state": token_hex(8)}
         return json.dumps(values).encode()
 
@@ -217,7 +217,7 @@ class VectorSegments:
         return [name for name, _ in now.segments]
 
     def rows(self, stream: Stream, model: str, name: str) -> list[Row] | None:
-        """Return what a segment has, None where it is gone or not whole: its name is the digest of its bytes."""
+        """Return the rows of a segment, None for a missing or damaged one: its name is the digest of its bytes."""
         folder = _folder(stream, model)
         if (segment_rows := self._rows(folder, name)) is None:
             before = self._seen[folder]
@@ -304,7 +304,7 @@ def packed(rows: Sequence[Row]) -> bytes:
 
 
 def unpacked(data: bytes) -> list[Row] | None:
-    """Return what a segment has, None where these are no bytes of one."""
+    """Return the rows of a segment, None for other bytes."""
     count = int.from_bytes(data[:4], "big")
     size, rest = divmod(len(data) - 4 - count * _DIGEST, count) if count else (0, 1)
     if rest or size <= 0:

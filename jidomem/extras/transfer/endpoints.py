@@ -52,7 +52,7 @@ def pack(folder: Path, file: Path, facts: Mapping[str, Any]) -> str:
 
 
 def unpack(file: Path, folder: Path) -> Mapping[str, Any]:
-    """Return what *file* says of itself, once all that is in it lies in *folder*, an empty one, digest by digest.
+    """Return the manifest of *file*, once its files lie in the empty *folder*, each verified by its digest.
 
     Raises InvalidRequest for what is no backup, and Failed where one was changed or cut short.
     """
@@ -380,7 +380,7 @@ class Brought:
 
 
 def bring(source: TransferEndpoint, target: TransferEndpoint, progress: Progress = id) -> list[Brought]:
-    """Return what *target* holds of each stream, once it holds all that *source* does; the source is only read.
+    """Return the result for each stream, once *target* holds all commits of *source*, which is only read.
 
     The commits that the target has are left, so that a second call continues an interrupted one. Raises
     InvalidRequest where the target holds what the source does not, JournalDamaged where either end does not
@@ -397,7 +397,7 @@ def bring(source: TransferEndpoint, target: TransferEndpoint, progress: Progress
 
 
 def _there(source: TransferEndpoint, target: TransferEndpoint, stream: Stream) -> Chain:
-    """Return what the target holds of a stream; raises InvalidRequest unless the source holds all of it."""
+    """Return the chain of a stream at the target; raises InvalidRequest unless the source holds all of it."""
     chain = target.verified_chain(stream)
     foreign = chain.forms.keys() - {bytes.fromhex(commit.id) for commit in source.commits(stream)}
     if foreign:

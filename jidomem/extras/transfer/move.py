@@ -215,7 +215,7 @@ class _Place:
 
 
 def migrate(source: str, target: str, progress: Progress = id) -> MoveReport:
-    """Return what *target* holds once that is all that *source* does, both verified; the source is only read.
+    """Return the report of copying *source* to *target*, both verified; the source is only read.
 
     Run again it goes on, or brings what came meanwhile. Raises NotFound where there is no root at the source,
     InvalidRequest where the target holds anything else, or is the source, JournalDamaged where either does not verify.
@@ -231,7 +231,7 @@ def migrate(source: str, target: str, progress: Progress = id) -> MoveReport:
 
 
 def backup(root: str, file: Path, progress: Progress = id) -> tuple[MoveReport, str]:
-    """Return what is in *file*, which is made, and the digest of its manifest; others may go on to write meanwhile.
+    """Return the report of a backup into *file*, and the digest of its manifest; the root may be written meanwhile.
 
     Raises NotFound where there is no root, Failed where the file is there or cannot be written, JournalDamaged.
     """
@@ -244,7 +244,7 @@ def backup(root: str, file: Path, progress: Progress = id) -> tuple[MoveReport, 
 
 
 def restore(file: Path, target: str, progress: Progress = id) -> MoveReport:
-    """Return what *target* holds once that is all that is in *file*, every digest and the chain verified.
+    """Return the report of restoring *file* into *target*, every digest and the chain verified.
 
     Nothing is written there before all of the file was read. Raises InvalidRequest for what is no backup, and where
     the target holds anything else, Failed where the file was changed, JournalDamaged.
