@@ -1,7 +1,6 @@
 """A cloned root of which a file costs whoever reads it their memory or their afternoon: every verb ends soon."""
 
 import json
-import os
 import subprocess
 import sys
 
