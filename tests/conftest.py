@@ -93,6 +93,16 @@ def pytest_collect_file():
     return [found for found in (yield) if not isinstance(found, DoctestModule)]
 
 
+#: Files of tests that take long: the last minute of a run is for short ones, so that no worker waits for another.
+LONG = ("test_pythons.py", "test_accepted_is_checked.py", "test_stateful.py", "test_kill.py", "test_query_law.py")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items):
+    """Begin with the tests that take longest, where several workers share all of them."""
+    items.sort(key=lambda item: LONG.index(item.path.name) if item.path.name in LONG else len(LONG))
+
+
 def pytest_addoption(parser):
     parser.addoption("--scale", type=int, default=1, help="how many times longer the torture tests torture")
 
