@@ -119,7 +119,7 @@ def serve(
             Thread(target=memory.pool.warm, daemon=True).start()
             operation.catch_up.follow(memory)
             root = memory.settings.place
-            operation.tell("info", "started", {"url": url, "root": root, "jidomem": jidomem.__version__})
+            operation.log_event("info", "started", {"url": url, "root": root, "jidomem": jidomem.__version__})
 
             def stop() -> None:
                 operation.stop()
@@ -209,5 +209,5 @@ def mcp(app: App, toolset: str, http: bool, host: str, port: int, form: str | No
     url = server.url_of(listening)
     app.info(f"serving {memory.settings.place} at {url}{PATH} (stop with Ctrl-C)")
     operation.catch_up.follow(memory)
-    operation.tell("info", "started", {"url": url, "root": memory.settings.place, "jidomem": jidomem.__version__})
+    operation.log_event("info", "started", {"url": url, "root": memory.settings.place, "jidomem": jidomem.__version__})
     serve_http(sessions, tools, keyring, listening, leave, operation)

@@ -25,11 +25,11 @@ RECORDING = {"prompt": str, "answer": str, "asked_by": str, "answered_by": str, 
 
 def show_conversation(site: RequestContext, project: str, session: str) -> Response:
     """Return the turns of a conversation in their order, or only the `last` ones."""
-    asked = wire.arguments("last", "as_of", "min_position")
-    wait_for_version(site, project, asked)
-    last = wire.whole(asked, "last")
+    given = wire.arguments("last", "as_of", "min_position")
+    wait_for_version(site, project, given)
+    last = wire.whole(given, "last")
     site.memory.catch_up(project)
-    turns = site.memory.conversation(session, project).turns(last, as_of=asked.get("as_of"))
+    turns = site.memory.conversation(session, project).turns(last, as_of=given.get("as_of"))
     return wire.answer({"rows": [turn.to_dict() for turn in turns], "cursor": None})
 
 
@@ -37,15 +37,15 @@ def record(site: RequestContext, project: str, session: str) -> Response:
     """Return the turn that was recorded, as the next one."""
     wire.arguments()
     values = wire.json_object(RECORDING)
-    said = site.memory.conversation(session, project, writer=site.writer)
-    return wire.answer(said.record(**{**values, "tools": uses(values.get("tools", ()))}).to_dict(), 201)
+    conversation = site.memory.conversation(session, project, writer=site.writer)
+    return wire.answer(conversation.record(**{**values, "tools": uses(values.get("tools", ()))}).to_dict(), 201)
 
 
 #: The arguments of recall besides the request, with their types.
 NARROWED_BY = {
     "include_sessions": "With the scope agent also what is of any session.",
-    "since": "Only what was kept from then on.",
-    "until": "Only what was kept before.",
+    "since": "Only entries since then.",
+    "until": "Only entries before.",
     "budget_tokens": "How long all texts may be; a token is counted for every three bytes.",
     "explain": "Also the parts of each score.",
 }
@@ -62,8 +62,8 @@ def write(site: RequestContext, project: str) -> Response:
     values = parse_json(wire.body())
     if isinstance(values, list):
         return _each(site, project, values)
-    kept = site.memory.entry_store(project, writer=site.writer).write(_write_request(site, values))
-    return wire.answer(kept.to_dict(), 201)
+    entry = site.memory.entry_store(project, writer=site.writer).write(_write_request(site, values))
+    return wire.answer(entry.to_dict(), 201)
 
 
 def recall(site: RequestContext, project: str) -> Response:
@@ -76,10 +76,10 @@ def recall(site: RequestContext, project: str) -> Response:
     values = parse_json(wire.body())
     if not isinstance(values, dict):
         raise InvalidRequest("the body is no JSON object", hint='send {"agent_id": "planner", "query": "..."}')
-    asked = RecallRequest.from_input(_owned(site, values))
+    recall_request = RecallRequest.from_input(_owned(site, values))
     wait_for_version(site, project, given)
     site.memory.catch_up(project)
-    return wire.answer(site.memory.entry_store(project).recall(asked, opts).to_dict())
+    return wire.answer(site.memory.entry_store(project).recall(recall_request, opts).to_dict())
 
 
 def remove(site: RequestContext, project: str) -> Response:
@@ -99,10 +99,10 @@ def remove(site: RequestContext, project: str) -> Response:
 
 def _each(site: RequestContext, project: str, values: list[Any]) -> Response:
     """Return the outcome of each entry of an array, in order; raise the error that stopped all of them."""
-    asked = [_read(site, each) for each in values]
+    requests = [_read(site, each) for each in values]
     store = site.memory.entry_store(project, writer=site.writer)
-    written = iter(store.write_many(each for each in asked if isinstance(each, WriteRequest)))
-    outcomes = [next(written) if isinstance(each, WriteRequest) else each for each in asked]
+    written = iter(store.write_many(each for each in requests if isinstance(each, WriteRequest)))
+    outcomes = [next(written) if isinstance(each, WriteRequest) else each for each in requests]
     refused = {place: each for place, each in enumerate(outcomes) if isinstance(each, JidomemError)}
     if outcomes and all(place in refused and refused[place].code in STOPPING for place in range(len(outcomes))):
         raise refused[0]
@@ -180,18 +180,19 @@ def listed(site: RequestContext, project: str) -> Response:
     """Return the agents with working memory that the caller may read."""
     wire.arguments()
     site.memory.catch_up(project)
-    rows = [row for row in site.memory.agents(project) if site.is_theirs(row["agent"])]
+    rows = [row for row in site.memory.agents(project) if site.is_own_or_curated(row["agent"])]
     return wire.answer({"rows": rows, "cursor": None})
 
 
 def show_working_memory(site: RequestContext, project: str, agent: str) -> Response:
     """Return the working memory of an agent; raise NotFound if it has none."""
     wire.arguments()
-    kept = _of(site, project, agent)
-    memory = kept.get()
+    working = _of(site, project, agent)
+    memory = working.get()
     if memory is None:
         raise NotFound(
-            f"{kept.agent!r} holds nothing in {project}", hint="the first change makes its memory: PATCH this address"
+            f"{working.agent!r} has no working memory in {project}",
+            hint="create it: PATCH this address",
         )
     return wire.answer(memory.to_dict())
 
@@ -202,8 +203,8 @@ def change(site: RequestContext, project: str, agent: str) -> Response:
     values = wire.json_object(CHANGING)
     if "changes" not in values:
         raise InvalidRequest("there are no changes", hint='send {"changes": [{"do": "tasks_add", "text": "..."}]}')
-    kept = _of(site, project, agent)
-    return wire.answer(kept.apply(values["changes"], expected_rev=values.get("expected_rev")).to_dict())
+    working = _of(site, project, agent)
+    return wire.answer(working.apply(values["changes"], expected_rev=values.get("expected_rev")).to_dict())
 
 
 def forget(site: RequestContext, project: str, agent: str) -> Response:

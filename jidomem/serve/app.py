@@ -25,7 +25,7 @@ from jidomem.runtime.root import Jidomem
 from jidomem.runtime.tokens import Keyring
 from jidomem.runtime.user_config import ApiToken
 from jidomem.serve import wire
-from jidomem.serve.monitoring import Watch, broke
+from jidomem.serve.monitoring import Watch, log_bug
 from jidomem.serve.routes import ROUTES
 from jidomem.serve.server_state import Operation, RequestContext, Route
 
@@ -69,7 +69,7 @@ class Cors:
         told = {"Allow-Methods": _METHODS, "Allow-Headers": _HEADERS, "Max-Age": _AGE}
         return Response(status=204, headers={f"Access-Control-{name}": text for name, text in told.items()})
 
-    def headed(self, response: Response) -> Response:
+    def add_headers(self, response: Response) -> Response:
         """Return *response*, readable for pages of the allowed origins."""
         if self._allowed:
             response.vary.add("Origin")
@@ -178,7 +178,7 @@ class AccessGate:
                 raise site.unknown(project) from None
             raise
 
-    def headed(self, response: Response) -> Response:
+    def add_headers(self, response: Response) -> Response:
         """Return *response* with the headers no answer goes without."""
         for name, value in headers(self._keyring).items():
             response.headers.setdefault(name, value)
@@ -232,8 +232,8 @@ def create_app(
     app.before_request(gate.admit)
     app.before_request(_refuse_unreadable)
     app.after_request(watch.end)  # the last of them
-    app.after_request(cors.headed)
-    app.after_request(gate.headed)
+    app.after_request(cors.add_headers)
+    app.after_request(gate.add_headers)
     app.register_error_handler(JidomemError, _error_response)
     app.register_error_handler(HTTPException, _refused)
     app.register_error_handler(Exception, partial(_bug, at_work))
@@ -337,7 +337,7 @@ def _error_response(error: JidomemError) -> Response:
 
 def _bug(operation: Operation, error: Exception) -> Response:
     """Return 500 without the traceback, which is written to the log, or else to standard error."""
-    broke(operation, error, request_id=g.seen.id)
+    log_bug(operation, error, request_id=g.seen.id)
     g.seen.refusal = "internal_error"
     told = {
         "type": "urn:jido:error:internal_error",

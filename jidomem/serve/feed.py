@@ -60,7 +60,7 @@ class _Feed:
     def __init__(self, site: RequestContext, project: str, version: Version) -> None:
         self.site, self.project, self.version = site, project, version
         self._stream, self._seen = Stream(project), Version()
-        self._asker = wire.asker()
+        self._asker = wire.client_descriptor()
 
     def next(self) -> Iterator[FeedEntry]:
         """Yield the new commits, and move on after each. Raise as `entries` does."""

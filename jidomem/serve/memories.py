@@ -334,7 +334,7 @@ def check(site: RequestContext, project: str) -> Response:
     if form not in _TYPES:
         raise InvalidRequest(f"a report comes as {', '.join(_TYPES)}, not as {form!r}", hint="format=json")
     wait_for_version(site, project, given)
-    found = site.memory.checks.answer(project, form, wire.asker())
+    found = site.memory.checks.answer(project, form, wire.client_descriptor())
     return Response(found, content_type=f"{_TYPES[form]}; charset=utf-8" if form == "junit" else _TYPES[form])
 
 

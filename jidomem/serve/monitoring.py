@@ -97,13 +97,13 @@ def _health_response(state: dict[str, Any]) -> Response:
 def _readiness(site: RequestContext) -> dict[str, Any]:
     memory = site.memory
     site.operation.catch_up.wait(memory, PATIENCE)
-    found = [standing(memory, name) for name in site.projects()]
-    behind = {each.project: each.to_dict() for each in found if each.behind}
+    lags = [standing(memory, name) for name in site.projects()]
+    behind = {each.project: each.to_dict() for each in lags if each.behind}
     damaged = {name: [error.to_dict() for error in each] for name in site.projects() if (each := memory.damage(name))}
     problem = memory.config.problem
     return {
         "status": "behind" if behind else "damaged" if damaged else "rules" if problem else "ok",
-        "versions": {each.project: str(each.index) for each in found},
+        "versions": {each.project: str(each.index) for each in lags},
         "behind": behind,
         "damage": damaged,
         **({"rules": problem.to_dict()} if problem else {}),
@@ -257,22 +257,22 @@ class Watch:
     def end(self, response: Response) -> Response:
         """Return *response* with the id of its request, and count it once all of it is given."""
         seen: Seen = g.seen
-        asked: Request = request._get_current_object()  # type: ignore[attr-defined]
+        incoming: Request = request._get_current_object()  # type: ignore[attr-defined]
         response.headers.add(HEADER, seen.id)
-        rule, status = asked.url_rule, response.status_code
+        rule, status = incoming.url_rule, response.status_code
         route = NOWHERE if rule is None else rule.endpoint.partition(" ")[2]
-        level, said = level_of(route, status), None
-        if self._operation.log is not None and self._operation.log.takes(level):
-            said = _log_fields(asked, response, seen)
-        method = asked.method if asked.method in METHODS else "other"
-        project = (asked.view_args or {}).get("project")
+        level, fields = level_of(route, status), None
+        if self._operation.log is not None and self._operation.log.is_logged(level):
+            fields = _log_fields(incoming, response, seen)
+        method = incoming.method if incoming.method in METHODS else "other"
+        project = (incoming.view_args or {}).get("project")
         if project is not None and seen.refusal != "unauthenticated":
-            given, address = asked.headers.get("User-Agent", ""), asked.environ.get("REMOTE_ADDR", "")
-            self._operation.measures.client_seen(project, seen.agent, given, address)
+            user_agent, address = incoming.headers.get("User-Agent", ""), incoming.environ.get("REMOTE_ADDR", "")
+            self._operation.measures.client_seen(project, seen.agent, user_agent, address)
         if response.is_streamed:
-            response.call_on_close(partial(self._record, seen, route, method, status, project, level, said))
+            response.call_on_close(partial(self._record, seen, route, method, status, project, level, fields))
         else:
-            self._record(seen, route, method, status, project, level, said)
+            self._record(seen, route, method, status, project, level, fields)
         return response
 
     def _record(
@@ -292,31 +292,31 @@ class Watch:
             measures.refused(seen.refusal, seen.agent or seen.claimed, project)
         if fields is not None:
             fields["ms"] = round(1000 * seconds, 3)
-            self._operation.tell(level, "request", fields)
+            self._operation.log_event(level, "request", fields)
 
 
-def unread(operation: Operation, refusal: JidomemError, name: str, client: str, seconds: float) -> None:
+def log_refusal(operation: Operation, refusal: JidomemError, name: str, client: str, seconds: float) -> None:
     """Count and log a request called *name* that was refused before any application saw it."""
     status = refusal.http_status
     operation.measures.begun()
     operation.measures.ended(NOWHERE, "other", status, seconds)
     operation.measures.refused(refusal.code)
-    said = {
+    fields = {
         "request_id": name,
         "client": client,
         "status": status,
         "code": refusal.code,
         "ms": round(1000 * seconds, 3),
     }
-    operation.tell(level_of(NOWHERE, status), "request", said)
+    operation.log_event(level_of(NOWHERE, status), "request", fields)
 
 
-def broke(operation: Operation, error: Exception, **said: str) -> None:
+def log_bug(operation: Operation, error: Exception, **fields: str) -> None:
     """Write the traceback of *error* to the log, or else to standard error."""
     trace = "".join(traceback.format_exception(error))
     if operation.log is None:
         sys.stderr.write(trace)
-    operation.tell("error", "bug", {**said, "traceback": trace})
+    operation.log_event("error", "bug", {**fields, "traceback": trace})
 
 
 def level_of(route: str, status: int) -> str:
@@ -328,7 +328,7 @@ def level_of(route: str, status: int) -> str:
 
 def _log_fields(incoming: Request, response: Response, seen: Seen) -> dict[str, Any]:
     """Return the fields of the log line, without query string and body, which may hold secrets."""
-    said: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "request_id": seen.id,
         "client": incoming.environ.get("REMOTE_ADDR", ""),
         "method": incoming.method[:20],
@@ -336,14 +336,14 @@ def _log_fields(incoming: Request, response: Response, seen: Seen) -> dict[str, 
         "status": response.status_code,
     }
     if not response.is_streamed:
-        said["bytes"] = response.content_length
+        fields["bytes"] = response.content_length
     project = (incoming.view_args or {}).get("project")
     if project is not None:
-        said["project"] = project[:LONGEST]
+        fields["project"] = project[:LONGEST]
     if seen.agent is not None:
-        said["agent"] = seen.agent
+        fields["agent"] = seen.agent
     if seen.question is not None:
-        said["question"] = seen.question
+        fields["question"] = seen.question
     if seen.refusal is not None:
-        said["code"] = seen.refusal
-    return said
+        fields["code"] = seen.refusal
+    return fields

@@ -18,10 +18,9 @@ from jidomem.serve.server_state import RequestContext, Route
 from jidomem.working.memory import CHANGES
 
 JSON = wire.JSON
-openapi_descriptions = {200: "The answer."}
-AT = {"min_position": "A version that has to be reached: read no older than this."}
-AS_OF = {"as_of": "A moment: answer with what was recorded by then."}
-MOMENTS = {**AS_OF, "valid_at": "A moment of the world: leave out what does not hold then."}
+AT = {"min_position": "A version: wait until it is reached."}
+AS_OF = {"as_of": "A moment: the state recorded by then."}
+MOMENTS = {**AS_OF, "valid_at": "A moment: only memories valid then, by their own dates."}
 
 
 AGENT_ROUTES: tuple[Route, ...] = (
@@ -29,30 +28,32 @@ AGENT_ROUTES: tuple[Route, ...] = (
         "POST",
         "/projects/{project}/entries",
         agents.write,
-        "Keep an entry of an agent in its own words, or an array of them",
-        {201: "All were kept; the entry, or one outcome each.", 200: "Not all were kept; one outcome each."},
-        {JSON: "EntryOutcomes"},
+        "Store an entry of an agent, or an array of them",
+        gives={JSON: "EntryOutcomes"},
         reads={JSON: "EntryWrites"},
+        statuses={
+            201: "All were stored; the entry, or one outcome each.",
+            200: "Not all were stored; one outcome each.",
+        },
         writes=True,
     ),
     Route(
         "POST",
         "/projects/{project}/entries/remove",
         agents.remove,
-        "Take entries back by their ids, all of them in one commit or none; they stay in the history",
-        {200: "Done; under how many of the ids something was kept."},
-        {JSON: "EntriesRemoved"},
+        "Withdraw entries by their ids, in one commit or not at all; they stay in the history",
+        gives={JSON: "EntriesRemoved"},
         reads={JSON: "EntryIds"},
+        statuses={200: "The number of ids that had an entry."},
         writes=True,
     ),
     Route(
         "POST",
         "/projects/{project}/entries/recall",
         agents.recall,
-        "Recall entries of an agent: those that answer the query, the best first, and then the newest",
-        openapi_descriptions,
-        {JSON: "EntriesFound"},
-        {**agents.NARROWED_BY, **AS_OF, **AT},
+        "Recall entries of an agent: matches of the query, best first, then the newest",
+        gives={JSON: "EntriesFound"},
+        takes={**agents.NARROWED_BY, **AS_OF, **AT},
         reads={JSON: "EntryRecall"},
     ),
     Route(
@@ -60,91 +61,78 @@ AGENT_ROUTES: tuple[Route, ...] = (
         "/projects/{project}/sessions",
         memories.sessions,
         "List the work sessions that have not ended",
-        openapi_descriptions,
-        {JSON: "Page"},
-        {"all": "Those that have ended, too.", **AT},
+        gives={JSON: "Page"},
+        takes={"all": "Include ended sessions.", **AT},
     ),
     Route(
         "POST",
         "/projects/{project}/sessions",
         agents.start,
         "Open a work session",
-        {201: "It is open; the receipt."},
-        {JSON: "Receipt"},
+        gives={JSON: "Receipt"},
         reads={JSON: "SessionStart"},
+        statuses={201: "The receipt."},
         writes=True,
     ),
-    Route(
-        "GET",
-        "/projects/{project}/sessions/{id}",
-        memories.session,
-        "Show one work session",
-        openapi_descriptions,
-        {JSON: "Object"},
-        AT,
-    ),
+    Route("GET", "/projects/{project}/sessions/{id}", memories.session, "Show one work session", takes=AT),
     Route(
         "PATCH",
         "/projects/{project}/sessions/{id}",
         agents.move,
-        "Give a work session a status, a phase, or both",
-        {200: "It is moved; the receipt."},
-        {JSON: "Receipt"},
+        "Set the status or the phase of a work session",
+        gives={JSON: "Receipt"},
         reads={JSON: "SessionMove"},
+        statuses={200: "The receipt."},
         writes=True,
     ),
     Route(
         "GET",
         "/projects/{project}/conversations/{session}",
         agents.show_conversation,
-        "Give the turns of the conversation of a work session, in their order",
-        openapi_descriptions,
-        {JSON: "Page"},
-        {"last": "So many of the last turns; all unless given.", **AS_OF, **AT},
+        "List the turns of the conversation of a work session, in order",
+        gives={JSON: "Page"},
+        takes={"last": "The number of last turns (default: all).", **AS_OF, **AT},
     ),
     Route(
         "POST",
         "/projects/{project}/conversations/{session}",
         agents.record,
-        "Record the next turn of a conversation: what was asked, answered, and done for it",
-        {201: "It is recorded; the turn."},
-        {JSON: "Turn"},
+        "Record the next turn of a conversation: prompt, answer and tool calls",
+        gives={JSON: "Turn"},
         reads={JSON: "TurnSaid"},
+        statuses={201: "The turn."},
         writes=True,
     ),
     Route(
         "GET",
         "/projects/{project}/agents",
         agents.listed,
-        "List the agents that hold something in their working memory",
-        openapi_descriptions,
-        {JSON: "Page"},
+        "List the agents that have working memory",
+        gives={JSON: "Page"},
     ),
     Route(
         "GET",
         "/projects/{project}/agents/{agent}/memory",
         agents.show_working_memory,
-        "Show the working memory of an agent: its world, its tasks, its spaces",
-        openapi_descriptions,
-        {JSON: "WorkingMemory"},
+        "Show the working memory of an agent: world, tasks and spaces",
+        gives={JSON: "WorkingMemory"},
     ),
     Route(
         "PATCH",
         "/projects/{project}/agents/{agent}/memory",
         agents.change,
-        "Change the working memory of an agent, by all of the changes or by none",
-        {200: "The memory after them."},
-        {JSON: "WorkingMemory"},
+        "Change the working memory of an agent, by all changes or none",
+        gives={JSON: "WorkingMemory"},
         reads={JSON: "WorkingChanges"},
+        statuses={200: "The memory after the changes."},
         writes=True,
     ),
     Route(
         "DELETE",
         "/projects/{project}/agents/{agent}/memory",
         agents.forget,
-        "Forget what an agent holds",
-        {200: "Whether it held anything."},
-        {JSON: "Object"},
+        "Delete the working memory of an agent",
+        statuses={200: "Whether there was any."},
         writes=True,
     ),
 )
@@ -180,7 +168,7 @@ _PARTS = {
     "project": "A project id: a-z, 0-9, - and _.",
     "agent": "The name of an agent.",
     "session": "The name of a work session, or its IRI, percent-encoded.",
-    "name": "The name of a query, or role/name, and a suffix where one is wanted.",
+    "name": "The name of a query, or role/name, with an optional suffix.",
     "id": "An IRI, percent-encoded, or a name: a part of a memory's id, or a session's name.",
 }
 
@@ -226,31 +214,31 @@ def _operation(route: Route) -> dict[str, Any]:
 
 def _refusals(route: Route) -> list[int]:
     """Return the statuses with which *route* refuses a request."""
-    found = {400, 403, 500}
-    found |= set() if route.public and not route.tells_more else {401}
-    found |= {404, 503} if "{project}" in route.path or route.takes else set()
-    found |= {406} if len(route.gives) > 1 else set()
-    found |= {413, 415} if route.reads else set()
-    found |= {409, 422, 507} if route.writes else set()
-    found |= {413} if route.is_open else set()
-    found |= {413, 429} if "text/turtle" in route.gives and "application/trig" in route.gives else set()
-    return sorted(found)
+    statuses = {400, 403, 500}
+    statuses |= set() if route.public and not route.tells_more else {401}
+    statuses |= {404, 503} if "{project}" in route.path or route.takes else set()
+    statuses |= {406} if len(route.gives) > 1 else set()
+    statuses |= {413, 415} if route.reads else set()
+    statuses |= {409, 422, 507} if route.writes else set()
+    statuses |= {413} if route.is_open else set()
+    statuses |= {413, 429} if "text/turtle" in route.gives and "application/trig" in route.gives else set()
+    return sorted(statuses)
 
 
 _REFUSALS = {
-    400: "The request cannot be read: an argument, the query string, a query or the body.",
-    401: "There is no token, or none any more, where one is needed.",
-    403: "This is not theirs to do, nobody's by this way, or meant for another host.",
-    404: "There is no project, memory, question, session or graph of that name.",
-    406: "It can be had in none of the formats accepted.",
-    409: "It disagrees with something in force, or the key stands for another intent.",
-    413: "The body or the answer is larger than one may be.",
-    415: "The body has another type, charset or packing.",
+    400: "The request is malformed: an argument, the query string, a query or the body.",
+    401: "The token is missing, unknown or revoked.",
+    403: "The role does not allow it, the interface does not, or the host is another.",
+    404: "Unknown project, memory, query, session or graph.",
+    406: "None of the accepted formats is available.",
+    409: "A conflict with an active memory, or an idempotency key of another intent.",
+    413: "The body or the answer is too large.",
+    415: "The type, charset or encoding of the body is not supported.",
     422: "The intent breaks a rule.",
-    429: "As many queries as may be are answered already; Retry-After says when to come back.",
-    500: "Something of the root is damaged or wrongly configured.",
-    503: "It was not answered in time, or somebody else holds what it needs; Retry-After says when to come back.",
-    507: "The disk took nothing more.",
+    429: "Too many queries at once; see Retry-After.",
+    500: "The root is damaged or wrongly configured, or the server has a bug.",
+    503: "A timeout, or a lock of another process; see Retry-After.",
+    507: "The disk is full.",
 }
 
 
@@ -392,22 +380,22 @@ def _object(properties: dict[str, Any], required: tuple[str, ...]) -> dict[str, 
     return {"type": "object", "properties": properties, "required": list(required)}
 
 
-_READY = {**openapi_descriptions, 503: "An index is behind its journal, or a journal is damaged; the same, and which."}
+_READY = {200: "The answer.", 503: "An index is behind its journal, or a journal is damaged; the same, and which."}
 _ASKING = {
     **MOMENTS,
     "include_inactive": "Also memories that are not active: superseded, rejected, proposed, expired.",
     "status": "For lists of decisions: the decisions of this status alone, active or not.",
-    "limit": "The most rows of one page.",
-    "cursor": "Go on after the page that gave this cursor.",
+    "limit": "Rows of one page, at most.",
+    "cursor": "The cursor of the page before.",
     **AT,
 }
 _SPARQL = {
-    "query": "The query; without it, and anything else, the service describes itself.",
-    "default-graph-uri": "A graph of the default graph, in place of FROM; may stand several times.",
-    "named-graph-uri": "A graph that GRAPH may name, in place of FROM NAMED; may stand several times.",
+    "query": "The query; without any argument the answer is the service description.",
+    "default-graph-uri": "A graph of the default graph, like FROM; may be repeated.",
+    "named-graph-uri": "A named graph, like FROM NAMED; may be repeated.",
     **dict.fromkeys(sparql.FORMAT, "The format of the answer (json, csv, turtle ...), beside Accept."),
-    "timeout": "Seconds it may take; lowers the server's limit.",
-    "as_of": "A moment: ask a memory replayed to then, of a stated size.",
+    "timeout": "Time limit in seconds, at most that of the server.",
+    "as_of": "A moment: query the memory replayed to then, up to a size limit.",
     **AT,
 }
 _GRAPHS = {**dict.fromkeys(sparql.GRAPHS, "Text"), "application/ld+json": "Linked"}
@@ -418,8 +406,8 @@ _RESULTS = {
     **_GRAPHS,
 }
 _WRITE_RESPONSES = {
-    201: "All were kept; the receipt, or one outcome each.",
-    200: "Nothing new, or not all, was kept; the same.",
+    201: "All were written; the receipt, or one outcome each.",
+    200: "Nothing new, or not all, was written; the same.",
 }
 
 
@@ -434,10 +422,8 @@ def _sparql(path: str, of_what: str) -> tuple[Route, Route]:
     asked = {sparql.QUERY: "Text", sparql.FORM: "Query", sparql.UPDATE: "Text"}
     beside = {name: text for name, text in _SPARQL.items() if name != "query"}
     return (
-        Route("GET", path, sparql.get, f"Ask {of_what} in SPARQL", openapi_descriptions, _RESULTS, _SPARQL),
-        Route(
-            "POST", path, sparql.post, f"Ask {of_what} in SPARQL", openapi_descriptions, _RESULTS, beside, reads=asked
-        ),
+        Route("GET", path, sparql.get, f"Query {of_what} by SPARQL", gives=_RESULTS, takes=_SPARQL),
+        Route("POST", path, sparql.post, f"Query {of_what} by SPARQL", gives=_RESULTS, takes=beside, reads=asked),
     )
 
 
@@ -445,13 +431,19 @@ def _graph_store(path: str) -> Iterator[Route]:
     """Yield the one way to read a graph, and the ways to write one, which are refused."""
     takes = {
         "graph": "context, codebase, history, system or ontology, or the IRI of one of them.",
-        "default": "All of them as one graph; it has no value.",
+        "default": "All graphs as one; without a value.",
         **AT,
     }
-    yield Route("GET", path, sparql.get_graph, "Give a whole graph", openapi_descriptions, _GRAPHS, takes)
+    yield Route("GET", path, sparql.get_graph, "Return a whole graph", gives=_GRAPHS, takes=takes)
     for method in ("PUT", "POST", "DELETE", "PATCH"):
         yield Route(
-            method, path, sparql.refuse, "Refuse to write a graph: intents are how memory changes", {}, {}, writes=True
+            method,
+            path,
+            sparql.refuse,
+            "Refuse to write a graph: memory changes by intents",
+            gives={},
+            statuses={},
+            writes=True,
         )
 
 
@@ -460,40 +452,24 @@ ROUTES: tuple[Route, ...] = (
         "POST",
         "/projects/{project}/intents",
         intents.submit,
-        "Submit one intent, an array of them, or one a line",
-        _WRITE_RESPONSES,
-        {JSON: "Outcomes", intents.NDJSON: "Text"},
-        {"dry_run": "Judge each as if it were alone, and keep nothing."},
-        {"Idempotency-Key": "The idempotency_key of the one intent: a retry gets the first receipt."},
-        {JSON: "Intents", intents.NDJSON: "Text"},
+        "Submit one intent, an array of intents, or one per line",
+        gives={JSON: "Outcomes", intents.NDJSON: "Text"},
+        takes={"dry_run": "Validate each as if it were alone, and write nothing."},
+        headers={"Idempotency-Key": "The idempotency_key of the intent: a retry gets the first receipt."},
+        reads={JSON: "Intents", intents.NDJSON: "Text"},
+        statuses=_WRITE_RESPONSES,
         writes=True,
     ),
-    Route("GET", "/projects", memories.projects, "List the projects", openapi_descriptions, {JSON: "Object"}),
-    Route(
-        "GET",
-        "/projects/{project}",
-        memories.project,
-        "Say what a project holds",
-        openapi_descriptions,
-        {JSON: "Object"},
-        {**MOMENTS, **AT},
-    ),
-    Route(
-        "GET",
-        "/projects/{project}/queries",
-        memories.playbook,
-        "List the named queries",
-        openapi_descriptions,
-        {JSON: "Object"},
-    ),
+    Route("GET", "/projects", memories.projects, "List the projects"),
+    Route("GET", "/projects/{project}", memories.project, "Summarise a project", takes={**MOMENTS, **AT}),
+    Route("GET", "/projects/{project}/queries", memories.playbook, "List the named queries"),
     Route(
         "GET",
         "/projects/{project}/queries/{name}",
         memories.ask,
-        "Ask a named query; .json, .csv or .tsv after its name choose the format",
-        openapi_descriptions,
-        {JSON: "Page", memories.CSV: "Text", memories.TSV: "Text"},
-        _ASKING,
+        "Run a named query; .json, .csv or .tsv after its name choose the format",
+        gives={JSON: "Page", memories.CSV: "Text", memories.TSV: "Text"},
+        takes=_ASKING,
         is_open=True,
     ),
     Route(
@@ -501,86 +477,78 @@ ROUTES: tuple[Route, ...] = (
         "/projects/{project}/memories/{id}",
         memories.memory,
         "Show one memory, by its IRI or a unique part of its id",
-        openapi_descriptions,
-        {JSON: "Object", memories.TURTLE: "Text", memories.LINKED: "Linked"},
-        {**MOMENTS, **AT},
+        gives={JSON: "Object", memories.TURTLE: "Text", memories.LINKED: "Linked"},
+        takes={**MOMENTS, **AT},
     ),
     Route(
         "GET",
         "/projects/{project}/memories/{id}/why",
         memories.why,
-        "Explain one memory: who said it and when, its evidence and rules, what it replaced and what came of it",
-        openapi_descriptions,
-        {JSON: "Object"},
-        {**MOMENTS, **AT},
+        "Explain one memory: author, time, evidence, rules, predecessors and successors",
+        takes={**MOMENTS, **AT},
     ),
     Route(
         "GET",
         "/projects/{project}/memories/{id}/history",
         memories.history,
-        "Tell what went before one memory, and what replaced, withdrew or revived it",
-        openapi_descriptions,
-        {JSON: "Page"},
-        {**MOMENTS, **AT},
+        "List the versions of one memory: predecessors, successors, withdrawals and restorations",
+        gives={JSON: "Page"},
+        takes={**MOMENTS, **AT},
     ),
     Route(
         "POST",
         "/projects/{project}/memories/{id}/revise",
         memories.revise,
         "Correct one memory by a further one: supersede, invalidate, confirm, undo or set fields",
-        {201: "It was kept; the receipt.", 200: "Nothing new was kept; the receipt."},
-        {JSON: "Receipt"},
-        {"dry_run": "Judge it, and keep nothing."},
-        {"Idempotency-Key": "A retry gets the first receipt."},
-        {JSON: "Correction"},
+        gives={JSON: "Receipt"},
+        takes={"dry_run": "Validate, and write nothing."},
+        headers={"Idempotency-Key": "A retry gets the first receipt."},
+        reads={JSON: "Correction"},
+        statuses={201: "Written; the receipt.", 200: "Nothing new was written; the receipt."},
         writes=True,
     ),
     Route(
         "GET",
         "/projects/{project}/conflicts",
         memories.conflicts,
-        "List what waits for a curator: what disagrees in force, proposals, and what is due, the most pressing first",
-        openapi_descriptions,
-        {JSON: "Page"},
-        {"limit": "How many rows at most.", "cursor": "Go on after the page that gave it.", **AT},
+        "List the review queue by priority: conflicts, proposals and memories that are due",
+        gives={JSON: "Page"},
+        takes={"limit": "Rows of one page, at most.", "cursor": "The cursor of the page before.", **AT},
     ),
     Route(
         "GET",
         "/projects/{project}/check",
         memories.check,
-        "Check the memory of a project, as jidomem check does: the report, whether anything is wrong or not",
-        openapi_descriptions,
-        {JSON: "Object", memories.SARIF: "Object", memories.XML: "Text"},
-        {"format": "json, sarif or junit, whatever Accept says.", **AT},
+        "Check the memory of a project, as jidomem check does; 200 also for a report with violations",
+        gives={JSON: "Object", memories.SARIF: "Object", memories.XML: "Text"},
+        takes={"format": "json, sarif or junit; overrides Accept.", **AT},
     ),
     Route(
         "GET",
         "/projects/{project}/journal",
         feed.journal,
-        "Follow what is committed: what each commit added, superseded and invalidated",
-        openapi_descriptions,
-        {feed.NDJSON: "Text", feed.EVENTS: "Text"},
-        {
-            "after": "A version: all that is neither in it nor before it; everything, where it is left out.",
-            "limit": "The most commits; a Link leads to the next ones.",
-            "wait": "Seconds to wait for the first one, where there is none; not for events.",
+        "Follow the commits: the memories that each one added, superseded and invalidated",
+        gives={feed.NDJSON: "Text", feed.EVENTS: "Text"},
+        takes={
+            "after": "A version: commits after it (default: all).",
+            "limit": "Commits of one answer, at most; a Link leads to the next ones.",
+            "wait": "Seconds to wait if there is no commit; not for events.",
             **AT,
         },
-        {"Last-Event-ID": "The version of the last event read: in the place of after."},
+        headers={"Last-Event-ID": "The version of the last event, instead of after."},
     ),
     Route(
         "GET",
         "/projects/{project}/briefing",
         memories.briefing,
-        "Tell what an agent should know first, in so many tokens",
-        openapi_descriptions,
-        {JSON: "Object", memories.MARKDOWN: "Text"},
-        {
-            "agent": "Who is briefed: its tasks come first, and what is new to it.",
-            "role": "Whose matters come first; else the role the agent is declared with.",
-            "budget_tokens": "How long it may be; a token is counted for every three bytes.",
-            "about": "A file that will be worked on; may stand several times.",
-            "task": "The work to be done, in words: memories that match come early.",
+        "Return the most important memories within a token budget",
+        gives={JSON: "Object", memories.MARKDOWN: "Text"},
+        takes={
+            "agent": "The agent: its tasks come first, and memories that are new to it.",
+            "role": "The role whose memories come first (default: that of the agent).",
+            "budget_tokens": "Length limit; a token is three bytes.",
+            "about": "A file of the work; may be repeated.",
+            "task": "The work in words: memories that match come early.",
             **MOMENTS,
             **AT,
         },
@@ -589,13 +557,11 @@ ROUTES: tuple[Route, ...] = (
         "GET",
         "/projects/{project}/governing",
         memories.governing,
-        "List the rules, decisions, errors and lessons that govern files, the nearest first",
-        openapi_descriptions,
-        {JSON: "Object"},
-        {
-            "file": "A path from the folder that holds the root; may stand several times.",
-            "limit": "At most so many memories a file (default: 10); count says how many there are in all.",
-            "include_inactive": "Also what is superseded, withdrawn or only proposed.",
+        "List the rules, decisions, errors and lessons that govern files, nearest first",
+        takes={
+            "file": "A path relative to the folder of the root; may be repeated.",
+            "limit": "Memories per file, at most (default: 10); count is the total.",
+            "include_inactive": "Include superseded, withdrawn and proposed memories.",
             **MOMENTS,
             **AT,
         },
@@ -604,42 +570,25 @@ ROUTES: tuple[Route, ...] = (
         "POST",
         "/projects/{project}/recall",
         memories.recall,
-        "Find memories by words, the best first",
-        openapi_descriptions,
-        {JSON: "Object", memories.MARKDOWN: "Text"},
-        AT,
+        "Find memories by words, best first",
+        gives={JSON: "Object", memories.MARKDOWN: "Text"},
+        takes=AT,
         reads={JSON: "Recall"},
     ),
     *AGENT_ROUTES,
     *_sparql("/projects/{project}/sparql", "a project"),
     *_sparql("/sparql", "the default project"),
     *_graph_store("/projects/{project}/graphs"),
-    Route(
-        "GET",
-        "/healthz",
-        monitoring.alive,
-        "Say that the server lives",
-        openapi_descriptions,
-        {JSON: "Object"},
-        public=True,
-    ),
+    Route("GET", "/healthz", monitoring.alive, "Report that the server runs", public=True),
     Route(
         "GET",
         "/readyz",
         monitoring.ready,
-        "Say whether all can be read; with a token, where one is needed, what, up to which version, and what is not",
-        _READY,
-        {JSON: "Object"},
+        "Report readiness; with a token, also versions and problems",
+        statuses=_READY,
         public=True,
         tells_more=True,
     ),
-    Route(
-        "GET",
-        "/metrics",
-        monitoring.metrics,
-        "Give figures to Prometheus",
-        openapi_descriptions,
-        {"text/plain": "Text"},
-    ),
-    Route("GET", "/openapi.json", _described, "Describe this interface", openapi_descriptions, {JSON: "Object"}),
+    Route("GET", "/metrics", monitoring.metrics, "Return metrics for Prometheus", gives={"text/plain": "Text"}),
+    Route("GET", "/openapi.json", _described, "Describe this interface"),
 )

@@ -110,7 +110,7 @@ class ConnectionPool:
         except (ClientDisconnected, TooSlow):
             pass
         except Exception as error:  # the client sees that the answer broke off, the operator why
-            monitoring.broke(self._operation, error)
+            monitoring.log_bug(self._operation, error)
         finally:
             link.close(abort=exchange.is_partial)
             with self._lock:
@@ -155,7 +155,7 @@ class ConnectionPool:
     ) -> None:
         """Send *refusal* to a request that no application sees."""
         request_id = monitoring.id_of(headers)
-        monitoring.unread(self._operation, refusal, request_id, client, perf_counter() - began)
+        monitoring.log_refusal(self._operation, refusal, request_id, client, perf_counter() - began)
         exchange.refuse(refusal, request_id)
 
     def _acquire_slot(self) -> bool:

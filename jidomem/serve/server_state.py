@@ -181,7 +181,7 @@ class Measures:
         self.under_way = 0
         self.requests: Counter[tuple[str, str, int]] = Counter()  # by route, method and status
         self.refusals: Counter[str] = Counter()  # by code
-        self.told_apart = Refusals()
+        self.kinds = Refusals()
         self.clients = Clients()
         self.routes: dict[str, Histogram] = {}
         self.questions: dict[str, Histogram] = {}
@@ -215,7 +215,7 @@ class Measures:
         day = format_timestamp(now())[:10]
         with self.lock:
             self.refusals[code] += 1
-            self.told_apart.add(day, project, agent, code)
+            self.kinds.add(day, project, agent, code)
 
     def client_seen(self, project: str, agent: str | None, user_agent: str, address: str) -> None:
         """Count a request for *project* by client."""
@@ -257,8 +257,8 @@ class Ledger:
         """Add the counts since the last call, and return whether they could be written."""
         with self._lock:
             with self._measures.lock:
-                refused = dict(self._measures.told_apart.counts)
-                others = dict(self._measures.told_apart.others)
+                refused = dict(self._measures.kinds.counts)
+                others = dict(self._measures.kinds.others)
                 seen = {client: (visits.requests, format_timestamp(visits.first), format_timestamp(visits.last))
                         for client, visits in self._measures.clients.seen.items()}  # fmt: skip
             rows = [RefusedAt(*each, self._door, more) for each, more in _more(refused, self._refused)]
@@ -311,13 +311,13 @@ class Log:
         self._task = BackgroundTask("jidomem-log", daemon=True)
         self._task.start(self._work)
 
-    def takes(self, level: str) -> bool:
+    def is_logged(self, level: str) -> bool:
         """Return whether lines of *level* are written."""
         return LEVELS.index(level) >= self._least
 
-    def tell(self, level: str, event: str, fields: Mapping[str, Any]) -> None:
+    def add(self, level: str, event: str, fields: Mapping[str, Any]) -> None:
         """Write one line, soon; a line beyond those that may wait is counted in `lost`."""
-        if self.takes(level):
+        if self.is_logged(level):
             if len(self._waiting) < WAITING:
                 self._waiting.append({"time": time(), "level": level, "event": event, **fields})
             else:
@@ -515,20 +515,20 @@ class Operation:
     def stop(self) -> None:
         """Set `stopping`, which ends streams."""
         self.stopping.set()
-        self.tell("info", "stopping", {"under_way": self.measures.under_way})
+        self.log_event("info", "stopping", {"under_way": self.measures.under_way})
 
     def close(self) -> None:
         """Log the end, and write the last counts and lines."""
-        self.tell("info", "stopped", {})
+        self.log_event("info", "stopped", {})
         if self.ledger is not None:
             self.ledger.close()
         if self.log is not None:
             self.log.close()
 
-    def tell(self, level: str, event: str, fields: Mapping[str, Any]) -> None:
+    def log_event(self, level: str, event: str, fields: Mapping[str, Any]) -> None:
         """Write one line to the log, if there is one."""
         if self.log is not None:
-            self.log.tell(level, event, fields)
+            self.log.add(level, event, fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -589,7 +589,7 @@ class RequestContext:
         """Return whether there may be projects that the caller does not reach."""
         return self.caller is not None and EVERY not in self.caller.projects
 
-    def is_theirs(self, agent: str) -> bool:
+    def is_own_or_curated(self, agent: str) -> bool:
         """Return whether the caller is *agent* or a curator; True without tokens."""
         if self.caller is None:
             return True
@@ -597,7 +597,7 @@ class RequestContext:
 
     def listener(self, agent: str | None) -> str | None:
         """Return *agent*, by default the caller; raise PolicyDenied if it is neither, and the caller no curator."""
-        if self.caller is None or agent is None or self.is_theirs(agent):
+        if self.caller is None or agent is None or self.is_own_or_curated(agent):
             return agent or (self.caller.agent if self.caller else None)
         raise PolicyDenied(
             f"{self.caller.agent} may not listen for {agent}", hint=f"leave agent out, or give {self.caller.agent}"
@@ -605,7 +605,7 @@ class RequestContext:
 
     def check_own(self, agent: str) -> None:
         """Raise PolicyDenied unless the caller may read the working memory of *agent*."""
-        if self.caller is not None and not self.is_theirs(agent):
+        if self.caller is not None and not self.is_own_or_curated(agent):
             detail = f"{self.caller.agent} may not read the working memory of {agent}"
             raise PolicyDenied(detail, hint=f"ask for that of {self.caller.agent}")
 
@@ -632,11 +632,11 @@ class Route:
     path: str
     answer: Answer
     summary: str
-    statuses: Mapping[int, str]
-    gives: Mapping[str, str]
+    gives: Mapping[str, str] = field(default_factory=lambda: {"application/json": "Object"})
     takes: Mapping[str, str] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
     reads: Mapping[str, str] = field(default_factory=dict)
+    statuses: Mapping[int, str] = field(default_factory=lambda: {200: "The answer."})
     is_open: bool = False
     writes: bool = False
     public: bool = False

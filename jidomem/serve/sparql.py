@@ -166,7 +166,7 @@ def _answer(site: RequestContext, project: str | None, given: Fields) -> Respons
         as_of=given.get("as_of", (None,))[0],
         dataset=instead,
         seconds=_seconds(given, limits.query_seconds),
-        asker=wire.asker(),
+        asker=wire.client_descriptor(),
     )
     response = wire.document(found, media)
     if unknown:
@@ -232,7 +232,7 @@ def get_graph(site: RequestContext, project: str) -> Response:
         rows_as="json",
         graph_as=_UNNAMED.get(form, form),
         dataset=None if graph is None else Dataset([graph], []),
-        asker=wire.asker(),
+        asker=wire.client_descriptor(),
     )
     return wire.document(data if graph is None else _named(data, graph, form), media)
 

@@ -149,7 +149,7 @@ def answer(value: Any, status: int = 200, **headers: str) -> Response:
     return Response(dump(value), status, named, content_type=JSON)
 
 
-def asker() -> int | None:
+def client_descriptor() -> int | None:
     """Return the descriptor of the connection of the request; None if it is unknown."""
     found: int | None = request.environ.get(CONNECTION)
     return found

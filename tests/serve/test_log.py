@@ -146,7 +146,7 @@ def test_what_is_below_the_level_is_not_written_and_what_nobody_reads_stops_nobo
 
     log = Log(Broken())
     for number in range(3):
-        log.tell("info", "x", {"number": number})
+        log.add("info", "x", {"number": number})
     log.close(30)
     assert "jidomem-log" not in {each.name for each in threading.enumerate()}
 

@@ -316,6 +316,7 @@ def test_every_refusal_of_a_page_is_a_page_and_that_of_its_twin_is_json(browser,
     assert (page.status_code, page.mimetype) == (status, "text/html")
     assert 'class="brand"' in page.text
     assert "Hint:" in page.text
+    assert not re.search(r"(?<!in a shell, )jidomem ask", page.text)  # a page names requests
     assert (twin.status_code, twin.mimetype) == (status, "application/problem+json")
     assert browser.put(place).mimetype == "text/html"
 

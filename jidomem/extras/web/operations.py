@@ -50,7 +50,7 @@ def counting_period(page: PageRequest) -> dict[str, Any]:
 def _own_counts(page: PageRequest) -> tuple[list[RefusedAt], list[ClientActivity]]:
     measures = page.site.operation.measures
     with measures.lock:
-        counts, others = dict(measures.told_apart.counts), dict(measures.told_apart.others)
+        counts, others = dict(measures.kinds.counts), dict(measures.kinds.others)
         activities = [
             ClientActivity(
                 *client, HTTP, format_timestamp(visits.first), format_timestamp(visits.last), visits.requests
@@ -70,7 +70,7 @@ def sees_all(page: PageRequest) -> bool:
 
 def sees(page: PageRequest, agent: str) -> bool:
     """Return whether the caller sees *agent*, which is empty if it is unknown."""
-    return sees_all(page) or (bool(agent) and page.site.is_theirs(agent))
+    return sees_all(page) or (bool(agent) and page.site.is_own_or_curated(agent))
 
 
 def can_view(page: PageRequest, project: str) -> bool:
@@ -224,13 +224,13 @@ def act(page: PageRequest, form: Mapping[str, str]) -> str:
     """Run a check, or a preview of a change, and return the page of its result."""
     checks = page.memory.checks
     if form["act"] == "check":
-        checks.answer(page.project, "json", wire.asker())
+        checks.answer(page.project, "json", wire.client_descriptor())
         return page.link("check", done="check")
     if "term" in form:
         name, text = page.memory.term_proposals(page.project).accepted(form["term"])
     else:
         name, text = form.get("file", ""), form.get("turtle", "").replace("\r\n", "\n")
-    return page.link("check", preview=checks.preview(page.project, name, text, wire.asker()))
+    return page.link("check", preview=checks.preview(page.project, name, text, wire.client_descriptor()))
 
 
 CHECK = Screen(

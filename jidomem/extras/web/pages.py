@@ -209,7 +209,7 @@ def authorization(root: Path) -> str:
     return f"Bearer {token}"
 
 
-def further(given: Mapping[str, str]) -> str:
+def next_page(given: Mapping[str, str]) -> str:
     """Return the page after signing in; raise InvalidRequest for an address elsewhere."""
     page = given.get(NEXT) or PATH
     parsed = urlsplit(page)
@@ -219,14 +219,14 @@ def further(given: Mapping[str, str]) -> str:
     return page
 
 
-def lead_to(page: str) -> Response:
+def redirect_to(page: str) -> Response:
     """Return the redirect to *page* by GET."""
     return Response(status=303, headers={"Location": page})
 
 
 def signed_in(root: Path, token: str, page: str, *, public_url: str | None) -> Response:
     """Return the redirect to *page* with the *token* in a cookie."""
-    response = lead_to(page)
+    response = redirect_to(page)
     safe = request.is_secure or (public_url or "").startswith("https:")
     response.set_cookie(cookie_name(root), token, path=PATH, httponly=True, samesite=_SITES, secure=safe)
     return response
@@ -234,7 +234,7 @@ def signed_in(root: Path, token: str, page: str, *, public_url: str | None) -> R
 
 def signed_out(root: Path) -> Response:
     """Return the redirect to the sign-in page, without the cookie."""
-    response = lead_to(SIGN_IN)
+    response = redirect_to(SIGN_IN)
     response.delete_cookie(cookie_name(root), path=PATH, httponly=True, samesite=_SITES)
     return response
 
@@ -246,10 +246,9 @@ _POLICY = (
     "default-src 'none'; script-src 'self'; style-src {styles}; img-src 'self' data:; font-src 'self'; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
-_OK = {200: "The page."}
 _DONE = {303: "The page to go on with."}
 PROJECT = "project"
-_HTML, _JSON = {HTML: "Text"}, {wire.JSON: "Object"}
+_HTML = {HTML: "Text"}
 _TOKEN = "who runs the server gives one out with: jidomem access token add NAME --role curator"
 #: Seconds after which a browser reloads a page that is not ready.
 _AGAIN = "3"
@@ -360,11 +359,12 @@ def _acted(screen: Screen, site: RequestContext, project: str, **parts: str) -> 
     page = PageRequest.of(site, project, _arguments(screen, site))
     try:
         _check_act(screen, page, form)
-        return lead_to(_done(screen, page, form, parts))
+        return redirect_to(_done(screen, page, form, parts))
     except JidomemError as error:
         if error.http_status >= 500:
             raise
         g.seen.refusal = error.code
+        error.hint = wire.described(error, project)["hint"]
         return _shown(screen, page, parts, status=error.http_status, refusal=error)
 
 
@@ -410,7 +410,7 @@ def refused(error: JidomemError) -> Response:
     """Return *error* as a page."""
     g.seen.refusal = error.code
     if error.code == "unauthenticated":
-        return _asking_for_a_token(error)
+        return _sign_in_needed(error)
     hidden = error.code == "unknown_project"
     response = _error_page(error, error.http_status, None if hidden else (request.view_args or {}).get("project"))
     response.headers.extend(wire.retry(error))
@@ -427,13 +427,15 @@ def broken(problem: Mapping[str, Any]) -> Response:
 def _error_page(error: JidomemError | Mapping[str, Any], status: int, project: str | None) -> Response:
     as_of = parse_moment(request.args.get(AS_OF))
     moment = None if as_of is None else format_timestamp(as_of)
+    if isinstance(error, JidomemError):
+        error = wire.described(error, project or PROJECT.upper())
     return html("refused.html", status, error=error, request_id=g.seen.id, project=project, as_of=moment)
 
 
-def _asking_for_a_token(error: JidomemError) -> Response:
+def _sign_in_needed(error: JidomemError) -> Response:
     """Return the redirect to the sign-in page; for a form the sign-in page itself, with the refusal."""
     if request.method == "GET":
-        return lead_to(f"{SIGN_IN}?{urlencode({NEXT: request.full_path.rstrip('?')})}")
+        return redirect_to(f"{SIGN_IN}?{urlencode({NEXT: request.full_path.rstrip('?')})}")
     error.hint = _TOKEN
     is_sign_in = request.path == SIGN_IN
     page = request.form.get(NEXT) if is_sign_in else request.full_path.rstrip("?")
@@ -451,7 +453,7 @@ def is_page() -> bool:
 def _home(site: RequestContext) -> Response:
     """Return the redirect to the timeline of a project."""
     given = wire.arguments(PROJECT, AS_OF)
-    return lead_to(PageRequest.of(site, given.get(PROJECT) or site.default(), given).link("timeline"))
+    return redirect_to(PageRequest.of(site, given.get(PROJECT) or site.default(), given).link("timeline"))
 
 
 def _asset(site: RequestContext, digest: str, name: str) -> Response:
@@ -460,7 +462,7 @@ def _asset(site: RequestContext, digest: str, name: str) -> Response:
 
 def _sign_in_page(site: RequestContext) -> Response:
     """Return the page on which a token is given."""
-    page = further(wire.arguments(NEXT))
+    page = next_page(wire.arguments(NEXT))
     token = session_token(site.memory.settings.root)
     is_over = bool(token) and site.keyring is not None and site.keyring.whose(token) is None
     return html("sign-in.html", page=page, refusal=None, is_over=is_over)
@@ -470,7 +472,7 @@ def _sign_in(site: RequestContext) -> Response:
     """Set the cookie with the token; raise Unauthenticated for an unknown one."""
     given = _form(site)
     _check_fields(given, (NEXT, "token"))
-    page, token = further(given), given.get("token", "").strip()
+    page, token = next_page(given), given.get("token", "").strip()
     if site.keyring is None or site.keyring.whose(token) is None:
         raise Unauthenticated("this token is none, or none any more", hint=_TOKEN)
     return signed_in(site.memory.settings.root, token, page, public_url=site.public_url)
@@ -494,27 +496,30 @@ def _form(site: RequestContext, several: Collection[str] = ()) -> dict[str, str]
 def _of(screen: Screen) -> Iterator[Route]:
     """Yield the routes of one screen: the page, its JSON, and its form."""
     path, takes = f"/ui/{{project}}/{screen.path}", dict.fromkeys((AS_OF, *screen.takes), "")
-    yield Route("GET", path, partial(_page, screen), f"Show the page {screen.name}", _OK, _HTML, takes)
-    yield Route("GET", f"{path}.json", partial(_twin, screen), f"Give what {screen.name} shows", _OK, _JSON, takes)
+    yield Route("GET", path, partial(_page, screen), f"Show the page {screen.name}", gives=_HTML, takes=takes)
+    yield Route("GET", f"{path}.json", partial(_twin, screen), f"Return the data of {screen.name}", takes=takes)
     if screen.act is not None:
-        does = f"Do what a form of {screen.name} asks"
-        yield Route("POST", path, partial(_acted, screen), does, _DONE, _HTML, takes, writes=screen.writes)
+        does = f"Perform a form of {screen.name}"
+        yield Route(
+            "POST", path, partial(_acted, screen), does, gives=_HTML, takes=takes, statuses=_DONE, writes=screen.writes
+        )
 
 
 def _routes() -> Iterator[Route]:
     for path in ("/", "/ui"):
-        yield Route("GET", path, _home, "Lead to the curator's pages", _DONE, _HTML, {PROJECT: "", AS_OF: ""})
-    yield Route("GET", "/assets/{digest}/{name}", _asset, "Give what pages are made with", _OK, {}, public=True)
-    yield Route("GET", SIGN_IN, _sign_in_page, "Ask for a token", _OK, _HTML, public=True)
-    yield Route("POST", SIGN_IN, _sign_in, "Keep a token", _DONE, _HTML, public=True)
-    yield Route("POST", SIGN_OUT, _sign_out, "Keep no token", _DONE, _HTML, public=True)
+        takes = {PROJECT: "", AS_OF: ""}
+        yield Route("GET", path, _home, "Lead to the curator's pages", gives=_HTML, takes=takes, statuses=_DONE)
+    yield Route("GET", "/assets/{digest}/{name}", _asset, "Return an asset", gives={}, public=True)
+    yield Route("GET", SIGN_IN, _sign_in_page, "Ask for a token", gives=_HTML, public=True)
+    yield Route("POST", SIGN_IN, _sign_in, "Sign in", gives=_HTML, statuses=_DONE, public=True)
+    yield Route("POST", SIGN_OUT, _sign_out, "Sign out", gives=_HTML, statuses=_DONE, public=True)
     one = "/ui/{project}/memories/{id}"
-    yield Route("GET", f"{one}.ttl", memory.turtle_of, "Give a memory as Turtle", _OK, {"text/turtle": "Text"})
-    yield Route("GET", f"{one}.jsonld", memory.linked_of, "Give a memory as JSON-LD", _OK, {})
-    yield Route("GET", "/ui/{project}/playbook/{name}.csv", question, "Give all rows", _OK, {memories.CSV: "Text"})
+    yield Route("GET", f"{one}.ttl", memory.turtle_of, "Return a memory as Turtle", gives={"text/turtle": "Text"})
+    yield Route("GET", f"{one}.jsonld", memory.linked_of, "Return a memory as JSON-LD", gives={})
+    yield Route("GET", "/ui/{project}/playbook/{name}.csv", question, "Return all rows", gives={memories.CSV: "Text"})
     path, console = "/ui/{project}/sparql", {sparql.QUERY: "Text", sparql.FORM: "Query"}
-    yield Route("GET", path, answer_query, "Ask in SPARQL from the console", _OK, {}, is_open=True)
-    yield Route("POST", path, posted, "Ask in SPARQL from the console", _OK, {}, reads=console, is_open=True)
+    yield Route("GET", path, answer_query, "Query from the console", gives={}, is_open=True)
+    yield Route("POST", path, posted, "Query from the console", gives={}, reads=console, is_open=True)
     for screen in SCREENS:
         yield from _of(screen)
 

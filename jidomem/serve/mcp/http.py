@@ -83,8 +83,8 @@ class McpWatch:
         if seen.refusal is not None:
             measures.refused(seen.refusal, seen.agent, self._project if route != NOWHERE else None)
         level = "error" if seen.refusal == "internal_error" else level_of(route, seen.status)
-        if self._operation.log is not None and self._operation.log.takes(level):
-            self._operation.tell(level, "request", {**_log_fields(scope, seen), "ms": round(1000 * seconds, 3)})
+        if self._operation.log is not None and self._operation.log.is_logged(level):
+            self._operation.log_event(level, "request", {**_log_fields(scope, seen), "ms": round(1000 * seconds, 3)})
 
     async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         """Return the answer to a message, and record its method and refusal."""
@@ -138,7 +138,7 @@ class LibraryLog(logging.Handler):
         fields = {"logger": record.name, "where": f"{record.filename}:{record.lineno}"}
         if record.exc_info and record.exc_info[0]:
             fields["error"] = record.exc_info[0].__name__
-        self._operation.tell("error" if record.levelno >= logging.ERROR else "warning", "library", fields)
+        self._operation.log_event("error" if record.levelno >= logging.ERROR else "warning", "library", fields)
 
 
 #: The paths of the protocol and of the figures, and the seconds that requests get when the server stops.

@@ -69,23 +69,23 @@ def _working(session: ClientSession) -> str:
 
 
 RESOURCES: tuple[Resource, ...] = (
-    Resource("memory://briefing", "briefing", "What to know before starting.", MARKDOWN, _briefing),
-    Resource("memory://ontology", "ontology", "The classes and properties memories are said in.", MARKDOWN, _ontology),
+    Resource("memory://briefing", "briefing", "The most important memories.", MARKDOWN, _briefing),
+    Resource("memory://ontology", "ontology", "The classes and properties of memories.", MARKDOWN, _ontology),
     Resource(
         "memory://playbook",
         "playbook",
-        "The questions that can be asked by name.",
+        "The named queries.",
         JSON,
         lambda session: json.dumps(playbook(session), ensure_ascii=False),
     ),
-    Resource("memory://conflicts", "conflicts", "What waits for a curator, the most pressing first.", JSON, _conflicts),
-    Resource("memory://working", "working", "What you hold now: your world, your tasks, your spaces.", JSON, _working),
+    Resource("memory://conflicts", "conflicts", "The review queue, by priority.", JSON, _conflicts),
+    Resource("memory://working", "working", "Your working memory: world, tasks, spaces.", JSON, _working),
 )
 
 #: Templates of addresses, each with its name and description.
 TEMPLATES: tuple[tuple[str, str, str], ...] = (
     (f"{ITEM}{{id}}", "item", "One memory, by its IRI or short id."),
-    (f"{CONVERSATION}{{session}}", "conversation", "What was said in a work session, turn by turn."),
+    (f"{CONVERSATION}{{session}}", "conversation", "The conversation of a work session, turn by turn."),
 )
 
 
@@ -166,9 +166,9 @@ def _review(session: ClientSession, given: Mapping[str, str]) -> str:
 
 PROMPTS: tuple[McpPrompt, ...] = (
     McpPrompt("memory-protocol", "How to work with this memory.", {}, lambda session, given: _PROTOCOL),
-    McpPrompt("record-decision", "Record a decision with all it needs.", _DECISION, _record),
-    McpPrompt("review-conflicts", "Go through what waits for a curator.", {}, _review),
-    McpPrompt("session-summary", "Keep what this session found out.", {}, lambda session, given: _SUMMARY),
+    McpPrompt("record-decision", "Record a decision.", _DECISION, _record),
+    McpPrompt("review-conflicts", "Go through the review queue.", {}, _review),
+    McpPrompt("session-summary", "Record the results of this session.", {}, lambda session, given: _SUMMARY),
 )
 
 

@@ -143,9 +143,9 @@ def _called(tool: Tool, session: ClientSession, given: dict[str, Any], operation
     try:
         return call(tool, session, given)
     except Exception as error:
-        from jidomem.serve.monitoring import broke  # brings Flask, of which standard input has no need
+        from jidomem.serve.monitoring import log_bug  # brings Flask, of which standard input has no need
 
-        broke(operation, error, tool=tool.name)
+        log_bug(operation, error, tool=tool.name)
         detail = f"{type(error).__name__} in {tool.name}"
         hint = "this is a bug in jidomem; its traceback is in the server's standard error"
         values = {"code": "internal_error", "detail": detail, "hint": hint}
