@@ -75,7 +75,8 @@ def lead(place, target):
 def outcomes(chosen, places, free, *options):
     """What each verb gives for the root, and what it made at *free*, which is removed again."""
     for call in chosen:
-        words = [*call.words(**places), *(options if call.verb != "init" else ())]
+        named = ("--root", places["root"]) if call.verb == "root restore" else options  # it fills no root that it finds
+        words = [*call.words(**places), *(named if call.verb != "init" else ())]
         done = CliRunner().invoke(cli, words, input="")
         made = files(free) if free.is_dir() else {}
         made |= {"made": free.read_bytes()} if free.is_file() else {}
