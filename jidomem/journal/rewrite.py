@@ -17,7 +17,7 @@ from hashlib import blake2b
 from itertools import count
 from time import time_ns
 
-from jidomem.errors import JournalDamaged, NotFound
+from jidomem.errors import NotFound
 from jidomem.journal import disk
 from jidomem.journal.commit import (
     ASIDE,
@@ -555,8 +555,3 @@ def _taken_out(folder: Folder, descriptor: int, pack: str, key: str) -> str:
     install(folder, descriptor, SEALING, others[0] if others else None)
     take_away(folder, descriptor, [pack])
     return name
-
-
-def asides(folder: Folder) -> list[JournalDamaged]:
-    """Return the damage of the quarantined files, by file name."""
-    return [folder.contents.damaged(name, "set aside") for name in sorted(set_aside(folder.path))]

@@ -107,7 +107,6 @@ _DECIDED = jido("decisionStatus")
 _ENDS = {jido("supersededBy"): "superseded", jido("invalidatedBy"): "invalidated"}
 _MARK, _PROPOSED = jido("hasAssertionStatus"), jido("Proposed")
 _RECORDED, _SUMMARY = jido("recordedIn"), jido("summary")
-PropertiesByNode = Mapping[Term, Mapping[Term, list[Term]]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,7 +56,6 @@ MEMORIES: Profile = {
     "coverage_around": 1.0,
     "likeness": 6.0,
 }
-PROFILES: Mapping[str, Profile] = {str(one["name"]): one for one in (PEOPLE, ASSISTANT, MEMORIES)}
 #: Where a machine said so much of what was found, or more, it is talk with a machine.
 MACHINE = 0.2
 

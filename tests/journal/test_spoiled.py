@@ -28,7 +28,6 @@ from jidomem.journal import disk, rewrite
 from jidomem.journal import journal as files
 from jidomem.journal.journal import FileJournal
 from jidomem.journal.packs import Pack
-from jidomem.journal.rewrite import asides
 
 HERE = str(Path(__file__).parent)
 COUNT = 9
@@ -411,7 +410,7 @@ def test_of_a_commit_that_is_spoiled_in_a_pack_and_beside_it_setting_another_asi
     assert journal.verify(STREAM) == ()
     assert set_aside_bytes(journal) == sorted([*packed, bytes(beside)])
     assert set(ids(FileJournal(journal.folder).read(STREAM))) >= {written[0].id, written[3].id}
-    assert len(asides(journal.seen(STREAM))) == 3
+    assert len(set_aside_bytes(journal)) == 3
 
 
 def test_both_forms_of_one_commit_that_are_set_aside_are_kept_though_the_first_was_cut_short(journal, monkeypatch):

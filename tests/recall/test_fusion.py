@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jidomem.recall.ranking import ASSISTANT, MEMORIES, PEOPLE, PROFILES, SIGNS, chosen, ranked
+from jidomem.recall.ranking import ASSISTANT, MEMORIES, PEOPLE, SIGNS, chosen, ranked
 from jidomem.records.recall import Candidate, CorpusStats, Question, ScoredPassage
 
+PROFILES = {profile["name"]: profile for profile in (PEOPLE, ASSISTANT, MEMORIES)}
 STEMS = ("boat", "sail", "harbour")
 
 
