@@ -273,8 +273,8 @@ def is_remark(text: str) -> bool:
 def excerpt(properties: Mapping[str, Sequence[object]], longest: int = EXCERPT) -> str:
     """Return `answer` as plain words on one line of at most *longest* characters; nothing where there is none.
 
-    The summary is not repeated. Where the sentence that decides would be cut off, the excerpt begins with it,
-    after an ellipsis.
+    The summary is not repeated. The excerpt begins with the sentence that
+    decides, after an ellipsis, where that would be cut off.
 
     >>> told = "It grew. It was slow, as many said. We will use one queue."
     >>> excerpt({"rationale": [told]}, 40), excerpt({"rationale": [told]}, 60)
@@ -453,8 +453,8 @@ def tokens(text: str) -> int:
 def quoted(text: str, longest: int, *, blanks: bool = False) -> tuple[str, bool]:
     r"""Return *text* between quotation marks on one line, and whether it was cut to *longest* characters.
 
-    What is no printable sign is written as a number, so that it can neither begin a line nor hide; a fence is none any
-    more. White space is one blank, unless *blanks* are to be shown as they are, as those of a pattern.
+    Signs that are not printable are written as numbers, so that they can neither begin a line nor hide, and no fence
+    remains. White space is one blank, unless *blanks* are to be shown as they are, as those of a pattern.
 
     >>> quoted('say "hi"\n```', 100)
     ('"say \\"hi\\" \'\'\'"', False)

@@ -72,7 +72,7 @@ def it_replaces_by_id(make: Make) -> None:
 
 
 def it_honours_the_limit(make: Make) -> None:
-    """No more is recalled than the request's limit: whoever asks cuts nothing."""
+    """A recall returns no more than the request's limit: the caller cuts nothing."""
     store = make()
     for number in range(4):
         write(store, _entry(f"mem_kit_{number}"))

@@ -72,7 +72,7 @@ class EndpointEmbedder:
 
     @property
     def is_remote(self) -> bool:
-        """Return that whoever asks it waits for another machine."""
+        """Return True: a call waits for another machine."""
         return True
 
     def __post_init__(self) -> None:
@@ -126,7 +126,7 @@ class EndpointEmbedder:
 
 @dataclass(frozen=True, slots=True)
 class EmbedderUnavailable:
-    """An embedder that cannot be asked for now: whoever asks it is told *why*."""
+    """An embedder that cannot be asked for now; every request raises *why*."""
 
     name: str
     size: int

@@ -60,7 +60,7 @@ class EndpointAddress:
 
 
 class ApiKey:
-    """What proves who asks; `name` is the environment variable or file it came from, and all that is ever shown."""
+    """The key of an endpoint; only its `name`, the environment variable or file it came from, is ever shown."""
 
     __slots__ = ("_text", "name")
 
@@ -118,7 +118,7 @@ class Patience:
 
 @dataclass(frozen=True, slots=True)
 class Outside:
-    """What is not the endpoint's: clocks, sleep and chance; tests give their own."""
+    """The surroundings of an endpoint: clocks, sleep and chance; tests give their own."""
 
     now: Callable[[], datetime] = clock.now
     monotonic: Callable[[], float] = clock.monotonic_time
@@ -241,7 +241,7 @@ class ModelEndpoint:
 
 @dataclass(frozen=True, slots=True)
 class EndpointUnavailable:
-    """An endpoint that cannot be asked for now: whoever asks it is told *why*."""
+    """An endpoint that cannot be asked for now; every request raises *why*."""
 
     address: str
     why: JidomemError

@@ -67,7 +67,7 @@ TIMEOUT = 30.0
 #: How a query is sent: as a field of a form, since Virtuoso 7 waits without end for one that comes as it is. An update
 #: comes as it is: it may be long, and a form would make it twice as long.
 _FORM, _UPDATE = "application/x-www-form-urlencoded", "application/sparql-update"
-#: What finds out how a store is told who asks, and the statuses of one that is not there to say.
+#: The requests that find out the login scheme of a store, and the statuses of a store that is away.
 _ASKS_NOTHING, _TRUTH = urlencode({"query": "ASK {}"}).encode(), "application/sparql-results+json"
 _CHANGES_NOTHING = b"INSERT DATA {}"
 _AWAY = (502, 503, 504)
@@ -140,7 +140,7 @@ class SparqlEndpoint:
         return self._post(urlencode(fields, doseq=True).encode(), _FORM, accept, seconds, most)
 
     def change(self, text: str, *, seconds: float = TIMEOUT) -> None:
-        """Have an update done; raises as `ask` does. Where a connection had been closed, it may be done twice."""
+        """Have an update done; raises as `ask` does. It may be done twice where a connection had been closed."""
         self._post(text.encode(), _UPDATE, "*/*", seconds, None)
 
     def _post(self, body: bytes, kind: str, accept: str, seconds: float, most: int | None) -> bytes:

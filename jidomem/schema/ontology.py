@@ -454,7 +454,7 @@ def _parse(path: Path) -> list[Triple]:
 
 
 class EffectiveRules:
-    """The schema and the policy by which whoever has it judges; `number` counts how often they were changed."""
+    """The schema and the policy in effect; `number` counts their changes."""
 
     def __init__(self, schema: Schema, policy: Policy) -> None:
         self.schema = schema

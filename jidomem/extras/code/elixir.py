@@ -378,7 +378,7 @@ class _Frame:
 
 
 def extract(data: bytes) -> Extracted:
-    """Return the modules a file holds; what is quoted belongs to whoever uses the macro, and is left out."""
+    """Return the modules a file holds; quoted code belongs to the users of the macro, and is left out."""
     root, broken = parsed(LANGUAGE, data)
     if root is None:
         return Extracted((), broken)

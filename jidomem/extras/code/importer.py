@@ -55,7 +55,7 @@ class CodeNames:
         return iri(f"{self.base}files/{quote(path, safe='/')}")
 
     def module(self, language: str, name: str) -> Term:
-        """Return the module of that name, whoever defines it."""
+        """Return the module of that name, in whatever file."""
         return iri(f"{self.base}{language}/{_quoted(name)}")
 
     def function(self, language: str, module: str, label: str) -> Term:
@@ -107,7 +107,7 @@ def _module(names: CodeNames, language: str, module: Module, version: Term, file
     yield module_version, jido("inFileVersion"), version
     yield module_version, jido("moduleLines"), literal(f"{module.first}-{module.last}")
     for kind, target in module.needs:
-        other = names.module(language, target)  # whoever defines it; a class that says no more than that it has a name
+        other = names.module(language, target)  # in whatever file; the class says no more than that it has a name
         yield other, TYPE, jido("CodeConcept")
         yield other, jido("codeName"), literal(target)
         yield module_version, _PREDICATE[kind], other

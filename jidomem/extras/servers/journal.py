@@ -31,7 +31,7 @@ from jidomem.records.intent import CommitRef, Version
 def fill(folder: str, commits: Iterable[Commit], *, packed: bool = True) -> None:
     """Keep *commits*, parents first, in *folder*, which is made; raises Failed where it cannot be written.
 
-    An interrupted call leaves the first of them. Where it may be *packed*, every full 2,000 become a pack.
+    An interrupted call leaves the first of them. With *packed*, every full 2,000 become a pack.
     """
     with writing(folder):
         make_folders(folder)

@@ -401,7 +401,7 @@ class Rewriter:
         """Return True once the object holds *data*, False where the rewriting of that *tag* was ended by another.
 
         The object is read before it is seen that the rewriting still goes on, and put only if it is still that one:
-        so whoever slept in between cannot undo a later rewriting.
+        so a process that slept in between cannot undo a later rewriting.
         """
         while (there := self._bucket.get(key)) is not None and there.data != data:
             if self._bucket.get(_REWRITES_KEY, unless=tag) is not None:

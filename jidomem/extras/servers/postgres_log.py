@@ -76,7 +76,7 @@ class NotificationListener:
             self._hears = False
 
     def close(self) -> None:
-        """End it, and whoever waits."""
+        """End the thread, and every wait."""
         with self._news:
             self._closed = True
             self._news.notify_all()

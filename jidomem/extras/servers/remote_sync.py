@@ -273,7 +273,7 @@ class Feed:
                 self._level(stream, watermarks.get(stream.graph))
 
     def rebuild(self, streams: Iterable[Stream]) -> dict[Stream, Watermark]:
-        """Return how far each of *streams* reaches, after its graph, whosever it was, was emptied and fed anew."""
+        """Return the watermark of each of *streams*, after its graph, of whatever root, was emptied and fed again."""
         with self._lock:
             self._remote.fill(ONTOLOGY_GRAPH, self._rules.lines, self._rules.applied)
             self._ruled = True
@@ -392,5 +392,5 @@ class SyncThread:
                 if not due:
                     self._thread = None
                     return
-            with suppress(Exception):  # the journal has it: whoever asks next is told what is the matter
+            with suppress(Exception):  # the journal has it: the next query reports the error
                 self._level(due)
