@@ -18,7 +18,7 @@ import click
 from jidomem.base.words import cut
 from jidomem.errors import Conflict, InvalidRequest, JidomemError, Violation, nearest_names
 from jidomem.rdf.vocab import BASE, local_name
-from jidomem.records.intent import FIELD_ALIASES, FIELDS
+from jidomem.records.intent import FIELD_ALIASES, INTENT_FIELDS
 from jidomem_cli.fields import HELP
 from jidomem_cli.options import App, clean
 from jidomem_cli.output import short
@@ -157,7 +157,7 @@ def _in_options(hint: str, app: App) -> str:
             return leave_out + app.options[name]
         if (flag := f"--{name.replace('_', '-')}") in app.options.values():
             return leave_out + flag
-        if name in FIELDS and "changes" in app.options:
+        if name in INTENT_FIELDS and "changes" in app.options:
             return f"{leave_out}--set {name}" if leave_out else f"--set {name}=VALUE"
         return match[0]
 

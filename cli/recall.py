@@ -8,7 +8,7 @@ import click
 
 from jidomem.read.playbook import plain
 from jidomem.recall.briefing import markdown, stale_files
-from jidomem.records.recall import LIMIT, MOST, Hit
+from jidomem.records.recall import DEFAULT_LIMIT, LARGEST_LIMIT, Hit
 from jidomem_cli.fields import Paths
 from jidomem_cli.options import App, Command, pass_app
 from jidomem_cli.output import CONFLICTS, Row, form_of, show_json, show_rows
@@ -31,7 +31,11 @@ _COLUMNS = ("score", "item", "kind", "summary", "about", "agent", "recorded", "s
 @click.option("--until", metavar="MOMENT", help="Only what was recorded before.")
 @click.option("--include-inactive", is_flag=True, help="Also memories that are not active.")
 @click.option(
-    "--limit", type=click.IntRange(1, MOST), default=LIMIT, metavar="N", help=f"At most N memories ({LIMIT})."
+    "--limit",
+    type=click.IntRange(1, LARGEST_LIMIT),
+    default=DEFAULT_LIMIT,
+    metavar="N",
+    help=f"At most N memories ({DEFAULT_LIMIT}).",
 )
 @click.option("--budget-tokens", type=click.IntRange(1), metavar="N", help="How long the answer may be, as Markdown.")
 @click.option("--explain", is_flag=True, help="Show the parts of each score.")

@@ -31,7 +31,7 @@ from jidomem.errors import Failed, InvalidRequest, JidomemError, MemoryClosed
 from jidomem.providers.stores import TABLES
 from jidomem.read.conversations import CachedEntries, Keyed
 from jidomem.records.entry import Entry, WriteRequest
-from jidomem.records.recall import MOST, NAMESPACE, RecallRequest
+from jidomem.records.recall import LARGEST_LIMIT, NAMESPACE, RecallRequest
 from jidomem.runtime.root import Jidomem
 from jidomem.write.conversation import EntryChanges
 
@@ -354,7 +354,7 @@ class JidomemStore(BaseStore):
     def _scores(self, query: str) -> Scores:
         if not query.strip():
             return {}
-        result = self._store.recall(RecallRequest(agent_id=self.agent, query=query, limit=MOST))
+        result = self._store.recall(RecallRequest(agent_id=self.agent, query=query, limit=LARGEST_LIMIT))
         scores: dict[str, float] = result.metadata["scores"]
         return {one.id: scores[one.id] for one in result.entries if one.id in scores}
 

@@ -12,7 +12,7 @@ from jidomem.entries import store as stores
 from jidomem.entries.store import FromContext, MemoryPolicy, Spec, StoreError
 from jidomem.errors import InvalidRequest
 from jidomem.records.entry import Entry, InvalidEntry, WriteRequest, WriteResult, fault_of_text
-from jidomem.records.recall import LONGEST, NAMESPACE, RecallRequest, RecallResult
+from jidomem.records.recall import LONGEST_QUERY, NAMESPACE, RecallRequest, RecallResult
 
 HEADING = "Relevant memory:"
 #: The name under which a prompt's context holds what was recalled.
@@ -178,7 +178,7 @@ def injected(prompt: Prompt, policy: MemoryPolicy, result: RecallResult) -> Prom
 
 def _looked_for(text: str) -> str:
     """Return the part of *text* that recall can look for: its beginning, without halves of signs."""
-    return text.encode("utf-8", "ignore").strip()[:LONGEST].decode("utf-8", "ignore").strip()
+    return text.encode("utf-8", "ignore").strip()[:LONGEST_QUERY].decode("utf-8", "ignore").strip()
 
 
 def _bullet(entry: Entry) -> str:

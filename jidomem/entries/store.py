@@ -17,7 +17,7 @@ from typing import Any, Protocol, TypeVar
 from jidomem.base.json_values import thaw
 from jidomem.errors import Failed, InvalidRequest, JidomemError, TooLarge, nearest_names
 from jidomem.records.entry import Entry, WriteRequest, WriteResult, described, fault_of_text, frozen_metadata
-from jidomem.records.recall import LIMIT, MOST, NAMESPACE, SCOPES, RecallRequest, RecallResult
+from jidomem.records.recall import DEFAULT_LIMIT, LARGEST_LIMIT, NAMESPACE, SCOPES, RecallRequest, RecallResult
 
 Options = Mapping[str, Any]
 NO_OPTIONS: Options = MappingProxyType({})
@@ -222,7 +222,7 @@ class MemoryPolicy:
     namespace: str | FromContext | None = None
     capture: str = "manual"
     inject: str = "instructions"
-    max_entries: int = LIMIT
+    max_entries: int = DEFAULT_LIMIT
     metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
@@ -289,8 +289,8 @@ def _namespace(given: object) -> str | FromContext | None:
 
 def _count(given: object) -> int:
     count = int(given) if isinstance(given, str) and given.isascii() and given.isdecimal() and len(given) < 9 else given
-    if isinstance(count, bool) or not isinstance(count, int) or not 0 < count <= MOST:
-        raise _invalid(f"max_entries={given!r} is not from 1 to {MOST:,}", f"give max_entries={LIMIT}")
+    if isinstance(count, bool) or not isinstance(count, int) or not 0 < count <= LARGEST_LIMIT:
+        raise _invalid(f"max_entries={given!r} is not from 1 to {LARGEST_LIMIT:,}", f"give max_entries={DEFAULT_LIMIT}")
     return count
 
 

@@ -19,7 +19,7 @@ from jidomem.base.words import LONGEST_TEXT, is_remark
 from jidomem.rdf.terms import Term, Triple, is_iri, parse_literal, plain_value
 from jidomem.rdf.vocab import JIDO, LABEL, TYPE, XSD, conv, jido, local_name
 from jidomem.records.active import is_accepted
-from jidomem.records.recall import FIELDS, NAMESPACE
+from jidomem.records.recall import FIELD_WEIGHTS, NAMESPACE
 
 #: field -> the properties that say it, of the memory itself.
 _MEMORY_FIELDS = {
@@ -46,7 +46,7 @@ class TripleSource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One memory: `texts` are in the order of FIELDS, `about` names what it is about; moments are in one form.
+    """One memory: `texts` are in the order of FIELD_WEIGHTS, `about` names what it is about; moments are in one form.
 
     `ended` is when something that holds first superseded or withdrew it, `successors` superseded it; `inactive` says
     why it is not active otherwise: proposed, rejected or deprecated. `text` is what it
@@ -118,8 +118,8 @@ def memory_document(index: TripleSource, graph: str, item: Term) -> Document | N
         valid_until=_bound(said, "validUntil", min),
         successors=tuple(plain_value(end) for end in said.get(_ENDS[0], ()) if end in ends),
         about=tuple(map(plain_value, said.get(jido("about"), ()))),
-        texts=tuple("\n".join(texts[name]) for name in FIELDS),
-        text="\n".join(text for name in FIELDS for text in texts[name] if name != "about")[:LONGEST_TEXT],
+        texts=tuple("\n".join(texts[name]) for name in FIELD_WEIGHTS),
+        text="\n".join(text for name in FIELD_WEIGHTS for text in texts[name] if name != "about")[:LONGEST_TEXT],
         said_at=moments[0],
     )
 
@@ -216,7 +216,8 @@ def entry_document(index: TripleSource, graph: str, node: Term) -> Document | No
         successors=tuple(map(plain_value, newer)),
         about=(within,),
         texts=tuple(
-            plain_value(said[_ENTRY_FIELDS[name]][0]) if _ENTRY_FIELDS.get(name) in said else "" for name in FIELDS
+            plain_value(said[_ENTRY_FIELDS[name]][0]) if _ENTRY_FIELDS.get(name) in said else ""
+            for name in FIELD_WEIGHTS
         ),
         text=plain_value(said[_TEXT][0])[:LONGEST_TEXT],
         speakers=tuple(map(plain_value, said.get(_ENTRY_FIELDS["about"], ()))),
@@ -295,7 +296,7 @@ def turn_document(index: TripleSource, graph: str, node: Term) -> Document | Non
         recorded=recorded,
         agent=agents[-1] if agents else "",
         session=_session(index, graph, talk),
-        texts=tuple(texts.get(name, "") for name in FIELDS),
+        texts=tuple(texts.get(name, "") for name in FIELD_WEIGHTS),
         text="\n\n".join(spoken)[:LONGEST_TEXT],
         speakers=names,
         said_at=min(filter(None, map(_turn_time, said.get(conv("timestamp"), ()))), default=recorded),

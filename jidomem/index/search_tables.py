@@ -24,7 +24,7 @@ from jidomem.index.projection import TABLES as PROJECTION_TABLES
 from jidomem.index.projection import Projection
 from jidomem.index.results import Watermark
 from jidomem.index.search_documents import Document
-from jidomem.records.recall import FIELDS, CorpusStats, Match
+from jidomem.records.recall import FIELD_WEIGHTS, CorpusStats, Match
 
 TABLES = """
 CREATE TABLE passage (number INTEGER PRIMARY KEY, content TEXT, speakers TEXT, said_at TEXT, talk TEXT, place TEXT);
@@ -154,7 +154,7 @@ class Passages:
 
 #: Memories taken in at a time.
 STEP = 500
-_WRITTEN_FIELDS = ", ".join(FIELDS)
+_WRITTEN_FIELDS = ", ".join(FIELD_WEIGHTS)
 _TABLES = f"""
 CREATE TABLE said (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
 CREATE TABLE kind (number INTEGER PRIMARY KEY, types TEXT UNIQUE);
@@ -174,7 +174,7 @@ _KEEP = (
     "INSERT INTO memory (number, item, kind, recorded, ended, inactive, agent, session, confidence, valid_from, "
     "valid_until, successors, length) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
-_SAY = f"INSERT INTO text(rowid, {_WRITTEN_FIELDS}) VALUES (?{', ?' * len(FIELDS)})"
+_SAY = f"INSERT INTO text(rowid, {_WRITTEN_FIELDS}) VALUES (?{', ?' * len(FIELD_WEIGHTS)})"
 _OLD = f"""SELECT m.item, m.number, m.length, {_WRITTEN_FIELDS} FROM memory m JOIN text ON text.rowid = m.number
 WHERE m.item IN (SELECT value FROM json_each(?))"""
 
@@ -307,14 +307,14 @@ class SearchIndexWriter(CacheDatabase):
         return int(row[0])
 
 
-_FIELDS = ", ".join(FIELDS)
+_FIELDS = ", ".join(FIELD_WEIGHTS)
 _ROW = f"""SELECT m.number, m.item, m.recorded, m.confidence, m.length, m.successors, {_FIELDS}
 FROM text JOIN memory m ON m.number = text.rowid WHERE """
 _ROWS = f"""SELECT m.number, m.item, k.types, m.recorded, m.ended, m.confidence, m.agent, m.session, m.length,
 m.successors, {_FIELDS} FROM memory m JOIN kind k ON k.number = m.kind JOIN text ON text.rowid = m.number WHERE"""
 #: What matches is scored by its words alone: whether it is looked through is asked of the best of them, some at a time.
 #: To look at each of thousands takes as long as to score it, and to read its texts ten times as long.
-_BEST = f"""SELECT rowid, -bm25(text, {", ".join(map(str, FIELDS.values()))}) AS reach FROM text
+_BEST = f"""SELECT rowid, -bm25(text, {", ".join(map(str, FIELD_WEIGHTS.values()))}) AS reach FROM text
 WHERE text MATCH ? %s ORDER BY reach DESC, rowid DESC"""
 #: The plus keeps SQLite from searching for each of them anew.
 _ONLY = "AND +rowid IN (SELECT value FROM json_each(?))"
@@ -362,7 +362,7 @@ class TextMatch(NamedTuple):
 
 
 class SearchRow(NamedTuple):
-    """What is known of a memory, an entry or a turn: `fields` has its stems in the order of FIELDS."""
+    """What is known of a memory, an entry or a turn: `fields` has its stems in the order of FIELD_WEIGHTS."""
 
     number: int
     item: str

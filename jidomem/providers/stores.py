@@ -31,7 +31,7 @@ from jidomem.recall.candidates import RecallQuery, VectorQuery
 from jidomem.recall.ranking import RankingSource, rank_sources
 from jidomem.records.directive import TOP_K, Answer, Done, Missing, Opts, Scored, StoredValue, only, vector_of
 from jidomem.records.interfaces import StateStore
-from jidomem.records.recall import FIELDS
+from jidomem.records.recall import FIELD_WEIGHTS
 
 
 class InlineProvider:
@@ -335,7 +335,7 @@ def _document(item: str, text: str) -> Document:
         item=item,
         types=(),
         recorded=_MOMENT,
-        texts=tuple(text if name == "summary" else "" for name in FIELDS),
+        texts=tuple(text if name == "summary" else "" for name in FIELD_WEIGHTS),
         text=item,
         said_at=_MOMENT,
     )

@@ -15,7 +15,7 @@ from math import inf, log
 from jidomem.base.stems import Stemmer
 from jidomem.base.words import TELL_LITTLE
 from jidomem.index.search_tables import SearchFilter, SearchIndexReader, TextMatch
-from jidomem.records.recall import FIELDS, CorpusStats, Match
+from jidomem.records.recall import FIELD_WEIGHTS, CorpusStats, Match
 from jidomem.repository.worktree import matches
 
 #: BM25: how soon a word that is repeated counts no more, and how much a long text counts less.
@@ -84,7 +84,7 @@ def ties(recorded: str, confidence: str, newest: str) -> tuple[float, float]:
 
 def _by_word(match: Match, weight: Mapping[str, float], counts: CorpusStats) -> Iterable[tuple[str, float]]:
     """Yield each word that stands in the match, with what it counts."""
-    fields = [(value, text.split()) for value, text in zip(FIELDS.values(), match.fields, strict=True) if text]
+    fields = [(value, text.split()) for value, text in zip(FIELD_WEIGHTS.values(), match.fields, strict=True) if text]
     average = counts.words / counts.memories
     damping = K1 * (1 - B + B * match.length / average)
     for stem, idf in weight.items():

@@ -24,7 +24,7 @@ from jidomem.rdf.terms import plain_value
 from jidomem.recall import bm25
 from jidomem.recall.bm25 import numbers_about, telling
 from jidomem.records.interfaces import Vector
-from jidomem.records.recall import FIELDS, Candidate, CorpusStats, Question, ScoredPassage
+from jidomem.records.recall import FIELD_WEIGHTS, Candidate, CorpusStats, Question, ScoredPassage
 
 #: So many are found by their words, and so many by their likeness, and the best of both are looked at with what stands
 #: around them: what is asked for is often said beside what is alike to the question. More where more are asked for.
@@ -250,7 +250,7 @@ def _in_turn(item: str, successors: Mapping[str, Sequence[str]]) -> tuple[str, .
 def _words(fields: Sequence[str], stems: Mapping[str, float]) -> dict[str, float]:
     """Return how often each of *stems* stands in the *fields*, each time counted by its field."""
     words_of: dict[str, float] = {}
-    for weight, text in zip(FIELDS.values(), fields, strict=True):
+    for weight, text in zip(FIELD_WEIGHTS.values(), fields, strict=True):
         if text:
             words = text.split()
             for stem in stems.keys() & set(words):

@@ -29,8 +29,8 @@ from jidomem.records.active import ACTIVE, STATES, Inactive
 from jidomem.records.entry import Entry
 from jidomem.records.named_query import moment_of
 from jidomem.records.recall import (
-    LIMIT,
-    MOST,
+    DEFAULT_LIMIT,
+    LARGEST_LIMIT,
     NAMESPACE,
     Candidate,
     CorpusStats,
@@ -206,7 +206,7 @@ class Recalling:
         return MemoryRecall(request, [hit for hit in every if hit is not None], ranking.metadata)
 
     def inactive(self, project: str, request: RecallRequest, narrowing: Narrowing, recalled: MemoryRecall) -> Inactive:
-        """Return the inactive memories that would rank among the entries of *recalled*, or among the first LIMIT.
+        """Return the inactive memories that would rank among the entries of *recalled*, or the first DEFAULT_LIMIT.
 
         Places are those of one ranking of active and inactive memories. One that was superseded does not count
         where its successor is an entry or counts itself.
@@ -217,7 +217,7 @@ class Recalling:
         names = self._names_with_inactive(project, request, replace(narrowing, include_inactive=True), {*entries})
         places = {name: place for place, name in enumerate(names)}
         ranks = [places.get(name, len(names)) for name in entries]
-        most = max((*(rank + 1 for rank in ranks), request.limit, LIMIT))
+        most = max((*(rank + 1 for rank in ranks), request.limit, DEFAULT_LIMIT))
         statuses = {name: self._status(project, name, narrowing) for name in names[:most] if name not in entries}
         hidden = {name: status for name, status in statuses.items() if status in STATES and status != ACTIVE}
         known, as_of = {*entries, *hidden}, narrowing.as_of
@@ -229,13 +229,13 @@ class Recalling:
         self, project: str, request: RecallRequest, narrowing: Narrowing, entries: Set[str]
     ) -> list[str]:
         """Return the names of the best of all memories, active or not, down to the last of *entries*."""
-        limit = max(request.limit, LIMIT)
+        limit = max(request.limit, DEFAULT_LIMIT)
         while True:
             ranking = self._ranking(project, replace(request, limit=limit), narrowing)
             names = [one.name for one in ranking.best]
-            if entries <= {*names} or not ranking.metadata["more"] or limit == MOST:
+            if entries <= {*names} or not ranking.metadata["more"] or limit == LARGEST_LIMIT:
                 return names
-            limit = min(4 * limit, MOST)
+            limit = min(4 * limit, LARGEST_LIMIT)
 
     def _status(self, project: str, name: str, narrowing: Narrowing) -> str | None:
         """Return the status of a memory; None for what is no memory, or not yet read from the journal."""

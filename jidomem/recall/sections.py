@@ -38,7 +38,7 @@ from jidomem.repository.worktree import Worktree
 #: How many characters of a summary are shown, and of the text that answers for a decision.
 LONGEST, EXCERPT = 320, 200
 #: Of a list one entry is looked at for so many tokens, and never more than so many.
-TOKENS_AN_ENTRY, MOST = 30, 600
+TOKENS_AN_ENTRY, MOST_CANDIDATES = 30, 600
 #: So many conventions, and so many facts, are ranked by what they bind and by how near they are to the files.
 RANKED = 10_000
 #: So many memories that recall finds for the task are told of at most.
@@ -129,11 +129,11 @@ class BriefingBuilder:
                 f"a briefing is about {MOST_FILES} files at most, not {len(self._about):,}",
                 hint="name those that are worked on next in about",
             )
-        self._looked_at = MOST
+        self._looked_at = MOST_CANDIDATES
 
     def brief(self, budget: int = BUDGET) -> Briefing:
         """Return the briefing that fits into *budget* tokens; raises InvalidRequest for one that is too small."""
-        self._looked_at = min(MOST, 1 + budget // TOKENS_AN_ENTRY)
+        self._looked_at = min(MOST_CANDIDATES, 1 + budget // TOKENS_AN_ENTRY)
         binding, general = self._conventions()
         sections: dict[str, BriefingResult | None] = {
             "rules": self._strict(),

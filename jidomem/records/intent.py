@@ -203,7 +203,7 @@ class MemoryUpdateIntent:
                 f"an intent is a JSON object, not {type(values).__name__}",
                 hint='write {"type": "fact", "summary": "...", ...}',
             )
-        unknown = [key for key in values if key not in FIELDS]
+        unknown = [key for key in values if key not in INTENT_FIELDS]
         if unknown:
             raise IntentRefused([_unknown_field(key, values) for key in unknown])
         return cls(**values)
@@ -222,7 +222,7 @@ class MemoryUpdateIntent:
 
     def fields(self) -> Iterable[tuple[str, Any]]:
         """Return every field with its value, in the order of the format."""
-        return zip(FIELDS, _VALUES(self), strict=True)
+        return zip(INTENT_FIELDS, _VALUES(self), strict=True)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields that are set, as plain JSON values, in the order of the format."""
@@ -234,8 +234,8 @@ class MemoryUpdateIntent:
         return json.dumps(self.to_dict(), ensure_ascii=False)
 
 
-FIELDS: Mapping[str, Any] = {f.name: f for f in fields(MemoryUpdateIntent)}
-_VALUES = attrgetter(*FIELDS)
+INTENT_FIELDS: Mapping[str, Any] = {f.name: f for f in fields(MemoryUpdateIntent)}
+_VALUES = attrgetter(*INTENT_FIELDS)
 _INIT: Callable[..., None] = unwrap(MemoryUpdateIntent.__init__)
 LIST_FIELDS = frozenset(
     ("evidence", "supersedes", "invalidates", "extra_triples", "about", "alternatives", "coexists_with", "revives")
@@ -294,14 +294,20 @@ def _unknown_field(key: Any, values: Mapping[str, Any]) -> Violation:
     tidy = text.strip().lower().replace("-", "_").replace(" ", "_")
     if (name := EXTRA_PROPERTIES.get(_snake(text))) is not None:
         return _extra_property(text, name, values)
-    meant = tidy if tidy in FIELDS else FIELD_ALIASES.get(tidy) or misspelling_of(tidy, FIELDS)
-    nearest = meant or next(iter(nearest_names(tidy, FIELDS)), None)
+    meant = tidy if tidy in INTENT_FIELDS else FIELD_ALIASES.get(tidy) or misspelling_of(tidy, INTENT_FIELDS)
+    nearest = meant or next(iter(nearest_names(tidy, INTENT_FIELDS)), None)
     message = f"{text!r} is not a field of an intent" + (f"; did you mean {nearest!r}?" if nearest else "")
     repair = None
     if meant is not None and meant not in values:
         repair = partial(_renamed, old=key, new=meant)
     return Violation(
-        "unknown_field", message, field=text, value=values[key], allowed=tuple(FIELDS), nearest=nearest, repair=repair
+        "unknown_field",
+        message,
+        field=text,
+        value=values[key],
+        allowed=tuple(INTENT_FIELDS),
+        nearest=nearest,
+        repair=repair,
     )
 
 

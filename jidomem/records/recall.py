@@ -16,7 +16,7 @@ SCOPES = ("agent", "session")
 NAMESPACE = "namespace"
 _INVALID = "invalid memory recall request: "
 #: How many memories are given unless said otherwise, and at most; bytes of the text that is looked for.
-LIMIT, MOST, LONGEST = 5, 1_000, 65_536
+DEFAULT_LIMIT, LARGEST_LIMIT, LONGEST_QUERY = 5, 1_000, 65_536
 
 
 class InvalidRecall(InvalidRequest, ValueError):
@@ -39,7 +39,7 @@ class RecallRequest:
     query: str = ""
     session_id: str | None = None
     scope: str = "agent"
-    limit: int = LIMIT
+    limit: int = DEFAULT_LIMIT
     metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
@@ -51,11 +51,14 @@ class RecallRequest:
             raise _invalid("session_id is no name", "give the name of a session, or leave it out")
         if self.scope not in SCOPES:
             raise _invalid(f"scope={self.scope!r} is none", f"use one of: {', '.join(SCOPES)}")
-        if isinstance(self.limit, bool) or not isinstance(self.limit, int) or not 0 < self.limit <= MOST:
-            raise _invalid(f"limit={self.limit!r} is not from 1 to {MOST:,}", f"give limit={LIMIT}, or leave it out")
+        if isinstance(self.limit, bool) or not isinstance(self.limit, int) or not 0 < self.limit <= LARGEST_LIMIT:
+            raise _invalid(
+                f"limit={self.limit!r} is not from 1 to {LARGEST_LIMIT:,}",
+                f"give limit={DEFAULT_LIMIT}, or leave it out",
+            )
         object.__setattr__(self, "metadata", frozen_metadata(self.metadata, _invalid))
-        if len(self.query.encode("utf-8", "replace")) > LONGEST:
-            detail = f"{_INVALID}the query has more than {LONGEST:,} bytes"
+        if len(self.query.encode("utf-8", "replace")) > LONGEST_QUERY:
+            detail = f"{_INVALID}the query has more than {LONGEST_QUERY:,} bytes"
             raise LongQuery(detail, hint="look for the words that matter")
 
     @classmethod
@@ -212,7 +215,7 @@ def _invalid_result(detail: str, hint: str) -> InvalidRecall:
 
 
 #: Each field of a memory that is looked through, and how much a word in it counts.
-FIELDS: Mapping[str, float] = {
+FIELD_WEIGHTS: Mapping[str, float] = {
     "summary": 3.0,
     "topic": 3.0,
     "about": 2.0,

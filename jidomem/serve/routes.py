@@ -11,8 +11,8 @@ from flask import Response
 from jidomem.errors import CODES
 from jidomem.rdf import vocab
 from jidomem.records.active import STATUSES
-from jidomem.records.intent import FIELDS, LIST_FIELDS
-from jidomem.records.recall import MOST, SCOPES
+from jidomem.records.intent import INTENT_FIELDS, LIST_FIELDS
+from jidomem.records.recall import LARGEST_LIMIT, SCOPES
 from jidomem.serve import agents, feed, intents, memories, monitoring, sparql, wire
 from jidomem.serve.server_state import RequestContext, Route
 from jidomem.working.memory import CHANGES
@@ -270,7 +270,7 @@ def _ref(name: str) -> dict[str, str]:
 
 
 def _schemas() -> dict[str, Any]:
-    fields: dict[str, Any] = {name: _TEXTS if name in LIST_FIELDS else _TEXT for name in FIELDS}
+    fields: dict[str, Any] = {name: _TEXTS if name in LIST_FIELDS else _TEXT for name in INTENT_FIELDS}
     fields["type"] = {"type": "string", "examples": sorted(vocab.CLASS_OF_TYPE)}
     fields["confidence"] = {"type": ["string", "number"], "description": "low, medium, high, or from 0 to 1."}
     fields["extra_triples"] = {"type": "array", "items": {"type": "array"}}
@@ -362,7 +362,7 @@ _RECALLED = {
     "query": _TEXT,
     "session_id": _NULLABLE,
     "scope": {"enum": [*SCOPES]},
-    "limit": {"type": "integer", "minimum": 1, "maximum": MOST},
+    "limit": {"type": "integer", "minimum": 1, "maximum": LARGEST_LIMIT},
     "metadata": _MAPPING,
 }
 _MEMORY_SCHEMA = {"id": _TEXT, "rev": _NUMBER, "created_at": _NUMBER, "updated_at": _NUMBER, "spaces": _MAPPING,

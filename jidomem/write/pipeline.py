@@ -17,7 +17,7 @@ from jidomem.errors import Conflict, ConflictItem, IntentRefused, JidomemError, 
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import Term, Triple, iri, literal, plain_value
 from jidomem.rdf.vocab import TYPE, jido
-from jidomem.records.intent import FIELDS, LIST_FIELDS, MemoryUpdateIntent, Receipt, Version, file_anchor_triples
+from jidomem.records.intent import INTENT_FIELDS, LIST_FIELDS, MemoryUpdateIntent, Receipt, Version, file_anchor_triples
 from jidomem.records.policy import LITERAL_LIMIT, AgentPolicy, Policy
 from jidomem.schema.ontology import EffectiveRules, Schema
 from jidomem.write import canonical, conflict, permissions, secrets, triples, validate
@@ -497,7 +497,7 @@ class _FormCheck:
         meant = {violation.nearest for violation in faults if violation.repair is None}
         for violation in faults:
             values = violation.repair(values) if violation.repair is not None else values
-        given = MemoryUpdateIntent(**{name: value for name, value in values.items() if name in FIELDS})
+        given = MemoryUpdateIntent(**{name: value for name, value in values.items() if name in INTENT_FIELDS})
         faults += faults_of(self._normal, given)
         if kind := next((fault.nearest for fault in faults if fault.code == "unknown_type"), None):
             given = replace(given, type=kind)  # which the rest is judged as

@@ -16,7 +16,7 @@ from jidomem.errors import IntentRefused, Violation
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import XSD, Term, Triple, iri, is_iri, literal, parse_literal, plain_value
 from jidomem.rdf.vocab import TYPE, jido
-from jidomem.records.intent import FIELDS, MemoryUpdateIntent
+from jidomem.records.intent import INTENT_FIELDS, MemoryUpdateIntent
 from jidomem.records.policy import Policy
 from jidomem.schema.ontology import Schema
 from jidomem.schema.shacl import Finding
@@ -345,7 +345,7 @@ def judge_shapes(triples: list[Triple], focus: Iterable[Term], view: WriteSnapsh
 
 def _named_field(message: str) -> str | None:
     """Return the first field of an intent that the message of a shape names, in backquotes."""
-    return next((name for name in _QUOTED.findall(message) if name in FIELDS), None)
+    return next((name for name in _QUOTED.findall(message) if name in INTENT_FIELDS), None)
 
 
 @lru_cache(maxsize=1024)

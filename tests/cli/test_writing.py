@@ -13,7 +13,7 @@ from cli_world import FACT, INTENTS, MEMORY, OLD, TASK, rows, run, stand_in
 from conftest import files
 
 import jidomem
-from jidomem.records.intent import FIELDS
+from jidomem.records.intent import INTENT_FIELDS
 from jidomem_cli.fields import HELP
 
 
@@ -92,7 +92,7 @@ def test_remember_answers_a_program_with_the_receipt():
 def test_each_field_of_an_intent_has_an_option_a_place_of_its_own_or_is_for_submit():
     elsewhere = {"summary", "applies_to_project", "asserted_by", "asserted_in", "extra_triples"}
 
-    assert set(HELP) == set(FIELDS) - elsewhere
+    assert set(HELP) == set(INTENT_FIELDS) - elsewhere
 
 
 def test_options_of_remember_reach_the_memory():

@@ -13,7 +13,7 @@ from jidomem.index.search_documents import Document
 from jidomem.index.search_tables import SearchFilter, SearchIndexReader
 from jidomem.recall import bm25 as searching
 from jidomem.recall.bm25 import search
-from jidomem.records.recall import FIELDS
+from jidomem.records.recall import FIELD_WEIGHTS
 
 STEMMER = Stemmer()
 WORDS = ["quagga", "zebra", "okapi", "lynx", "tapir", "the", "index"]
@@ -24,7 +24,9 @@ def corpus_of(random, most=25):
     return [
         {
             "fields": {"summary": "x"} | {
-                name: " ".join(random.choices(WORDS, k=random.randrange(6))) for name in FIELDS if random.random() < 0.4
+                name: " ".join(random.choices(WORDS, k=random.randrange(6)))
+                for name in FIELD_WEIGHTS
+                if random.random() < 0.4
             },
             "ended_by": random.choice([None, random.randrange(n + 1, most + 1)]),
             "proposed": random.random() < 0.2,
@@ -57,7 +59,7 @@ def put(file, corpus, order=None):
                 inactive="proposed" if one["proposed"] else None, agent="a",
                 session="s", confidence=one["confidence"], valid_from=None, valid_until=None,
                 successors=(f"urn:m:{one['ended_by']:03}",) if _ends(corpus, n) else (), about=one["about"],
-                texts=tuple(one["fields"].get(name, "") for name in FIELDS),
+                texts=tuple(one["fields"].get(name, "") for name in FIELD_WEIGHTS),
             )
             for n, one in (told if order is None else (told[n] for n in order))
         )  # fmt: skip
@@ -91,7 +93,7 @@ def plainly(corpus, query, *, until, inactive, about, limit):
                 told[stem] = weight
 
     def score(n):
-        often = {stem: sum(FIELDS[name] * field.count(stem) for name, field in held[n].items()) for stem in told}
+        often = {stem: sum(FIELD_WEIGHTS[name] * field.count(stem) for name, field in held[n].items()) for stem in told}
         damping = 1.2 * (0.25 + 0.75 * length[n] / average)
         lexical = sum(told[stem] * often[stem] * 2.2 / (often[stem] + damping) for stem in told)
         sure = {"High": 0.02, "Medium": 0.01, "Low": 0.0}[corpus[n]["confidence"]]
@@ -150,7 +152,7 @@ def _bm25(match, stems, counts):
         holding = counts.holding[stem]
         weight = log((counts.memories - holding + 0.5) / (holding + 0.5))
         often = sum(
-            weight * text.split().count(stem) for weight, text in zip(FIELDS.values(), match.fields, strict=True)
+            weight * text.split().count(stem) for weight, text in zip(FIELD_WEIGHTS.values(), match.fields, strict=True)
         )
         damping = 1.2 * (0.25 + 0.75 * match.length * counts.memories / counts.words)
         score += max(weight, 1e-6) * often * 2.2 / (often + damping)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from jidomem import create_memory
 from jidomem.errors import InvalidRequest
-from jidomem.records.intent import FIELDS, LIST_FIELDS
+from jidomem.records.intent import INTENT_FIELDS, LIST_FIELDS
 from jidomem.working import tiers
 
 NOW = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
@@ -71,7 +71,7 @@ def test_a_mapping_says_the_fields_of_an_intent_by_their_names():
 
 @pytest.mark.parametrize("name", tiers.FIELDS)
 def test_each_field_of_an_intent_that_a_mapping_may_say_is_taken(name):
-    assert name in FIELDS
+    assert name in INTENT_FIELDS
     assert fields({"content": "c", name: "said"})[name] == (["said"] if name in LIST_FIELDS else "said")
 
 

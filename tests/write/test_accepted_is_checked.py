@@ -14,8 +14,7 @@ from jidomem import IntentRefused, JidomemError
 from jidomem.check.check import check_project
 from jidomem.rdf.terms import plain_value
 from jidomem.rdf.vocab import CLASS_OF_TYPE, ERROR_STATUS, SCOPE, SEVERITY, TASK_STATUS, TYPE_ALIASES
-from jidomem.records.intent import EXTRA_PROPERTIES, LIST_FIELDS
-from jidomem.records.intent import FIELDS as INTENT_FIELDS
+from jidomem.records.intent import EXTRA_PROPERTIES, INTENT_FIELDS, LIST_FIELDS
 from jidomem.schema.ontology import load
 from jidomem.write.validate import ONLY_FOR
 

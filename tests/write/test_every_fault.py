@@ -10,7 +10,7 @@ from writing import MEMORY, open_with, refusal
 
 import jidomem
 from jidomem.errors import IntentRefused, JidomemError
-from jidomem.records.intent import FIELDS, LIST_FIELDS
+from jidomem.records.intent import INTENT_FIELDS, LIST_FIELDS
 
 #: Faults of form, each of another check: the field at fault and how it is refused.
 FAULTS = {
@@ -158,7 +158,7 @@ _VALUES = st.one_of(
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(values=st.dictionaries(st.sampled_from([*FIELDS, "sumary"]), _VALUES, max_size=6), kind=st.sampled_from(
+@given(values=st.dictionaries(st.sampled_from([*INTENT_FIELDS, "sumary"]), _VALUES, max_size=6), kind=st.sampled_from(
     ["fact", "decision", "task", "convention", "error", "deleted_marker", "alternative", "musing"]))  # fmt: skip
 def test_whatever_an_intent_says_it_is_kept_or_each_of_its_faults_is_reported_once(writer, values, kind):
     (outcome,) = writer.submit_many("p", [{"type": kind, **values}])

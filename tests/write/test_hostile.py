@@ -13,7 +13,7 @@ from jidomem import JidomemError, Receipt
 from jidomem.journal.journal import Stream
 from jidomem.rdf.terms import XSD, iri
 from jidomem.rdf.vocab import TYPE, jido
-from jidomem.records.intent import FIELDS
+from jidomem.records.intent import INTENT_FIELDS
 
 JIDO = "https://jido.ai/ontology#"
 KNOWN = "https://jido.ai/memory/0197a1b2-0000-7000-8000-00000000abcd"
@@ -219,7 +219,7 @@ JUNK = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("field", FIELDS)
+@pytest.mark.parametrize("field", INTENT_FIELDS)
 def test_a_value_of_any_wrong_type_is_refused_or_left_out(known, field):  # C009 C051
     for n, value in enumerate(JUNK):
         outcome = sent(known, decision(summary=f"junk {n}", iri=f"urn:x:{n}") | {field: value})
@@ -410,7 +410,7 @@ json_like = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(words, inner, max_size=3),
     max_leaves=8,
 )
-fuzzed = st.dictionaries(st.sampled_from([*FIELDS]) | words, json_like, max_size=5)
+fuzzed = st.dictionaries(st.sampled_from([*INTENT_FIELDS]) | words, json_like, max_size=5)
 
 
 @pytest.fixture(scope="module")

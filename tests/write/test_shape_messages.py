@@ -10,7 +10,7 @@ from writing import MEMORY
 from jidomem.base import files
 from jidomem.errors import IntentRefused
 from jidomem.rdf.vocab import local_name
-from jidomem.records.intent import FIELDS
+from jidomem.records.intent import INTENT_FIELDS
 
 #: The shapes that judge memories; those of agents, sessions, entries and turns judge what no intent writes.
 OF_MEMORIES = ("convention", "core", "decision", "error", "knowledge", "task")
@@ -78,7 +78,7 @@ def test_a_message_names_fields_of_an_intent_and_says_after_a_colon_what_to_do(n
     fields = re.findall(r"`([a-z_]+)`", MESSAGES[name])
 
     assert fields
-    assert {*fields} <= FIELDS.keys()
+    assert {*fields} <= INTENT_FIELDS.keys()
     assert names_no_term(MESSAGES[name])
     assert MESSAGES[name].count(": ") == 1
 
@@ -89,7 +89,7 @@ def test_the_refusal_of_an_intent_that_breaks_a_rule_names_a_field_of_it_and_wha
         writer.submit_intent("p", BREAKING[name])
 
     for violation in refusal.value.violations:
-        assert violation.field in FIELDS
+        assert violation.field in INTENT_FIELDS
         assert violation.remedy
         assert f"`{violation.field}`" in violation.remedy or violation.nearest or violation.allowed
         assert "/ontology#" not in violation.remedy

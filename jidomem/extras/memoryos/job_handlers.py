@@ -71,7 +71,7 @@ from jidomem.recall.candidates import PAGE
 from jidomem.records.directive import MemoryUpsert, Searchable, Step, UpsertItem
 from jidomem.records.intent import MemoryUpdateIntent
 from jidomem.records.interfaces import LanguageModel, Learned, StateStore
-from jidomem.records.recall import FIELDS
+from jidomem.records.recall import FIELD_WEIGHTS
 from jidomem.runtime.agent_memory import REDACTED_TEXT
 from jidomem.working.tiers import PromotionDecision
 from jidomem.write.canonical import is_reference
@@ -129,7 +129,7 @@ def _document(page: DialoguePage) -> Document:
         types=(PAGE,),
         recorded=at,
         agent=page.agent_id,
-        texts=tuple(texts.get(name, "") for name in FIELDS),
+        texts=tuple(texts.get(name, "") for name in FIELD_WEIGHTS),
         text="\n\n".join(filter(None, (page.query, page.response)))[:LONGEST_TEXT],
         speakers=speakers,
         said_at=at,

@@ -22,7 +22,7 @@ from jidomem.recall.briefing import markdown
 from jidomem.recall.nearness import MOST_SHOWN
 from jidomem.records.active import STATUSES
 from jidomem.records.entry import uses
-from jidomem.records.intent import FIELDS
+from jidomem.records.intent import INTENT_FIELDS
 from jidomem.records.named_query import snake
 from jidomem.serve.mcp.client_session import ClientSession
 from jidomem.serve.wire import for_tools
@@ -109,7 +109,7 @@ def _in_form(tool: Tool, given: Arguments) -> Arguments | None:
     """Return the arguments with misspelt names and single texts for lists repaired; None if that is not enough."""
     mended: Arguments = {}
     for name, value in given.items():
-        known = name if name in tool.takes or name in FIELDS else misspelling_of(name, tool.takes)
+        known = name if name in tool.takes or name in INTENT_FIELDS else misspelling_of(name, tool.takes)
         if known is None or known not in tool.takes or known in mended or (known != name and known in given):
             return None
         takes_texts = tool.takes[known] == {**tool.takes[known], "type": "array", "items": {"type": "string"}}
@@ -132,7 +132,7 @@ def _faults(tool: Tool, given: Mapping[str, Any]) -> Iterator[Violation]:
         known = f"did you mean {near[0]!r}?" if near else f"it takes {', '.join(tool.takes) or 'none'}"
         if name in SET_BY_SERVER and "fields" in tool.takes:
             known, near = f"leave out {name}: the server sets it", []
-        elif name in FIELDS and "fields" in tool.takes:
+        elif name in INTENT_FIELDS and "fields" in tool.takes:
             known, near = f"give {_argument(tool, name)}", []
         message = f"{tool.name} takes no argument {name!r}"
         yield Violation("invalid_argument", message, field=name, nearest=near[0] if near else None, hint=known)
@@ -288,7 +288,9 @@ def _mended(given: Arguments, error: JidomemError) -> Arguments | None:
 def _put_right(given: Arguments, astray: list[str]) -> Arguments | None:
     """Return arguments with the *astray* ones moved to `fields`, if all of them are fields of an intent."""
     more = given.get("fields", {})
-    if not (isinstance(more, dict) and all(name in FIELDS and name not in (*SET_BY_SERVER, *more) for name in astray)):
+    if not (
+        isinstance(more, dict) and all(name in INTENT_FIELDS and name not in (*SET_BY_SERVER, *more) for name in astray)
+    ):
         return None
     rest = {name: value for name, value in given.items() if name in REMEMBER.takes}
     moved = {name: given[name] for name in astray if name != "summary"}
