@@ -234,7 +234,7 @@ def _named(finding: UnplacedFinding) -> UnplacedFinding:
     return replace(finding, item=item or "", value=value)
 
 
-#: What only jidomem mints: an IRI below these that nothing describes points at nothing.
+#: The namespaces in which only jidomem makes IRIs: an undescribed one of them is a dangling reference.
 _MINTED = tuple(f"<{vocab.BASE}{name}/" for name in ("memory", "agents", "sessions", "projects", "evidence"))
 _GRAPHS = {jido("inStream"), jido("clears")}
 _ONLY_POINTED_AT = re.compile(rf"<{vocab.BASE}(?:evidence/[^/]+|memory/[^/]+/alternatives/[^/]+)>")
@@ -334,7 +334,7 @@ def _unreadable(path: str, what: str) -> Failed:
     return Failed(f"{path}: {what}", hint=f"make it with: {_COMMAND}", code="invalid_config")
 
 
-#: What is minted here, so that the journal describes it.
+#: The namespace of IRIs that the journal describes.
 _OURS = f"<{BASE}"
 #: Rules that hold memories against each other.
 _OF_OTHERS = frozenset((DANGLING, ORPHAN, CIRCLE, SUCCESSORS, CONFLICT, CONSISTENT, CLOSED_THERE, FRESH))

@@ -432,7 +432,7 @@ def _around(index: OxigraphIndex, graph: str, items: list[Term], rules: tuple[Tr
 FOLDERS = (TERMS, RULES)
 #: So many bytes a changed file may have, and so many changes and failures are listed.
 BYTES, LISTED = 256 * 1024, 200
-#: What a further file of a folder is called.
+#: The name of a further file of a folder.
 _FURTHER = "further.ttl"
 
 

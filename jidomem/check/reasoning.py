@@ -32,12 +32,12 @@ _KINDS = {iri(OWL + "ObjectProperty"), iri(OWL + "DatatypeProperty"), iri(OWL + 
           iri(RDF + "Property"), iri(OWL + "AnnotationProperty")}  # fmt: skip
 _SUBPROPERTY, _INVERSE = iri(RDFS + "subPropertyOf"), iri(OWL + "inverseOf")
 _EQUIVALENT = iri(OWL + "equivalentProperty")
-#: What an axiom that names a property as part of something else, a restriction or a chain, counts as.
+#: An axiom with a property inside a restriction or a chain counts as this.
 _PART_OF = iri(OWL + "onProperty")
 _STAND_IN = "urn:jido:stand-in:"
-#: What a gate says better, with the literal's place: owlrl names the text alone.
+#: A gate reports this with the place of the literal; owlrl names the text alone.
 _ILL_TYPED = "Lexical value of the literal"
-#: What follows where a node is misplaced, or has two values of what can have one.
+#: The consequences of a misplaced node, and of two values of a single-valued property.
 _DISJOINT, _SAME = "Disjoint classes", "'sameAs' and 'differentFrom'"
 _IRI = re.compile(r"(?:https?://|urn:)[^\s,()']+")
 _NONE: frozenset[Term] = frozenset()

@@ -31,7 +31,7 @@ from jidomem.schema.shacl import Severity
 #: How many memories a merged finding names.
 _NAMED = 5
 SEVERITIES: tuple[Severity, ...] = ("violation", "warning", "info")
-#: How a finding begins about a statement that is missing because it was redacted.
+#: The beginning of a finding about a redacted statement.
 REDACTION = "it was redacted: "
 #: The IRI of a gate is this and its name.
 GATE = vocab.BASE + "gates#"
@@ -63,7 +63,7 @@ USABLE = vocab.SHAPE + "TermCanBeUsed"
 SECRET = vocab.SHAPE + "NothingLooksSecret"
 EXPIRED = vocab.SHAPE + "WaiverIsInForce"
 UNUSED = vocab.SHAPE + "WaiverIsOfUse"
-#: What each rule that is no shape asks for.
+#: The rules that are no shapes, and their texts.
 RULES: Mapping[str, str] = {
     DANGLING: "Every IRI below https://jido.ai/ that something points at is described.",
     ORPHAN: "Evidence, an alternative or a session event that nothing points at has no meaning.",
@@ -468,7 +468,7 @@ def waive(
 ) -> None:
     """Take out of *report* what *baseline* waives today, and put in each waiver that has run out or waives nothing.
 
-    Waivers of another *project* say nothing here. Where the memory was looked at *in_part*, what a waiver is about may
+    Waivers of another *project* are left out. If the memory was checked *in_part*, the subject of a waiver may
     be in the rest.
     """
     waivers = [each for each in baseline.waivers if project is None or each.project in ("", project)]

@@ -38,7 +38,7 @@ from jidomem.schema.ontology import OWL, Schema
 from jidomem.schema.shacl import EVERY_ITEM_IS_JUDGED, SH, Finding, Severity, validate_graph
 
 FOLDER = "gates"
-#: What a gate's columns may be: the node that fails, how, how gravely, and the triple of it that is to blame.
+#: The columns of a gate: the node that fails, the message, the severity, and the triple at fault.
 COLUMNS = ("item", "message", "severity", "property", "value")
 _BLANK = f"<{BASE}.well-known/genid/check/"
 
@@ -177,7 +177,7 @@ _TARGETS = (_CLASS, _NODE, _OBJECTS_OF, _SUBJECTS_OF)
 _SHAPES = {iri(SH + "NodeShape"), iri(SH + "PropertyShape")}
 _CLASSES = {iri(vocab.RDFS + "Class"), iri("http://www.w3.org/2002/07/owl#Class")}
 _STEP = re.compile(r"(?<![\w^])(?:jido:([\w-]+)|<([^<>]+)>)")
-#: What the writer says of an agent when it is first named; anybody may be named in passing.
+#: The statements that the writer makes of an agent that is first named.
 _STUB = {TYPE, jido("agentName"), vocab.LABEL}
 _OF_STUBS = {iri(vocab.SHAPE + "AgentHasARole"), iri(vocab.SHAPE + "AgentHasACapability")}
 
@@ -337,7 +337,7 @@ def untargeted_shapes(rules: Iterable[Triple], schema: Schema) -> list[UnplacedF
 
 
 _CODE = {iri(SH + name) for name in ("select", "ask", "construct")}
-#: What a shape may say that is judged, or that says nothing to be judged; of SHACL there is no more than this.
+#: The terms of SHACL that are supported: those that are judged, and those that judge nothing.
 _CONSTRAINTS = (
     "and class closed datatype disjoint equals hasValue ignoredProperties in languageIn lessThan lessThanOrEquals"
     " maxCount maxExclusive maxInclusive maxLength minCount minExclusive minInclusive minLength node nodeKind not or"

@@ -439,7 +439,7 @@ def _misplaced(triple: Triple) -> UnplacedFinding:
     return UnplacedFinding(triple[0], READ, "warning", text, triple[1], triple[2])
 
 
-#: What any memory may use without an ontology of its own: RDF itself, and what the journal's format says.
+#: The namespaces that any memory may use: RDF, and those of the journal format.
 _ANYWHERE = tuple(f"<{space}" for space in (vocab.RDF, vocab.RDFS, vocab.PROV, "http://www.w3.org/2002/07/owl#"))
 _WRITTEN_SO = {
     "dateTime": "2026-01-31T08:00:00Z",

@@ -44,7 +44,7 @@ _ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))", re.DOTALL
 _PLAIN = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f"}
 _TOKEN = re.compile(r"[^\W_]+")
 _WORD = re.compile("[a-z0-9]+")
-#: What stands between the tokens of a name, and between the digits of a number; how many of them may.
+#: The separators within a name and within a number; the fewest digits and most letters of a number.
 _OF_NAMES, _OF_NUMBERS = r"[-._~+/:]", r"[\s().\-\u2010-\u2015/_+\u00b7]"
 _FEWEST_DIGITS, _MOST_LETTERS = 7, 4
 _NESTED = 3
@@ -255,7 +255,7 @@ _MINTED = re.compile(
 )
 #: Terms by which a memory is said: the ontology, which anyone may read, has each of them.
 _TERMS = tuple(f"<{each}" for each in (vocab.JIDO, vocab.CONVERSATION, vocab.RDF, vocab.RDFS, XSD, vocab.PROV))
-#: How a name begins that tells whose or what it is: no text shows in that alone.
+#: The beginnings of names that show only a kind or an owner, no text.
 _PLACE = re.compile(rf"(?:{re.escape(vocab.BASE)}(?:projects/[^/]*/?|[a-z.-]+/)?)?")
 #: The keys of docs/conflicts.md that a property goes into, beside that of identical memories.
 _KEYS_OF: Mapping[Term, tuple[str, ...]] = {

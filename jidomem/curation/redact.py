@@ -46,13 +46,13 @@ from jidomem.write.snapshot import WriteSnapshot
 from jidomem.write.triples import TEXTS
 from jidomem.write.writer import MemoryWriter
 
-#: What a memory says in words of its own: what is redacted where no property is named.
+#: The texts of a memory: they are redacted if no property is named.
 _FREE = (*(jido(TEXTS[name]) for name in ("summary", "detailed_explanation", "rationale", "reason")), jido("value"))
-#: The same of an entry, and of the parts of a turn.
+#: The texts of an entry, and of the parts of a turn.
 _TEXT_PROPERTIES = (jido("entryText"), *map(conv, ("promptText", "answerText", "invocationParameters", "resultData")))
-#: What leads from a turn to its parts, whose words are its own.
+#: The properties from a turn to its parts, whose texts are its own.
 _PARTS = tuple(map(conv, ("hasPrompt", "hasAnswer", "involvesToolInvocation", "hasResult")))
-#: What holds a memory together is no secret, and stays.
+#: The properties that hold a memory together are no secret, and stay.
 _STAYS = frozenset(
     map(jido, ("recordedAt", "recordedIn", "hasAssertionStatus", "supersedes", "supersededBy", "invalidates",
                "invalidatedBy", "appliesToProject", "hasTimestamp", "hasConfidence"))

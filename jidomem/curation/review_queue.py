@@ -34,7 +34,7 @@ from jidomem.write.settlement import ACTIONS, Settlement
 from jidomem.write.snapshot import WriteSnapshot
 from jidomem.write.writer import MemoryWriter
 
-#: What `stale` asks of each.
+#: Reason for a review -> its question.
 QUESTIONS = {
     "expired": "Does it still hold? It was to be looked at again by then.",
     "no_longer_valid": "What holds now? It said that it would hold until then.",
@@ -43,7 +43,7 @@ QUESTIONS = {
 _PREFIXES = "PREFIX jido: <https://jido.ai/ontology#>\nPREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>\n"
 _ASSUMED = f"{_PREFIXES} SELECT DISTINCT ?kind WHERE {{ ?kind rdfs:subClassOf* jido:Assumption }} ORDER BY ?kind"
 #: One graph is named, that of all that is asserted: looking for each pattern in each graph takes four times as long.
-#: What is known of an item is looked up, as a join would go through all there are.
+#: The properties of an item are looked up, as a join would read those of all items.
 _DUE = (
     """
 SELECT DISTINCT %(columns)s WHERE { GRAPH <%(graph)s> { %(items)s
@@ -165,7 +165,7 @@ class _QueueFacts:
         return self.known, self.leaning, self.in_force, self.dates
 
 
-#: What was found in the projects of each index that is open.
+#: The facts about the projects of each open index.
 _FACTS: WeakKeyDictionary[OxigraphIndex, dict[str, _QueueFacts]] = WeakKeyDictionary()
 
 
@@ -267,7 +267,7 @@ def rows_about(reader: MemoryReader, project: str, text: str, items: Collection[
         size += len(item.encode()) + 1
 
 
-#: What waits this long moves up a tier.
+#: An item that is pending for so many days moves up a tier.
 OVERDUE = 30
 _BINDING = ("decision", "convention")
 _OF_DUE = ("accept", "reject")
@@ -327,8 +327,8 @@ def queue(reader: MemoryReader, project: str, now: datetime) -> list[Waiting]:
     """Return all that waits for a curator in *project*: by tier, then what most leans on, then the oldest.
 
     Proposals imported from a file stay together, in the order of the file, in the tier of the most pressing of them:
-    after the others of that tier, the file imported last first. What has waited for a month is a tier higher, so that
-    nothing stays at the end for ever.
+    after the others of that tier, the file imported last first. An item that is pending for a month is a tier
+    higher, so that nothing stays at the end for ever.
     """
     return queued(reader, project, now).waiting
 
@@ -382,8 +382,8 @@ def settle_by_rule(
 ) -> list[tuple[Waiting, PolicyChange, Receipt | JidomemError]]:
     """Return what the confirmations of the policy settle, each with its rule and its receipt or refusal.
 
-    A rule never asserts what ends or disagrees with something in force, nor what rests on an untrusted source. What it
-    confirms is asserted by the memory writer, and the reason names the rule.
+    A rule never asserts what ends or disagrees with something in force, nor what rests on an untrusted source. The
+    memory writer asserts the confirmed memories, and the reason names the rule.
     """
     proposals = [one for one in queue(reader, project, now) if one.kind == "proposal"]
     waiting, items = [one for one in proposals if one.other is None], [one.item for one in proposals]

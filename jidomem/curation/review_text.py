@@ -18,7 +18,7 @@ Pair = tuple[str, str | None]
 _PLAIN, _BEFORE = 120, 10
 
 
-#: What an action does with two that disagree, of which the first is proposed, and of which both are in force.
+#: The effect of an action on two memories in conflict: the first proposed, and both active.
 _OPPOSED: Mapping[str, str] = {
     "supersede": "it takes the place of {other}",
     "keep-both": "both hold, each where it says that it applies",

@@ -299,7 +299,7 @@ def _plain(children: Sequence[Token]) -> str:
     return " ".join("".join(words).split())
 
 
-#: What the headings of a record are called, by the part they play.
+#: The headings of a record, by the part that they open.
 _HEADINGS: Mapping[str, tuple[str, ...]] = {
     "status": ("status", "decision status", "statut", "estado", "stato", "状态"),
     "date": ("date", "decision date", "datum", "fecha"),
@@ -416,7 +416,7 @@ _CHOSEN = re.compile(
     r"(?:[^\w\"'”’]*because\b(?P<why>.*)|[\s*_]*(?:\.\s|\n|$))",
     re.IGNORECASE | re.DOTALL,
 )
-#: How a sentence gives a reason; "since" with a date or a version is none.
+#: The words by which a sentence gives a reason; "since" with a date or a version is none.
 _REASON = re.compile(
     r"\b(?:because|since(?!\s+(?:then|v?\d|version|release|the (?:release|version|beginning|start)))|so that"
     r"|in order to|due to)\b",

@@ -125,7 +125,7 @@ class _Entry:
 
 
 class _Reading:
-    """One pass over a page. What another field says in full is `used`; all other lines become the explanation."""
+    """One pass over a page. Lines that another field contains in full are `used`; all others become the explanation."""
 
     def __init__(self, path: str, page: MarkdownPage, dates: Sequence[str] = ()) -> None:
         self.path = path

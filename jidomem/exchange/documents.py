@@ -44,7 +44,7 @@ from jidomem.write.normalize import ITEM_LISTS
 from jidomem.write.triples import restate
 
 _GENID = vocab.BASE + ".well-known/genid/"
-#: What JSON-LD would leave out in silence, names without an IRI and relative references, is read as one of these.
+#: JSON-LD drops names without an IRI and relative references silently: they are read as one of these.
 _NAMELESS, _RELATIVE = "x-jidomem-nameless:", "x-jidomem-relative://here/"
 _NO_IRI = re.compile(r'[\x00-\x20<>"{}|\\^`]')
 #: A term with one of our prefixes as its scheme is no IRI that anybody means.
@@ -253,7 +253,7 @@ def _compact(name: str, context: Mapping[str, str]) -> str:
 
 
 _SKIPPED = {iri(OWL + "Ontology"), jido("Commit"), jido("Submission"), jido("PolicyChange")}
-#: What a memory says of the one that ended it, and the field of that one's intent that says so.
+#: The link from a memory to the one that ended it -> the field of the later intent that makes the link.
 LINKS = {jido("supersededBy"): "supersedes", jido("invalidatedBy"): "invalidates"}
 _NO_REASON = "The document it was imported from gives no reason."
 _INTERNAL_PROPERTIES = BOOKKEEPING | LINKS.keys()

@@ -207,7 +207,7 @@ def import_document(
     """Return what became of the memories and descriptions of a document, an export or one written by hand.
 
     A memory that is here already as the file has it is left alone; one that differs is refused, since a memory is
-    never rewritten. What stands in the project's other graphs (N-Quads name them) is kept there. Raises InvalidRequest,
+    never rewritten. Statements in the other graphs of the project (in N-Quads) are stored there. Raises InvalidRequest,
     with file and line, for what cannot be read, NotFound for a graph that the project does not have.
     """
     streams = _by_stream(project, name, parse(name, data, form))

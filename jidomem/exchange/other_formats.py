@@ -146,7 +146,7 @@ def _in_order(issues: Mapping[str, tuple[str, dict[str, Any]]]) -> Sequence[str]
     return list(ordered)
 
 
-#: What such a memory says, exactly; and each entity it says it of.
+#: The exact statement of such a memory, and each entity that it is about.
 STATEMENT, NODE = JIDO + "graphStatement", JIDO + "graphNode"
 
 
@@ -291,19 +291,19 @@ def _relation(name: str, place: str, line: dict[str, Any], reading: Reading) -> 
 
 
 Memory = Mapping[str, Any]
-#: What stands below which heading: the first class that a memory is of decides.
+#: Class of a memory -> its heading; the first class that fits decides.
 HEADINGS: Mapping[str, str] = {
     "Convention": "Conventions", "Decision": "Decisions", "Task": "Tasks", "Error": "Errors", "Risk": "Risks",
     "LessonLearned": "Lessons", "Unknown": "Open questions", "Fact": "Facts", "MemoryItem": "Further memories",
 }  # fmt: skip
 _MARKUP = re.compile(r"[\\`*_\[\]<>&#~|!]")
-#: What at the start of a line would begin a block, and a task's box.
+#: The beginnings of a line that Markdown would read as a block, and as the box of a task.
 _BEGINS = re.compile(r"^([-+=]|\d+(?=[.)]))")
 _DONE = frozenset({"Completed"})
 _INSTEAD, _EVIDENCE, _SOURCE = "hasAlternative", "derivedFrom", "source"
 #: Properties whose values are shown by their texts.
 WORDED = (_INSTEAD, _EVIDENCE)
-#: What is told of a memory by name, where it says it.
+#: The properties that are shown with a name, and that name.
 _NAMED = (
     ("about", "About"), ("topic", "Topic"), (_INSTEAD, "Instead of"), ("assignedTo", "Assigned to"),
     ("severity", "Severity"), ("enforcementLevel", "Enforcement"), (_SOURCE, "Source"), (_EVIDENCE, "Evidence"),

@@ -32,7 +32,7 @@ _READ: Mapping[str, str] = {
 _STATES = ("decisionStatus", "hasTaskStatus", "hasErrorStatus")
 #: The note on an entry that may still say what was redacted from its memory.
 REDACTED_SOURCE = "a text was redacted from its memory, so it is not imported"
-#: What becomes of an entry, in the order in which it is shown.
+#: The changes of an entry, in the order in which they are shown.
 CHANGES = ("added", "changed", "moved", "removed", "conflict", "redacted", "unchanged")
 
 

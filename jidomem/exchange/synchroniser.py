@@ -43,9 +43,9 @@ BLOB, PREVIOUS, STATE = jido("sourceBlob"), jido("previousImport"), jido("source
 _STATUS, _ASSERTED, _PROPOSED = jido("hasAssertionStatus"), jido("Asserted"), jido("Proposed")
 _ENDS = (jido("supersededBy"), jido("invalidatedBy"))
 _REDACTED_ITEM = jido("redactedItem")
-#: What became of a proposal to withdraw a memory.
+#: The states of a proposal to withdraw a memory.
 _PENDING, _SETTLED, _RETURNED = "pending", "settled", "returned"
-#: What an imported memory says, which somebody may edit here.
+#: The properties of an imported memory that may be edited here.
 _CONTENT = (
     "summary", "detailedExplanation", "rationale", "topic", "decisionStatus", "hasTaskStatus", "hasErrorStatus",
     "severityLevel", "conventionName", "hasConventionScope", "hasEnforcementLevel",

@@ -18,18 +18,18 @@ from jidomem.index.search_tables import SearchFilter, SearchIndexReader, TextMat
 from jidomem.records.recall import FIELD_WEIGHTS, CorpusStats, Match
 from jidomem.repository.worktree import matches
 
-#: BM25: how soon a word that is repeated counts no more, and how much a long text counts less.
+#: The parameters of BM25: the saturation of repeated words, and the discount of long texts.
 K1, B = 1.2, 0.75
-#: What a word weighs at least for SQLite.
+#: The least weight of a word in SQLite.
 LEAST = 1e-6
-#: How many times what SQLite weighs a word with is too far from its weight to tell where to stop.
+#: The ratio of the weight in SQLite to the weight here beyond which the bound is of no use.
 FAR = 2.0
-#: What is added to the words, as parts of what they count: a file asked about; and to tell equals apart, what was
-#: recorded late, half of it a month before the newest, and what is held to be sure.
+#: Parts of the score of the words that are added for the file of the request, and, to order equal matches, for a late
+#: moment: half as much for each month before the newest.
 ABOUT, RECENT, HALF_LIFE = 0.5, 0.03, 30.0
 CONFIDENCE: Mapping[str, float] = {"High": 0.02, "Medium": 0.01}
 TIES = RECENT + max(CONFIDENCE.values())
-#: How much less than its successor a memory that was superseded counts at most.
+#: The most that a superseded memory scores, as a part of the score of its successor.
 BEHIND = 0.999
 
 

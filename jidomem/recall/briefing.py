@@ -39,7 +39,7 @@ SECTIONS: Mapping[str, tuple[str, str]] = {
     "conventions": ("Other conventions", "jidomem ask conventions"),
     "facts": ("Facts", "jidomem ask facts"),
 }
-#: What the tool `ask` of a client without a command line is asked, where it is not what follows `jidomem`.
+#: The call of the tool `ask` for a section, if it is not the text after `jidomem`.
 _OF_TOOL: Mapping[str, str] = {
     "files": "ask governing (params file)",
     "conflicts": "ask conflicts, ask proposals",
@@ -54,7 +54,7 @@ _PARTS = {"binding": 2, "files": 4, "related": 5, "conventions": 4}
 _GENERAL = ("conventions", "facts")
 #: After so many entries in a row that do not fit, a section is full.
 _MISSES = 5
-#: What comes first for a role, after the rules and what is related to the files and the task.
+#: Role -> the sections that come first, after the rules and the memories about the files and the task.
 FAVOURITES: Mapping[str, tuple[str, ...]] = {
     "Planner": ("tasks", "decisions"),
     "Architect": ("decisions", "conflicts"),
@@ -319,7 +319,7 @@ _RECALL_OPENING = (
 _FENCE = "```memory\n"
 _END = "```\n"
 _LEFT_OUT = "At least {} more matched.\n"
-#: Where sentences of a text are left out: at its beginning, its end or between two.
+#: The mark of omitted sentences: at the beginning of a text, at its end or between two.
 _GAP = re.compile(r"(?:^|(?<= ))…(?= |$)")
 _SHOW = "jidomem show {}"
 _OPTIONS = ("include_inactive=true", "--include-inactive")

@@ -38,7 +38,7 @@ FIRST, BESIDE = 4_000, 30_000
 COMPARED = 20_000
 #: So many vectors are compared in full where all are looked through.
 IN_FULL = 1_000
-#: What is a page of a dialogue, which no graph holds.
+#: The kind of a page of a dialogue, which no graph contains.
 PAGE = "urn:jidomem:page"
 _KINDS = {plain_value(ENTRY): "entry", plain_value(TURN): "turn", PAGE: "page"}
 

@@ -95,7 +95,7 @@ def fresh(
 
 
 GOVERNING_COLUMNS = ("path", "item", "kind", "force", "about", "freshness", "summary", "status", "time")
-#: How binding a memory is, the most binding first.
+#: The forces of memories, the most binding first.
 FORCES = ("strict", "required", "decision", "open error", "lesson", "advisory", "past error")
 _PAGE = 200
 _NOWHERE = (-1, 0)
@@ -154,8 +154,8 @@ class GoverningAnswer:
     """The `rows` of `governing`, with what a reader would miss in them.
 
     `left_out` has the status of each memory that would be among them and is not active, `missing` each path at which
-    there is no file, with the nearest path there is, None where no name is like it. Where there are no rows,
-    `conventions` is how many the project has; else None.
+    there is no file, with the nearest path there is, None where no name is like it. `conventions` is the number of
+    conventions of the project if there are no rows; else None.
     """
 
     rows: Sequence[Row]
@@ -309,7 +309,7 @@ def _force(kind: str, level: str | None, state: str | None, is_error: bool) -> s
     return "lesson" if kind in ("LessonLearned", "RootCause") else "decision"
 
 
-#: What is said of each is looked up for those found: joined, the engine would read it of all memories.
+#: The properties are looked up for the rows: in a join, the engine would read them for all memories.
 _QUERY = (
     """
 PREFIX jido: <https://jido.ai/ontology#>

@@ -134,11 +134,11 @@ def own(request: RecallRequest, *others: str | None, every: bool = False) -> Own
     return OwnerFilter(ENTRIES, request.agent_id, None if every and request.scope == "agent" else sessions, place)
 
 
-#: What says of a memory that it holds no more, and is left out with it.
+#: The classes of markers of withdrawals: they are left out with the memory.
 _TOMBSTONES = frozenset((JIDO + MARKER,))
-#: What is no memory that was judged, and is looked through where it is asked for by name.
+#: The kinds that are no memories, and are searched only if requested by name.
 SPOKEN = {"entry": plain_value(ENTRY), "turn": plain_value(TURN), "page": PAGE}
-#: property -> what a hit calls its value.
+#: Property -> the name of its value in a hit.
 _FIELD_NAMES = {
     "topic": "topic",
     "rationale": "rationale",
@@ -198,8 +198,8 @@ class Recalling:
     def recall(self, project: str, request: RecallRequest, narrowing: Narrowing) -> MemoryRecall:
         """Return up to `limit` memories that answer the query; raises InvalidRequest for what is no filter.
 
-        Entries and turns are looked through where `kinds` names them. Where nothing but memories is, and nothing is
-        known of likeness, all that holds one of the words is; else the best by words and by likeness are.
+        Entries and turns are searched if `kinds` names them. Of memories alone, without similarities, all that contain
+        one of the words are candidates; else the best by words and by similarity are.
         """
         ranking = self._ranking(project, request, narrowing)
         every = (self._hit(project, one, ranking.weights, narrowing) for one in ranking.best)

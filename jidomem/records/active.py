@@ -235,8 +235,8 @@ def convention_clash(topic: str, scope: str | None) -> str:
 def lacking(triples: Iterable[Triple]) -> list[Triple]:
     """Return the keys that a commit of *triples* lacks: those of topics that an earlier version compared otherwise.
 
-    Up to 0.1.0 a dash and a space told two topics apart. What was redacted gets no key, since a kind of key that the
-    memory has no more is not made again.
+    Up to 0.1.0 a dash and a space told two topics apart. A redacted memory gets no key, since a kind of key that it
+    lacks is not made again.
     """
     topics = [(subject, text) for subject, predicate, value in triples if predicate == TOPIC
               if topic_key(text := parse_literal(value).text) != normal_text(text)]  # fmt: skip

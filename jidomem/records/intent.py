@@ -83,7 +83,7 @@ def read(text: str) -> tuple[int, list[str]] | None:
     return None if match is None else (int(match[1]), match[2].split("+"))
 
 
-#: What other memory systems call our fields; an intent that uses one is refused with the right name.
+#: Name of a field in other memory systems -> its name here; an intent that uses one is refused with the right name.
 FIELD_ALIASES: Mapping[str, str] = {
     "agent": "asserted_by",
     "agent_id": "asserted_by",

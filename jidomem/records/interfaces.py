@@ -69,7 +69,7 @@ class StateStore(Protocol):
     def changing(self) -> AbstractContextManager[StateTables]:
         """Give the tables in a transaction that may write; it is durable once the block ends, and nobody else writes.
 
-        Raises Busy where others write for too long. What is raised in the block undoes all that was done in it.
+        Raises Busy where others write for too long. An exception in the block undoes all its changes.
         """
 
     def reading(self) -> AbstractContextManager[StateTables | None]:

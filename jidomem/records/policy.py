@@ -58,7 +58,7 @@ VERDICTS = ("assert", "propose", "deny")
 UNSET = "unset"
 #: Ways in which proposals are confirmed without a curator.
 CONFIRMS = ("restated", "unopposed")
-#: What a token, or a person at the command line, calls a role -> the role it is.
+#: Word for a role in a token or on the command line -> the role.
 ROLE_WORDS: Mapping[str, str] = {
     "agent": "Implementer",
     "curator": "Curator",
@@ -71,7 +71,7 @@ _ABOVE: Mapping[str, frozenset[str]] = {
     "Curator": frozenset(("Administrator", "Reviewer")),
     "Reviewer": frozenset(("Administrator", "Curator")),
 }
-#: What a rule may name besides the types of memory: work sessions, and descriptions of what is no memory.
+#: The kinds of a rule beside the types of memory: work sessions, and descriptions of other things.
 OTHER_WRITES = ("session", "description")
 KINDS = (*vocab.CLASS_OF_TYPE, *OTHER_WRITES)
 _READERS = "MemoryReader"
@@ -140,7 +140,7 @@ class PolicyChange:
         return (self.agent is not None, len(self.path or ""), self.scope is not None, exact, named)
 
 
-#: What nobody has to set: who only reads changes nothing.
+#: The built-in rule: an agent that only reads changes nothing.
 BUILT_IN = (PolicyChange(role=_READERS, allows="deny"),)
 PRESETS: Mapping[str, tuple[PolicyChange, ...]] = {
     "open": (),
