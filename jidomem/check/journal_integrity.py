@@ -167,7 +167,7 @@ def exposures(journal: FileJournal, stream: Stream) -> list[Exposure]:
 
 
 def _showing(journal: FileJournal, stream: Stream, orders: Iterable[Commit]) -> Iterator[Exposure]:
-    """Yield the forms that show a leaf that was redacted."""
+    """Yield the forms of commits with a leaf that was redacted."""
     folder = journal.seen(stream)
     for identity, redacted in redacted_leaves(orders).items():
         for form in forms(folder, identity):
@@ -176,7 +176,7 @@ def _showing(journal: FileJournal, stream: Stream, orders: Iterable[Commit]) -> 
 
 
 def _silently(journal: FileJournal, stream: Stream, orders: Iterable[Commit]) -> Iterator[Exposure]:
-    """Yield the forms that lost a leaf no commit records as redacted."""
+    """Yield the forms of commits that lack a leaf without a record of its redaction."""
     folder, known = journal.seen(stream), redacted_leaves(orders)
     for identity in redacted_ids(folder):
         for form in forms(folder, identity):
@@ -396,7 +396,6 @@ def compare_with_git(
 
 
 def _streams(journal: FileJournal, head: Revision) -> list[Stream]:
-    """Return the streams that a revision has."""
     listed = git.read_git(journal.folder, "ls-tree", "-r", "-d", "-z", "--name-only", head.ref, "./projects/") or b""
     streams = list[Stream]()
     for row in filter(None, listed.split(b"\0")):
@@ -523,7 +522,7 @@ def _exported(follower: IndexFollower, project: str, ontology_version: str) -> s
 
 
 def _compared(name: str, index: OxigraphIndex, fresh: OxigraphIndex, graph: str) -> Iterator[str]:
-    """Yield how *index* differs from *fresh*, naming the first triple by which it does."""
+    """Yield the differences of *index* from *fresh*, each with its first triple."""
     left, right = _print(index, graph), _print(fresh, graph)
     differing = (n for n, pair in enumerate(zip(left.buckets, right.buckets, strict=True)) if pair[0] != pair[1])
     bucket = next(differing, None)

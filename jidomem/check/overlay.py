@@ -139,7 +139,7 @@ def check_overlay(root: Path, given: Sequence[Path] = ()) -> CheckReport:
 
 
 def _add(report: CheckReport, problem: Problem, wanted: bool) -> None:
-    """Keep a problem; one that was not asked about is a reason why something went unchecked."""
+    """Add a problem; one outside the request is a reason for an incomplete check."""
     if wanted:
         report.problems.append(problem)
     else:
@@ -177,7 +177,7 @@ def unread(root: Path) -> Iterator[Problem]:
 
 
 def _judged(brought: Sequence[OverlayAdditions]) -> list[UnplacedFinding]:
-    """Return what is wrong with terms and shapes, in view of all that may stand."""
+    """Return the problems of terms and shapes, with all files in view."""
     findings: list[UnplacedFinding] = []
     terms: dict[Path, list[Triple]] = {}
     rules: dict[Path, list[Triple]] = {}
@@ -229,7 +229,7 @@ def _placed(
 
 
 def _file_of(finding: UnplacedFinding, places: Sequence[int], brought: Sequence[OverlayAdditions]) -> int:
-    """Return the file that says the triple to blame, else the first that speaks about the node."""
+    """Return the file with the faulty triple, else the first with the node."""
     triple = (finding.item, finding.property, finding.value)
     return next((number for number in places if triple in brought[number].triples), places[0])
 
@@ -338,7 +338,7 @@ def changes(old: Schema, new: Schema) -> list[OntologyChange]:
 
 
 def _by_subject(triples: tuple[Triple, ...]) -> dict[Term, set[tuple[Term, Term]]]:
-    """Return what is said of each named node, the unnamed ones it is made of included."""
+    """Return the triples of each named node, with those of its blank nodes."""
     rows: dict[Term, list[tuple[Term, Term]]] = {}
     for subject, predicate, value in label_blank_nodes(triples):
         rows.setdefault(subject, []).append((predicate, value))
@@ -359,7 +359,7 @@ def _by_subject(triples: tuple[Triple, ...]) -> dict[Term, set[tuple[Term, Term]
 
 
 def _grade(removed: set[tuple[Term, Term]], came: set[tuple[Term, Term]]) -> str:
-    """Return whether a shape asks for more, for less, or for something else."""
+    """Return whether a shape is stricter, weaker or different."""
     before, after = _numbers(removed), _numbers(came)
     plain = all(
         value.startswith("_:") or local_name(verb) in before.keys() | after.keys() for verb, value in removed | came
@@ -415,7 +415,7 @@ def _broken(schema: Schema, source: TripleSource, nodes: set[Term], *, by_terms:
 
 
 def _around(index: OxigraphIndex, graph: str, items: list[Term], rules: tuple[Triple, ...]) -> TripleSource:
-    """Return what is said of *items*, and what the paths of *rules* can meet from there."""
+    """Return the triples of *items*, and those on the paths of *rules* from there."""
     rows: dict[Triple, None] = {}
     seen: set[Term] = set()
     todo, own = set(items), set(items)
@@ -500,7 +500,7 @@ def lay(root: Path, folder: Path, name: str, text: str) -> str:
 
 
 def _free(path: Path) -> Path:
-    """Return *path*, or one beside it, by which there is nothing."""
+    """Return *path*, or a similar path that is free."""
     while path.exists():
         path = path.with_name(f"a-{path.name}")
     return path
@@ -528,7 +528,7 @@ def preview(index: OxigraphIndex, project: str, root: Path, folder: Path, name: 
 
 
 def _problems(folder: Path, name: str) -> list[Problem]:
-    """Return what is wrong with the file, all others in view, its path as it is named in a root."""
+    """Return the problems of the file, with all others in view; its path is relative to the root."""
     path = folder / name
     if not path.exists():
         return []

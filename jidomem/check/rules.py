@@ -132,7 +132,7 @@ def _rows(gate: GateQuery, answer: Solutions) -> list[dict[str, Term | None]]:
 
 
 def _row(gate: GateQuery, row: dict[str, Term | None]) -> UnplacedFinding:
-    """Return one failure; raise Failed for a row without an item, or with a severity there is not."""
+    """Return one failure; raise Failed for a row without an item or with an unknown severity."""
     item, message, severity = row.get("item"), row.get("message"), row.get("severity")
     grade = (
         "violation"
@@ -395,7 +395,7 @@ def check_data(data: tuple[str, bytes], shapes: tuple[str, bytes]) -> CheckRepor
 
 
 def _judged(path: str, source: TripleSource, rules: Sequence[Triple]) -> list[Finding]:
-    """Return what pyshacl finds; raise Failed where it cannot say, whatever it fails with."""
+    """Return the findings of pyshacl; raise Failed for any of its exceptions."""
     try:
         return validate_graph(source.triples, rules)
     except JidomemError:
@@ -418,7 +418,7 @@ def _unknown(path: str, rules: Iterable[Triple]) -> list[str]:
 
 
 def _deactivated(rules: Iterable[Triple]) -> list[str]:
-    """Return a word about the shapes that were switched off."""
+    """Return the notice of deactivated shapes."""
     off = sorted(s for s, p, o in rules if p == iri(SH + "deactivated") and o[1:2] in ("t", "1"))
     return [f"deactivated shapes judge nothing: {', '.join(map(_name, off))}"] if off else []
 
@@ -428,7 +428,7 @@ def _name(node: Term) -> str:
 
 
 def _refuse(path: str, rules: Sequence[Triple]) -> None:
-    """Raise unless no rule calls out or asks for what is not done here."""
+    """Raise if a rule reads from outside or uses an unsupported term."""
     for _, predicate, value in rules:
         if predicate == iri(SH + "entailment"):
             raise Failed(f"{path}: asks for the entailment {value}", hint="state what follows in the data",
@@ -458,7 +458,7 @@ def _aimed(source: TripleSource, rules: Sequence[Triple]) -> set[Term]:
 
 
 def _passed_over(source: TripleSource, aimed: set[Term]) -> dict[str, int]:
-    """Return how many of what the data describes no shape speaks about, by class."""
+    """Return the number of nodes without a shape, by class."""
     rest = [source.types.get(node) for node in source.about.keys() - aimed]
     counted = Counter(local_name(min(of)) if of else "of no class" for of in rest)
     return dict(sorted(counted.items()))

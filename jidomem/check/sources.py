@@ -165,7 +165,7 @@ class JournalSource(TripleSource):
     def _chosen(
         self, files: list[tuple[str, dict[Term, list[Stated]]]], finding: UnplacedFinding
     ) -> tuple[str | None, dict[Term, list[Stated]] | None]:
-        """Return the file in which a finding stands, of those that speak about its item."""
+        """Return the file of a finding, of those with its item."""
         for rank in range(_RANKS):
             for path, by in reversed(files):
                 if _at(by.get(finding.item, []), finding, rank) is not None:
@@ -173,7 +173,7 @@ class JournalSource(TripleSource):
         return None, None
 
     def _lines(self, items: set[Term]) -> dict[Term, list[tuple[str, dict[Term, list[Stated]]]]]:
-        """Return, of each file that speaks about one of *items*, what it says and in which lines."""
+        """Return the statements of each file about *items*, with their lines."""
         files_of: dict[Term, list[tuple[str, dict[Term, list[Stated]]]]] = {}
         for head, rows in self._commits.items() if items else ():
             about = items & {subject for subject, _, _ in rows}
@@ -241,7 +241,7 @@ _RANKS = 4
 
 
 def _at(stated: Sequence[Stated], finding: UnplacedFinding, rank: int) -> int | None:
-    """Return the line among what is *stated* of an item that fits a finding as well as *rank* asks."""
+    """Return the line of the statement among *stated* that fits a finding by at least *rank*."""
     if rank < 2:
         fitting = [
             one.line

@@ -397,7 +397,7 @@ def shapes(own: Sequence[Triple], schema: Schema) -> list[UnplacedFinding]:
 
 
 def _unheard(own: Sequence[Triple]) -> Iterator[UnplacedFinding]:
-    """Yield each use of a term that SHACL has not: it would say nothing, and no judge would say so."""
+    """Yield each use of a term that SHACL does not have: validators ignore it silently."""
     known = shacl_terms()
     for triple in own:
         for term in (triple[1], triple[2]):
@@ -410,7 +410,7 @@ def _unheard(own: Sequence[Triple]) -> Iterator[UnplacedFinding]:
 
 
 def _spoken(own: Sequence[Triple], left: frozenset[Term]) -> Iterator[UnplacedFinding]:
-    """Yield what each shape leaves unsaid, and those *left* to pyshacl."""
+    """Yield the missing parts of each shape, and the shapes *left* to pyshacl."""
     names: dict[Term, set[str]] = {}
     pointed = {value for _, _, value in own}
     parts = {value for _, predicate, value in own if predicate == iri(SH + "property")}
@@ -475,7 +475,7 @@ def terms_used(source: TripleSource, schema: Schema, *, strict: bool = False) ->
 
 
 def _used(source: TripleSource, spaces: tuple[str, ...]) -> set[tuple[Term, str]]:
-    """Return every term that is used, and as what."""
+    """Return the used terms, each with its role."""
     used = {(predicate, "property") for predicate in source.by_property if not predicate.startswith(_ANYWHERE)}
     used |= {(cls, "class") for of in source.types.values() for cls in of if not cls.startswith(_ANYWHERE)}
     classes = {cls for of in source.types.values() for cls in of}

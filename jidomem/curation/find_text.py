@@ -318,7 +318,7 @@ class Wanted:
 
 
 def _form_in_name(given: Sequence[Spelling], name: str) -> str | None:
-    """Return in which form one of the texts stands in a name, and not only in how it begins."""
+    """Return the form of a text in a name, less its beginning; None if there is none."""
     place = _PLACE.match(name)
     assert place is not None  # it may be empty
     for each in given:
@@ -386,7 +386,7 @@ class Occurrences:
             yield from (Trace(commit.id, triple, why, stated.get(triple, "")) for triple, why in reasons.items())
 
     def _may_say(self, commit: Commit) -> bool:
-        """Return whether a commit is worth a closer look."""
+        """Return whether a commit may contain a text."""
         document = commit.data.decode()
         if any(plain_value(node) in document for node, _ in self._wanted.properties):
             return True
@@ -400,7 +400,7 @@ class Occurrences:
         return any(name in document for name in chain(names, self._prints))
 
     def _saying(self, commit: Commit) -> dict[Triple, str]:
-        """Return the triples that say one of the texts, each with the form in which it does."""
+        """Return the triples that contain a text, each with its form."""
         form, forms = self._wanted.form, dict[Triple, str]()
         for s, p, o in sorted(commit.triples):
             if _is_own((s, p, o), commit) or p in DIGESTS:
@@ -474,7 +474,7 @@ class Occurrences:
 
 
 def _is_own(triple: Triple, commit: Commit) -> bool:
-    """Return whether the commit's own description says *triple*, which stays."""
+    """Return whether *triple* is part of the description of the commit itself, which stays."""
     return triple[0] == iri(commit.iri) and (triple[1] in DESCRIPTION or triple[1] == TYPE)
 
 

@@ -153,7 +153,7 @@ class JournalMaintenance:
         ]
 
     def _traces(self, project: str, wanted: Wanted) -> list[tuple[Stream, Trace]]:
-        """Return what the journal of a project holds of the texts now."""
+        """Return the present occurrences of the texts in the journal."""
         occurrences, journal = Occurrences(wanted, *self._occurrences_in_files(project, wanted)), self._follower.journal
         streams = self._streams(project)
         for stream in streams:
@@ -293,17 +293,16 @@ class JournalMaintenance:
         )
 
     def _unlog_texts(self, project: str, wanted: Wanted) -> None:
-        """Take the texts out of what is kept of the project in the working state."""
+        """Remove the texts from the working state of the project."""
         if wanted.texts:
             self._unlog(project, _shown_by(wanted))
 
     def _rebuild_copies(self) -> None:
-        """Build the index anew, and throw away all else that was made of the journal."""
+        """Rebuild the index, and delete all other files that are derived from the journal."""
         self._follower.rebuild()
         self._forget()
 
     def _leaves(self, stream: Stream, traces: Iterable[Trace]) -> dict[str, frozenset[str]]:
-        """Return the leaves of *traces* by the id of their commit."""
         wanted = defaultdict(set)
         for trace in traces:
             wanted[trace.commit].add(trace.triple)
@@ -396,7 +395,6 @@ def _whole(node: Term, view: WriteSnapshot) -> list[Term]:
 
 
 def _texts(value: Term, view: WriteSnapshot) -> Iterator[str]:
-    """Yield the text of a value: its own, or that of the evidence or alternative it names."""
     if is_iri(value):
         labels = [*view.objects(value, LABEL), *view.objects(value, jido("summary"))]
         minted = "/alternatives/" in value or value.startswith(f"<{BASE}evidence/")
@@ -413,19 +411,19 @@ def _words(triples: Iterable[Triple]) -> Iterator[str]:
 
 
 def _content(data: bytes, given: Sequence[Spelling]) -> Content:
-    """Return whether a version of a file shows one of the texts, and whether it has a word of one."""
+    """Return whether a version of a file contains a text, and whether it contains a word of one."""
     text = data.decode("utf-8", "replace")
     has_word = any(each.may_stand_in([*variants(text)]) for each in given)
     return Content(form_of(text, given) is not None, has_word)
 
 
 def _shown_by(wanted: Wanted) -> Callable[[str], bool]:
-    """Return whether a name, or a text, shows one of the texts."""
+    """Return the test whether a name contains one of the texts."""
     return lambda name: wanted.shows(_term(name), iri(COMMIT))
 
 
 def _term(name: str) -> Term:
-    """Return the name of something, an IRI or a plain one, as a term."""
+    """Return an IRI or a plain name as a term."""
     return iri(name) if canonical.is_absolute(name) else literal(name)
 
 

@@ -121,7 +121,7 @@ def parse(text: str, waiting: Iterable[Waiting]) -> list[ReviewLine]:
 
 
 def _known_by(waiting: Iterable[Waiting]) -> tuple[dict[Pair, Waiting], dict[str, str]]:
-    """Return what waits by what its line names, and the IRI of each short id that names one alone."""
+    """Return the pending items by the name in their line, and the IRI of each unique short id."""
     known = {(one.item, one.other): one for one in waiting}
     items = {item for pair in known for item in pair if item is not None}
     taken = Counter(map(short_id, items))

@@ -171,7 +171,6 @@ class TermProposals:
         self, node: Term, kind: str, parents: Sequence[str], domain: Sequence[str], range_: Sequence[str], label: str,
         definition: str,
     ) -> list[Triple]:  # fmt: skip
-        """Return the triples that declare a term."""
         if kind not in KINDS:
             raise InvalidRequest(f"{kind!r} is no kind of term", hint=f"one of {', '.join(KINDS)}")
         if not definition.strip():
@@ -191,7 +190,7 @@ class TermProposals:
         return [*rows, *((node, iri(RDFS + "range"), each) for each in ranges)]
 
     def _refuse_faults(self, rows: Sequence[Triple]) -> None:
-        """Raise InvalidRequest where the overlay, extended by *rows*, would be objected to."""
+        """Raise InvalidRequest if the overlay with *rows* has a fault."""
         with TemporaryDirectory() as folder:
             path = Path(folder) / "ontology" / FILE
             path.parent.mkdir()
@@ -224,7 +223,7 @@ class TermProposals:
         self._writer.append(self._stream.project, _STREAM, rows)
 
     def _described(self, cls: str) -> dict[str, dict[str, Term]]:
-        """Return what is said of each node of a class, by the name of the property."""
+        """Return the properties of each node of a class, by their names."""
         index, graph = self._follower.index, self._stream.graph
         nodes = [row[0] for row in index.triples(graph, None, TYPE, jido(cls))]
         return {node: {local_name(p): o for _, p, o in index.triples(graph, node)} for node in nodes}
@@ -271,7 +270,7 @@ def _spoken(name: str) -> str:
 
 
 def _extended(text: str | None, rows: Sequence[Triple]) -> str:
-    """Return the file of accepted terms that says *rows*, too."""
+    """Return the file of accepted terms with *rows* added."""
     quads = ox.parse(text, format=ox.RdfFormat.TURTLE) if text is not None else ()
     known = [(str(each.subject), str(each.predicate), str(each.object)) for each in quads]
     return _WRITTEN + turtle({*known, *rows}, {"owl": OWL, "skos": _SKOS})

@@ -192,7 +192,7 @@ class _Tying:
         return tuple(name for name in ordered if name in place)
 
     def _cut(self, circle: list[tuple[str, str]]) -> None:
-        """Take the amendments of a circle out, or where it has none, the supersessions."""
+        """Remove the amendments of a cycle or, if it has none, the supersessions."""
         files = ", ".join(sorted({self.path(new) for new, _ in circle}))
         first = min((new for new, _ in circle), key=list(self.records).index)
         soft = [(new, old) for new, old in circle if old in self.amends[new]]

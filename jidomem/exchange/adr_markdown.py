@@ -97,7 +97,7 @@ def ordered_dates(text: str) -> list[str]:
 
 
 def _orders(texts: Iterable[str]) -> set[str]:
-    """Return which orders of day and month the dates of *texts* show."""
+    """Return the orders of day and month in the dates of *texts*."""
     pairs = [(int(match[1]), int(match[3])) for each in texts for match in _NUMBERS.finditer(each)]
     match = {DAY_FIRST} if any(first > 12 for first, _ in pairs) else set()
     return match | ({MONTH_FIRST} if any(second > 12 for _, second in pairs) else set())
@@ -237,7 +237,7 @@ def _fields(lines: Sequence[str]) -> tuple[tuple[Field, ...], str]:
 
 
 def _values(node: yaml.Node, text: str) -> tuple[str, ...]:
-    """Return the scalars of *node*, or where it is nested deeper, what is written."""
+    """Return the scalars of *node* or, if it is nested deeper, its text."""
     nodes = node.value if isinstance(node, yaml.SequenceNode) else [node]
     if all(isinstance(scalar, yaml.ScalarNode) for scalar in nodes):
         return tuple(scalar.value for scalar in nodes)

@@ -374,7 +374,7 @@ def _shortened(intent: dict[str, Any]) -> dict[str, Any]:
 
 
 def _link(intents: dict[str, dict[str, Any]], rows: Iterable[Triple]) -> None:
-    """Name in each intent what the file says was superseded or invalidated by it."""
+    """Add to each intent the memories that it superseded or invalidated by the file."""
     for subject, predicate, value in rows:
         if predicate in LINKS and (after := intents.get(plain_value(value))) is not None:
             named = after.setdefault(LINKS[predicate], [])
@@ -424,6 +424,5 @@ def _lines(text: str) -> dict[str, int]:
 
 
 def _line_of(node: str, lines: Mapping[str, int]) -> int | None:
-    """Return the number of the line that begins the description of *node*."""
     numbers = [lines[name] for name in (node, ":" + vocab.local_name(node)) if name in lines]
     return min(numbers, default=None)

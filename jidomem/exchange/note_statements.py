@@ -264,7 +264,7 @@ class _Reader:
     def _block_of_words(
         self, block: SyntaxTreeNode, following: SyntaxTreeNode | None, flow: _Flow
     ) -> Iterator[NoteStatement]:
-        """Yield what a paragraph says, and take note of what it says of the blocks after it."""
+        """Yield the statements of a paragraph, and store its lead-in to the blocks after it."""
         text, after = text_of(block), following.type if following else ""
         flow.introduction = _lead_words(text) if after == "table" else ""
         if text.is_strong and after in (*_LISTS, "paragraph", "blockquote", "table"):
@@ -306,7 +306,7 @@ class _Reader:
             yield statement
 
     def _open(self, block: SyntaxTreeNode) -> None:
-        """Take a heading of the page."""
+        """Open the section of a heading."""
         level, title = int(block.tag[1]), text_of(block)
         self._is_apart = False
         del self._headings[next((at for at, (depth, _, _) in enumerate(self._headings) if depth >= level), 99) :]
@@ -341,7 +341,7 @@ class _Reader:
         return (" › ".join(titles) + ":",) if titles else ()
 
     def _lead(self, text: Text, following: str) -> _Scope:
-        """Return the lead-in that a paragraph is for the block after it, none where it is no lead-in."""
+        """Return the lead-in of a paragraph to the block after it; None if it is none."""
         ends = text.plain.rstrip("*_\"'”’) ")
         is_open = not ends.endswith((".", "!", "?", "…"))
         if following in _LISTS and not ends.endswith((":", "：")):
@@ -495,7 +495,7 @@ class _Reader:
         done: bool | None = None,
         is_item: bool = True,
     ) -> Iterator[NoteStatement]:
-        """Yield the statement that a text is with its context, or count why it is none."""
+        """Yield the statement of a text in its context, or count why it is none."""
         line = _line(block)
         tags = self._page.tags(line)
         own = _JOINS.sub("", text.plain).rstrip() if scope.leads else text.plain

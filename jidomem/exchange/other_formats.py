@@ -89,7 +89,7 @@ def _is_bug(issue: Mapping[str, Any]) -> bool:
 
 
 def _named(issue: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield how an issue names which others."""
+    """Yield the relations of an issue to others."""
     listed = issue.get("dependencies")
     for dependency in listed if isinstance(listed, list) else ():
         if isinstance(dependency, dict) and (other := text_of(dependency.get("depends_on_id"))):
@@ -111,7 +111,7 @@ def _count_unread(issue: Mapping[str, Any], reading: Reading) -> None:
 
 
 def _explained(issue: Mapping[str, Any]) -> str:
-    """Return all that an issue says in prose."""
+    """Return the prose of an issue."""
     parts = [
         f"{title}:\n{text}" if title else text for part, title in _PARTS.items() if (text := text_of(issue.get(part)))
     ]

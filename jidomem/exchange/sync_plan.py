@@ -652,7 +652,6 @@ def _distance(entry: SourceEntry, lineage: Lineage) -> tuple[bool, bool, bool]:
 
 
 def _name(one: SourceEntry | SourceVersion) -> str | None:
-    """Return the name of the file of a record."""
     return stem(one.path) if one.kind == ADR else None
 
 

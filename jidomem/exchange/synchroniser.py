@@ -437,7 +437,7 @@ def _weight(step: SyncStep) -> int:
 
 
 def _entry(step: SyncStep, outcome: Outcome | None) -> ImportedEntry:
-    """Return what became of a step; what another import has written meanwhile is there already."""
+    """Return the outcome of a step; a memory that another import wrote meanwhile is known."""
     change, lineage = step.change, step.lineage
     iri = lineage.newest.iri if lineage else ""
     if lineage and lineage.current:
@@ -573,7 +573,7 @@ class Intents:
                 values["extra_triples"].append([JIDO + name, {"@id": other}])
 
     def _relocated(self, step: SyncStep) -> dict[str, Any]:
-        """Return the intent that says what memory says, of a source that was moved."""
+        """Return the intent of the same memory with the new path of its source."""
         entry, lineage = step.entry, step.lineage
         assert entry is not None
         assert lineage is not None
@@ -614,7 +614,7 @@ class Intents:
         return {**marker, "iri": named_iri("\n".join(parts))}
 
     def _ending(self, ends: Sequence[str], state: str) -> dict[str, Any]:
-        """Return what withdraws proposals that no longer stand for what their source says."""
+        """Return the withdrawal of proposals that their source no longer contains."""
         several = f"{len(ends)} proposals whose sources" if len(ends) > 1 else "a proposal whose source"
         verb = "are" if len(ends) > 1 else "is"
         became = f"{verb} removed" if state == REMOVED else "changed or came back"

@@ -83,7 +83,7 @@ def ties(recorded: str, confidence: str, newest: str) -> tuple[float, float]:
 
 
 def _by_word(match: Match, weight: Mapping[str, float], counts: CorpusStats) -> Iterable[tuple[str, float]]:
-    """Yield each word that stands in the match, with what it counts."""
+    """Yield each word of the match with its score."""
     fields = [(value, text.split()) for value, text in zip(FIELD_WEIGHTS.values(), match.fields, strict=True) if text]
     average = counts.words / counts.memories
     damping = K1 * (1 - B + B * match.length / average)
@@ -227,7 +227,7 @@ class _Search:
     def _look(
         self, stems: list[str], beside: Sequence[str] = (), but: Sequence[str] = (), only: frozenset[int] | None = None
     ) -> None:
-        """Score what holds one of *stems*, and none of *but*; words *beside* count too."""
+        """Score the memories with one of *stems* and none of *but*; the words *beside* add to the score."""
         times, more = ceiling({stem: self._weight[stem] for stem in (*stems, *beside)}, self._now, self._then)
         for row in self._file.best(stems, self._within, only, beside, but):
             most = row.reach * times + more
@@ -249,13 +249,13 @@ class _Search:
         return len(self.best) == self._limit and lexical * (1 + ties) * (1 + 1e-9) < worst
 
     def _final(self, match: Match, seen: frozenset[str]) -> ScoredMatch:
-        """Return the score of a match, behind those of its successors that match as well."""
+        """Return the score of a match, below those of its matching successors."""
         is_about = match.number in self._about
         result = scored(replace(match, is_about=is_about), self._weight, self._then)
         return demote_superseded(result, self._after(match, seen)) if self._within.inactive else result
 
     def _after(self, match: Match, seen: frozenset[str]) -> Iterator[ScoredMatch]:
-        """Yield what came in the place of a match, or later in the place of that, and matches as well."""
+        """Yield the matching successors of a match, direct and later ones."""
         for name in match.successors:
             successor = self._file.match(name, self._within.moment) if name not in seen else None
             if successor is not None:

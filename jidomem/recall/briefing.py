@@ -307,7 +307,7 @@ def _left_out(section: BriefingSection) -> str:
 
 
 def _cost(lines: Iterable[str]) -> int:
-    """Return the tokens of *lines*, each counted for itself, which is never less than all together."""
+    """Return the sum of the tokens of *lines*: never less than those of the whole."""
     return sum(tokens(f"{line}\n") for line in lines)
 
 
@@ -401,7 +401,7 @@ def _first(hits: Sequence[Hit], budget: int) -> Sequence[Hit]:
 
 
 def _line(hit: Hit, show: str = _SHOW) -> str:
-    """Return one memory on one line that nothing in it can end."""
+    """Return a memory as one line, whatever its text contains."""
     metadata = hit.metadata
     content, is_cut = shortened(hit.content, LONGEST)
     text = quoted(content, LONGEST)[0]
@@ -411,11 +411,12 @@ def _line(hit: Hit, show: str = _SHOW) -> str:
     mark = f" [cut; {show.format(short)}]" if is_cut else ""
     status = state_text(metadata["status"], metadata.get("state")).removeprefix(ACTIVE).removeprefix(", ")
     rivals = disagreement(metadata.get("conflicts_with", ()))
-    about = ", ".join(_word(str(place)) for place in metadata["about"][:3])
-    stale = ", ".join(f"{_word(path)} {state}" for path, state in stale_files(hit).items())
+    about = ", ".join(quoted_name(str(place)) for place in metadata["about"][:3])
+    stale = ", ".join(f"{quoted_name(path)} {state}" for path, state in stale_files(hit).items())
     day = (metadata["time"] or metadata["recorded_at"]).date().isoformat()
-    words = [status, rivals, about, _word(hit.agent_id), day, metadata.get("source", ""), stale]
-    return f"- {_word(short)} {_word(metadata['kind'])}: {text}{answer}{mark} ({', '.join(filter(None, words))})\n"
+    words = [status, rivals, about, quoted_name(hit.agent_id), day, metadata.get("source", ""), stale]
+    head = f"{quoted_name(short)} {quoted_name(metadata['kind'])}"
+    return f"- {head}: {text}{answer}{mark} ({', '.join(filter(None, words))})\n"
 
 
 def disagreement(others: Sequence[str]) -> str:
@@ -424,9 +425,9 @@ def disagreement(others: Sequence[str]) -> str:
     >>> disagreement(["https://jido.ai/memory/0197a1b2-0000-7000-8000-00000000abcd"])
     'disagrees with 0000abcd'
     """
-    return f"disagrees with {', '.join(_word(local_name(other)[-8:]) for other in others)}" if others else ""
+    return f"disagrees with {', '.join(quoted_name(local_name(other)[-8:]) for other in others)}" if others else ""
 
 
-def _word(text: str) -> str:
-    """Return a name or a path as one that can be read as nothing else: quoted, unless it is plain."""
+def quoted_name(text: str) -> str:
+    """Return a name or a path, quoted unless it is plain."""
     return text if not text or re.fullmatch(r"[\w./@+-]{1,120}", text) else quoted(text, 120)[0]

@@ -136,7 +136,7 @@ class _Gathering:
         return {one.number: one.reach for one in rows}
 
     def _by_likeness(self) -> list[int]:
-        """Return the numbers of what is most alike, of what is looked through."""
+        """Return the numbers of the most similar texts within the scope."""
         if self._query.alike is None:
             return []
         vectors, vector, most = self._query.alike.vectors, self._query.alike.vector, self._most(BY_LIKENESS)
@@ -153,14 +153,14 @@ class _Gathering:
         return max(usual, self._query.limit + 1)
 
     def _saying(self, digests: Sequence[bytes]) -> list[int]:
-        """Return the numbers of what says one of *digests*, in their order, and is looked through."""
+        """Return the numbers of the texts with one of *digests*, in that order, within the scope."""
         saying = self._file.passages.saying(digests)
         numbers = dict.fromkeys(number for known in digests for number in saying[known])
         inside = self._file.within(numbers, self._within)
         return [number for number in numbers if number in inside]
 
     def _runs(self, numbers: Iterable[int]) -> list[tuple[list[int], int]]:
-        """Return for each of *numbers* the run of what was said around it, and its place in there."""
+        """Return for each of *numbers* the turns around it, and its position among them."""
         far, moment = BEFORE + AFTER, self._within.moment
         runs = []
         for number, one in self._file.passages.of(numbers).items():
@@ -171,7 +171,7 @@ class _Gathering:
     def _met(
         self, rows: Mapping[int, SearchRow], passages: Mapping[int, search_tables.Passage]
     ) -> dict[int, ScoredPassage]:
-        """Return each of *rows* as the question meets it."""
+        """Return each of *rows* with its match of the question."""
         cosines = self._cosines(rows)
         return {
             number: ScoredPassage(
@@ -248,7 +248,7 @@ def _in_turn(item: str, successors: Mapping[str, Sequence[str]]) -> tuple[str, .
 
 
 def _words(fields: Sequence[str], stems: Mapping[str, float]) -> dict[str, float]:
-    """Return how often each of *stems* stands in the *fields*, each time counted by its field."""
+    """Return the weighted number of each of *stems* in the *fields*."""
     words_of: dict[str, float] = {}
     for weight, text in zip(FIELD_WEIGHTS.values(), fields, strict=True):
         if text:
@@ -371,13 +371,13 @@ def _is_heading(sentence: str) -> bool:
 
 
 def _with(shown: Mapping[int, str], sentences: Sequence[str], places: Sequence[int], longest: int) -> dict[int, str]:
-    """Return *shown* with the sentences at *places*; nothing where they are too long together."""
+    """Return *shown* with the sentences at *places*; nothing if they are too long together."""
     more = {place: sentences[place] for place in places} | dict(shown)
     return more if len(_text(more, len(sentences))) <= longest else {}
 
 
 def _text(shown: Mapping[int, str], count: int) -> str:
-    """Return the sentences *shown* of *count*, with an ellipsis where some are left out."""
+    """Return the sentences *shown* of *count*, with an ellipsis for omitted ones."""
     words: list[str] = []
     for place in sorted(shown):
         if place and place - 1 not in shown and not (words and words[-1].endswith(_GAP)):

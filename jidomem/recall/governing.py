@@ -250,7 +250,7 @@ def _below(tree: Worktree | None, path: str) -> str:
 
 
 def _patterns(reader: MemoryReader, project: str, filters: Mapping[str, Any]) -> list[Row]:
-    """Return what is about a pattern, read in pages, since a long list is kept for those."""
+    """Return the memories about patterns, read in pages, since the list of pages is cached."""
     rows, cursor = [], None
     while True:
         page = reader.ask_page("patterns", project=project, limit=_PAGE, cursor=cursor, **filters)
@@ -273,7 +273,7 @@ def earlier_names(reader: MemoryReader, tree: Worktree | None, project: str) -> 
 
 
 def _described(index: OxigraphIndex, project: str, row: Row, filters: Mapping[str, Any]) -> Row:
-    """Return *row* with what is said of its memory."""
+    """Return *row* with the properties of its memory."""
     memory = memory_detail.load_memory(index, project, row["item"], filters.get("as_of"))
     properties = {name: values[0] for name, values in memory["properties"].items() if values}
     level = local_name(row["level"]) if row["level"] else None

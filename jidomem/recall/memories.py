@@ -119,7 +119,7 @@ class Entries:
 
 
 def _entry(fields: Mapping[str, str]) -> Entry:
-    """Return the entry of which the fields say this, metadata as JSON."""
+    """Return the entry of these fields, with metadata as JSON."""
     return Entry(**{**fields, "metadata": json.loads(fields.get("metadata", "{}"))})
 
 
@@ -238,7 +238,7 @@ class Recalling:
             limit = min(4 * limit, LARGEST_LIMIT)
 
     def _status(self, project: str, name: str, narrowing: Narrowing) -> str | None:
-        """Return the status of a memory; None for what is no memory, or not yet read from the journal."""
+        """Return the status of a memory; None for an unknown one."""
         if ":" not in name:  # a page of MemoryOS has an id, and no IRI
             return None
         try:
@@ -292,7 +292,6 @@ class Recalling:
         return _Ranking(best, _weights(stems, counts), metadata)
 
     def _within(self, project: str, request: RecallRequest, narrowing: Narrowing) -> SearchFilter:
-        """Return what is looked through."""
         if request.scope == "session" and request.session_id is None:
             raise InvalidRequest("the scope session needs a session", hint="give session_id, or leave scope out")
         moment, valid_at = moment_of(narrowing.as_of, "as_of"), moment_of(narrowing.valid_at, "valid_at")
@@ -315,7 +314,7 @@ class Recalling:
         )
 
     def _kinds(self, narrowing: Narrowing) -> frozenset[str] | None:
-        """Return the classes asked for with all below them, None where none is."""
+        """Return the requested classes with their subclasses, None if none is requested."""
         if not narrowing.kinds:
             return None
         known = {local_name(cls): cls for cls in sorted(self._schema.subclasses(ITEM))}
@@ -396,7 +395,6 @@ def _weights(stems: Mapping[str, str], counts: CorpusStats) -> dict[str, float]:
 def _metadata(
     project: str, words: Iterable[str], stems: Iterable[str], counts: CorpusStats, more: bool
 ) -> dict[str, Any]:
-    """Return what an answer says of the asking."""
     unknown = [stem for stem in stems if not counts.holding.get(stem)]
     return {"project": project, "words": [*words], "unknown_words": unknown, "memories": counts.memories, "more": more}
 
@@ -409,5 +407,5 @@ def _either(folder: str, name: str | None) -> frozenset[str] | None:
 
 
 def _both(one: frozenset[str] | None, other: frozenset[str] | None) -> frozenset[str] | None:
-    """Return what is in both, None standing for everything."""
+    """Return the intersection; None stands for everything."""
     return (one & other) if one is not None and other is not None else one if other is None else other

@@ -148,7 +148,7 @@ _Reader = Callable[["re.Match[str]", "date | None", "tuple[int, ...]"], Iterable
 
 
 def _checked(read: _Reader, place: re.Match[str], day_of_text: date | None, years: tuple[int, ...]) -> Iterator[Days]:
-    """Yield what *read* finds; a day no calendar has is none."""
+    """Yield the dates of *read* that exist in the calendar."""
     try:
         yield from read(place, day_of_text, years)
     except (ValueError, OverflowError):
@@ -156,7 +156,7 @@ def _checked(read: _Reader, place: re.Match[str], day_of_text: date | None, year
 
 
 def _written(place: re.Match[str], day_of_text: date | None, years: tuple[int, ...]) -> Iterator[Days]:
-    """Yield a day or month that is written out."""
+    """Yield the days and months in words."""
     parts = place.groupdict()
     month = _month(parts["month"])
     for year in _years(parts.get("year"), month, day_of_text, years):
@@ -189,7 +189,7 @@ def _day_word(place: re.Match[str], day_of_text: date | None, years: tuple[int, 
 
 
 def _beside(place: re.Match[str], day_of_text: date | None, years: tuple[int, ...]) -> Iterator[Days]:
-    """Yield the week, weekend, month, year or weekday before, after or around the day it was said."""
+    """Yield the week, weekend, month, year or weekday relative to the day of the text."""
     if day_of_text is None:
         return
     step = {"last": -1, "past": -1, "previous": -1, "next": 1, "coming": 1, "this": 0}[place["which"].lower()]
@@ -240,7 +240,7 @@ def _of(year: int, month: int, day: int | None) -> Days:
 
 
 def _weekday(day_of_text: date, weekday: int, step: int) -> date:
-    """Return the weekday before, after, or of the week of the day it was said."""
+    """Return the weekday before or after the day of the text, or of its week."""
     ahead = (weekday - day_of_text.weekday()) % 7
     if step == 0:
         return day_of_text + timedelta(days=weekday - day_of_text.weekday())

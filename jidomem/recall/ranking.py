@@ -151,7 +151,7 @@ Sign = Callable[[_PreparedQuery, Candidate], float]
 
 
 def _near(one: Candidate) -> list[tuple[float, ScoredPassage]]:
-    """Return what was said with what was said around it, each with how much it counts."""
+    """Return a turn and those around it, each with its weight."""
     return [(1.0, one.passage), *zip(AROUND, one.before, strict=False), *zip(AROUND, one.after, strict=False)]
 
 
@@ -173,7 +173,7 @@ def _coverage_around(query: _PreparedQuery, one: Candidate) -> float:
 
 
 def _reply(query: _PreparedQuery, one: Candidate) -> float:
-    """Return how well the words are met by the question that it answers, if it was one."""
+    """Return the coverage of the words by the question that it answers, if there is one."""
     return query.met([(1.0, one.before[0])]) if one.before and "?" in one.before[0].text else 0.0
 
 
@@ -191,7 +191,7 @@ def _likeness_around(query: _PreparedQuery, one: Candidate) -> float:
 
 
 def _speaker(query: _PreparedQuery, one: Candidate) -> float:
-    """Return whether it was said by who is named; where several are, none of them tells anything."""
+    """Return whether the named speaker said it; several names give no evidence."""
     return float(len(query.speakers) == 1 and not query.speakers.isdisjoint(one.passage.speakers))
 
 
@@ -205,7 +205,7 @@ def _date(query: _PreparedQuery, one: Candidate) -> float:
 
 
 def _event(query: _PreparedQuery, one: Candidate) -> float:
-    """Return how much of the days it tells of are among those asked for."""
+    """Return the share of its dates that are requested."""
     day = day_of(one.passage.said_at) if query.days else None
     spans = [each for each in spoken_of(one.passage.text[:LONGEST_TEXT], day) if len(each) <= MONTHS] if day else []
     return max((meant.shared(each) / min(len(each), len(meant)) for each in spans for meant in query.days), default=0.0)
@@ -228,12 +228,12 @@ def _brief(query: _PreparedQuery, one: Candidate) -> float:
 
 
 def _is_prompt(query: _PreparedQuery, one: Candidate) -> float:
-    """Return whether it was said to a machine, not by it."""
+    """Return whether a person said it to a machine."""
     return float(not answers_question(one))
 
 
 def _answered(query: _PreparedQuery, one: Candidate) -> float:
-    """Return whether a machine said it, where what it said is asked for."""
+    """Return whether a machine said it, if the question is about its answers."""
     return float("answerer" in query.wanted and answers_question(one))
 
 
@@ -263,7 +263,7 @@ FITS = ("lexical", "coverage", "coverage_around", "date")
 
 
 def _is_alike(passage: ScoredPassage) -> bool:
-    """Return whether something may answer by its likeness alone."""
+    """Return whether a candidate may answer by similarity alone."""
     return (passage.cosine or 0.0) > (0.0 if passage.speakers else USUAL)
 
 

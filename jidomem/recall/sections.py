@@ -25,6 +25,7 @@ from jidomem.recall.briefing import (
     disagreement,
     fit_to_budget,
     governing_command,
+    quoted_name,
     recall_command,
 )
 from jidomem.recall.governing import FORCES, anchors_by_item, anchors_in_force, governing, related_memories
@@ -155,7 +156,7 @@ class BriefingBuilder:
         return fit_to_budget(self._project, shown, role=self._role, budget=budget, about=subject)
 
     def _declared_role(self) -> str | None:
-        """Return the role the agent is declared with, where it has one alone."""
+        """Return the declared role of the agent if there is exactly one."""
         if self._agent is None:
             return None
         graph = vocab.graph_iri(self._project)
@@ -167,7 +168,7 @@ class BriefingBuilder:
         return page.rows, page.cursor is not None
 
     def _strict(self) -> BriefingResult:
-        """Return the strict conventions; where there are files, those about other places come last."""
+        """Return the strict conventions; those about other places than the files come last."""
         rows, more = self._rows("strict-conventions")
         names = [row["conv"] for row in rows]
         if self._about:
@@ -183,11 +184,11 @@ class BriefingBuilder:
         return self._result([(row[column], label, ()) for row in rows], more)
 
     def _result(self, entries: Sequence[_SectionLine], more: bool = False, limit: int | None = None) -> BriefingResult:
-        """Return what there is, each an IRI, what it is called, and what there is to say of it."""
+        """Return the entries: IRI, label and notes of each."""
         return BriefingResult(len(entries), lambda at: self._entry(*entries[at]), more, limit=limit if more else None)
 
     def _recalled(self) -> BriefingResult | None:
-        """Return what recall found for the task, with the command that finds it."""
+        """Return the memories that recall found for the task, with its command."""
         if not self._related:
             return None
         return replace(
@@ -240,7 +241,7 @@ class BriefingBuilder:
         return ranked
 
     def _details(self, items: Collection[str]) -> Iterator[dict[str, Any]]:
-        """Yield the rows of *items*, asked for in as many queries as their text needs."""
+        """Yield the rows of *items*, by as many queries as their length needs."""
         names, length = [], 0
         for number, name in enumerate(map(iri, items), 1):
             names.append(name)
@@ -261,12 +262,12 @@ class BriefingBuilder:
         entries: dict[str, _SectionLine] = {}
         for row in rows:
             near.setdefault(row["item"], nearness(row["path"], row["about"]))
-            entries.setdefault(row["item"], (row["item"], f"{row['force']} for {_word(row['path'])}", ()))
+            entries.setdefault(row["item"], (row["item"], f"{row['force']} for {quoted_name(row['path'])}", ()))
         if self._moment["as_of"] is None:
             for one in related_memories(self._reader, self._project, self._about, entries):
                 if not one.waits:
                     near[one.item] = self._nearness(one.about)
-                    entries[one.item] = (one.item, f"{one.kind} about {_word(one.about)}", ())
+                    entries[one.item] = (one.item, f"{one.kind} about {quoted_name(one.about)}", ())
         nearest_first = sorted(entries, key=near.__getitem__, reverse=True)
         result = self._result([entries[name] for name in nearest_first])
         urgent = sum(distance > _WHOLE for distance in near.values())
@@ -315,8 +316,8 @@ class BriefingBuilder:
         known = {row["err"] for row in severe}
         severe += [row for row in rows if row["err"] not in known]
         severe.sort(key=lambda row: _SEVERITIES.index(row["severity"]) if row["severity"] in _SEVERITIES else 4)
-        return self._result([(row["err"], f"error, {_word(row['severity'] or 'no')} severity", ()) for row in severe],
-                           more)  # fmt: skip
+        labels = (f"error, {quoted_name(row['severity'] or 'no')} severity" for row in severe)
+        return self._result([(row["err"], label, ()) for row, label in zip(severe, labels, strict=True)], more)
 
     @cached_property
     def _disagreements(self) -> list[dict[str, Any]]:
@@ -324,7 +325,7 @@ class BriefingBuilder:
 
     @cached_property
     def _rivals(self) -> Mapping[str, list[str]]:
-        """Return each memory that is in an unsettled disagreement, with those it disagrees with."""
+        """Return each memory in an open conflict, with its rivals."""
         rivals: dict[str, set[str]] = {}
         for row in self._disagreements:
             rivals.setdefault(row["a"], set()).add(row["b"])
@@ -342,7 +343,7 @@ class BriefingBuilder:
         return self._result(entries, more)
 
     def _questions(self) -> BriefingResult:
-        """Return what is to be looked at again, what was due first before the rest."""
+        """Return the memories that are due for review, the longest due first."""
         if self._moment["as_of"] is not None:
             rows = self._reader.ask("stale", project=self._project, **{**self._moment, "valid_at": self._now})
             rows = [row for row in rows if row["summary"]]  # one that was redacted says nothing
@@ -357,7 +358,7 @@ class BriefingBuilder:
         return self._result([*entries.values()][: self._looked_at], len(rows) >= self._looked_at)
 
     def _news(self) -> BriefingResult | None:
-        """Return what others recorded since the agent recorded anything; nothing where it never did."""
+        """Return the memories of others since the last one of the agent; nothing if it has none."""
         if self._agent is None:
             return None
         text = _LAST.format(by=jido("assertedBy"), agent=iri(self._agent), at=jido("recordedAt"), moment=self._as_of)
@@ -396,7 +397,7 @@ class BriefingBuilder:
         label = label or memory["type"] or memory["class"]
         files = self._freshness(name)
         stale = [
-            f"{_word(state_of_file.path)} {state_of_file.state}"
+            f"{quoted_name(state_of_file.path)} {state_of_file.state}"
             for state_of_file in files
             if state_of_file.state != UNCHANGED
         ]
@@ -414,7 +415,7 @@ class BriefingBuilder:
         short = memory_detail.short_id(name)
         mark = f" [cut; jidomem show {short}]" if is_cut else ""
         why = f"; text: {quoted(answer, EXCERPT)[0]}" if answer else ""
-        line = f"- {_word(short)} {label}: {text}{why}{mark} ({', '.join(filter(None, words))})"
+        line = f"- {quoted_name(short)} {label}: {text}{why}{mark} ({', '.join(filter(None, words))})"
         values = {
             "iri": name,
             "id": short,
@@ -449,17 +450,12 @@ def _origin(properties: Mapping[str, Any], recorded: datetime, agent: str, sourc
         # a note has no date: its time is that of its import, also once it was accepted
         day = [moment.date().isoformat()] if moment != recorded and source != _DOCUMENT else []
         return ["imported", *day, "" if source == _DOCUMENT else source]
-    return [_word(agent), moment.date().isoformat(), source]
+    return [quoted_name(agent), moment.date().isoformat(), source]
 
 
 def _in_file(row: Mapping[str, Any]) -> tuple[str, int, str]:
-    """Return what sorts memories by the file they were imported from and the line there."""
+    """Return the sort key of a memory by its source file and line."""
     return str(row["blob"] or "").partition(" ")[2], row["line"] or 0, row["item"]
-
-
-def _word(text: str) -> str:
-    """Return a name or a path as one that can be read as nothing else: quoted, unless it is plain."""
-    return text if re.fullmatch(r"[\w./@+-]{1,120}", text) else quoted(text, 120)[0]
 
 
 def _role(given: str) -> str:

@@ -202,7 +202,7 @@ def _mapping(name: str, given: object) -> dict[str, Any]:
 
 
 def _several(name: str, given: object) -> Iterable[Any]:
-    """Return what stands in a list; raises InvalidRequest for an empty one, a text and a mapping."""
+    """Return the entries of a list; raises InvalidRequest for an empty one, a text and a mapping."""
     if not isinstance(given, Iterable) or isinstance(given, (str, bytes, Mapping)):
         raise InvalidRequest(f"{name}={given!r} is no list", hint=f"give {name}=[...]")
     items = list(given)

@@ -288,7 +288,7 @@ FOLDERS = {"agent": "agents", "session": "sessions"}
 
 
 def _described(kind: str, name: str) -> str:
-    """Return the values that a parameter takes, in words."""
+    """Return the description of the values of a parameter."""
     return f"the name of the {name}, or its IRI" if kind == "iri" and name in FOLDERS else _ARTICLE[kind]
 
 
@@ -403,7 +403,7 @@ def _course(where: str, pattern: str, order: tuple[str, ...], text: str) -> List
 
 
 def _of_pairs(where: str, pattern: str, order: tuple[str, ...], text: str) -> ListOrder:
-    """Return the course of a query that is asked of what disagrees, which stands in an empty VALUES."""
+    """Return the order of a query about conflicts, which are listed in an empty VALUES."""
     names = tuple(name[1:] for name in pattern.split())
     place = text.find(empty := f"VALUES ({pattern}) {{ }}")
     if place < 0 or order[: len(names)] != names:
@@ -412,7 +412,7 @@ def _of_pairs(where: str, pattern: str, order: tuple[str, ...], text: str) -> Li
 
 
 def _unless(where: str, pattern: str, course: ListOrder | None) -> ListOrder:
-    """Return *course* with what takes out what it goes over."""
+    """Return *course* with the pattern that excludes nodes."""
     match = _UNLESS.fullmatch(pattern)
     if course is None or course.pairs or match is None or match[1] != course.variable:
         raise _bad(where, "unless: is ?what PROPERTY ?variable, of the variable that over: opens with")
@@ -438,7 +438,6 @@ def _param(where: str, word: str) -> QueryParameter:
 
 
 def _projected(file: str, text: str) -> set[str]:
-    """Return the variables of the outermost SELECT."""
     code = "\n".join("" if row.startswith("#") else row for row in text.splitlines())
     match = _PROJECTION.search(code)
     if match is None:
