@@ -91,35 +91,24 @@ class RedactionPlan:
         return Counter(trace.form for _, trace in self.traces if trace.why == SAYS)
 
 
+@dataclass(frozen=True, slots=True)
 class JournalMaintenance:
-    """The keeper of the journal that *follower* follows, for those whom *writer* knows as curators.
+    """The maintenance of the journal that `follower` follows, by the curators that `writer` knows.
 
-    *forget* throws away what is kept of the journal beside the index, *unlog* what the read log of a project has about
-    names that a function accepts; *working_texts* counts the working state of such names in a project. *tree* is
-    the repository in which the files lie that memories have the blob ids of.
+    `forget` deletes the files that are derived from the journal beside the index; `unlog` deletes the names that a
+    function accepts from the read log of a project, and `working_texts` counts them in its working state. `tree` is the
+    repository of the files of which memories have blob ids.
     """
 
-    def __init__(
-        self,
-        follower: IndexFollower,
-        schema: Schema,
-        policy: Policy,
-        sources: Sources,
-        writer: MemoryWriter,
-        forget: Callable[[], object],
-        unlog: Callable[[str, Callable[[str], bool]], object],
-        working_texts: Callable[[str, Callable[[str], bool]], Mapping[str, int]] = lambda project, shows: {},
-        tree: Worktree | None = None,
-    ) -> None:
-        self._follower = follower
-        self._schema = schema
-        self._policy = policy
-        self._sources = sources
-        self._writer = writer
-        self._forget = forget
-        self._unlog = unlog
-        self._working_texts = working_texts
-        self._tree = tree
+    follower: IndexFollower
+    schema: Schema
+    policy: Policy
+    sources: Sources
+    writer: MemoryWriter
+    forget: Callable[[], object]
+    unlog: Callable[[str, Callable[[str], bool]], object]
+    working_texts: Callable[[str, Callable[[str], bool]], Mapping[str, int]] = lambda project, shows: {}
+    tree: Worktree | None = None
 
     def plan(
         self, project: str, item: str | None, *, properties: Sequence[str] = (), texts: Sequence[str] = ()
@@ -132,7 +121,7 @@ class JournalMaintenance:
         self._level(project)
         wanted = self._given(project, item, texts) if texts else self._of_item(project, item, properties)
         traces = self._traces(project, wanted)
-        working_state = self._working_texts(project, _shown_by(wanted)) if wanted.texts else {}
+        working_state = self.working_texts(project, _shown_by(wanted)) if wanted.texts else {}
         if not working_state and not any(trace.why == SAYS for _, trace in traces):
             raise NotFound(
                 f"nothing in the journal of {project} says that",
@@ -154,7 +143,7 @@ class JournalMaintenance:
 
     def _traces(self, project: str, wanted: Wanted) -> list[tuple[Stream, Trace]]:
         """Return the present occurrences of the texts in the journal."""
-        occurrences, journal = Occurrences(wanted, *self._occurrences_in_files(project, wanted)), self._follower.journal
+        occurrences, journal = Occurrences(wanted, *self._occurrences_in_files(project, wanted)), self.follower.journal
         streams = self._streams(project)
         for stream in streams:
             occurrences.look(journal.read(stream))
@@ -165,16 +154,16 @@ class JournalMaintenance:
 
         Both of the files that memories of a project have the blob ids of.
         """
-        if self._tree is None or not wanted.texts:
+        if self.tree is None or not wanted.texts:
             return [], {}
-        graph, base = Stream(project).graph, self._tree.base.resolve()
-        terms = (value for name in BLOBS for _, _, value in self._follower.index.triples(graph, None, name))
+        graph, base = Stream(project).graph, self.tree.base.resolve()
+        terms = (value for name in BLOBS for _, _, value in self.follower.index.triples(graph, None, name))
         anchors = {anchor for anchor in anchors_of(terms) if anchor.blob != NO_BLOB}
         holding = source_leftovers(base, {anchor.path for anchor in anchors}, wanted.texts)
         given = [Spelling(text, as_word=True) for text in sorted(wanted.texts) if text.strip()]
         return (
             [file.path.relative_to(base).as_posix() for file in holding],
-            {anchor: _content(data, given) for anchor, data in contents(self._tree, anchors)},
+            {anchor: _content(data, given) for anchor, data in contents(self.tree, anchors)},
         )
 
     def redact(self, plan: RedactionPlan, *, agent: str, reason: str) -> list[Commit]:
@@ -202,7 +191,7 @@ class JournalMaintenance:
         """Raise what `redact` would raise for *agent* and *reason*; one that is not given yet is not judged."""
         view = self._view(plan.project)
         of_policy = any(_POLICY in view.types(trace.triple[0]) for _, trace in plan.traces)
-        self._writer.check_keeper(plan.project, agent, "redact", of_policy=of_policy)
+        self.writer.check_keeper(plan.project, agent, "redact", of_policy=of_policy)
         for given, name in ((literal(reason or ""), "the reason"), (literal(agent), "the agent's name"),
                             (agent_iri(agent), "the agent's name")):  # fmt: skip
             if plan.wanted.shows(given, iri(COMMIT)):
@@ -215,8 +204,8 @@ class JournalMaintenance:
         it, none where nothing was left to do. Raises PolicyDenied as `redact`, which asked who may redact the policy
         when it was done first.
         """
-        self._writer.check_keeper(project, agent, "redact")
-        exposed_in = {stream: exposures(self._follower.journal, stream) for stream in self._streams(project)}
+        self.writer.check_keeper(project, agent, "redact")
+        exposed_in = {stream: exposures(self.follower.journal, stream) for stream in self._streams(project)}
         shown = [triple for each in exposed_in.values() for exposure in each for triple in exposure.triples]
         self._unlog_texts(project, Wanted(frozenset(_words(shown))))
         made = []
@@ -237,14 +226,14 @@ class JournalMaintenance:
         that records it names file, *agent* and *reason*.
         Raises PolicyDenied unless *agent* is a curator, or the project has none.
         """
-        self._writer.check_keeper(stream.project, agent, "set damage aside")
+        self.writer.check_keeper(stream.project, agent, "set damage aside")
 
         def record(version: Version, name: str) -> Commit:
             properties = [(jido("setsAside"), literal(name))]
             return self._order(stream, version, properties, agent=agent, reason=reason)
 
-        name = self._follower.journal.set_aside(stream, which, record, self._sources.now())
-        self._follower.catch_up(stream)
+        name = self.follower.journal.set_aside(stream, which, record, self.sources.now())
+        self.follower.catch_up(stream)
         return name
 
     def _erase(
@@ -264,9 +253,9 @@ class JournalMaintenance:
         properties += [(jido("redactedItem"), item) for item in sorted({item for item, _ in about})]
         properties += [(jido("redactedProperty"), name) for name in sorted({name for _, name in about})]
         while True:
-            with self._follower.journal.redacting(stream, removed) as version:
+            with self.follower.journal.redacting(stream, removed) as version:
                 commit = self._order(stream, version, properties, places, agent=agent, reason=reason)
-                if not isinstance(self._follower.journal.append(stream, version, commit), VersionMismatch):
+                if not isinstance(self.follower.journal.append(stream, version, commit), VersionMismatch):
                     return commit  # else another machine wrote meanwhile
 
     def _order(
@@ -287,27 +276,27 @@ class JournalMaintenance:
             agent=agent,
             reason=reason,
             view=self._view(stream.project),
-            policy=self._policy,
-            sources=self._sources,
-            ontology_version=self._schema.version,
+            policy=self.policy,
+            sources=self.sources,
+            ontology_version=self.schema.version,
         )
 
     def _unlog_texts(self, project: str, wanted: Wanted) -> None:
         """Remove the texts from the working state of the project."""
         if wanted.texts:
-            self._unlog(project, _shown_by(wanted))
+            self.unlog(project, _shown_by(wanted))
 
     def _rebuild_copies(self) -> None:
         """Rebuild the index, and delete all other files that are derived from the journal."""
-        self._follower.rebuild()
-        self._forget()
+        self.follower.rebuild()
+        self.forget()
 
     def _leaves(self, stream: Stream, traces: Iterable[Trace]) -> dict[str, frozenset[str]]:
         wanted = defaultdict(set)
         for trace in traces:
             wanted[trace.commit].add(trace.triple)
         leaves_of = {}
-        for commit in self._follower.journal.read(stream):
+        for commit in self.follower.journal.read(stream):
             if commit.id in wanted:
                 of = leaves(commit)
                 leaves_of[commit.id] = frozenset(of[triple] for triple in wanted[commit.id])
@@ -357,9 +346,9 @@ class JournalMaintenance:
         while todo:
             current = todo.pop()
             about = (
-                value for _, p, value in self._follower.index.triples(graph, current) if p in _LINKS and is_iri(value)
+                value for _, p, value in self.follower.index.triples(graph, current) if p in _LINKS and is_iri(value)
             )
-            by = (subject for subject, p, _ in self._follower.index.triples(graph, None, None, current) if p in _LINKS)
+            by = (subject for subject, p, _ in self.follower.index.triples(graph, None, None, current) if p in _LINKS)
             new = {*about, *by} - linked
             linked |= new
             todo += new
@@ -367,16 +356,16 @@ class JournalMaintenance:
 
     def _view(self, project: str, *streams: str) -> WriteSnapshot:
         """Return a view of some streams of a project, of its memories unless named."""
-        graphs, index = [Stream(project, name).graph for name in streams or ("memory",)], self._follower.index
+        graphs, index = [Stream(project, name).graph for name in streams or ("memory",)], self.follower.index
         return WriteSnapshot(lambda s, p, o: [triple for graph in graphs for triple in index.triples(graph, s, p, o)])
 
     def _streams(self, project: str) -> list[Stream]:
         streams = (Stream(project, name) for name in NAMES)
-        return [stream for stream in streams if self._follower.journal.exists(stream)]
+        return [stream for stream in streams if self.follower.journal.exists(stream)]
 
     def _level(self, project: str) -> None:
         for stream in self._streams(project):
-            self._follower.catch_up(stream)
+            self.follower.catch_up(stream)
 
 
 def _of_history(node: Term, view: WriteSnapshot) -> Wanted:

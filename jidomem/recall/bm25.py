@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_right, insort
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import accumulate
 from math import inf, log
@@ -179,46 +179,38 @@ def numbers_about(file: SearchIndexReader, about: Iterable[str]) -> frozenset[in
     return file.about(_governing(file.places(), about)) if about else frozenset()
 
 
+@dataclass(slots=True)
 class _Search:
     """One search: `best` holds the best so far, the very best first."""
 
-    def __init__(
-        self,
-        file: SearchIndexReader,
-        within: SearchFilter,
-        weight: Mapping[str, float],
-        now: CorpusStats,
-        then: CorpusStats,
-        limit: int,
-    ) -> None:
-        self.best: list[tuple[tuple[float, str, str], ScoredMatch]] = []
-        self._file = file
-        self._within = within
-        self._weight = weight
-        self._now = now
-        self._then = then
-        self._limit = limit
-        self._seen: set[int] = set()
-        self._about: frozenset[int] = frozenset()
+    file: SearchIndexReader
+    within: SearchFilter
+    weight: Mapping[str, float]
+    now: CorpusStats
+    then: CorpusStats
+    limit: int
+    best: list[tuple[tuple[float, str, str], ScoredMatch]] = field(default_factory=list)
+    seen: set[int] = field(default_factory=set)
+    about: frozenset[int] = frozenset()
 
     def run(self, rarest: list[str], about: frozenset[int]) -> None:
         """Look at all that may be among the best: what is *about* a file asked for, then what holds the rarest words.
 
         What no longer can be among them is not looked at: its score has a ceiling.
         """
-        self._about = about
+        self.about = about
         if about:
             self._look(rarest, only=about)
         done = 0
         for taken in self._steps(rarest):
             self._look(rarest[done:taken], rarest[taken:], rarest[:done])
-            if self._is_settled(most(self._weight[stem] for stem in rarest[taken:])):
+            if self._is_settled(most(self.weight[stem] for stem in rarest[taken:])):
                 return
             done = taken
 
     def _steps(self, rarest: list[str]) -> Iterator[int]:
         """Yield how many of the rarest words are looked for: as FIRST memories hold, then four times as many."""
-        counts, most, taken = [*accumulate(self._then.holding[stem] for stem in rarest)], FIRST, 0
+        counts, most, taken = [*accumulate(self.then.holding[stem] for stem in rarest)], FIRST, 0
         while taken < len(rarest):
             taken = max(taken + 1, bisect_right(counts, most))
             yield taken
@@ -228,43 +220,43 @@ class _Search:
         self, stems: list[str], beside: Sequence[str] = (), but: Sequence[str] = (), only: frozenset[int] | None = None
     ) -> None:
         """Score the memories with one of *stems* and none of *but*; the words *beside* add to the score."""
-        times, more = ceiling({stem: self._weight[stem] for stem in (*stems, *beside)}, self._now, self._then)
-        for row in self._file.best(stems, self._within, only, beside, but):
+        times, more = ceiling({stem: self.weight[stem] for stem in (*stems, *beside)}, self.now, self.then)
+        for row in self.file.best(stems, self.within, only, beside, but):
             most = row.reach * times + more
             if only is None and self._is_settled(most):
                 return
-            if row.number in self._seen or (only is None and self._is_settled(most, self._ties(row))):
+            if row.number in self.seen or (only is None and self._is_settled(most, self._ties(row))):
                 continue
-            self._seen.add(row.number)
-            match = self._file.match(row.number, None)
+            self.seen.add(row.number)
+            match = self.file.match(row.number, None)
             assert match is not None
             self._add(self._final(match, frozenset([match.item])))
 
     def _ties(self, row: TextMatch) -> float:
-        return sum(ties(row.recorded, row.confidence, self._then.newest))
+        return sum(ties(row.recorded, row.confidence, self.then.newest))
 
     def _is_settled(self, lexical: float, ties: float = TIES) -> bool:
         """Return whether what scores no more than *lexical* by its words, and is about no file, is none of the best."""
-        worst = self.best[-1][1].score if len(self.best) == self._limit else 0.0
-        return len(self.best) == self._limit and lexical * (1 + ties) * (1 + 1e-9) < worst
+        worst = self.best[-1][1].score if len(self.best) == self.limit else 0.0
+        return len(self.best) == self.limit and lexical * (1 + ties) * (1 + 1e-9) < worst
 
     def _final(self, match: Match, seen: frozenset[str]) -> ScoredMatch:
         """Return the score of a match, below those of its matching successors."""
-        is_about = match.number in self._about
-        result = scored(replace(match, is_about=is_about), self._weight, self._then)
-        return demote_superseded(result, self._after(match, seen)) if self._within.inactive else result
+        is_about = match.number in self.about
+        result = scored(replace(match, is_about=is_about), self.weight, self.then)
+        return demote_superseded(result, self._after(match, seen)) if self.within.inactive else result
 
     def _after(self, match: Match, seen: frozenset[str]) -> Iterator[ScoredMatch]:
         """Yield the matching successors of a match, direct and later ones."""
         for name in match.successors:
-            successor = self._file.match(name, self._within.moment) if name not in seen else None
+            successor = self.file.match(name, self.within.moment) if name not in seen else None
             if successor is not None:
                 later = self._final(successor, seen | {name})
                 yield from [later] if later.words else self._after(successor, seen | {name})
 
     def _add(self, result: ScoredMatch) -> None:
         insort(self.best, (result.place, result), key=lambda entry: entry[0])
-        del self.best[self._limit :]
+        del self.best[self.limit :]
 
 
 def _governing(places: Iterable[str], paths: Iterable[str]) -> list[str]:

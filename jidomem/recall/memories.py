@@ -172,28 +172,20 @@ class _Ranking:
     metadata: Mapping[str, Any]
 
 
+@dataclass(frozen=True, slots=True)
 class Recalling:
-    """The recall over the texts of one root."""
+    """The recall over the texts of one root, at the moment `now`.
 
-    def __init__(
-        self,
-        texts: Texts,
-        index: OxigraphIndex,
-        schema: Schema,
-        now: str,
-        alike: VectorQuery | None = None,
-        pages: tuple[Readable, VectorQuery | None] | None = None,
-    ) -> None:
-        """Search *texts*, asked at the moment *now*, by likeness too where the vectors of what is asked are known.
+    `alike` has the vectors of the query, if they are known. `pages` are those of the asking user, with the vectors for
+    them, if pages are requested.
+    """
 
-        *pages* are those of who asks, with what makes likeness to them known, where pages are asked for.
-        """
-        self._alike = alike
-        self._pages = pages
-        self._now = now
-        self._texts = texts
-        self._index = index
-        self._schema = schema
+    texts: Texts
+    index: OxigraphIndex
+    schema: Schema
+    now: str
+    alike: VectorQuery | None = None
+    pages: tuple[Readable, VectorQuery | None] | None = None
 
     def recall(self, project: str, request: RecallRequest, narrowing: Narrowing) -> MemoryRecall:
         """Return up to `limit` memories that answer the query; raises InvalidRequest for what is no filter.
@@ -221,7 +213,7 @@ class Recalling:
         statuses = {name: self._status(project, name, narrowing) for name in names[:most] if name not in entries}
         hidden = {name: status for name, status in statuses.items() if status in STATES and status != ACTIVE}
         known, as_of = {*entries, *hidden}, narrowing.as_of
-        counted = [name for name in hidden if not memory_detail.has_successor(self._index, project, name, known, as_of)]
+        counted = [name for name in hidden if not memory_detail.has_successor(self.index, project, name, known, as_of)]
         better = sum(places[name] < min(ranks) for name in counted) if entries else None
         return Inactive(dict(Counter(hidden[name] for name in counted)), better)
 
@@ -242,7 +234,7 @@ class Recalling:
         if ":" not in name:  # a page of MemoryOS has an id, and no IRI
             return None
         try:
-            memory = memory_detail.load_memory(self._index, project, name, narrowing.as_of, now=lambda: self._now)
+            memory = memory_detail.load_memory(self.index, project, name, narrowing.as_of, now=lambda: self.now)
         except NotFound:
             return None
         return str(memory["status"])
@@ -250,11 +242,11 @@ class Recalling:
     def _ranking(self, project: str, request: RecallRequest, narrowing: Narrowing) -> _Ranking:
         """Return up to `limit` names that answer the query, the best first."""
         within = self._within(project, request, narrowing)
-        stems = query_stems(self._texts.stemmer, request.query)
-        if self._alike is None and not any(kind in SPOKEN for kind in narrowing.kinds):
+        stems = query_stems(self.texts.stemmer, request.query)
+        if self.alike is None and not any(kind in SPOKEN for kind in narrowing.kinds):
             return self._by_words(project, request, narrowing, within, stems)
         sources = self._sources(project, within, narrowing)
-        now = within.moment or self._now
+        now = within.moment or self.now
         answer = rank_sources(sources, RecallQuery(request.query, stems, narrowing.about, now, limit=request.limit))
         best = [
             _Place(one.candidate.passage.item, one.score, one.parts, one.candidate)
@@ -269,19 +261,19 @@ class Recalling:
         others = {kind for kind in narrowing.kinds if kind in SPOKEN}
         streams = [] if others and others >= {*narrowing.kinds} else [Stream(project)]
         streams += [Stream(project, "history")] if others - {"page"} else []
-        sources = [RankingSource(self._texts, stream, within, self._alike) for stream in streams]
-        if "page" in others and self._pages is not None:
+        sources = [RankingSource(self.texts, stream, within, self.alike) for stream in streams]
+        if "page" in others and self.pages is not None:
             if within.moment is not None:
                 hint = "leave as_of out, or page; until=... gives older pages"
                 raise InvalidRequest("pages are not kept as of a moment", hint=hint)
-            texts, alike = self._pages
+            texts, alike = self.pages
             sources.append(RankingSource(texts, Stream(project), replace(within, agents=None), alike))
         return sources
 
     def _by_words(
         self, project: str, request: RecallRequest, narrowing: Narrowing, within: SearchFilter, stems: Mapping[str, str]
     ) -> _Ranking:
-        matches, looked_for, counts = self._texts.read(
+        matches, looked_for, counts = self.texts.read(
             Stream(project), lambda file: search(file, stems, within, narrowing.about, request.limit + 1)
         )
         best = [
@@ -296,7 +288,7 @@ class Recalling:
             raise InvalidRequest("the scope session needs a session", hint="give session_id, or leave scope out")
         moment, valid_at = moment_of(narrowing.as_of, "as_of"), moment_of(narrowing.valid_at, "valid_at")
         if valid_at is None and not narrowing.include_inactive:
-            valid_at = min(moment or self._now, self._now)
+            valid_at = min(moment or self.now, self.now)
         return SearchFilter(
             moment=moment,
             inactive=narrowing.include_inactive,
@@ -317,7 +309,7 @@ class Recalling:
         """Return the requested classes with their subclasses, None if none is requested."""
         if not narrowing.kinds:
             return None
-        known = {local_name(cls): cls for cls in sorted(self._schema.subclasses(ITEM))}
+        known = {local_name(cls): cls for cls in sorted(self.schema.subclasses(ITEM))}
         kinds: set[str] = set()
         for kind in narrowing.kinds:
             if kind in SPOKEN:
@@ -328,7 +320,7 @@ class Recalling:
                 names = [*CLASS_OF_TYPE, *known, *SPOKEN]
                 hint = did_you_mean(kind, names, f"there are {', '.join(CLASS_OF_TYPE)}")
                 raise InvalidRequest(f"{kind!r} is no kind of memory", hint=hint)
-            kinds.update(map(plain_value, self._schema.subclasses(known[name])))
+            kinds.update(map(plain_value, self.schema.subclasses(known[name])))
         return frozenset(kinds)
 
     def _hit(self, project: str, one: _Place, weights: Mapping[str, float], narrowing: Narrowing) -> Hit | None:
@@ -356,7 +348,7 @@ class Recalling:
     ) -> Hit | None:
         """Return the hit of a memory; *weights* are those of the question, which choose the sentences shown of it."""
         try:
-            memory = memory_detail.load_memory(self._index, project, one.name, narrowing.as_of, now=lambda: self._now)
+            memory = memory_detail.load_memory(self.index, project, one.name, narrowing.as_of, now=lambda: self.now)
         except NotFound:
             return None
         properties = {name: values[0] for name, values in memory["properties"].items() if values}
@@ -382,7 +374,7 @@ class Recalling:
 
     def _excerpt(self, properties: Mapping[str, Sequence[object]], weights: Mapping[str, float]) -> str:
         sentences = answer_sentences(properties)
-        stems = [{stem for _, stem in each} for each in self._texts.stemmer.every(sentences)]
+        stems = [{stem for _, stem in each} for each in self.texts.stemmer.every(sentences)]
         return matching_excerpt(sentences, stems, weights)
 
 
