@@ -171,11 +171,17 @@ def _is_same(version: SourceVersion, other: SourceVersion) -> bool:
     return (version.digest, version.key) == (other.digest, other.key)
 
 
+def _is_rejected(version: SourceVersion, by_iri: Mapping[str, SourceVersion]) -> bool:
+    """Return whether *version* was ended here: by a memory without a source, or by an earlier version restored here."""
+    ends = [by_iri[end] for end in version.ended_by if end in by_iri]
+    return not ends or any(end.digest != version.digest and not {*end.revives} <= {*end.previous} for end in ends)
+
+
 def _lineage(
     root: str, group: list[SourceVersion], by_iri: Mapping[str, SourceVersion], lineage_of: Mapping[str, str]
 ) -> Lineage:
     ended = (each for each in group if not each.is_live and each.withdrawn_as is None)
-    rejected = frozenset(each.digest for each in ended if by_iri.keys().isdisjoint(each.ended_by))
+    rejected = frozenset(each.digest for each in ended if _is_rejected(each, by_iri))
     if any(each.is_live for each in group):
         state = ACTIVE if any(each.is_live and each.is_asserted for each in group) else PENDING
         return Lineage(tuple(group), state, rejected)

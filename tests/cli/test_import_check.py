@@ -121,6 +121,21 @@ def test_the_undone_acceptance_of_a_changed_note_is_a_change_that_waits_again(wr
     assert [row["path"] for row in checked(1)[1]["differences"]] == ["CLAUDE.md"]
 
 
+def test_an_undone_change_of_a_record_is_a_decision_here_that_no_import_undoes(write):
+    write(LOG, RECORD.format(title="Use a log").replace("Bursts", "Crashes"))
+    done("init", "--from", "auto")
+    done("edit", "0002", "--undo", "--reason", "the first reason holds")
+
+    report = checked(0)[1]
+
+    assert [(row["change"], row["path"]) for row in report["changed_here"]] == [("rejected", LOG)]
+    done("init", "--from", "auto")
+    assert checked(0)[1] == report
+    assert "Bursts" in run("show", "0002").stdout
+    write(LOG, RECORD.format(title="Use a log").replace("Bursts", "Failures"))
+    assert [row["path"] for row in checked(1)[1]["differences"]] == [LOG]
+
+
 def test_a_text_that_was_rejected_and_a_source_whose_removal_was_rejected_are_named(write, tmp_path):
     write("CLAUDE.md", "# Rules\n\n- Sign every commit with a key\n- Never edit generated files\n")
     done("init", "--from", "auto")
