@@ -23,9 +23,7 @@ from shlex import quote
 from typing import Any
 
 from jidomem.base import clock
-from jidomem.base.clock import Sources
 from jidomem.base.json_values import decode_json
-from jidomem.base.words import slug
 from jidomem.check.report import SECRET, Problem, UnplacedFinding
 from jidomem.check.sources import by_subject, line_in, statements_of
 from jidomem.errors import BranchChanged, InvalidRequest, JournalDamaged, NotFound
@@ -33,7 +31,6 @@ from jidomem.exchange import documents
 from jidomem.index.follower import BulkLoader, IndexFollower
 from jidomem.index.snapshots import STORE_ERRORS, Clones
 from jidomem.index.store import OxigraphIndex
-from jidomem.journal import commit as commits
 from jidomem.journal.branches import Revision, head_of, vanished
 from jidomem.journal.commit import ASIDE, COMMIT, EDITED, Commit, aside_of, each_file, set_aside, stem_of
 from jidomem.journal.journal import FileJournal, Stream
@@ -46,56 +43,15 @@ from jidomem.journal.rewrite import (
     redaction_records,
     taken_out,
 )
-from jidomem.journal.stream import beyond, moment_after
+from jidomem.journal.stream import beyond
 from jidomem.journal.stream_files import FROM_ROOT, in_repository
 from jidomem.rdf import vocab
-from jidomem.rdf.terms import Term, Triple, date_time, iri, is_iri, literal, parse_literal, plain_value
+from jidomem.rdf.terms import Term, Triple, iri, is_iri, parse_literal, plain_value
 from jidomem.rdf.vocab import jido
 from jidomem.records.intent import SHORT, CommitRef, Version
-from jidomem.records.policy import AgentPolicy, Policy
 from jidomem.repository import git
 from jidomem.schema.shacl import Severity
-from jidomem.write import canonical, secrets, triples
-from jidomem.write.snapshot import WriteSnapshot
-from jidomem.write.triples import WRITER_AGENT
-
-
-def agent_iri(name: str) -> Term:
-    """Return the IRI of an agent, from its IRI or its plain name."""
-    return iri(name if canonical.is_absolute(name) else f"{vocab.BASE}agents/{slug(name)}")
-
-
-def order(
-    stream: Stream,
-    version: Version,
-    properties: Iterable[tuple[Term, Term]],
-    beside: Iterable[Triple] = (),
-    *,
-    agent: str,
-    reason: str,
-    view: WriteSnapshot,
-    policy: Policy,
-    sources: Sources,
-    ontology_version: str,
-) -> Commit:
-    """Return the commit on top of *version* that says *properties* of itself and *beside*, who ordered it, and why."""
-    now, who = sources.now(), agent_iri(agent)
-    moment = moment_after(now, *version.heads)
-    body: list[Triple] = [*beside, *((vocab.THIS, predicate, value) for predicate, value in properties)]
-    body += [(vocab.THIS, jido("orderedBy"), who), (vocab.THIS, jido("orderReason"), literal(reason))]
-    if not view.types(who):
-        declared = policy.agents.get(triples.name_of(who), AgentPolicy())
-        body += [*triples.agent_stub(who, declared), (who, jido("recordedIn"), vocab.THIS)]
-        body.append((who, jido("recordedAt"), date_time(moment)))
-    return commits.build(
-        graph=stream.graph,
-        parents=version,
-        recorded_at=moment,
-        committer=plain_value(WRITER_AGENT),
-        ontology_version=ontology_version,
-        body=body,
-        nonce=sources.nonce(),
-    )
+from jidomem.write import secrets
 
 
 def record_values(commit: Commit, predicate: str) -> list[Term]:

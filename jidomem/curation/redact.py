@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 from jidomem.base.clock import Sources
-from jidomem.check.journal_integrity import agent_iri, exposures, order
+from jidomem.base.words import slug
+from jidomem.check.journal_integrity import exposures
 from jidomem.curation.find_text import (
     BLOBS,
     DIGEST,
@@ -31,19 +32,20 @@ from jidomem.curation.find_text import (
 )
 from jidomem.errors import InvalidRequest, NotFound
 from jidomem.index.follower import IndexFollower
-from jidomem.journal.commit import COMMIT, Commit
+from jidomem.journal.commit import COMMIT, Commit, build
 from jidomem.journal.journal import NAMES, Stream, VersionMismatch
 from jidomem.journal.rewrite import leaves
-from jidomem.rdf.terms import Term, Triple, iri, is_iri, literal, parse_literal, plain_value
-from jidomem.rdf.vocab import BASE, LABEL, XSD, conv, jido, local_name
+from jidomem.journal.stream import moment_after
+from jidomem.rdf.terms import Term, Triple, date_time, iri, is_iri, literal, parse_literal, plain_value
+from jidomem.rdf.vocab import BASE, LABEL, THIS, XSD, conv, jido, local_name
 from jidomem.records.intent import NO_BLOB, Anchor, Version, anchors_of
-from jidomem.records.policy import Policy
+from jidomem.records.policy import AgentPolicy, Policy
 from jidomem.repository.freshness import contents
 from jidomem.repository.worktree import Worktree
 from jidomem.schema.ontology import Schema
 from jidomem.write import canonical
 from jidomem.write.snapshot import WriteSnapshot
-from jidomem.write.triples import TEXTS
+from jidomem.write.triples import TEXTS, WRITER_AGENT, agent_stub, name_of
 from jidomem.write.writer import MemoryWriter
 
 #: The texts of a memory: they are redacted if no property is named.
@@ -193,7 +195,7 @@ class JournalMaintenance:
         of_policy = any(_POLICY in view.types(trace.triple[0]) for _, trace in plan.traces)
         self.writer.check_keeper(plan.project, agent, "redact", of_policy=of_policy)
         for given, name in ((literal(reason or ""), "the reason"), (literal(agent), "the agent's name"),
-                            (agent_iri(agent), "the agent's name")):  # fmt: skip
+                            (_agent(agent), "the agent's name")):  # fmt: skip
             if plan.wanted.shows(given, iri(COMMIT)):
                 raise InvalidRequest(f"{name} says what is to be redacted", hint="say why without saying it")
 
@@ -268,17 +270,23 @@ class JournalMaintenance:
         agent: str,
         reason: str,
     ) -> Commit:
-        return order(
-            stream,
-            version,
-            properties,
-            beside,
-            agent=agent,
-            reason=reason,
-            view=self._view(stream.project),
-            policy=self.policy,
-            sources=self.sources,
+        """Return the commit on top of *version* with *properties*, the triples *beside*, its agent and its reason."""
+        now, who = self.sources.now(), _agent(agent)
+        moment = moment_after(now, *version.heads)
+        body: list[Triple] = [*beside, *((THIS, predicate, value) for predicate, value in properties)]
+        body += [(THIS, jido("orderedBy"), who), (THIS, jido("orderReason"), literal(reason))]
+        if not self._view(stream.project).types(who):
+            declared = self.policy.agents.get(name_of(who), AgentPolicy())
+            body += [*agent_stub(who, declared), (who, jido("recordedIn"), THIS)]
+            body.append((who, jido("recordedAt"), date_time(moment)))
+        return build(
+            graph=stream.graph,
+            parents=version,
+            recorded_at=moment,
+            committer=plain_value(WRITER_AGENT),
             ontology_version=self.schema.version,
+            body=body,
+            nonce=self.sources.nonce(),
         )
 
     def _unlog_texts(self, project: str, wanted: Wanted) -> None:
@@ -366,6 +374,11 @@ class JournalMaintenance:
     def _level(self, project: str) -> None:
         for stream in self._streams(project):
             self.follower.catch_up(stream)
+
+
+def _agent(name: str) -> Term:
+    """Return the IRI of an agent, from its IRI or its plain name."""
+    return iri(name if canonical.is_absolute(name) else f"{BASE}agents/{slug(name)}")
 
 
 def _of_history(node: Term, view: WriteSnapshot) -> Wanted:
