@@ -64,12 +64,14 @@ def record_values(commit: Commit, predicate: str) -> list[Term]:
 _COMPARED = 20
 #: How many ids of commits that are gone a finding names.
 _NAMED = 3
+_CAME_BACK = "shows what was redacted: the copy came back, as by a merge, or a redaction was cut short"
+_UNRECORDED = "something was taken out of this commit, and no commit records who did it and why"
 _VERSION = re.compile(r"(?:0|[1-9][0-9]*-[0-9a-f]{12}(?:\+[0-9a-f]{12})*)")
 
 
 @dataclass(frozen=True, slots=True)
 class JournalFinding:
-    """Something about a stream that somebody should know; a `violation` is to be put right, a `warning` to be known."""
+    """A finding about a stream: a `violation` needs a repair, a `warning` does not."""
 
     kind: str  # exposed, unrecorded, set_aside, redacted, missing, too_late, stray, unchecked
     severity: Severity
@@ -101,13 +103,21 @@ class Exposure:
 
 def findings(journal: FileJournal, stream: Stream, now: datetime | None = None) -> list[JournalFinding]:
     """Return what else than damage is to be said of a stream at the moment *now*: every file of it is read."""
-    orders_read = list(redaction_records(journal.seen(stream)))
-    late = beyond(journal.seen(stream), now or clock.now()).values()
+    records = list(redaction_records(journal.seen(stream)))
+    again = f"jidomem journal redact --again --project {stream.project} --reason TEXT"
+    restore = f"restore the whole form from git or a backup, or: {again}"
+    kinds = (
+        ("exposed", _CAME_BACK, again, _showing(journal, stream, records)),
+        ("unrecorded", _UNRECORDED, restore, _silently(journal, stream, records)),
+    )
     return [
-        *_exposed(journal, stream, orders_read),
-        *_unrecorded(journal, stream, orders_read),
-        *_set_aside(journal, stream, orders_read),
-        *(_too_late(error) for error in late),
+        *(
+            JournalFinding(kind, "violation", detail, hint, each.path, each.line, each.commit)
+            for kind, detail, hint, exposed in kinds
+            for each in exposed
+        ),
+        *_set_aside(journal, stream, records),
+        *map(_too_late, beyond(journal.seen(stream), now or clock.now()).values()),
     ]
 
 
@@ -118,8 +128,8 @@ def _too_late(error: JournalDamaged) -> JournalFinding:
 
 def exposures(journal: FileJournal, stream: Stream) -> list[Exposure]:
     """Return the forms of commits that show what was redacted, and the redacted ones that no commit records."""
-    orders_read = list(redaction_records(journal.seen(stream)))
-    return [*_showing(journal, stream, orders_read), *_silently(journal, stream, orders_read)]
+    records = list(redaction_records(journal.seen(stream)))
+    return [*_showing(journal, stream, records), *_silently(journal, stream, records)]
 
 
 def _showing(journal: FileJournal, stream: Stream, orders: Iterable[Commit]) -> Iterator[Exposure]:
@@ -144,34 +154,6 @@ def _exposure(
     folder: str, form: CommitForm, redacted: frozenset[str], triples: frozenset[Triple] = frozenset()
 ) -> Exposure:
     return Exposure(f"{folder}/{form.name}", form.before + 1, form.commit.id, redacted, triples)
-
-
-def _exposed(journal: FileJournal, stream: Stream, orders: Iterable[Commit]) -> Iterator[JournalFinding]:
-    for exposure in _showing(journal, stream, orders):
-        yield JournalFinding(
-            "exposed",
-            "violation",
-            "shows what was redacted: the copy came back, as by a merge, or a redaction was cut short",
-            f"jidomem journal redact --again --project {stream.project} --reason TEXT",
-            exposure.path,
-            exposure.line,
-            exposure.commit,
-        )
-
-
-def _unrecorded(journal: FileJournal, stream: Stream, orders: Iterable[Commit]) -> Iterator[JournalFinding]:
-    for exposure in _silently(journal, stream, orders):
-        yield JournalFinding(
-            "unrecorded",
-            "violation",
-            "something was taken out of this commit, and no commit records who did it and why",
-            "restore the whole form from git or a backup,"
-            f" or: jidomem journal redact --again --project {stream.project}"
-            " --reason TEXT",
-            exposure.path,
-            exposure.line,
-            exposure.commit,
-        )
 
 
 def _set_aside(journal: FileJournal, stream: Stream, orders: Iterable[Commit]) -> Iterator[JournalFinding]:
