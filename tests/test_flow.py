@@ -39,10 +39,10 @@ def warm(tmp_path_factory):
 
 
 def test_a_warm_submission_enters_few_files_and_calls(warm):
-    assert warm.files <= 30
-    assert len(warm.calls) <= 512
-    assert warm.moves <= 250
-    assert warm.deepest <= 20
+    assert warm.files <= 28
+    assert len(warm.calls) <= 440
+    assert warm.moves <= 236
+    assert warm.deepest <= 16
 
 
 def follow(steps, calls):

@@ -10,7 +10,6 @@ True
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import Any
 
 LONGEST = 1_000
@@ -84,12 +83,6 @@ def unsearchable(pattern: str) -> Unsearchable | None:
     except Unsearchable as error:
         return error
     return None
-
-
-def finder(pattern: str) -> Callable[[str], bool]:
-    """Return the test whether a text has a match of *pattern*; raises Unsearchable."""
-    search = compiled(pattern).search
-    return lambda text: search(text.encode("utf-8", "replace")) is not None
 
 
 def _written(pattern: str) -> str:

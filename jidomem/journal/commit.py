@@ -158,9 +158,10 @@ class Linked(Protocol):
 
 def advance(version: Version, commits: Iterable[Linked]) -> Version:
     """Return the version after *commits*, in any order, joined what *version* stands for."""
-    added = list(commits)
-    named = {parent for commit in added for parent in commit.parents}
-    heads = {*version.heads, *[commit.head for commit in added]}
+    heads, named = set(version.heads), set[str]()
+    for commit in commits:
+        heads.add(commit.head)
+        named.update(commit.parents)
     return Version.of([head for head in heads if head.id not in named])
 
 
@@ -346,7 +347,7 @@ def _described(
         if len(said.get(predicate, ())) != 1:
             raise FormatError(f"{len(said.get(predicate, ()))} {_prefixed(predicate)} of the commit, not one", line)
     committer, number, ontology, place, recorded, graph = [said[predicate][0] for predicate in _SINGLE]
-    parents = [_OWN.fullmatch(parent) for parent in said.get(_PARENT, ())]
+    parents = list(map(_OWN.fullmatch, said.get(_PARENT, ())))
     position, moment = _POSITION.fullmatch(place), _moment(recorded)
     if number != _FORMAT_NUMBER or not said.get(vocab.TYPE, []) or not {*_CLASSES} <= {*said[vocab.TYPE]}:
         raise FormatError("not described as a commit of this format", line)
@@ -400,13 +401,16 @@ def _blocks(own: Term, triples: Iterable[Triple]) -> list[_Block]:
 def _turtle_of(secrets: Sequence[str], blocks: Iterable[_Block]) -> bytes:
     out = [_HEADER, *secrets]
     for subject, rows in blocks:
-        out += ["", _written(subject)]
+        # most terms stand as they are: a plain text, or an IRI without a prefix
+        is_plain = subject[:1] == "<" and subject[:2] != "<<" and not subject.startswith(_NAMESPACES)
+        out += ["", subject if is_plain else _written(subject)]
         for named, verb, value in rows:
-            # a plain text stands as it is, as most values do
-            if value[:1] == value[-1:] == '"':
+            if value.startswith(_NAMESPACES):
+                term = _prefixed(value)
+            elif value[:1] == value[-1:] == '"' or (value[:1] == "<" and value[:2] != "<<"):
                 term = value
             else:
-                term = _prefixed(value) if value.startswith(_NAMESPACES) else _written(value)
+                term = _written(value)
             out.append(f"    {_prefixed(verb) if named else 'a'} {term} ;")
         out[-1] = out[-1][:-1] + "."
     return ("\n".join(out) + "\n").encode()
@@ -517,9 +521,9 @@ def is_pack(name: str) -> bool:
     return _PACK.fullmatch(name) is not None
 
 
-def each_file(path: str) -> Iterator[str]:
-    """Yield the names in a folder that are, or claim to be, commits or packs; nothing where there is no folder."""
-    return (name for name in disk.names(path) if name.endswith(".ttl") and name[0] != ".")
+def each_file(path: str) -> list[str]:
+    """Return the names in a folder that are, or claim to be, commits or packs; none where there is no folder."""
+    return [name for name in disk.names(path) if name.endswith(".ttl") and name[0] != "."]
 
 
 def aside_of(name: str) -> str:

@@ -53,13 +53,12 @@ _PIECE, _OVERLAP = 1 << 20, 64
 LOCAL_MARKER = ".here.lock"
 
 
-def names(path: str) -> Iterator[str]:
-    """Yield the names in a folder, in no order; nothing where there is no folder."""
+def names(path: str) -> list[str]:
+    """Return the names in a folder, in no order; none where there is no folder."""
     try:
-        with os.scandir(path) as found:
-            yield from (entry.name for entry in found)
+        return os.listdir(path)
     except (FileNotFoundError, NotADirectoryError):
-        return
+        return []
 
 
 def mtime(path: str) -> int | None:
@@ -91,9 +90,8 @@ def device(path: str) -> int:
     return os.stat(path).st_dev
 
 
-def exists(path: str) -> bool:
-    """Return whether there is a file or folder."""
-    return os.path.exists(path)
+#: Return whether there is a file or folder.
+exists = os.path.exists
 
 
 def read(path: str, most: int = LARGEST) -> bytes:
@@ -142,9 +140,8 @@ def size(path: str) -> int:
     return os.stat(path).st_size
 
 
-def make_folder(path: str) -> None:
-    """Make a folder where there is none; its name is durable once the parent folder is flushed."""
-    files.make_folder(path)
+#: Make a folder where there is none; its name is durable once the parent folder is flushed.
+make_folder = files.make_folder
 
 
 def create(path: str) -> int:
@@ -169,9 +166,8 @@ def fsync(descriptor: int) -> None:
     os.fsync(descriptor)
 
 
-def close(descriptor: int) -> None:
-    """Close a descriptor, and release the lock it holds."""
-    os.close(descriptor)
+#: Close a descriptor, and release the lock it holds.
+close = os.close
 
 
 def flush(path: str) -> None:
@@ -189,14 +185,12 @@ def unlink(path: str) -> None:
     os.unlink(path)
 
 
-def open_shared(path: str) -> int:
-    """Return the descriptor of a file that several processes write, made where there is none."""
-    return files.open_file(path)
+#: Return the descriptor of a file that several processes write, made where there is none.
+open_shared = files.open_file
 
 
-def lock(descriptor: int) -> bool:
-    """Return whether this process now holds the kernel lock of a file, which its close or death releases."""
-    return files.acquire_lock(descriptor, wait=False)
+#: Return whether this process now holds the kernel lock of a file, which its close or death releases.
+lock = partial(files.acquire_lock, wait=False)
 
 
 def overwrite(descriptor: int, data: bytes) -> None:

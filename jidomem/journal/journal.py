@@ -113,14 +113,14 @@ class GitLock:
 
     def wait(self, seconds: float) -> None:
         """Return once git is done, or its lock is older than `YOUNG`, or after *seconds*."""
+        if self._path is None:
+            return
         until = monotonic() + seconds
-        while self._is_young() and monotonic() < until:
+        while self._is_young(self._path) and monotonic() < until:
             sleep(_PAUSE)
 
-    def _is_young(self) -> bool:
-        if self._path is None:
-            return False
-        made = disk.mtime(self._path)
+    def _is_young(self, path: str) -> bool:
+        made = disk.mtime(path)
         return made is not None and time() - made / 1e9 < YOUNG
 
     @cached_property
@@ -227,7 +227,7 @@ class FileJournal:
 
     def exists(self, stream: Stream) -> bool:
         """Return whether the stream holds a commit."""
-        return any(True for _ in each_file(str(self.path(stream))))
+        return bool(each_file(str(self.path(stream))))
 
     def knows(self, project: str) -> bool:
         """Return whether a project may have commits."""

@@ -19,7 +19,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from heapq import nlargest
-from itertools import chain
+from itertools import chain, starmap
+from operator import attrgetter
 from pathlib import Path
 from time import time_ns
 from types import MappingProxyType
@@ -85,6 +86,7 @@ def unfit(pack: Pack, contents: Contents, key: str = "") -> dict[str, JournalDam
 _LONGEST = 1 << 20
 #: Sums of names are modulo this.
 _WHOLE = 1 << 64
+_HEAD = attrgetter("recorded_at", "id", "position")
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +112,12 @@ class FolderSnapshot:
 
     def sum_of(self, names: Iterable[str]) -> int:
         """Return the part of *names* in the sum; names of the same sum cannot be chosen without knowing the place."""
-        return _sum(names, self.place)
+        keyed, total = blake2b(digest_size=8, key=self.place.encode()), 0
+        for name in names:
+            each = keyed.copy()
+            each.update(name.encode(errors="surrogateescape"))
+            total += int.from_bytes(each.digest(), "little")
+        return total % _WHOLE
 
     def is_of_names(self, other: FolderSnapshot) -> bool:
         """Return whether this snapshot and another have the same names."""
@@ -126,13 +133,14 @@ class FolderSnapshot:
 
     def changed(self, mtime: int, since: int, placed: Sequence[str], removed: Sequence[str]) -> FolderSnapshot:
         """Return the snapshot after files were *placed* and others, of the same commits, *removed*."""
-        count, total = len(placed) - len(removed), (self.sum + self.sum_of(placed) - self.sum_of(removed)) % _WHOLE
+        count = len(placed) - len(removed)
+        total = (self.sum + self.sum_of(placed) - (self.sum_of(removed) if removed else 0)) % _WHOLE
         loose = self.loose + count - sum(map(is_pack, placed)) + sum(map(is_pack, removed))
         return replace(self, mtime=mtime, since=since, count=self.count + count, sum=total, loose=loose)
 
     def dump(self) -> bytes:
         """Return the snapshot as one line with a checksum; the rest of a longer line may follow it in the file."""
-        heads = [(head.recorded_at, head.id, head.position) for head in self.version.heads]
+        heads = list(map(_HEAD, self.version.heads))
         text = json.dumps([self.mtime, self.since, self.count, self.sum, self.loose, heads]).encode()
         return _checksum(text, self.place) + b" " + text + b"\n"
 
@@ -146,7 +154,7 @@ class FolderSnapshot:
         if not place or checksum != _checksum(text, place):
             return None
         mtime, since, count, total, loose, heads = json.loads(text)
-        return cls(mtime, since, count, total, loose, Version.of([CommitRef(*head) for head in heads]), place)
+        return cls(mtime, since, count, total, loose, Version.of(starmap(CommitRef, heads)), place)
 
 
 #: The snapshot of a folder that was not listed.
@@ -155,15 +163,6 @@ NOTHING = FolderSnapshot(-1, 0, 0, 0, 0, Version())
 
 def _checksum(text: bytes, place: str) -> bytes:
     return blake2b(text, digest_size=16, key=place.encode(), person=b"jidomem sight 3").hexdigest().encode()
-
-
-def _sum(names: Iterable[str], place: str) -> int:
-    keyed, total = blake2b(digest_size=8, key=place.encode()), 0
-    for name in names:
-        each = keyed.copy()
-        each.update(name.encode(errors="surrogateescape"))
-        total += int.from_bytes(each.digest(), "little")
-    return total % _WHOLE
 
 
 LOCK = ".lock"
@@ -613,9 +612,9 @@ def moment_after(now: datetime, *heads: CommitRef) -> str:
 
     Raise JournalDamaged where the newest is beyond the horizon.
     """
-    newest = max(heads, default=None)
-    if newest is None or format_timestamp(now) > newest.recorded_at:
-        return format_timestamp(now)
+    newest, moment_now = max(heads, default=None), format_timestamp(now)
+    if newest is None or moment_now > newest.recorded_at:
+        return moment_now
     if newest.recorded_at > horizon(now):
         raise too_late(newest, file_name(newest), now)
     moment = datetime.strptime(newest.recorded_at, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=UTC)

@@ -40,6 +40,9 @@ class CommitRef:
     position: int
 
 
+_ID, _POSITION = attrgetter("id"), attrgetter("position")
+
+
 @dataclass(frozen=True, slots=True)
 class Version:
     """A set of head commits, oldest first; empty for a stream without commits. Two versions are equal or differ."""
@@ -54,7 +57,7 @@ class Version:
     @property
     def position(self) -> int:
         """Return the largest position, 0 for an empty stream: a number for people, never compared."""
-        return max([head.position for head in self.heads], default=0)
+        return max(map(_POSITION, self.heads), default=0)
 
     @property
     def recorded_at(self) -> str:
@@ -64,7 +67,7 @@ class Version:
     @property
     def ids(self) -> tuple[str, ...]:
         """Return the commit ids of the heads."""
-        return tuple([head.id for head in self.heads])
+        return tuple(map(_ID, self.heads))
 
     def __str__(self) -> str:
         """Return `<position>-<id prefix>`, with `+<id prefix>` for each further head."""

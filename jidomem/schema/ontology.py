@@ -250,9 +250,12 @@ class Schema:
         data, nodes = list(triples), None if focus is None else set(focus)
         with self.bounded("judging by the shapes of this root", len(data)):
             judge = self._judge
-            method = judge.reference if self._by_reference else judge.findings if in_check else judge.confirmed
-            findings = method(data + self._entailed(data), nodes)
-        findings += [judge.pyshacl.unjudged(node) for node in self._unjudged(data, nodes)]
+            data_entailed = data + self._entailed(data)
+            if self._by_reference:
+                findings = judge.reference(data_entailed, nodes)
+            else:
+                findings = judge.findings(data_entailed, nodes, confirm=not in_check)
+        findings += map(judge.pyshacl.unjudged, self._unjudged(data, nodes))
         return sorted(judge.pyshacl.in_check(findings) if in_check else findings, key=repr)
 
     def bounded(self, what: str, triples: int) -> AbstractContextManager[None]:
@@ -285,10 +288,17 @@ class Schema:
     def _unjudged(self, data: list[Triple], focus: set[Term] | None) -> list[Term]:
         """Return the nodes that are, or look like, memories and are typed as nothing a rule speaks about."""
         types: dict[Term, set[Term]] = {}
-        for subject, _, value in [triple for triple in data if triple[1] == TYPE]:
-            types.setdefault(subject, set()).add(value)
+        for subject, predicate, value in data:
+            if predicate == TYPE:
+                types.setdefault(subject, set()).add(value)
         nodes = {subject for subject, _, _ in data} if focus is None else focus
-        others = {node for node in nodes if not any(self.is_a(kind, ITEM) for kind in types.get(node, ()))}
+        others = set[Term]()
+        for node in nodes:
+            for kind in types.get(node, ()):
+                if kind == ITEM or ITEM in self._ancestors.get(kind, ()):
+                    break
+            else:
+                others.add(node)
         of_items, memory, items = _of_items(self), f"<{BASE}memory/", set[Term]()
         for subject, predicate, _ in [triple for triple in data if triple[0] in others] if others else ():
             if predicate in of_items or (predicate != TYPE and subject.startswith(memory)):

@@ -6,11 +6,11 @@ writes them for a reader.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
-from functools import cached_property, lru_cache, reduce
+from functools import cached_property, lru_cache
 from typing import Any
 
 from jidomem.base.regex import Unsearchable, compiled
@@ -49,7 +49,8 @@ class TripleGraph:
                 properties[predicate] = [value]
 
     @cached_property
-    def _back(self) -> dict[tuple[Term, Term], list[Term]]:
+    def back(self) -> dict[tuple[Term, Term], list[Term]]:
+        """Return the subjects by property and value."""
         back: dict[tuple[Term, Term], list[Term]] = {}
         for subject, predicate, value in self.triples:
             back.setdefault((predicate, value), []).append(subject)
@@ -58,10 +59,6 @@ class TripleGraph:
     def objects(self, subject: Term, predicate: Term) -> Collection[Term]:
         """Return the values of *predicate* at *subject*."""
         return self.about.get(subject, _NOTHING).get(predicate, ())
-
-    def subjects(self, predicate: Term, value: Term) -> Collection[Term]:
-        """Return the subjects with *value* as a value of *predicate*."""
-        return self._back.get((predicate, value), ())
 
     def types(self, node: Term) -> Collection[Term]:
         """Return the types of *node*, and what lies above them in the class tree of these triples."""
@@ -94,7 +91,7 @@ def compile_path(rules: TripleGraph, path: Term, depth: int = 0) -> tuple[str, P
     properties = rules.shacl(path)
     match properties:
         case {"inversePath": [prop]} if is_iri(prop):
-            return f"^{compile_path(rules, prop, depth + 1)[0]}", lambda data, node: data.subjects(prop, node)
+            return f"^{compile_path(rules, prop, depth + 1)[0]}", lambda data, node: data.back.get((prop, node), ())
         case {"oneOrMorePath": [inner]} if depth < DEEPEST:
             text, step = compile_path(rules, inner, depth + 1)
             return f"{text}+", lambda data, node: _with_all_after(step(data, node), lambda at: step(data, at))
@@ -104,11 +101,30 @@ def compile_path(rules: TripleGraph, path: Term, depth: int = 0) -> tuple[str, P
     shown, steps = zip(*(compile_path(rules, each, depth + 1) for each in members), strict=True)
     text = (" | " if properties else " / ").join(shown)
     text = f"({text})" if depth else text
-    if properties:
-        return text, lambda data, node: {value for step in steps for value in step(data, node)}
-    return text, lambda data, node: reduce(
-        lambda nodes, step: {v for at in nodes for v in step(data, at)}, steps, {node}
-    )
+    return text, _either(steps) if properties else _in_sequence(steps)
+
+
+def _either(steps: Sequence[Path]) -> Path:
+    def values(data: TripleGraph, node: Term) -> Collection[Term]:
+        reached = set[Term]()
+        for step in steps:
+            reached.update(step(data, node))
+        return reached
+
+    return values
+
+
+def _in_sequence(steps: Sequence[Path]) -> Path:
+    def values(data: TripleGraph, node: Term) -> Collection[Term]:
+        nodes = {node}
+        for step in steps:
+            reached = set[Term]()
+            for each in nodes:
+                reached.update(step(data, each))
+            nodes = reached
+        return nodes
+
+    return values
 
 
 def _with_all_after(nodes: Iterable[Term], step: Callable[[Term], Collection[Term]]) -> set[Term]:
@@ -171,7 +187,9 @@ class Shape:
                 case "hasValue":
                     is_kept = wanted in values
                 case "equals" | "disjoint" | "lessThanOrEquals":
-                    broken += _PAIRS[parameter](set(values), set(data.objects(focus, wanted)))
+                    others = data.about.get(focus, _NOTHING).get(wanted, ())
+                    if values or others:
+                        broken += _PAIRS[parameter](set(values), set(others))
                     continue
                 case _:
                     for value in values:
@@ -310,10 +328,11 @@ class CompiledValidator:
             except NeedsReference:
                 unsure.add(node)
                 continue
-            if all(finding.message for finding in broken):
-                results.update(broken)
-            else:
-                unsure.add(node)
+            if broken:
+                if all(finding.message for finding in broken):
+                    results.update(broken)
+                else:
+                    unsure.add(node)
         return results, unsure
 
     def _about(self, data: TripleGraph, node: Term) -> Collection[Shape]:
@@ -327,8 +346,11 @@ class CompiledValidator:
         shapes = {shape: None for cls in types for shape in of_class.get(cls, ())}
         return tuple(shapes | {shape: None for prop in props for shape in of_subject[prop]})
 
-    def findings(self, triples: Iterable[Triple], focus: set[Term] | None) -> list[Finding]:
-        """Return the findings of SHACL; pyshacl judges the shapes that are left and the nodes in doubt."""
+    def findings(self, triples: Iterable[Triple], focus: set[Term] | None, *, confirm: bool = False) -> list[Finding]:
+        """Return the findings, those of pyshacl about shapes that are left and nodes in doubt.
+
+        With *confirm* a violation is confirmed by pyshacl, whose findings count; where both differ, a finding says so.
+        """
         triples = list(triples)
         results, unsure = self.judged(triples, focus)
         if unsure:
@@ -336,18 +358,8 @@ class CompiledValidator:
         if self.left:
             with ONE_AT_A_TIME:
                 results.update(self._rest.findings(triples, focus))
-        return list(results)
-
-    def reference(self, triples: Iterable[Triple], focus: set[Term] | None) -> list[Finding]:
-        """Return the findings of pyshacl."""
-        with ONE_AT_A_TIME:
-            return self.pyshacl.findings(triples, focus)
-
-    def confirmed(self, triples: Iterable[Triple], focus: set[Term] | None) -> list[Finding]:
-        """Return the findings, those of pyshacl where a rule is violated; where they differ, a finding says so."""
-        triples = list(triples)
-        findings = self.findings(triples, focus)
-        if all(finding.severity != "violation" for finding in findings):
+        findings = list(results)
+        if not confirm or not findings or all(finding.severity != "violation" for finding in findings):
             return findings
         reference = self.reference(triples, focus)
         for finding in sorted(set(reference) ^ set(findings), key=repr)[:1]:
@@ -355,6 +367,11 @@ class CompiledValidator:
             grave = any(other.severity == "violation" for other in reference)
             reference.append(replace(finding, message=text, severity="violation" if grave else "warning"))
         return reference
+
+    def reference(self, triples: Iterable[Triple], focus: set[Term] | None) -> list[Finding]:
+        """Return what pyshacl finds."""
+        with ONE_AT_A_TIME:
+            return self.pyshacl.findings(triples, focus)
 
 
 def _shape(rules: TripleGraph, node: Term, within: Term = "", depth: int = 0) -> Shape:

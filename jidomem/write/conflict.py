@@ -52,7 +52,10 @@ class UniqueKey:
 
 
 def keys(intent: MemoryUpdateIntent) -> dict[str, str]:
-    """Return the keys of the normal *intent*: `kind:digest` -> the kind of disagreement a shared key shows."""
+    """Return the keys of the normal *intent*: `kind:digest` -> the kind of disagreement a shared key shows.
+
+    The key of identical memories comes first, that of duplicates second.
+    """
     if intent.type == "deleted_marker":
         return {}
     assert intent.type
@@ -61,7 +64,10 @@ def keys(intent: MemoryUpdateIntent) -> dict[str, str]:
     content: dict[str, Any] = {}
     for name, value in intent.fields():
         if value is not None and value != [] and name not in _LIKENED:
-            content[name] = _comparable(value)
+            if isinstance(value, str):
+                content[name] = value if names_a_thing(value) else normal_text(value)
+            else:
+                content[name] = _comparable(value)
     content |= {"about": about, "extra_triples": _without_subject(intent)}
     found = [f"identical:{digest(content)}", active.duplicate(intent.type, intent.summary or "", topic, about)]
     kind, scope = family(intent.type), intent.convention_scope
@@ -94,11 +100,12 @@ def identical(intent: MemoryUpdateIntent, keys: Mapping[str, str], view: WriteSn
     """
     if intent.supersedes or intent.invalidates or not keys:
         return None
-    key_of = {kind: key for key, kind in keys.items()}
-    same = literal(key_of["identical"])
-    holders = view.subjects(jido("conflictKey"), literal(key_of["duplicate"]))
-    alike = (each for each in holders if same in view.objects(each, jido("conflictKey")) and view.in_force(each))
-    return next(map(plain_value, alike), None)
+    identical_key, duplicate_key = list(keys)[:2]
+    same = literal(identical_key)
+    for item in view.subjects(jido("conflictKey"), literal(duplicate_key)):
+        if same in view.objects(item, jido("conflictKey")) and view.in_force(item):
+            return plain_value(item)
+    return None
 
 
 def proposed_already(intent: MemoryUpdateIntent, keys: Mapping[str, str], view: WriteSnapshot) -> str | None:
@@ -155,7 +162,8 @@ def detect(
                 continue
             if _clashes(kind, intent, item, view) and not _coexists(intent, other, view):
                 conflicts[other] = _conflict(kind, intent, other, view)
-    for slot, value in value_keys(intent, is_functional).items() if can_be_active else ():
+    slots = value_keys(intent, is_functional) if can_be_active and intent.extra_triples else {}
+    for slot, value in slots.items():
         for item in _holders(slot, view):
             other = plain_value(item)
             differs = literal(value) not in view.objects(item, jido("conflictKey"))

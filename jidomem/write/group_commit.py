@@ -303,9 +303,11 @@ class CommitQueue:
             self._cache(block.cached, version)
             return version
         recorded_at = self._moment_of(version, now)
-        nodes = [node for _, decision in block.members for node in decision.nodes]
-        at = date_time(recorded_at)
-        moments = [(node, _RECORDED_AT, at) for node in nodes]
+        at, moments, places = date_time(recorded_at), list[Triple](), list[Triple]()
+        for _, decision in block.members:
+            for node in decision.nodes:
+                moments.append((node, _RECORDED_AT, at))
+                places.append((node, _RECORDED_IN, vocab.THIS))
         try:
             commit = commits.build(
                 graph=self._stream.graph,
@@ -313,7 +315,7 @@ class CommitQueue:
                 recorded_at=recorded_at,
                 committer=plain_value(WRITER_AGENT),
                 ontology_version=self._rules.schema.version,
-                body=[*block.triples, *moments, *[(node, _RECORDED_IN, vocab.THIS) for node in nodes]],
+                body=[*block.triples, *moments, *places],
                 nonce=self._sources.nonce(),
             )
         except commits.FormatError:
@@ -328,7 +330,7 @@ class CommitQueue:
             self._follower.apply(self._stream, commit)
         own, view = iri(commit.iri), block.cached.view
         view.add_new(own, [triple for triple in commit.triples if triple[0] == own])
-        view.add([*moments, *[(node, _RECORDED_IN, own) for node in nodes]])
+        view.add([*moments, *[(node, _RECORDED_IN, own) for node, _, _ in places]])
         if not is_redaction_record(commit.data):
             self._cache(block.cached, after)
         for pending, decision in block.members:

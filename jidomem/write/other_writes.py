@@ -35,7 +35,7 @@ class SessionRows:
 
     def decide(self, pipeline: Pipeline, view: WriteSnapshot, now: datetime) -> Decision:
         """Return the decision to append the rows; raises IntentRefused for a violation of a shape."""
-        warnings = pipeline.check_shapes(self.rows, view)
+        warnings = validate.judge_shapes(self.rows, view, pipeline.schema)
         receipt = Receipt(plain_value(self.session), None, Version(), "asserted", {}, (), tuple(warnings))
         return pipeline.decision(receipt, self.rows, view)
 

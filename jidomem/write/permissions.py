@@ -213,9 +213,10 @@ def proposal_reason(
         return None, [(item, _CONFIRMED, who) for who in confirmed]
     vouched = None if permission.is_curator or confirmed else _vouched(intent, view)
     held_back = permission.held_back or untrusted or vouched
-    because = [(item, jido("proposedBecause"), literal(held_back))] if held_back else []
-    marked = [item, *alternative_nodes(intent)] if untrusted else []
-    return held_back, [*because, *((node, _QUARANTINED, boolean(True)) for node in marked)]
+    marks = [(item, jido("proposedBecause"), literal(held_back))] if held_back else []
+    for node in [item, *alternative_nodes(intent)] if untrusted else ():
+        marks.append((node, _QUARANTINED, boolean(True)))
+    return held_back, marks
 
 
 def _vouched(intent: MemoryUpdateIntent, view: WriteSnapshot) -> str | None:

@@ -150,7 +150,7 @@ class Pipeline:
             proposal = MemoryUpdateIntent.from_dict(proposal)
         if not options.as_it_was:
             check_entries(proposal)
-        schema, policy, names = self.schema, self.policy, self.memory_names(project)
+        schema, policy, names = self.rules.schema, self.rules.policy, self.memory_names(project)
         # 1 normalise
         signed = self.signed(proposal)
         normal = normalize(signed, now=now, new_id=self.new_id, schema=schema, literal=self.literal)
@@ -222,7 +222,7 @@ class Pipeline:
 
     def node(self, name: str, folder: str) -> Term:
         """Return the IRI of an agent or session, from its IRI or its plain name; raises IntentRefused `invalid_iri`."""
-        field, normalizer = folder.removesuffix("s"), FieldNormalizer(self.schema, self.literal)
+        field, normalizer = folder.removesuffix("s"), FieldNormalizer(self.rules.schema, self.literal)
         name = normalizer.reference(field, normalizer.text(field, name), folder)
         if normalizer.violations:
             raise IntentRefused(normalizer.violations)
@@ -230,13 +230,13 @@ class Pipeline:
 
     def stubs(self, agent: Term, project: Term, view: WriteSnapshot) -> list[Triple]:
         """Return the declarations of an agent and a project that have none yet."""
-        policy = self.policy.agents.get(triples.name_of(agent), AgentPolicy())
+        policy = self.rules.policy.agents.get(triples.name_of(agent), AgentPolicy())
         agents = [] if view.types(agent) else triples.agent_stub(agent, policy)
         return agents if view.describes(project) else [*agents, *triples.project_stub(project)]
 
     def check_other_write(self, thing: str, agent: Term, view: WriteSnapshot) -> None:
         """Raise PolicyDenied unless *agent* may write *thing*, which is no memory."""
-        permissions.check_other_write(thing, plain_value(agent), view, self.policy, self.speaker)
+        permissions.check_other_write(thing, plain_value(agent), view, self.rules.policy, self.speaker)
 
     def signed(self, proposal: MemoryUpdateIntent) -> MemoryUpdateIntent:
         """Return *proposal* as said by whom a door knows to speak, where it names nobody."""
@@ -251,8 +251,8 @@ class Pipeline:
         IntentRefused for memories, commits and what the ontology or a shape forbids.
         """
         subjects = dict.fromkeys(subject for subject, _, _ in rows)
-        validate.check_declared(rows, self.schema, self.literal, validate.WRITERS_OWN - validate.BROUGHT_ALONG)
-        validate.check_axioms(rows, self.schema)
+        validate.check_declared(rows, self.rules.schema, self.literal, validate.WRITERS_OWN - validate.BROUGHT_ALONG)
+        validate.check_axioms(rows, self.rules.schema)
         looks_secret = self.screened(secrets.screen_rows(rows))
         known = {subject: set(view.about(subject)) for subject in subjects if view.types(subject)}
         otherwise = [
@@ -264,8 +264,8 @@ class Pipeline:
         new = [row for row in rows if row[0] not in known]
         if not new:
             return None, otherwise
-        warnings = [*looks_secret, *validate.check_terms(new, view, self.schema, self.policy)]
-        warnings += self.check_shapes(new, view)
+        warnings = [*looks_secret, *validate.check_terms(new, view, self.rules.schema, self.rules.policy)]
+        warnings += validate.judge_shapes(new, view, self.rules.schema)
         receipt = Receipt(plain_value(new[0][0]), None, Version(), "asserted", {}, (), tuple(warnings))
         return self.decision(receipt, new, view), otherwise
 
@@ -274,16 +274,20 @@ class Pipeline:
 
         Raises IntentRefused for memories, commits and what the ontology or a shape forbids.
         """
-        validate.check_declared(rows, self.schema, self.literal, validate.WRITERS_OWN)
-        validate.check_axioms(rows, self.schema)
+        validate.check_declared(rows, self.rules.schema, self.literal, validate.WRITERS_OWN)
+        validate.check_axioms(rows, self.rules.schema)
         looks_secret = self.screened(secrets.screen_rows(rows))
         new = [row for row in rows if not known(row)]
         if not new:
             return UNCHANGED
-        warnings = [*looks_secret, *validate.check_terms(new, view, self.schema, self.policy)]
-        validate.check_appended(new, view, self.schema)
-        ours = {s for s, p, o in new if p in self.schema.properties or (p == TYPE and o in self.schema.classes)}
-        warnings += self.check_shapes([row for row in new if row[0] in ours], view) if ours else []
+        warnings = [*looks_secret, *validate.check_terms(new, view, self.rules.schema, self.rules.policy)]
+        validate.check_appended(new, view, self.rules.schema)
+        ours = {
+            s for s, p, o in new if p in self.rules.schema.properties or (p == TYPE and o in self.rules.schema.classes)
+        }
+        warnings += (
+            validate.judge_shapes([row for row in new if row[0] in ours], view, self.rules.schema) if ours else []
+        )
         return self.decision(Receipt("", None, Version(), "asserted", {}, (), tuple(warnings)), new, view)
 
     def decision(self, receipt: Receipt, rows: Sequence[Triple], view: WriteSnapshot) -> Decision:
@@ -292,13 +296,6 @@ class Pipeline:
         everything = tuple(dict.fromkeys([*rows, *writer]))
         new = dict.fromkeys([subject for subject, predicate, _ in everything if predicate == TYPE])
         return Decision(receipt, everything, tuple([node for node in new if not view.types(node)]))
-
-    def check_shapes(self, rows: list[Triple], view: WriteSnapshot) -> list[str]:
-        """Return the warnings of the shapes on *rows* in declared terms; raises IntentRefused."""
-        schema = self.schema
-        properties, classes = schema.properties, schema.classes
-        focus = dict.fromkeys([s for s, p, o in rows if p in properties or (p == TYPE and o in classes)])
-        return validate.judge_shapes(rows, focus, view, schema.judge)
 
     def describe(
         self, intent: MemoryUpdateIntent, options: SubmitOptions, view: WriteSnapshot, now: datetime
@@ -313,18 +310,18 @@ class Pipeline:
             # a memory that is named as evidence keeps the class of its type
             if not (value == _EVIDENCE and predicate == TYPE and view.is_item(subject))
         ]
-        schema = self.schema
+        schema = self.rules.schema
         if intent.about:
             described += file_anchor_triples(iri(intent.iri or ""), intent.about, options.blobs or {})
         if intent.extra_triples:
             described += validate.declare_objects(intent, view, schema)
-        declared = triples.stubs(intent, view, self.policy, now)
+        declared = triples.stubs(intent, view, self.rules.policy, now)
         item = iri(intent.iri or "")
         links = [triple for triple in triples.relate(intent, triples.ASSERTED) if triple[0] == item]
         try:
             keep_values = options.imported or options.as_it_was
-            warnings = validate.check_terms(described, view, schema, self.policy, keep_values=keep_values)
-            warnings += self.check_shapes([*described, *declared, *links], view)
+            warnings = validate.check_terms(described, view, schema, self.rules.policy, keep_values=keep_values)
+            warnings += validate.judge_shapes([*described, *declared, *links], view, self.rules.schema)
         except IntentRefused as refusal:  # an id that was only just made says nothing to its author
             faults = [replace(fault, message=fault.message.replace(plain_value(item), "this memory"))
                       for fault in refusal.violations]  # fmt: skip
@@ -333,7 +330,7 @@ class Pipeline:
 
     def screened(self, matches: Iterable[tuple[str, secrets.SecretMatch]]) -> list[str]:
         """Return warnings of likely secrets where the policy says so; raise IntentRefused where it refuses them."""
-        policy = self.policy.secrets
+        policy = self.rules.policy.secrets
         violations = [] if policy == "off" else secrets.refusals(matches)
         if violations and policy == "refuse":
             raise IntentRefused([replace(violation, hint=_STORED_ELSEWHERE) for violation in violations])
@@ -350,7 +347,9 @@ class Pipeline:
         """Return asserted or proposed by the policy of the kind; raise Conflict where the policy refuses."""
         if not conflicts or options.as_it_was:
             return triples.PROPOSED if options.propose else triples.ASSERTED
-        policy = "propose" if options.propose else self.policy.on_conflict.get(family(intent.type or ""), "refuse")
+        policy = (
+            "propose" if options.propose else self.rules.policy.on_conflict.get(family(intent.type or ""), "refuse")
+        )
         if policy == "refuse" or any(each.kind in _NEVER_ACCEPTED for each in conflicts):
             shown = conflicts[:_SHOWN_WHOLE]
             items = {each.iri: _in_full(each.iri, view) for each in shown}
@@ -366,11 +365,11 @@ class Pipeline:
         predicates = {predicate for subject, predicate, _ in intent.extra_triples if subject == intent.iri}
         if predicates.isdisjoint(_CHECKS):
             return False
-        curators = permissions.authority(view, self.policy).curators
+        curators = permissions.authority(view, self.rules.policy).curators
         return bool(curators) and intent.asserted_by not in curators
 
     def _is_functional(self, prop: Term) -> bool:
-        declared = self.schema.properties.get(prop)
+        declared = self.rules.schema.properties.get(prop)
         return declared is not None and declared.functional
 
     def _key_triples(self, intent: MemoryUpdateIntent, keys: Iterable[str]) -> list[Triple]:

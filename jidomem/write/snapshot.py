@@ -111,7 +111,8 @@ class WriteSnapshot:
 
     def mentions(self, subject: Term) -> bool:
         """Return whether *subject* is described or pointed at."""
-        self._pointed.update([value for _, _, value in self._added[self._pointed_by :]])
+        for _, _, value in self._added[self._pointed_by :]:
+            self._pointed.add(value)
         self._pointed_by = len(self._added)
         if self.properties(subject) or subject in self._pointed:
             return True

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 
 from jidomem.base.clock import parse_moment
@@ -19,7 +19,6 @@ from jidomem.rdf.vocab import TYPE, jido
 from jidomem.records.intent import INTENT_FIELDS, MemoryUpdateIntent
 from jidomem.records.policy import Policy
 from jidomem.schema.ontology import Schema
-from jidomem.schema.shacl import Finding
 from jidomem.write.canonical import (
     CONVENTIONS,
     DECISIONS,
@@ -77,7 +76,7 @@ _SINGLE_VALUED = frozenset(
     ("topic", "convention_name", "convention_scope", "source_type", "rationale", "detailed_explanation")
 ) | {"expires_on", "valid_from", "valid_until"}
 #: What is said of a memory that is not what it says: who asserted it when, on what evidence, in whose place.
-_NOT_THE_MATTER = frozenset(map(jido, {*WRITER_ONLY, *OWN_FIELD} - {"summary"})) | frozenset(
+_NOT_THE_MATTER = _WRITERS_TERMS | set(
     map(jido, ("revisionReason", "derivedFrom", "hasAlternative", "hasSourceType", "verified"))
 )
 #: What changes as work on a task or an error goes on.
@@ -86,12 +85,13 @@ _OF_WORK = frozenset(map(jido, ("hasTaskStatus", "hasErrorStatus", "severityLeve
 WRITERS_OWN = frozenset(map(jido, ("Commit", "Submission", "SessionEvent", "PolicyChange")))
 BROUGHT_ALONG = frozenset((jido("SessionEvent"),))
 
-Judge = Callable[[Iterable[Triple], Iterable[Term]], Iterable[Finding]]
-
 
 def require_fields(intent: MemoryUpdateIntent, project: str) -> None:
     """Raise IntentRefused unless every required field is there, the project is *project*, and a decision says why."""
-    violations = [_missing(name, project) for name in REQUIRED if getattr(intent, name) is None]
+    violations = list[Violation]()
+    for name in REQUIRED:
+        if getattr(intent, name) is None:
+            violations.append(_missing(name, project))
     if intent.applies_to_project not in (None, f"{vocab.BASE}projects/{project}"):
         given, own = intent.applies_to_project or "", f"{vocab.BASE}projects/{project}"
         meant = misspelling_of(vocab.local_name(given), (project,))
@@ -294,16 +294,12 @@ def check_declared(rows: Iterable[Triple], schema: Schema, literal: int, made: f
         )
         item = predicate == TYPE and (schema.is_a(value, jido("MemoryItem")) or value in made)
         if ours or item or predicate in _WRITERS_TERMS or predicate in said_of_made:
-            what = f"a {_short(value)}" if predicate == TYPE else _short(predicate)
+            term = plain_value(value if predicate == TYPE else predicate).replace(vocab.JIDO, "jido:")
+            what = f"a {term}" if predicate == TYPE else term
             message = f"{plain_value(subject)} {what}: only the writer says this"
             raise IntentRefused([broken_triple(plain_value(subject), message)])
         if not is_iri(value):
             check_size(f"{plain_value(subject)} {name}", parse_literal(value).text, literal)
-
-
-def _short(term: Term) -> str:
-    """Return the name of a term of ours behind `jido:`, of another one all of it."""
-    return plain_value(term).replace(vocab.JIDO, "jido:")
 
 
 @lru_cache(maxsize=16)
@@ -313,18 +309,30 @@ def _properties_of_classes(made: frozenset[Term], schema: Schema) -> frozenset[T
     return frozenset(term for term, declared in properties if declared.domain and declared.domain <= made)
 
 
-def judge_shapes(triples: list[Triple], focus: Iterable[Term], view: WriteSnapshot, judge: Judge) -> list[str]:
-    """Return the judge's warnings; raise IntentRefused when a shape is violated.
+def judge_shapes(triples: Sequence[Triple], view: WriteSnapshot, schema: Schema) -> list[str]:
+    """Return the warnings of the shapes on *triples*; raise IntentRefused when a shape is violated.
 
     The judge sees the triples of the intent, what is known of their subjects already, and the types of what they
     point at; nothing else of the memory, so that judging costs the same however much is remembered.
     """
-    described = {subject: None for subject, _, _ in triples}
-    pointed = {value: None for _, _, value in triples if value[0] == "<" and value not in described}
-    neighbourhood = [row for node in described for row in view.about(node)]
-    neighbourhood += [(node, TYPE, cls) for node in pointed for cls in view.types(node)]
+    described, pointed, focus = dict[Term, None](), dict[Term, None](), dict[Term, None]()
+    for subject, predicate, value in triples:
+        described[subject] = None
+        if value[0] == "<":
+            pointed[value] = None
+        if predicate in schema.properties or (predicate == TYPE and value in schema.classes):
+            focus[subject] = None
+    rows = [*triples]
+    for node in described:
+        for predicate, values in view.properties(node).items():
+            for value in values:
+                rows.append((node, predicate, value))
+    for node in pointed:
+        if node not in described:
+            for cls in view.types(node):
+                rows.append((node, TYPE, cls))
     violations, warnings = [], []
-    for finding in judge([*triples, *neighbourhood], focus):
+    for finding in schema.judge(rows, focus):
         if finding.severity != "violation":
             warnings.append(finding.message)
             continue
@@ -468,19 +476,18 @@ def check_terms(
     With *keep_values* an undeclared value is a warning.
     """
     types: dict[Term, frozenset[Term]] = {}
-    for subject, _, value in [triple for triple in triples if triple[1] == TYPE]:
-        types[subject] = types.get(subject, _NONE) | {value}
+    for subject, predicate, value in triples:
+        if predicate == TYPE:
+            types[subject] = types.get(subject, _NONE) | {value}
     warnings: dict[str, None] = {}
     violations = _second_values(triples, types, schema)
 
     kinds: dict[Term, frozenset[Term]] = {}
 
     def kinds_of(node: Term) -> frozenset[Term]:
-        found = kinds.get(node)
-        if found is None:
-            said = types.get(node)
-            found = kinds[node] = view.types(node) if said is None else said | view.types(node)
-        return found
+        if node not in kinds:
+            kinds[node] = types[node] | view.types(node) if node in types else view.types(node)
+        return kinds[node]
 
     individuals = schema.individuals
     for subject, predicate, value in triples:
@@ -546,18 +553,17 @@ def _second_values(triples: Iterable[Triple], types: Mapping[Term, frozenset[Ter
     What a field of a memory says is counted by a shape, and not here.
     """
     first: dict[tuple[Term, Term], Term] = {}
-    of_one = _functional(schema)
-    is_item = {subject: schema.fits(kinds, _ITEM) for subject, kinds in types.items()}
-    functional = [
-        triple
-        for triple in triples
-        if triple[1] in of_one and (field_of(triple[1]) == "extra_triples" or not is_item.get(triple[0], False))
-    ]
-    return [
-        _misplaced(triple, f"{plain_value(triple[1])} has one value, and {plain_value(triple[0])} was given another")
-        for triple in functional
-        if first.setdefault(triple[:2], triple[2]) != triple[2]
-    ]
+    of_one, violations = _functional(schema), list[Violation]()
+    for triple in triples:
+        subject, predicate, value = triple
+        if predicate not in of_one:
+            continue
+        if field_of(predicate) != "extra_triples" and schema.fits(types.get(subject, _NONE), _ITEM):
+            continue
+        if first.setdefault((subject, predicate), value) != value:
+            message = f"{plain_value(predicate)} has one value, and {plain_value(subject)} was given another"
+            violations.append(_misplaced(triple, message))
+    return violations
 
 
 @lru_cache(maxsize=4096)
@@ -628,8 +634,7 @@ def _value_problem(
         return None
     if value in schema.subjects or value in types or kinds_of(value):
         return None
-    declared = schema.properties.get(predicate)
-    range_ = declared.range if declared else _NONE
+    range_ = schema.properties[predicate].range if predicate in schema.properties else _NONE
     individuals = [each for each, of in schema.individuals.items() if not range_ or schema.fits(of, range_)]
     return _undeclared_term(value, "value", schema.misspelt(value, individuals), field_of(plain_value(predicate)))
 

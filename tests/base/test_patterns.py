@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import jidomem
-from jidomem.base.regex import LONGEST, Unsearchable, compiled, finder
+from jidomem.base.regex import LONGEST, Unsearchable, compiled
 from jidomem.errors import Failed, IntentRefused
 from jidomem.runtime.location import init
 
@@ -46,6 +46,11 @@ REFUSED = {
     "(": "google/re2/wiki/Syntax",
     "\\": "google/re2/wiki/Syntax",
 }
+
+
+def finder(pattern):
+    search = compiled(pattern).search
+    return lambda text: search(text.encode("utf-8", "replace")) is not None
 
 
 @pytest.mark.parametrize("pattern", ENDLESS)

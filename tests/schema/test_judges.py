@@ -58,7 +58,7 @@ def test_where_the_judges_differ_pyshacl_counts_and_the_difference_is_told():
     wrong.pyshacl = CompiledValidator([row for row in RULES if iri(SHAPE + "ItemHasOneSummary") not in row]).pyshacl
     rows = [*BARE, *entailed(BARE)]
 
-    found = wrong.confirmed(rows, None)
+    found = wrong.findings(rows, None, confirm=True)
 
     told = [finding for finding in found if "differ" in finding.message]
     assert [(local_name(f.shape), f.severity) for f in told] == [("ItemHasOneSummary", "violation")]
@@ -68,7 +68,7 @@ def test_where_the_judges_differ_pyshacl_counts_and_the_difference_is_told():
 def test_a_violation_only_the_compiled_shapes_see_refuses_nothing_and_is_a_warning():
     wrong = CompiledValidator(RULES)
     wrong.pyshacl = CompiledValidator([]).pyshacl
-    (found,) = wrong.confirmed([*BARE, *entailed(BARE)], None)
+    (found,) = wrong.findings([*BARE, *entailed(BARE)], None, confirm=True)
     assert (found.severity, "report this" in found.message) == ("warning", True)
 
 
