@@ -24,25 +24,33 @@ from jidomem.runtime.settings import FOLDER, address_of, own_config
 from jidomem.runtime.tokens import take_back
 from jidomem.runtime.user_config import EVERY, ROLES, ApiToken, read
 from jidomem.write.canonical import family
-from jidomem_cli.fields import reject_placeholder
-from jidomem_cli.options import ROWS, App, Command, CommandGroup, pass_app
+from jidomem_cli.options import (
+    ROWS,
+    App,
+    Command,
+    CommandGroup,
+    about_option,
+    dry_run_option,
+    off_option,
+    pass_app,
+    reason_option,
+    role_option,
+    scope_option,
+)
 from jidomem_cli.output import show_json, show_receipt, show_rows
 
 _WRITES = ("agent", "wait")
 _POLICY_COLUMNS = ("says", "by", "reason", "change")
-_reason = click.option("--reason", metavar="TEXT", help="Why; kept with the change.", callback=reject_placeholder)
-_dry_run = click.option("--dry-run", is_flag=True, help="Judge it and keep nothing.")
-_kind = click.option("--kind", type=click.Choice(KINDS), metavar="KIND", help="For this type, or family of types.")
-_about = click.option("--about", metavar="PATH", help="For what is about this file, folder or module, or lies below.")
-_scope = click.option("--scope", type=click.Choice(vocab.SCOPE), metavar="SCOPE", help="For conventions of this scope.")
+_kind = click.option("--kind", type=click.Choice(KINDS), metavar="KIND", help="Type or family of memories.")
+_about = click.option("--about", metavar="PATH", help="File, folder or module; the rule holds below it, too.")
 
 
 @click.group(cls=CommandGroup)
 def policy() -> None:
-    """Say who may assert, who only proposes, and who is denied; each change is a commit of its own.
+    """Set who may assert, who only proposes, and who is denied; each change is a commit of its own.
 
-    Without a rule everybody may assert. The closest rule counts: for an agent before one for a place, a scope, a kind
-    and a role. Once a project has an administrator, nobody else changes its policy.
+    Without a rule everybody may assert. The most specific rule applies: by agent, then path, scope, kind and role. Once
+    a project has an administrator, nobody else changes its policy.
 
     Examples:
       jidomem access policy show
@@ -55,7 +63,7 @@ def policy() -> None:
 @policy.command("show", formats=ROWS, as_of=True)
 @pass_app
 def show(app: App) -> None:
-    """List the current rules, roles and confirmations; all changes there were: jidomem ask policy-changes.
+    """List the current rules, roles and confirmations; the history: jidomem ask policy-changes.
 
     Examples:
       jidomem access policy show
@@ -70,14 +78,14 @@ def show(app: App) -> None:
 
 @policy.command("set", writes=_WRITES)
 @click.argument("allows", type=click.Choice((*VERDICTS, UNSET)), required=False)
-@click.option("--preset", type=click.Choice(tuple(PRESETS)), help="Set the rules of this name instead.")
-@click.option("--role", metavar="ROLE", help="For agents of this role.")
-@click.option("--for", "whom", metavar="AGENT", help="For this agent.")
+@click.option("--preset", type=click.Choice(tuple(PRESETS)), help="Set the rules of this preset instead.")
+@role_option
+@click.option("--for", "whom", metavar="AGENT", help="Agent that the rule is for.")
 @_kind
 @_about
-@_scope
-@_reason
-@_dry_run
+@scope_option
+@reason_option()
+@dry_run_option
 @pass_app
 def set_(
     app: App,
@@ -91,7 +99,7 @@ def set_(
     reason: str | None,
     dry_run: bool,
 ) -> None:
-    """Say what agents may do: assert, propose or deny; unset takes back the rule for the same.
+    """Set what agents may do: assert, propose or deny; unset removes the rule.
 
     Examples:
       jidomem access policy set propose --kind decision --about src/billing --reason "it handles money"
@@ -110,7 +118,7 @@ def set_(
     over = [rule for rule in rules if rule.kind or rule.path or rule.scope or rule.agent] if preset == "open" else []
     changes = [*PRESETS[preset], *(_unset_rule(rule) for rule in over)]
     if not changes:
-        app.info("it is open already, nothing changed")
+        app.info("the policy is open already, nothing changed")
     else:
         _change_policy(app, changes, reason, dry_run)
 
@@ -118,11 +126,11 @@ def set_(
 @policy.command("grant", writes=_WRITES)
 @click.argument("agent_", metavar="AGENT")
 @click.argument("role")
-@_reason
-@_dry_run
+@reason_option()
+@dry_run_option
 @pass_app
 def grant(app: App, agent_: str, role: str, reason: str | None, dry_run: bool) -> None:
-    """Give AGENT a ROLE: agent, curator, admin, reader, or one of the ontology such as Architect.
+    """Grant AGENT a ROLE: agent, curator, admin, reader, or one of the ontology such as Architect.
 
     Examples:
       jidomem access policy grant bob Architect --reason "he knows the store"
@@ -134,15 +142,15 @@ def grant(app: App, agent_: str, role: str, reason: str | None, dry_run: bool) -
 @policy.command("confirm", writes=_WRITES)
 @click.argument("way", type=click.Choice(CONFIRMS))
 @_kind
-@click.option("--days", type=int, metavar="N", help="For unopposed: how long a proposal stands before.")
-@click.option("--off", is_flag=True, help="Let them wait for a curator again.")
-@_reason
-@_dry_run
+@click.option("--days", type=int, metavar="N", help="For unopposed: days before a proposal is confirmed.")
+@off_option
+@reason_option()
+@dry_run_option
 @pass_app
 def confirm(
     app: App, way: str, kind: str | None, days: int | None, off: bool, reason: str | None, dry_run: bool
 ) -> None:
-    """Let `jidomem review --by-rule` confirm proposals: restated by a second agent, or unopposed for some days.
+    """Allow `jidomem review --by-rule` to confirm proposals that a second agent restated, or that stay unopposed.
 
     Examples:
       jidomem access policy confirm restated --kind fact
@@ -156,11 +164,11 @@ def confirm(
 @policy.command("may", as_of=True)
 @click.argument("who", metavar="AGENT")
 @click.argument("what", metavar="KIND", type=click.Choice(KINDS))
-@click.option("--about", multiple=True, metavar="PATH", help="What it would be about; repeat it for more.")
-@_scope
+@about_option
+@scope_option
 @pass_app
 def may(app: App, who: str, what: str, about: tuple[str, ...], scope: str | None) -> None:
-    """Say what would become of a KIND that AGENT submits, and by which rule; also as of a past moment.
+    """Show whether AGENT may assert a KIND, and by which rule; also as of a past moment.
 
     Examples:
       jidomem access policy may bob architectural_decision --about src/billing/api.py
@@ -173,7 +181,7 @@ def may(app: App, who: str, what: str, about: tuple[str, ...], scope: str | None
         show_json({"agent": agent, "role": role, "verdict": verdict, "rule": str(rule) if rule else None})
         return
     click.echo(verdict)
-    app.info(f"{who} has the role {role}; " + (f"the rule: {rule}" if rule else "no rule speaks of it"))
+    app.info(f"{who} has the role {role}; " + (f"the rule: {rule}" if rule else "no rule applies"))
 
 
 def _authority(app: App) -> AccessPolicy:
@@ -197,7 +205,7 @@ def _change_policy(app: App, changes: list[PolicyChange], reason: str | None, dr
     for change in changes:
         app.info(str(change))
     if not memory.writer.authority(memory.project).administrators:
-        app.info("nobody is an administrator, so everybody may change this: jidomem access policy grant AGENT admin")
+        app.info("no administrator, so everybody may change the policy: jidomem access policy grant AGENT admin")
 
 
 _TOKEN_COLUMNS = ("id", "agent", "role", "projects", "root", "added")
@@ -205,10 +213,10 @@ _TOKEN_COLUMNS = ("id", "agent", "role", "projects", "root", "added")
 
 @click.group(cls=CommandGroup)
 def token() -> None:
-    """Say who may ask a served memory: with a token, as an agent in a role, for some of its projects.
+    """Issue, list and revoke tokens for a served memory: each for an agent, a role and projects.
 
-    They are kept in your own configuration, by a digest alone, or with the memory where that is shared: then every
-    server believes them. A server takes in a change with the next request, of a shared memory seconds later.
+    Only their digests are stored: in your own configuration, or with a shared memory, for all its servers. A server
+    applies a change with the next request, for a shared memory seconds later.
 
     Examples:
       jidomem access token add ana --role curator
@@ -218,14 +226,14 @@ def token() -> None:
 
 @token.command("add")
 @click.argument("agent")
-@click.option("--role", type=click.Choice(ROLES), default="agent", show_default=True, help="What it may do.")
-@click.option("--project", "projects", multiple=True, metavar="ID", help="What it reaches; repeat it for more.")
-@click.option("--all-projects", is_flag=True, help="It reaches every project there is or will be.")
+@click.option("--role", type=click.Choice(ROLES), metavar="ROLE", default="agent", help="Role of the agent.")
+@click.option("--project", "projects", multiple=True, metavar="ID", help="Project that it gives access to; repeatable.")
+@click.option("--all-projects", is_flag=True, help="Give access to every present and future project.")
 @pass_app
 def add(app: App, agent: str, role: str, projects: tuple[str, ...], all_projects: bool) -> None:
-    """Give out a token for AGENT. It is printed this once, and kept nowhere.
+    """Issue a token for AGENT. It is printed once, and stored nowhere.
 
-    Without --project it reaches the project of this root.
+    ROLE is agent (default), curator, admin or reader. Without --project it is for the project of this root.
 
     Examples:
       jidomem access token add ana
@@ -233,7 +241,9 @@ def add(app: App, agent: str, role: str, projects: tuple[str, ...], all_projects
       jidomem access token add rita --role curator --project p --project q
     """
     if all_projects and projects:
-        raise InvalidRequest("it reaches all projects or the ones named", hint="leave out --project or --all-projects")
+        raise InvalidRequest(
+            "--project and --all-projects exclude each other", hint="leave out --project or --all-projects"
+        )
     with app.open() as memory:
         memory.writer.acting_as(agent, role)  # raises for what would be refused with each request
         keyring = memory.place.keyring()
@@ -243,14 +253,14 @@ def add(app: App, agent: str, role: str, projects: tuple[str, ...], all_projects
         show_json({"token": secret, **_token_row(made)})
         return
     click.echo(secret)
-    app.info(f"{agent} has it as {role}, for {', '.join(made.projects)}; it is not shown again")
-    app.info(f"take it back with: jidomem access token remove {made.id}")
+    app.info(f"for {agent} as {role}, projects {', '.join(made.projects)}; it is not shown again")
+    app.info(f"revoke it: jidomem access token remove {made.id}")
 
 
 @token.command("list", formats=ROWS)
 @pass_app
 def list_tokens(app: App) -> None:
-    """List the tokens given out, for every folder or for the shared root named, without what they are.
+    """List the issued tokens, for all folders or for the given shared root, without their secrets.
 
     Examples:
       jidomem access token list
@@ -264,7 +274,7 @@ def list_tokens(app: App) -> None:
 @click.argument("id_", metavar="ID")
 @pass_app
 def remove(app: App, id_: str) -> None:
-    """Take back the token ID: from now on it is none.
+    """Revoke the token ID.
 
     Examples:
       jidomem access token remove 1f2e3d4c
@@ -274,7 +284,7 @@ def remove(app: App, id_: str) -> None:
     if app.json:
         show_json(_token_row(revoked))
     else:
-        app.info(f"taken back: {revoked.id}, of {revoked.agent}, for {revoked.root}")
+        app.info(f"revoked: {revoked.id} of {revoked.agent}, for {revoked.root}")
 
 
 def _token_row(each: ApiToken) -> dict[str, object]:
@@ -290,14 +300,16 @@ def _token_row(each: ApiToken) -> dict[str, object]:
 
 @click.command(cls=Command)
 @click.argument("path", type=click.Path())
-@click.option("--command", metavar="COMMAND", help="Only let its strict conventions have this command run, as written.")
-@click.option("--off", is_flag=True, help="Trust it no longer.")
+@click.option(
+    "--command", metavar="COMMAND", help="Allow its strict conventions to run this command, exactly as written."
+)
+@off_option
 @pass_app
 def trust_root(app: App, path: str, command: str | None, off: bool) -> None:
-    """Trust the root at PATH, or in it, as it is now: its config.toml may say where jidomem serve listens.
+    """Trust the present configuration of the root at PATH: its config.toml may set where jidomem serve listens.
 
-    A root is found on disk, and may be somebody else's. Trust is kept in your own configuration, and ends when the
-    root's configuration, terms, rules or questions change. It lets no command run: each is let by itself.
+    Trust is stored in your own configuration, and ends when the configuration, terms, rules or queries of the root
+    change. Commands must be allowed separately, with --command.
 
     Examples:
       jidomem access trust .
@@ -310,7 +322,7 @@ def trust_root(app: App, path: str, command: str | None, off: bool) -> None:
         if app.json:
             show_json({"root": str(root), "command": command, "may_run": not off})
         else:
-            app.info(f"{command!r} may {'run no longer' if off else 'run'} for {root}, before an edit")
+            app.info(f"{command!r} may {'no longer ' if off else ''}run for {root}, before an edit")
         return
     if off:
         trusting.distrust(own_config(), root)
@@ -319,7 +331,7 @@ def trust_root(app: App, path: str, command: str | None, off: bool) -> None:
     if app.json:
         show_json({"root": str(root), "trusted": not off})
     else:
-        what = f"its config.toml may set {' and '.join(OF_TRUST)}, until something of it changes"
+        what = f"its config.toml may set {' and '.join(OF_TRUST)}, until it changes"
         app.info(f"{root} is trusted no longer" if off else f"{root} is trusted: {what}")
 
 
@@ -329,8 +341,8 @@ def _root(path: str) -> Path:
         from jidomem.extras.servers.addresses import shown
 
         raise InvalidRequest(
-            f"{shown(path)} is data for whoever may write to it: nothing of a shared root is trusted to say more",
-            hint="tell each server where it listens: jidomem serve --host ADDRESS --port NUMBER",
+            f"{shown(path)} is a shared root, whose configuration cannot be trusted: others may write to it",
+            hint="set the address of each server: jidomem serve --host ADDRESS --port NUMBER",
         )
     here = Path(path).resolve()
     root = inner if (inner := root_folder(here / FOLDER)).is_dir() else root_folder(path)

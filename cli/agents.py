@@ -18,7 +18,7 @@ from jidomem.records.intent import parse_json
 from jidomem.runtime.agent_memory import AgentMemory
 from jidomem.working import Memory, is_list, is_map
 from jidomem_cli.fields import json_or_text
-from jidomem_cli.options import ROWS, App, Command, CommandGroup, pass_app
+from jidomem_cli.options import ROWS, App, Command, CommandGroup, id_option, pass_app, timestamp_option
 from jidomem_cli.output import form_of, show_json, show_receipt, show_rows
 
 _TURN_COLUMNS = ("index", "timestamp", "asked_by", "prompt", "answered_by", "answer")
@@ -26,7 +26,7 @@ _TURN_COLUMNS = ("index", "timestamp", "asked_by", "prompt", "answered_by", "ans
 
 @click.group(cls=CommandGroup)
 def conversation() -> None:
-    """Record what is said in a work session, word for word, and read it back.
+    """Record the turns of a work session verbatim, and list them.
 
     Examples:
       jidomem agent conversation record evening --prompt "which index?" --answer "Oxigraph"
@@ -36,10 +36,10 @@ def conversation() -> None:
 
 @conversation.command("show", formats=ROWS, as_of=True)
 @click.argument("session")
-@click.option("--last", type=click.IntRange(1), metavar="N", help="The last N turns; else all.")
+@click.option("--last", type=click.IntRange(1), metavar="N", help="Only the last N turns.")
 @pass_app
 def show_conversation(app: App, session: str, last: int | None) -> None:
-    """List the turns of the conversation of SESSION, in their order.
+    """List the turns of the conversation of SESSION, in order.
 
     Examples:
       jidomem agent conversation record evening --prompt "which index?" --answer "Oxigraph"
@@ -51,17 +51,17 @@ def show_conversation(app: App, session: str, last: int | None) -> None:
 
 @conversation.command("record", writes=("agent", "wait"))
 @click.argument("session")
-@click.option("--prompt", metavar="TEXT", help="What was asked.")
-@click.option("--answer", metavar="TEXT", help="What was answered.")
-@click.option("--asked-by", "speaker", metavar="NAME", help="Who asked; nobody unless given.")
-@click.option("--timestamp", metavar="MOMENT", help="When it was said; now unless given.")
+@click.option("--prompt", metavar="TEXT", help="Text of the prompt.")
+@click.option("--answer", metavar="TEXT", help="Text of the answer.")
+@click.option("--asked-by", "speaker", metavar="NAME", help="Author of the prompt.")
+@timestamp_option
 @pass_app
 def record(
     app: App, session: str, prompt: str | None, answer: str | None, speaker: str | None, timestamp: str | None
 ) -> None:
-    """Record the next turn of the conversation of SESSION, which is opened where nobody has opened it.
+    """Record the next turn of the conversation of SESSION, which is opened if it is new.
 
-    What is remembered of it names the turn as its evidence.
+    A memory from the conversation names the turn as its evidence.
 
     Examples:
       jidomem agent conversation record evening --prompt "which index?" --asked-by ana --answer "Oxigraph"
@@ -77,16 +77,16 @@ def record(
 #: verb -> (the status it gives, what it does)
 _MOVES = {
     "pause": ("Paused", "Pause a session."),
-    "resume": ("Active", "Go on with a paused session."),
-    "close": ("Closed", "Close a session that reached its end."),
-    "abandon": ("Abandoned", "End a session that did not."),
+    "resume": ("Active", "Resume a paused session."),
+    "close": ("Closed", "Close a completed session."),
+    "abandon": ("Abandoned", "Abandon an incomplete session."),
 }
 _SESSION_WRITES = ("agent", "wait")
 
 
 @click.group(cls=CommandGroup)
 def session() -> None:
-    """Open, move and close work sessions; each keeps the line of what happened to it.
+    """Open, move and close work sessions; each records its events.
 
     Examples:
       jidomem agent session start evening --continues morning
@@ -97,7 +97,7 @@ def session() -> None:
 
 @session.command("start", writes=_SESSION_WRITES)
 @click.argument("name")
-@click.option("--continues", metavar="NAME", help="The session it goes on from.")
+@click.option("--continues", metavar="NAME", help="Session that it continues.")
 @pass_app
 def start(app: App, name: str, continues: str | None) -> None:
     """Open the session NAME.
@@ -114,7 +114,7 @@ def start(app: App, name: str, continues: str | None) -> None:
 @click.argument("phase")
 @pass_app
 def phase(app: App, name: str, phase: str) -> None:
-    """Say what the session NAME is at: planning, implementation, debugging or review.
+    """Set the phase of the session NAME: planning, implementation, debugging or review.
 
     Examples:
       jidomem agent session phase morning implementation
@@ -124,7 +124,7 @@ def phase(app: App, name: str, phase: str) -> None:
 
 
 @session.command("list", formats=ROWS)
-@click.option("--all", "ended", is_flag=True, help="Those that have ended, too.")
+@click.option("--all", "ended", is_flag=True, help="Also finished ones.")
 @pass_app
 def list_sessions(app: App, ended: bool) -> None:
     """List the sessions that have not ended, oldest first.
@@ -160,7 +160,7 @@ _AGENTS = ("agent", "rev", "updated_at", "open_tasks")
 
 @click.group(cls=CommandGroup)
 def working() -> None:
-    """Show and change what an agent holds now: it may change and forget it, and nobody judges it.
+    """Show and change the working memory of an agent, which is neither validated nor reviewed.
 
     Examples:
       jidomem agent working put language en
@@ -172,7 +172,7 @@ def working() -> None:
 @working.command("show", formats=ROWS, writes=_WORKING_WRITES)
 @pass_app
 def show_working(app: App) -> None:
-    """Show what the agent holds; with --json the memory as it is.
+    """Show the working memory of the agent; --json prints it as stored.
 
     Examples:
       jidomem agent working put language en
@@ -182,7 +182,9 @@ def show_working(app: App) -> None:
     agent_memory = _agent_memory(app, reads=True)
     memory = agent_memory.get()
     if memory is None:
-        raise NotFound(f"{agent_memory.agent!r} holds nothing", hint="begin with: jidomem agent working put KEY VALUE")
+        raise NotFound(
+            f"{agent_memory.agent!r} has no working memory", hint="begin with: jidomem agent working put KEY VALUE"
+        )
     if form_of(app) == "json":
         show_json(memory.to_dict())
         return
@@ -192,7 +194,7 @@ def show_working(app: App) -> None:
 @working.command("list", formats=ROWS)
 @pass_app
 def list_agents(app: App) -> None:
-    """List the agents that hold something.
+    """List the agents with a working memory.
 
     Examples:
       jidomem agent working list
@@ -205,7 +207,7 @@ def list_agents(app: App) -> None:
 @click.argument("value")
 @pass_app
 def put(app: App, key: str, value: str) -> None:
-    """Put VALUE, as JSON where it is that, else as text, under KEY of the agent's world.
+    """Set KEY in the agent's world to VALUE, as JSON if it parses, else as text.
 
     Examples:
       jidomem agent working put language en
@@ -218,7 +220,7 @@ def put(app: App, key: str, value: str) -> None:
 @click.argument("key")
 @pass_app
 def drop(app: App, key: str) -> None:
-    """Take KEY out of the agent's world.
+    """Remove KEY from the agent's world.
 
     Examples:
       jidomem agent working drop language
@@ -227,10 +229,10 @@ def drop(app: App, key: str) -> None:
 
 
 @working.command("tasks", formats=ROWS, writes=_WORKING_WRITES)
-@click.option("--all", "done", is_flag=True, help="Those that are done, too.")
+@click.option("--all", "done", is_flag=True, help="Also finished ones.")
 @pass_app
 def tasks(app: App, done: bool) -> None:
-    """List the agent's open tasks, the first to do first.
+    """List the agent's open tasks, in order.
 
     Examples:
       jidomem agent working tasks --all
@@ -242,24 +244,24 @@ def tasks(app: App, done: bool) -> None:
 
 @working.command("add", writes=_WORKING_WRITES)
 @click.argument("text")
-@click.option("--id", "name", metavar="ID", help="Its id; else one is made.")
-@click.option("--first", is_flag=True, help="Before all others; else after them.")
+@id_option
+@click.option("--first", is_flag=True, help="Insert before all other tasks.")
 @pass_app
-def add(app: App, text: str, name: str | None, first: bool) -> None:
-    """Give the agent a task.
+def add(app: App, text: str, id_: str | None, first: bool) -> None:
+    """Add a task of the agent.
 
     Examples:
       jidomem agent working add "ask about the index" --id t1
     """
     where = {"do": "tasks_insert", "index": 0} if first else {"do": "tasks_add"}
-    _change(app, {**where, "text": text, **({"id": name} if name else {})})
+    _change(app, {**where, "text": text, **({"id": id_} if id_ else {})})
 
 
 @working.command("done", writes=_WORKING_WRITES)
 @click.argument("task")
 @pass_app
 def done(app: App, task: str) -> None:
-    """Say that the agent's TASK, an id, is done.
+    """Complete the agent's TASK, given by its id.
 
     Examples:
       jidomem agent working add "ask about the index" --id t1
@@ -273,7 +275,7 @@ def done(app: App, task: str) -> None:
 @click.option("--expected-rev", type=click.IntRange(0), metavar="N", help="Only if the memory is at revision N.")
 @pass_app
 def change(app: App, file: BinaryIO, expected_rev: int | None) -> None:
-    """Make the changes in FILE, or of standard input, a JSON array: all of them or none.
+    """Apply the changes in FILE or standard input, a JSON array: all of them or none.
 
     Examples:
       jidomem agent working change changes.json
@@ -285,7 +287,7 @@ def change(app: App, file: BinaryIO, expected_rev: int | None) -> None:
 @working.command("forget", writes=_WORKING_WRITES)
 @pass_app
 def forget(app: App) -> None:
-    """Let the agent hold nothing any more.
+    """Delete the working memory of the agent.
 
     Examples:
       jidomem agent working forget
@@ -295,7 +297,7 @@ def forget(app: App) -> None:
     if app.json:
         show_json({"agent": agent_memory.agent, "forgotten": was_held})
     else:
-        app.info(f"{agent_memory.agent} {'holds nothing any more' if was_held else 'value nothing'}")
+        app.info(f"{agent_memory.agent} {'has no working memory any more' if was_held else 'had no working memory'}")
 
 
 def _agent_memory(app: App, *, reads: bool = False) -> AgentMemory:

@@ -18,7 +18,7 @@ from jidomem.read.raw_sparql import Result
 from jidomem.recall.governing import FRESHNESS_COLUMNS
 from jidomem.records.active import STATUSES
 from jidomem.records.named_query import NamedQuery, QueryParameter, snake
-from jidomem_cli.options import ROWS, App, Command, pass_app
+from jidomem_cli.options import ROWS, App, Command, include_inactive_option, pass_app
 from jidomem_cli.output import form_of, show_json, show_rows
 
 #: Parameters with an option of their own, here and on every other verb.
@@ -32,13 +32,8 @@ _LIKE = 0.7
 #: Short name -> the question.
 #: What a SPARQL query has and the name of a file has not.
 _SYNTAX = re.compile(r"[\s{<]")
-INCLUDE_INACTIVE = click.option(
-    "--include-inactive",
-    is_flag=True,
-    help="Also memories that are not active: superseded, rejected, proposed, expired.",
-)
 STATUS = click.option(
-    "--status", metavar="STATUS", help=f"Decisions of this status alone: {', '.join(STATUSES)} (default: active ones)."
+    "--status", metavar="STATUS", help=f"Only decisions with this status: {', '.join(STATUSES)} (default: active)."
 )
 
 
@@ -48,10 +43,10 @@ STATUS = click.option(
 )  # fmt: skip
 @click.argument("name", required=False)
 @click.argument("params", nargs=-1, metavar="[PARAM=VALUE | --PARAM VALUE]...", type=click.UNPROCESSED)
-@INCLUDE_INACTIVE
+@include_inactive_option
 @STATUS
 @click.option("--sparql", metavar="QUERY|FILE|-", help="Answer a SPARQL query instead.")
-@click.option("--infer", is_flag=True, help="With --sparql: let `a` match the superclasses of what is stated, too.")
+@click.option("--infer", is_flag=True, help="With --sparql: let `a` also match superclasses.")
 @pass_app
 def ask(
     app: App,
@@ -62,12 +57,11 @@ def ask(
     sparql: str | None,
     infer: bool,
 ) -> None:
-    """Answer the question NAME; without one, list the questions by the role that asks them.
+    """Answer the named query NAME; without NAME, list the queries by role.
 
-    PARAM=VALUE or --PARAM VALUE gives a parameter that the list names, such as actionable_only=true; an agent or a
-    session is given by its name or IRI. Moments, the status and inactive memories have options. Short names: tasks
-    and errors for the open ones, sessions for the active ones. changed-files lists the memories about files that were
-    changed, renamed or removed since.
+    PARAM=VALUE or --PARAM VALUE sets a parameter of the query, such as actionable_only=true; an agent or session is
+    a name or IRI. Short names: tasks and errors (the open ones), sessions (the active ones). changed-files lists the
+    memories about files that were changed, renamed or removed since.
 
     --sparql answers a SELECT, ASK, CONSTRUCT or DESCRIBE over the graphs of the project and the ontology, in the order
     of the query; a graph is printed as Turtle (default). With --as-of it replays up to 32 MB of journal.
@@ -86,7 +80,7 @@ def ask(
     if sparql is not None:
         if name is not None or any((*inactive, app.valid_at is not None)):
             hint = "name moments, limits and status in the query"
-            raise InvalidRequest("--sparql takes no other question, and none of its options", hint=hint)
+            raise InvalidRequest("--sparql takes no NAME, and none of the options of named queries", hint=hint)
         _run_sparql(app, sparql, infer=infer)
         return
     if infer:
@@ -94,10 +88,10 @@ def ask(
     if app.format == "ttl":
         raise InvalidRequest("rows cannot be ttl", hint=f"give --format {' or '.join(ROWS)}")
     if name is not None and name.startswith("-"):
-        raise InvalidRequest("name the question first", hint=f"jidomem ask QUESTION {name} VALUE")
+        raise InvalidRequest("the name of the query comes first", hint=f"jidomem ask NAME {name} VALUE")
     if name is None:
         if any((*inactive, app.as_of is not None)):
-            raise InvalidRequest("the list of questions is shown whole", hint="name a question, such as open-tasks")
+            raise InvalidRequest("the list of queries takes no options", hint="name a query, such as open-tasks")
         _show_playbook(app, app.open())
         return
     memory = app.read()
@@ -199,7 +193,7 @@ def _param(word: str) -> tuple[str, str]:
     if not equals or not name:
         raise InvalidRequest(f"{word!r} is no parameter", hint="write name=value, such as actionable_only=true")
     if name in _TAKEN:
-        raise InvalidRequest(f"no question has a parameter {name!r}", hint="list them with: jidomem ask")
+        raise InvalidRequest(f"no query has a parameter {name!r}", hint="list them with: jidomem ask")
     option = _OPTIONS.get(name.replace("_", "").lower())
     if option:
         raise InvalidRequest(f"{name} is not given as a parameter", hint=f"give {option} instead")

@@ -43,13 +43,15 @@ class CheckArguments:
 
 @click.command(cls=Command, formats=FORMATS)
 @click.argument("paths", type=FILE, nargs=-1)
-@click.option("--since", metavar="GITREF", help="Report only what came after that revision.")
-@click.option("--baseline", type=FILE, help="Findings accepted until a day; else the root's baseline.toml.")
-@click.option("--open-tasks-from", "issues", type=FILE, multiple=True, help="Issues as `gh issue list` gives them.")
-@click.option("--reference", is_flag=True, help="Let pyshacl and owlrl judge all of it; slow.")
-@click.option("--secrets", is_flag=True, help="Report all likely secrets, whatever the range or the baseline.")
-@click.option("--data", type=FILE, help="Any Turtle, to be held to --shapes alone.")
-@click.option("--shapes", type=FILE, help="The SHACL shapes for --data.")
+@click.option("--since", metavar="GITREF", help="Report only findings since this git revision.")
+@click.option("--baseline", type=FILE, help="Findings accepted until a date (default: baseline.toml of the root).")
+@click.option(
+    "--open-tasks-from", "issues", type=FILE, multiple=True, help="Issues as JSON of `gh issue list`; repeatable."
+)
+@click.option("--reference", is_flag=True, help="Validate with pyshacl and owlrl; slow.")
+@click.option("--secrets", is_flag=True, help="Report all likely secrets, also outside --since and --baseline.")
+@click.option("--data", type=FILE, help="Turtle file to validate against --shapes only.")
+@click.option("--shapes", type=FILE, help="SHACL shapes for --data.")
 @pass_app
 def check(
     app: App,
@@ -64,8 +66,8 @@ def check(
 ) -> int:
     """Check the project's memory, or Turtle files at PATHS: ontology, shapes, gates, references, the journal.
 
-    Of a memory every byte of the journal is verified too, and that no two active memories disagree.
-    Exits with 0 when all is well, 1 when a rule is violated, 2 on misuse, 3 when something could not be checked.
+    For a memory, also every byte of the journal is verified, and conflicts between active memories are reported.
+    Exit codes: 0 no violation, 1 a violation, 2 usage error, 3 something could not be checked.
 
     Examples:
       jidomem check
@@ -123,11 +125,11 @@ def _report(app: App, arguments: CheckArguments) -> CheckReport:
     from jidomem.check.rules import check_data
 
     if (arguments.data is None) != (arguments.shapes is None) or (arguments.data and arguments.paths):
-        raise InvalidRequest("--data and --shapes go together, and without PATHS", hint="see: jidomem check --help")
+        raise InvalidRequest("--data and --shapes go together, without PATHS", hint="see: jidomem check --help")
     if arguments.secrets and (arguments.data or arguments.paths):
-        raise InvalidRequest("--secrets is about the journal", hint="leave out PATHS and --data")
+        raise InvalidRequest("--secrets is for the journal", hint="leave out PATHS and --data")
     if arguments.issues and (arguments.data or arguments.paths):
-        raise InvalidRequest("--open-tasks-from is about the project's memory", hint="leave out PATHS and --data")
+        raise InvalidRequest("--open-tasks-from is for the memory of a project", hint="leave out PATHS and --data")
     baseline = _baseline(arguments)
     if arguments.data and arguments.shapes:
         if arguments.since or arguments.reference:
@@ -211,7 +213,7 @@ def _print(app: App, report: CheckReport, form: str) -> None:
         by = f" by {one.by}" if one.by else ""
         app.info(clean(f"waived until {one.until}{by}: {one.problem.name}: {one.problem.item}: {one.reason}"))
     found = ", ".join(f"{count} {name}{'' if count == 1 else 's'}" for name, count in report.counts().items() if count)
-    app.info(f"{report.judged} judged: {found or 'nothing found'}")
+    app.info(f"{report.judged} checked: {found or 'no findings'}")
 
 
 def _unchecked(report: CheckReport) -> list[str]:

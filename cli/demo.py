@@ -41,10 +41,10 @@ KINDS: tuple[Mapping[str, Any], ...] = (
 
 
 @click.command(cls=Command)
-@click.option("--keep", type=click.Path(file_okay=False, path_type=Path), help="Make the root here, and leave it.")
+@click.option("--keep", type=click.Path(file_okay=False, path_type=Path), help="Folder for the root, which stays.")
 @pass_app
 def demo(app: App, keep: Path | None) -> None:
-    """Show what memory does: intents in, refusals repaired, conflicts settled, questions answered, a past state.
+    """Show the memory at work: intents, repaired errors, conflicts, queries, a past state.
 
     Examples:
       jidomem demo
@@ -60,11 +60,11 @@ def demo(app: App, keep: Path | None) -> None:
     _show_tour(app, keep)
     _say(f"That took {time.monotonic() - started:.1f} s. Where to go next:")
     click.echo(
-        "  jidomem init                        make a memory for the repository you stand in\n"
+        "  jidomem init                        create a memory for the current repository\n"
         "  jidomem init --from adr             import the decisions it has\n"
-        '  jidomem remember "..."              keep one thing, with no ceremony\n'
-        "  jidomem ask                         list the questions there are\n"
-        "  docs/intents.md, docs/conflicts.md  what may be said, and what disagrees"
+        '  jidomem remember "..."              record one memory\n'
+        "  jidomem ask                         list the named queries\n"
+        "  docs/intents.md, docs/conflicts.md  fields of intents, and conflicts"
     )
 
 
@@ -73,7 +73,7 @@ def _show_tour(app: App, keep: Path | None) -> None:
     if keep is not None:
         keep.mkdir(parents=True, exist_ok=True)
         _tour(keep.resolve())
-        app.info(f"the root is kept in {keep}")
+        app.info(f"the root stays in {keep}")
     else:
         with tempfile.TemporaryDirectory(prefix="jidomem-demo-") as folder:
             _tour(Path(folder))

@@ -42,7 +42,7 @@ from jidomem.runtime.settings import FOLDER
 from jidomem.write.canonical import moment as moment_of
 from jidomem_cli import init
 from jidomem_cli.errors import print_error, print_refusal
-from jidomem_cli.options import App, Command, CommandGroup, clean, pass_app
+from jidomem_cli.options import App, Command, CommandGroup, clean, dry_run_option, pass_app
 from jidomem_cli.output import short, show_json
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ _MAX_SHOWN = 20
 
 @click.command("code", cls=Command, writes=("agent", "wait"))
 @click.argument("path", type=click.Path(exists=True, file_okay=False, path_type=Path), default=".")
-@click.option("--dry-run", is_flag=True, help="Read what changed and keep nothing.")
+@dry_run_option
 @pass_app
 def code(app: App, path: Path, dry_run: bool) -> int:
     """Read the Python and Elixir code below PATH into the codebase graph: modules, functions and what depends on what.
@@ -157,14 +157,16 @@ FORMATS = {"turtle": "ttl", "jsonld": "jsonld", "nquads": "nq", "markdown": "md"
 
 
 @click.command(cls=Command, as_of=True)
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="The file, or its folder; else standard output.")
-@click.option("--format", "form", type=click.Choice([*FORMATS]), default="turtle", help="How to write it.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="File or folder (default: standard output).")
+@click.option(
+    "--format", "form", type=click.Choice([*FORMATS]), default="turtle", help="Output format (default: turtle)."
+)
 @pass_app
 def export(app: App, output: Path | None, form: str) -> int:
-    """Write the project's memory as one file: what is remembered, without the journal's bookkeeping.
+    """Write the memory of a project to one file, without the records of the journal.
 
-    turtle and jsonld hold every memory, nquads also the other graphs of the project; jidomem root import reads all
-    three. markdown, for people, and mcp-memory, for the reference MCP memory server, hold active memories.
+    turtle and jsonld have every memory, nquads also the other graphs of the project; jidomem root import reads all
+    three. markdown, for people, and mcp-memory, for the reference MCP memory server, have active memories.
     In a folder the file is named PROJECT_memory, with the suffix of its format.
 
     Examples:
@@ -210,7 +212,7 @@ def _active_export(app: App, memory: Jidomem, form: str, moment: str | None) -> 
     rows = reversed(ask("timeline", project=project, as_of=moment))
     found = [memory.reader.get_memory(project, item, as_of=moment) for item in dict.fromkeys(r["item"] for r in rows)]
     if left := len(every) - len(found):
-        app.info(f"{left} superseded, withdrawn or only proposed left out: --format turtle has them")
+        app.info(f"{left} inactive memories left out: --format turtle has them")
     if form == "mcp-memory":
         return other_formats.export_mcp_memory(project, found)
     worded = (node for one in found for name in other_formats.WORDED for node in one["properties"].get(name, ()))
@@ -247,7 +249,7 @@ class _ImportVerbs(CommandGroup):
 
 @click.group("import", cls=_ImportVerbs)
 def import_() -> None:
-    """Import records kept elsewhere, each judged like every other intent; again, to bring memory level with them.
+    """Import records of files and other tools, each validated like an intent; run it again to synchronise.
 
     jidomem root import --check [adr|memory-md|mcp-memory|beads|PATH]... writes nothing: it lists the differences
     between the memory and its sources in the repository, and exits with 1 where a source changed (default: all
@@ -301,10 +303,10 @@ def _add_document_command(kind: str, form: DocumentFormat, example: str) -> None
             code = code or _print_report(app, memory, report)
         return code
 
-    more = "\n\n    What stands in the project's other graphs is kept there." if form is DocumentFormat.N_QUADS else ""
+    more = "\n\n    Data of the other graphs of the project goes to these." if form is DocumentFormat.N_QUADS else ""
     text = f"""Import memories from {form.value} FILES: an export, or one written by hand.{more}
 
-    The exit code is the first refusal's.
+    The exit code is that of the first error.
 
     Examples:
       {example}
@@ -321,7 +323,7 @@ def _add_source_command(kind: str, what: str, more: str, example: str) -> None:
     """Add the verb that imports files of one kind."""
 
     @click.argument("files", type=FILE, nargs=-1, required=True)
-    @click.option("--dry-run", is_flag=True, help="Judge each entry and write nothing.")
+    @dry_run_option
     @pass_app
     def import_files(app: App, files: Sequence[Path], dry_run: bool) -> int:
         memory = app.open()
@@ -338,8 +340,8 @@ def _add_source_command(kind: str, what: str, more: str, example: str) -> None:
 
     text = f"""Import {what}. {more}
 
-    Importing a file again brings memory level with it: what changed supersedes what it was, what is no longer in the
-    file is proposed to be withdrawn. The exit code is the first refusal's.
+    Importing a file again synchronises: a changed record supersedes its memory, a removed one is proposed for
+    withdrawal. The exit code is that of the first error.
 
     Examples:
       {example}
@@ -347,11 +349,11 @@ def _add_source_command(kind: str, what: str, more: str, example: str) -> None:
     import_.command(kind, writes=WRITES, help=cleandoc(text))(import_files)
 
 
-_PROPOSED = "All come in as proposals: jidomem review lists what is pending."
+_PROPOSED = "They are pending proposals: jidomem review."
 _add_source_command(
     ADR,
     "Markdown decision records (Nygard and MADR forms)",
-    "Give them together: they name each other.",
+    "Give them in one call: they refer to each other.",
     "jidomem root import adr docs/adr/0001-record-decisions.md docs/adr/0002-use-a-journal.md",
 )
 _add_source_command(
@@ -430,7 +432,7 @@ def _print_report(app: App, memory: Jidomem, report: ImportReport) -> int:
     for part in report.places if app.verbose else ():
         app.info(clean(part))
     if not (report.entries or report.notes or report.passed or report.left_out):
-        app.info("nothing was found in it: is it a file of that kind?")
+        app.info("no records found: is it a file of that kind?")
     counts = _counts(report)
     if any(entry.change for entry in report.entries):  # they came from a source, and not from a document
         counts = {word: counts.get(word, 0) for word in (*CHANGES, "refused")}

@@ -20,6 +20,7 @@ from jidomem.rdf import vocab
 from jidomem.records.intent import LIST_FIELDS, path_of
 from jidomem.repository.worktree import Addresses, Worktree, path_below
 from jidomem.runtime.settings import FOLDER
+from jidomem_cli.options import reject_placeholder
 
 
 class Paths:
@@ -92,51 +93,54 @@ class Paths:
         return (self.folder / path).is_relative_to(self._root)
 
 
-#: Stands for a reason in commands to paste, where the person who runs them is to say why.
-REASON = '"..."'
-_PLACEHOLDERS = ("...", "…", "TEXT")
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-#: field -> what its option says; the other fields have a place of their own on the command line.
+#: Field -> help of its option; the other fields are given in another way.
 HELP: Mapping[str, str] = {
-    "type": f"One of {', '.join(vocab.WRITER_TYPES)} and those below them (fact).",
-    "topic": "What a decision or fact is about, in one phrase.",
-    "about": "A file, folder, pattern, module or IRI it concerns; repeat it for more.",
-    "confidence": "low, medium, high or a number from 0 to 1 (medium).",
-    "rationale": "Why; a decision needs one.",
-    "detailed_explanation": "The long form.",
-    "evidence": "A text or IRI it rests on; repeat it for more.",
-    "supersedes": "A memory it replaces, an IRI or short id; repeat it for more.",
-    "invalidates": "A memory it shows to be wrong; repeat it for more.",
-    "coexists_with": "A memory it may stand beside, each with its own scope.",
-    "revives": "A memory that ended, and that it says again.",
-    "status": "Of a task, error or decision.",
-    "severity": f"Of an error: {', '.join(vocab.SEVERITY)}.",
-    "assigned_to": "The agent a task is given to.",
-    "convention_name": "What a convention is called.",
-    "convention_scope": f"{', '.join(vocab.SCOPE)}.",
-    "enforcement_level": f"{', '.join(vocab.ENFORCEMENT)}.",
-    "alternatives": "What a decision did not choose; repeat it for more.",
-    "tracked_by": "The URL of an issue.",
-    "expires_on": "When it ends by itself, ISO 8601.",
-    "valid_from": "From when it holds.",
-    "valid_until": "Until when it holds.",
-    "timestamp": "When it came to be known (default: now).",
-    "source_type": f"{', '.join(vocab.SOURCE_TYPE)}.",
-    "reason": "Why it replaces what it supersedes.",
-    "iri": "An IRI of your own for it.",
-    "idempotency_key": "A retry with the same key gets the first receipt again.",
+    "type": f"Type: {', '.join(vocab.WRITER_TYPES)}, or one below these (default: fact).",
+    "topic": "Topic of a decision or fact, in one phrase.",
+    "about": "File, folder, pattern or module it is about; repeatable.",
+    "confidence": "low, medium, high or a number from 0 to 1 (default: medium).",
+    "rationale": "Rationale; required for a decision.",
+    "detailed_explanation": "Full explanation.",
+    "evidence": "Evidence, as text or IRI; repeatable.",
+    "supersedes": "Memory that it replaces, an IRI or short id; repeatable.",
+    "invalidates": "Memory that it shows to be wrong; repeatable.",
+    "coexists_with": "Memory on the same topic that stays active beside it; repeatable.",
+    "revives": "Ended memory that it makes active again; repeatable.",
+    "status": "Status of a task, error or decision.",
+    "severity": f"Severity of an error: {', '.join(vocab.SEVERITY)}.",
+    "assigned_to": "Agent that a task is assigned to.",
+    "convention_name": "Name of a convention.",
+    "convention_scope": f"Scope of a convention: {', '.join(vocab.SCOPE)}.",
+    "enforcement_level": f"Enforcement of a convention: {', '.join(vocab.ENFORCEMENT)}.",
+    "alternatives": "Rejected alternative of a decision; repeatable.",
+    "tracked_by": "URL of an issue.",
+    "expires_on": "Date of the next review, ISO 8601; the memory stays active.",
+    "valid_from": "Start of validity, ISO 8601.",
+    "valid_until": "End of validity, ISO 8601.",
+    "timestamp": "Date and time, ISO 8601 (default: now).",
+    "source_type": f"Type of source: {', '.join(vocab.SOURCE_TYPE)}.",
+    "reason": "Reason, recorded with the change.",
+    "iri": "Its IRI (default: a new one).",
+    "idempotency_key": "Key of the request: a retry with it returns the first receipt.",
 }
+_METAVARS = {"about": "PATH", "timestamp": "MOMENT"}
 
 
 def intent_options(names: Iterable[str] = tuple(HELP)) -> Callable[[Function], Function]:
-    """Return the decorator that gives a verb an option for each field of *names*."""
+    """Return the decorator that gives a command an option for each field of *names*."""
 
     def decorate(function: Function) -> Function:
         for name in reversed([*names]):
             flag = f"--{name.replace('_', '-')}"
             option = click.option(
-                flag, name, multiple=name in LIST_FIELDS, metavar="TEXT", help=HELP[name], callback=reject_placeholder
+                flag,
+                name,
+                multiple=name in LIST_FIELDS,
+                metavar=_METAVARS.get(name, "TEXT"),
+                help=HELP[name],
+                callback=reject_placeholder,
             )
             function = option(function)
         return function
@@ -151,18 +155,6 @@ def present_fields(values: Mapping[str, Any]) -> dict[str, Any]:
     {'about': ['a.py']}
     """
     return {name: list(v) if isinstance(v, tuple) else v for name, v in values.items() if v not in (None, ())}
-
-
-def reject_placeholder(context: click.Context, param: click.Parameter, value: Any) -> Any:
-    """Return the value of an option; raises InvalidRequest for the placeholder of a command to paste."""
-    for text in value if isinstance(value, tuple) else (value,):
-        if text is not None and text.strip() in _PLACEHOLDERS:
-            name = (param.name or "value").replace("_", " ")
-            raise InvalidRequest(
-                f"{text!r} stands for the {name}, which is yours to give",
-                hint="say why in its place" if name == "reason" else f"give the {name} in its place",
-            )
-    return value
 
 
 def with_memory_paths(memory: Jidomem, fields: Mapping[str, Any]) -> dict[str, Any]:

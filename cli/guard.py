@@ -32,7 +32,19 @@ from jidomem.runtime import root_config, settings
 from jidomem.runtime.logs import GuardLog
 from jidomem_cli.fields import Paths
 from jidomem_cli.hooks import HOOK_CLIENTS, answer_hook
-from jidomem_cli.options import ROWS, App, Command, clean, pass_app
+from jidomem_cli.options import (
+    ROWS,
+    App,
+    Command,
+    about_option,
+    budget_option,
+    clean,
+    hook_option,
+    include_inactive_option,
+    limit_option,
+    pass_app,
+    role_option,
+)  # fmt: skip
 from jidomem_cli.output import fit_line, form_of, short, show_json, show_rows
 
 if TYPE_CHECKING:
@@ -45,18 +57,18 @@ _WRITTEN = ("content", "contents")
 
 @click.command(cls=Command)
 @click.argument("paths", metavar="PATH...", nargs=-1)
-@click.option("--staged", is_flag=True, help="What is to be committed, instead of paths.")
-@click.option("--hook", type=click.Choice(HOOK_CLIENTS), help="Answer a client that calls this before an edit.")
-@click.option("--session", metavar="NAME", help="What was shown in it is not shown again; else one a day.")
-@click.option("--override", metavar="REASON", help="Let the next edit of PATH go ahead, whatever stops it.")
+@click.option("--staged", is_flag=True, help="Check the staged changes of git instead of PATHs.")
+@hook_option(HOOK_CLIENTS)
+@click.option("--session", metavar="NAME", help="Session (default: $JIDOMEM_SESSION, then a daily one).")
+@click.option("--override", metavar="REASON", help="Allow the next edit of PATH, for this reason.")
 @pass_app
 def guard(
     app: App, paths: tuple[str, ...], staged: bool, hook: str | None, session: str | None, override: str | None
 ) -> None:
-    """Tell what governs files, before they are edited: strict conventions, decisions and past errors.
+    """Show the rules for files before an edit: strict conventions, decisions and past errors.
 
-    Each is told once a session, in 300 tokens. Where the check of a strict convention fails the reason is told, and the
-    exit code is 3. Silent where nothing governs.
+    Each rule is shown once per session, within 300 tokens. If the check of a strict convention fails, the reason is
+    printed and the exit code is 3. Prints nothing for files without rules.
 
     Examples:
       jidomem guard src/a.py
@@ -64,7 +76,7 @@ def guard(
       jidomem guard --override "the old interface needs it" src/a.py
     """
     if (len(paths) > 0) + staged + (hook is not None) != 1 or (override is not None and not paths):
-        raise InvalidRequest("a path is needed, or --staged, or --hook", hint="name a file: jidomem guard src/a.py")
+        raise InvalidRequest("give paths, --staged or --hook", hint="name a file: jidomem guard src/a.py")
     if hook is not None:
         answer_hook(app, hook, "guard", lambda hook_input: _of_hook(app, hook, hook_input, session))
         return
@@ -150,7 +162,7 @@ def _edit(path: str, file: Path, tool_input: Mapping[str, Any]) -> Edit:
 def _staged(local: _LocalGuard) -> list[Edit]:
     """Return what is to be committed; texts are read only where a check needs them."""
     if local.guard.tree is None:
-        raise InvalidRequest("there is no repository here, so nothing is staged", hint="jidomem guard PATH")
+        raise InvalidRequest("no git repository in this folder or above it", hint="jidomem guard PATH")
     top, index = local.guard.tree.top, os.environ.get("GIT_INDEX_FILE")
     index = os.path.abspath(index) if index else None
     listed = git.read_git(top, "diff", "--cached", "--name-only", "-z", "--diff-filter=ACMRT", index=index) or b""
@@ -170,9 +182,11 @@ def _staged(local: _LocalGuard) -> list[Edit]:
 
 def _override(app: App, local: Guard, paths: Sequence[str], session: str, reason: str) -> None:
     if not reason.strip():
-        raise InvalidRequest("an override says why", hint='--override "the old interface needs it"')
+        raise InvalidRequest("an override needs a reason", hint='--override "the old interface needs it"')
     if not local.let(paths, session, reason):
-        raise InvalidRequest("read_log = false in config.toml keeps nothing", hint="edit the file without the hook")
+        raise InvalidRequest(
+            "read_log = false in config.toml: no override is recorded", hint="edit the file without the hook"
+        )
     for path in paths:
         app.info(f"the next edit of {path} goes ahead")
 
@@ -200,20 +214,21 @@ def _stop(stop: Stop) -> dict[str, str]:
 
 @click.command(cls=Command, formats=("md", "json"), as_of=True, valid_at=True)
 @click.option("--agent", "who", envvar="JIDOMEM_AGENT", metavar="NAME",
-              help="Who is briefed, else $JIDOMEM_AGENT: its tasks come first, and what is new to it.")  # fmt: skip
-@click.option("--role", metavar="ROLE", help="Whose matters come first; else the role the agent is declared with.")
-@click.option("--budget-tokens", type=click.IntRange(1), metavar="N", help="How long it may be (1500).")
-@click.option("--about", multiple=True, metavar="PATH", help="A file that will be worked on; repeat it for more.")
-@click.option("--task", metavar="TEXT", help="The work to be done, in words: memories that match come early.")
-@click.option("--hook", type=click.Choice(HOOK_CLIENTS), help="Answer a client that calls this when a session begins.")
+              help="Acting agent (default: $JIDOMEM_AGENT, then your user name).")  # fmt: skip
+@role_option
+@budget_option
+@about_option
+@click.option("--task", metavar="TEXT", help="Planned work, in words; matching memories come first.")
+@hook_option(HOOK_CLIENTS)
 @pass_app
 def briefing(
     app: App, who: str | None, role: str | None, budget_tokens: int | None, about: tuple[str, ...],
     task: str | None, hook: str | None,
 ) -> None:  # fmt: skip
-    """Tell what an agent should know first: rules that bind, then what is near to its files and task, then the rest.
+    """Print the memories an agent needs first: binding rules, then those near to its files and task, then others.
 
-    It fills the budget, and says what was left out and how to ask for it. A token is counted for every three bytes.
+    It fills the budget (default: 1500), and lists what was left out with the command that shows it. A token is three
+    bytes.
 
     Examples:
       jidomem agent briefing
@@ -264,19 +279,18 @@ _OPTION = "--include-inactive"
 
 @click.command(cls=Command, formats=ROWS, as_of=True, valid_at=True)
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True)
-@click.option("--all", "every", is_flag=True, help="All that governs the files, not the nearest alone.")
-@click.option("--limit", type=click.IntRange(1), metavar="N",
-              help=f"At most N memories a file (default: {MOST_SHOWN}; with --json all).")  # fmt: skip
-@click.option("--include-inactive", is_flag=True, help="Also memories that are not active.")
+@click.option("--all", "every", is_flag=True, help="List all memories, not only the nearest.")
+@limit_option()
+@include_inactive_option
 @pass_app
 def governing(app: App, paths: tuple[str, ...], every: bool, limit: int | None, include_inactive: bool) -> None:
     """List the rules, decisions, errors and lessons that govern files, the nearest first.
 
-    That is what is about the file itself, then about its folder and the folders above it, then about a pattern, then
-    strict and required conventions about the whole. Each says whether the files it is about are as they were when it
-    was written. A file need not exist yet, and may be named by its web address. Other memories about the files, such as
-    facts, tasks and pending proposals, govern nothing: they are listed below the table, the proposals on
-    standard error, and in JSON as `related` and `proposals`.
+    Nearest are memories about the file itself, then about its folder and the folders above, then about a pattern, then
+    strict and required conventions about the project. `file state` tells whether the files changed since. --limit is
+    per file (default: 10; with --json all). A file need not exist yet, and may be given by its web address. Other
+    memories about the files, such as facts and tasks, govern nothing: they are listed below the table, pending
+    proposals on standard error; JSON has them as `related` and `proposals`.
 
     Examples:
       jidomem governing README.md

@@ -69,7 +69,7 @@ def answer_hook(app: App, client: str, command: str, answer_of: Answer) -> None:
 def _read_hook_input() -> dict[str, Any]:
     data = sys.stdin.buffer.read(_LARGEST + 1)
     if len(data) > _LARGEST:
-        what = f"a hook is told at most {_LARGEST:,} bytes"
+        what = f"a hook event has at most {_LARGEST:,} bytes"
         raise TooLarge(what, hint="make smaller edits", code="payload_too_large")
     return setups.parse_hook_input(data.decode("utf-8", "replace"))
 
@@ -80,16 +80,16 @@ _SHELL_SECONDS = 5.0
 
 @click.command(cls=Command)
 @click.argument("client", type=click.Choice((*CLIENTS, "git")))
-@click.option("--user", is_flag=True, help="For every folder you open, not for this repository.")
-@click.option("--remove", is_flag=True, help="Take out what was written.")
-@click.option("--check", is_flag=True, help="Change nothing; end with 1 unless all is there and current.")
-@click.option("--print", "print_", is_flag=True, help="Print what the files would hold, and change nothing.")
+@click.option("--user", is_flag=True, help="Set up for every folder, not for this repository.")
+@click.option("--remove", is_flag=True, help="Remove the setup.")
+@click.option("--check", is_flag=True, help="Change nothing; exit with 1 if something differs.")
+@click.option("--print", "print_", is_flag=True, help="Print the files instead of writing them.")
 @pass_app
 def setup(app: App, client: str, user: bool, remove: bool, check: bool, print_: bool) -> None:
-    """Name the memory of this repository to an MCP client, and have it call for briefings and the guard by itself.
+    """Connect a client to the memory of this repository: its MCP server, and hooks for briefings and the guard.
 
-    What else its files hold stays as it is, sign by sign. A repository without a memory gets one. With `git` a hook of
-    the repository asks the guard before each commit.
+    The rest of its files is left untouched, byte for byte. A repository without a memory gets one. `git` installs a
+    pre-commit hook that calls the guard.
 
     Examples:
       jidomem setup claude
@@ -98,9 +98,9 @@ def setup(app: App, client: str, user: bool, remove: bool, check: bool, print_: 
       jidomem setup codex --remove
     """
     if app.root is not None:
-        raise InvalidRequest("setup is for the folder you stand in, not for --root", hint=f"jidomem setup {client}")
+        raise InvalidRequest("setup is for the current folder, not for --root", hint=f"jidomem setup {client}")
     if check + print_ > 1 or (check and remove):
-        raise InvalidRequest("--check, --print and --remove ask for different things", hint="give one of them")
+        raise InvalidRequest("--check, --print and --remove exclude each other", hint="give one of them")
     folder = Path.home() if user else _folder()
     changes = _changes(client, folder, user, remove)
     due = [change for change in changes if change.is_due]
@@ -113,7 +113,7 @@ def setup(app: App, client: str, user: bool, remove: bool, check: bool, print_: 
     else:
         for change in due:
             write(change.path, change.after, MODE if client == "git" else None)
-        _print_setup(app, client, changes, due, "taken out of: " if remove else "wrote ")
+        _print_setup(app, client, changes, due, "removed from " if remove else "wrote ")
         if not remove:
             _make_memory(app, client, folder, user)
 
@@ -130,7 +130,7 @@ def _changes(name: str, folder: Path, user: bool, removed: bool) -> list[FileCha
     command = _command()
     if name == "git":
         if user:
-            raise InvalidRequest("a git hook is of one repository", hint="jidomem setup git")
+            raise InvalidRequest("a git hook belongs to one repository", hint="jidomem setup git")
         return [plan_hook_change(folder, command, removed=removed)]
     client = CLIENTS[name]
     changes = setups.changes(client, _place(client, folder, user), command, removed=removed)
@@ -145,7 +145,7 @@ def _place(client: AgentProgram, folder: Path, user: bool) -> Callable[[str], Pa
         return lambda name: folder / name
     if client.user is None:
         raise InvalidRequest(
-            f"{client.title} starts a server named for every folder in no folder that is known",
+            f"{client.title} cannot start a server for every folder",
             hint="set up each repository: leave out --user",
         )
     own: Mapping[str, str] = client.user
@@ -185,7 +185,7 @@ def _print_setup(app: App, client: str, changes: Sequence[FileChange], due: Sequ
     for change in due:
         app.info(f"{done}{change.path}")
     if not due:
-        app.info(f"{client}: all is as it is to be")
+        app.info(f"{client}: up to date")
 
 
 def _change_json(change: FileChange) -> dict[str, object]:
@@ -198,10 +198,10 @@ def _make_memory(app: App, name: str, folder: Path, user: bool) -> None:
         app.info(f"made {location.init(folder, app.project)}")
     command = _command()
     if command != "jidomem":
-        app.info(f"a fresh shell finds no jidomem, so {command} is called: others who clone this have it elsewhere")
+        app.info(f"jidomem is not on the PATH of a new shell: {command} is called, which other clones have elsewhere")
     if name == "git":
         return
     if find_spec("mcp") is None:
-        app.warn("the MCP SDK is not installed, and no client can start the server: pip install 'jidomem[mcp]'")
+        app.warn("the MCP SDK is not installed, so no client can start the server: pip install 'jidomem[mcp]'")
     if CLIENTS[name].note:
         app.info(f"next: {CLIENTS[name].note}")

@@ -37,7 +37,7 @@ from jidomem.repository.worktree import listing
 from jidomem.runtime import location, root_config, settings
 from jidomem.runtime.adoption import Scope, compare
 from jidomem_cli.errors import place, print_refusal
-from jidomem_cli.options import App, Command, clean, pass_app
+from jidomem_cli.options import App, Command, clean, dry_run_option, pass_app
 from jidomem_cli.output import short, show_json, show_rows
 
 if TYPE_CHECKING:
@@ -140,10 +140,10 @@ def show(
     _print_refused(app, refusals)
     _print_skipped(app, scan, report)
     if not rows:
-        app.info("found no decision records, notes for agents, memory.jsonl or .beads/issues.jsonl here")
-        app.info("what has another name or place is named: jidomem init --from PATH")
+        app.info("found no decision records, notes for agents, memory.jsonl or .beads/issues.jsonl")
+        app.info("records elsewhere? jidomem init --from PATH")
     if dry_run:
-        app.info("nothing was written: leave out --dry-run to write it")
+        app.info("dry run, nothing was written: leave out --dry-run to import")
     width = max((len(command) for command, _ in following), default=0)
     for number, (command, what) in enumerate(following):
         app.info(f"{'next: ' if not number else '      '}{command.ljust(width)}  {what}")
@@ -205,7 +205,7 @@ def check(app: App, names: Sequence[str]) -> int:
             print_refusal(InvalidRequest(row["refusal"], hint=_TAKEN_OUT), app, where=f"{row['place']}: ")
     if any(step.change != "redacted" and step.holder is None and id(step) not in secret for step in steps):
         again = " ".join(f"--from {shlex.quote(name)}" for name in names)
-        app.info(f"bring memory level with them: jidomem init {again}")
+        app.info(f"import the changes: jidomem init {again}")
     settle = _settling(app, memory) if pending else {}
     for change in pending[:_MAX_SHOWN]:
         app.info(
@@ -367,7 +367,7 @@ def _print_skipped(app: App, scan: FolderScan, report: ImportReport) -> None:
         count = sum(len(paths) for paths in [*grouped.values()][_MAX_SHOWN:])
         app.info(f"and {count} more skipped: see them with -v")
     if not scan.is_whole:
-        app.info("this is no git repository, and a large one: only its first folders were looked through")
+        app.info("no git repository, and a large folder: only its first folders were scanned")
     warnings = [note for note in report.notes if ": warning: " in note or ": error: " in note]
     for note in report.notes if app.verbose else warnings[:_MAX_SHOWN]:
         app.info(clean(note))
@@ -379,7 +379,7 @@ def _print_skipped(app: App, scan: FolderScan, report: ImportReport) -> None:
         left = len(warnings) - _MAX_SHOWN
         text = f", {left} of them warnings" if left > 0 else ""
         noun = f"{'more ' if warnings else ''}{'note' if more == 1 else 'notes'}"
-        app.info(f"{more} {noun} on what was read{text}: see them with -v")
+        app.info(f"{more} {noun} on the imported files{text}; details: -v")
 
 
 def _passed(scan: FolderScan, report: ImportReport) -> list[Passed]:
@@ -405,7 +405,7 @@ def _next(app: App, memory: Jidomem, adopted: Sequence[Adopted], dry_run: bool) 
     if title := _title(memory):
         commands_.append((f"jidomem recall {shlex.quote(title)}", "ask it a question"))
     if file := _governed(memory):
-        commands_.append((f"jidomem governing {shlex.quote(file)}", "what is known of a file, before it is edited"))
+        commands_.append((f"jidomem governing {shlex.quote(file)}", "show the memories about a file before an edit"))
     elif any(each.counts()["taken_in"] for each in adopted):
         commands_.append(("jidomem ask decisions", "the active decisions"))
     proposals = [one for one in _pending(memory) if one.kind == "proposal"]
@@ -416,14 +416,12 @@ def _next(app: App, memory: Jidomem, adopted: Sequence[Adopted], dry_run: bool) 
             agent = shlex.quote(memory.writer.agent)
             commands_.append((f"jidomem access policy grant {agent} admin", "become administrator and curator"))
         if opposed := sum(one.other is not None for one in proposals):
-            commands_.append(
-                ("jidomem review --conflicts", f"settle the {opposed} that repeat or contradict active memories")
-            )
+            commands_.append(("jidomem review --conflicts", f"resolve the {opposed} conflicts with active memories"))
         if opposed < len(proposals) and (not curators or memory.writer.is_curator(memory.project)):
             commands_.append(("jidomem review accept --all", "accept the others" if opposed else "accept them"))
     if not adopted:
-        commands_.append(('jidomem remember "what an agent should know"', "the first thing to remember"))
-    return [*commands_, ("git add .jidomem", "the memory is committed with the code")] if memory.tree else commands_
+        commands_.append(('jidomem remember "what an agent should know"', "record the first memory"))
+    return [*commands_, ("git add .jidomem", "commit the memory with the code")] if memory.tree else commands_
 
 
 def _proposals(count: int) -> str:
@@ -487,24 +485,22 @@ SELECT ?place (COUNT(?item) AS ?times) WHERE {
 
 
 _FIRST = 'jidomem remember "what an agent should know"'
-_FROM = "Take in what is kept elsewhere: all that is found (auto), adr, memory-md, mcp-memory, beads, or a path."
+_FROM = "Import existing records: all sources (auto), adr, memory-md, mcp-memory, beads, or a path; repeatable."
 
 
 @click.command(cls=Command, writes=("agent", "session", "wait"))
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False), default=".")
 @click.option("--from", "sources", multiple=True, metavar="auto|KIND|PATH", help=_FROM)
-@click.option(
-    "--dry-run", is_flag=True, help="With --from: show what would be added, changed, moved and removed; write nothing."
-)
+@dry_run_option
 @pass_app
 def init(app: App, folder: Path, sources: tuple[str, ...], dry_run: bool) -> int:
-    """Make the memory root .jidomem/ in FOLDER, the present one when not said.
+    """Create the memory root .jidomem/ in FOLDER (default: current directory).
 
-    With --from auto it looks for decision records, notes for agents (CLAUDE.md, AGENTS.md, .cursorrules ...), the graph
-    of the MCP memory server and issues of beads, and imports them: records as decisions, all else as proposals. Run
-    again, it brings memory level with them: what changed supersedes what it was, what is removed is proposed to be
-    withdrawn. Where --root or $JIDOMEM_ROOT is an address, and no FOLDER is said, it begins a shared
-    root there. What is there already is left alone.
+    --from auto finds decision records, notes for agents (CLAUDE.md, AGENTS.md, .cursorrules ...), the graph of the MCP
+    memory server and beads issues, and imports them: records as decisions, all else as proposals. Run it again to
+    synchronise: a changed record supersedes its memory, a removed one is proposed for withdrawal; --dry-run shows the
+    changes. If --root or $JIDOMEM_ROOT is an address, and no FOLDER is given, it creates a shared root there. Existing
+    files are left as they are.
 
     Examples:
       jidomem init
@@ -515,7 +511,7 @@ def init(app: App, folder: Path, sources: tuple[str, ...], dry_run: bool) -> int
     """
     is_named = click.get_current_context().get_parameter_source("folder") is ParameterSource.COMMANDLINE
     if dry_run and not sources:
-        raise InvalidRequest("--dry-run is for what is taken in", hint="jidomem init --from auto --dry-run")
+        raise InvalidRequest("--dry-run is for an import", hint="jidomem init --from auto --dry-run")
     address = settings.address_of(app.root)
     if address is not None and not is_named:
         _refuse_sources(sources)
@@ -531,8 +527,8 @@ def init(app: App, folder: Path, sources: tuple[str, ...], dry_run: bool) -> int
         made = _make(app, folder) | {"importable": _importable(folder)}
         _print_result(app, made, folder, address)
         if made["importable"]:
-            app.info(f"found here, and not imported: {', '.join(made['importable'])}")
-            app.info("next: jidomem init --from auto --dry-run shows what would be imported; without --dry-run it is")
+            app.info(f"found, and not imported: {', '.join(made['importable'])}")
+            app.info("next: jidomem init --from auto --dry-run shows the import; without --dry-run it is written")
         else:
             app.info(f"next: git add .jidomem, then: {_FIRST}" if _top_of(folder) else f"next: {_FIRST}")
         return 0
@@ -547,7 +543,7 @@ def _adopt(app: App, folder: Path, sources: tuple[str, ...], address: str | None
     scan, scope = scan_sources(base, sources), scope_of(base, sources)
     made = {} if dry_run else _make(app, folder)
     if made and not app.json:
-        _print_result(app, made, folder, address, known="the root was there already")
+        _print_result(app, made, folder, address, known="the root exists already")
     with open_for_import(app, base / settings.FOLDER, dry_run) as memory:
         adopted, report = adopt(memory, base, scan.sources, scope)
         return show(app, memory, scan, adopted, report, made)
@@ -563,7 +559,7 @@ def _importable(folder: Path) -> list[str]:
 
 
 def _make(app: App, folder: Path) -> dict[str, Any]:
-    """Make the root in *folder*, and return what there is to tell of it."""
+    """Create the root in *folder* and return its description."""
     before = {name for name in location.FILES if (folder / settings.FOLDER / name).exists()}
     try:
         made = location.init(folder, app.project)
@@ -583,7 +579,7 @@ def _print_result(
     made: dict[str, Any],
     folder: Path,
     address: str | None,
-    known: str = "it was there already, nothing changed",
+    known: str = "it exists already, nothing changed",
 ) -> None:
     """Print what was made, or *known* where nothing was, and say what counts besides."""
     if app.json:
@@ -597,14 +593,14 @@ def _print_result(
     if above is not None:
         app.warn(f"this folder has a memory of its own now, and no more that of {above}: rm -r {quote(made['root'])}")
     elif fresh and (top := _top_of(folder)) not in (None, base):
-        app.info(f"it is the memory of this folder; that of the whole repository: jidomem init {quote(str(top))}")
+        app.info(f"this memory is for this folder; for the whole repository: jidomem init {quote(str(top))}")
     own = Path(user_data_dir("jidomem", appauthor=False))
     if fresh and FileJournal(own).head(Stream(made["project"])).heads:
-        app.info(f"what was kept of {made['project']} before is in your own memory, and comes here with:")
+        app.info(f"earlier memories of {made['project']} are in your own memory; move them here with:")
         app.info(f"  jidomem --root {quote(str(own))} --project {made['project']} root export -o {made['project']}.ttl")
         app.info(f"  jidomem root import turtle {made['project']}.ttl")
     if address is not None or os.environ.get("JIDOMEM_ROOT"):
-        app.warn("$JIDOMEM_ROOT names another root, and counts before this one: unset JIDOMEM_ROOT to use it")
+        app.warn("$JIDOMEM_ROOT names another root and takes precedence: unset JIDOMEM_ROOT to use this one")
 
 
 def _top_of(folder: Path) -> Path | None:
@@ -636,7 +632,7 @@ def _refuse_kind(folder: str, sources: tuple[str, ...]) -> None:
 def _refuse_sources(sources: tuple[str, ...]) -> None:
     if sources:
         raise InvalidRequest(
-            "--from takes what a repository holds into a root that lies in it, and this one is shared",
+            "--from imports from a repository into the root in it, and this root is shared",
             hint="jidomem root import adr FILE..., jidomem root import memory-md FILE...",
         )
 
@@ -664,5 +660,5 @@ def _init_shared(app: App, address: str) -> None:
         show_json({"root": log.name, "project": project, "made": made, "kept": [] if made else [settings.CONFIG]})
     else:
         click.echo(log.name)
-    app.info(f"project {project}: " + ("it begins here" if made else "it was there already, nothing changed"))
+    app.info(f"project {project}: " + ("created" if made else "it exists already, nothing changed"))
     app.info('next: export JIDOMEM_ROOT with that address, then: jidomem remember "what an agent should know"')

@@ -38,8 +38,8 @@ from jidomem.runtime.root import INDEX
 from jidomem.write import canonical
 from jidomem.write.rollback import Rollback
 from jidomem.write.triples import TEXTS
-from jidomem_cli.fields import Paths, memory_iri, reject_placeholder
-from jidomem_cli.options import ROWS, App, Command, clean, pass_app
+from jidomem_cli.fields import Paths, memory_iri
+from jidomem_cli.options import ROWS, App, Command, clean, dry_run_option, pass_app, reason_option
 from jidomem_cli.output import form_of, show_json, show_rows
 
 DAMAGED = 7
@@ -48,12 +48,11 @@ DAMAGED = 7
 @click.command(cls=Command, writes=["wait"])
 @pass_app
 def pack(app: App) -> int:
-    """Seal the commit files of every project, or of the one --project names, into packs; the newest stays a file.
+    """Pack the commit files of every project, or of --project, into a few files; the newest commit stays a file.
 
-    Nothing is lost or changed: a pack holds the same commits. Each file is read anew, and each pack read back, before
-    files go. A damaged file stays where it is and is told; the command then exits with 7. Where git does not track the
-    root this is done whenever there are more than 2,000 files; where it does, commit the new packs together with the
-    removed commit files (the command is printed), best on a branch that others then merge.
+    A pack holds the same commits: each file is read again, and each pack read back, before files are removed. A damaged
+    file is left in place and reported; the exit code is then 7. A root that git does not track is packed by itself
+    beyond 2,000 files; for one that it tracks, commit the new packs with the removed files by the printed command.
 
     Examples:
       jidomem journal pack
@@ -97,17 +96,23 @@ _PROPERTIES: Mapping[str, str] = {
 
 @click.command(cls=Command, writes=("agent", "wait"))
 @click.argument("item", metavar="[IRI]", required=False)
-@click.option("--property", "properties", multiple=True, metavar="NAME", help="What of it; else all it says in words.")
+@click.option(
+    "--property",
+    "properties",
+    multiple=True,
+    metavar="NAME",
+    help="Property to redact (default: all texts of the memory).",
+)
 @click.option(
     "--text",
     "texts",
     multiple=True,
     metavar="TEXT",
-    help="The secret; each value that contains it goes whole; - reads it.",
+    help="Secret; each value that contains it is removed; - reads standard input.",
 )
-@click.option("--reason", metavar="TEXT", help="Why, without the secret.", callback=reject_placeholder)
-@click.option("--dry-run", is_flag=True, help="Show what would go, and touch nothing.")
-@click.option("--again", is_flag=True, help="Finish a redaction that was cut short, or whose secret came back.")
+@reason_option()
+@dry_run_option
+@click.option("--again", is_flag=True, help="Repeat a redaction that was interrupted, or whose secret came back.")
 @pass_app
 def redact(
     app: App,
@@ -118,7 +123,7 @@ def redact(
     dry_run: bool,
     again: bool,
 ) -> int:
-    """Take what the memory IRI says, or a text, out of the journal for good; the chain of commits still verifies.
+    """Remove the texts of the memory IRI, or a secret, from the journal for good; the chain of commits still verifies.
 
     A value that contains a --text goes whole, as a summary of several sentences; --dry-run names those fields. A
     --text is looked for in other case, white space and Unicode forms, over line ends, escaped, percent-encoded, as
@@ -136,12 +141,12 @@ def redact(
     memory = app.read()
     if again:
         if item or properties or texts or dry_run:
-            raise InvalidRequest("--again does what was asked before", hint="leave out all but --reason")
+            raise InvalidRequest("--again repeats the former redaction", hint="leave out all options but --reason")
         made = memory.keeper.redact_again(memory.project, agent=memory.writer.agent, reason=_required_reason(reason))
         _print_redaction_result(app, memory, [commit.id for commit in made], None)
         return 0
     if properties and texts:
-        raise InvalidRequest("--property and --text are two ways to say what goes", hint="leave one of them out")
+        raise InvalidRequest("--property and --text exclude each other", hint="leave one of them out")
     plan = memory.keeper.plan(
         memory.project,
         memory_iri(memory, item) if item else None,
@@ -160,7 +165,7 @@ def redact(
 
 def _required_reason(reason: str | None) -> str:
     if not reason or not reason.strip():
-        raise InvalidRequest("a redaction is recorded with its reason", hint='add --reason "why it has to go"')
+        raise InvalidRequest("a redaction needs a reason", hint='add --reason "why, without the secret"')
     return reason
 
 
@@ -190,7 +195,7 @@ def _print_redaction(app: App, memory: Jidomem, plan: RedactionPlan) -> None:
     ]
     show_rows(app, rows, _REDACTION_COLUMNS)
     commits = len({row["commit"] for row in rows})
-    app.info(f"{len(rows)} statements of {commits} commits would go; nothing was touched")
+    app.info(f"{len(rows)} statements of {commits} commits would be removed; nothing was written")
     if plan.fields:
         app.info(f"values that would go whole, not only the text in them: {_count_redactions(plan.fields)}")
     _print_occurrences(app, plan)
@@ -316,7 +321,7 @@ def _print_redaction_result(
     for commit in made if not app.json else ():
         click.echo(commit)
     if not made and (plan is None or not plan.working_state):
-        app.info("nothing was left to do")
+        app.info("nothing to redact")
         return
     if plan is not None:
         _print_occurrences(app, plan)
@@ -336,21 +341,20 @@ REPLAY_DAMAGED, DIFFERS = 7, 1
 
 
 @click.command(cls=Command)
-@click.option("--check", is_flag=True, help="Compare what comes of it; there is nothing else to replay for.")
+@click.option("--check", is_flag=True, help="Change nothing; exit with 1 if something differs.")
 @pass_app
 def replay(app: App, check: bool) -> int:
-    """Replay the journal into an index of its own, and compare that with what is served, exported and kept.
+    """Replay the journal into a new index, and compare it with the index, the export and the snapshots.
 
-    It changes nothing. What is compared is every triple of every stream, the bytes of the export, and each snapshot of
-    the index on disk, brought level. Exits with 1 where something differs, and says what first; with 7 where the
-    journal is damaged.
+    Compares every triple of every stream, the bytes of the export, and each snapshot on disk after catching up. Exits
+    with 1 at a difference, and prints it; with 7 if the journal is damaged.
 
     Examples:
       jidomem journal replay --check
       jidomem journal replay --check --json
     """
     if not check:
-        raise InvalidRequest("a replay is for comparing: the journal itself is what is read", hint="add --check")
+        raise InvalidRequest("a replay only compares", hint="add --check")
     memory = app.read(look=False)
     damage = [error for stream in memory.journal.streams() for error in memory.journal.verify(stream)]
     result = replayed(memory.follower, memory.settings.root / INDEX, memory.schema.triples, memory.schema.version)
@@ -371,7 +375,7 @@ def replay(app: App, check: bool) -> int:
         for error in damage:
             click.echo(clean(error.detail))
     if result.differences:
-        app.info("hint: the index is built anew from the journal with: jidomem root reindex")
+        app.info("hint: rebuild the index from the journal: jidomem root reindex")
     else:
         app.info(f"the same is served, exported and kept in {result.snapshots} snapshots")
     return REPLAY_DAMAGED if damage else DIFFERS if result.differences else 0
@@ -381,28 +385,23 @@ _ROLLBACK_COLUMNS = ("change", "type", "item", "summary", "by")
 
 
 @click.command(cls=Command, formats=ROWS, writes=("agent", "wait"))
-@click.option("--to", "moment", metavar="MOMENT", required=True, help="A moment, or a version of jidomem journal log.")
-@click.option(
-    "--reason",
-    metavar="TEXT",
-    help="Why; kept with the session, and with each correction.",
-    callback=reject_placeholder,
-)
-@click.option("--dry-run", is_flag=True, help="Show what would be corrected, and keep nothing.")
-@click.option("--yes", is_flag=True, help="Do it without asking.")
+@click.option("--to", "moment", metavar="MOMENT", required=True, help="Moment, or version of jidomem journal log.")
+@reason_option()
+@dry_run_option
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @pass_app
 def rollback(app: App, moment: str, reason: str | None, dry_run: bool, yes: bool) -> None:
-    """Make what was active at a moment active again, and nothing else, by corrections in one commit.
+    """Restore the memories that were active at a moment, by corrections in one commit.
 
-    What came since is withdrawn; what was superseded or withdrawn since is said again, and revives what it says. All
-    that was recorded stays. For curators, where the project has any. At a terminal it shows what it will do, and asks.
+    Memories recorded since are withdrawn; those superseded or withdrawn since are revived. Nothing is removed from the
+    journal. Needs a curator, if the project has one. On a terminal it shows the corrections and asks.
 
     Examples:
       jidomem journal rollback --to 2026-11-20T12:00:00Z --reason "the import was wrong" --agent curator --dry-run
       jidomem journal rollback --to 0 --reason "a fresh start" --agent curator --dry-run --json
     """
     if not reason or not reason.strip():
-        raise InvalidRequest("a rollback is recorded with its reason", hint='add --reason "why it goes back"')
+        raise InvalidRequest("a rollback needs a reason", hint='add --reason "why it goes back"')
     memory = app.read()
     if dry_run or not yes:
         planned = memory.roll_back(moment, reason=reason, dry_run=True)
@@ -410,10 +409,9 @@ def rollback(app: App, moment: str, reason: str | None, dry_run: bool, yes: bool
             _print_rollback(app, planned)
             return
         if not sys.stdin.isatty():
-            hint = "look at it with --dry-run, then add --yes"
+            hint = "show it with --dry-run, then add --yes"
             raise InvalidRequest(
-                "a rollback has to be confirmed, and standard input is no terminal;"
-                f" corrections: {_count_changes(planned)}",
+                f"confirm the rollback: standard input is no terminal; corrections: {_count_changes(planned)}",
                 hint=hint,
             )
         _print_rollback(app, planned)
@@ -429,9 +427,9 @@ def _print_rollback(app: App, done: Rollback) -> None:
     if done.commit:
         app.info(f"{_count_changes(done)}, in {done.session}, version {done.version}")
     elif done.corrections:
-        app.info(f"{_count_changes(done)}; nothing was kept")
+        app.info(f"{_count_changes(done)}; nothing was written")
     else:
-        app.info("nothing to correct: all is as it was then")
+        app.info("nothing to correct: the same memories are active")
 
 
 def _count_changes(done: Rollback) -> str:
@@ -440,6 +438,7 @@ def _count_changes(done: Rollback) -> str:
 
 
 EXPOSED = 1
+#: A text of `not_detected` in JSON, which stays as earlier versions gave it.
 UNSEEN = (
     "a journal whose last commits were taken away is shorter, and sound: only --anchor with heads that were written"
     " down elsewhere shows it; who wrote a commit that follows the rules is not shown either"
@@ -447,9 +446,11 @@ UNSEEN = (
 
 
 @click.command(cls=Command, writes=("agent", "wait"))
-@click.option("--anchor", "heads", metavar="VERSION|FILE", help="Heads written down before, which must be there.")
-@click.option("--quarantine", metavar="COMMIT", help="Set this damage aside, by commit or file; writing goes on.")
-@click.option("--reason", metavar="TEXT", help="Why it is set aside.", callback=reject_placeholder)
+@click.option("--anchor", "heads", metavar="VERSION|FILE", help="Recorded heads that the journal must contain.")
+@click.option(
+    "--quarantine", metavar="COMMIT", help="Quarantine this damaged commit or file, so that writing continues."
+)
+@reason_option()
 @pass_app
 def verify(app: App, heads: str | None, quarantine: str | None, reason: str | None) -> int:
     """Verify every commit of every project, or of the one --project names.
@@ -468,7 +469,7 @@ def verify(app: App, heads: str | None, quarantine: str | None, reason: str | No
     if quarantine is not None:
         return _set_aside(app, memory, quarantine, reason)
     if reason is not None:
-        raise InvalidRequest("--reason says why something is set aside", hint="add --quarantine COMMIT")
+        raise InvalidRequest("--reason is for --quarantine", hint="add --quarantine COMMIT")
     streams, journal = app.streams(memory), memory.journal
     wanted = anchor(heads, Stream(memory.project)) if heads is not None else {}
     damage = [(stream, journal.verify(stream)) for stream in streams]
@@ -518,7 +519,7 @@ def _print_damage(
     for hint in dict.fromkeys([*(error.hint for error in errors), *(each.hint for each in findings_)]):
         app.info(f"hint: {hint}")
     if app.verbose and not anchored_to:
-        app.info(f"not detected: {UNSEEN}")
+        app.info("truncation is not detected: use --anchor with heads recorded elsewhere")
 
 
 def _is_of(memory: Jidomem, stream: Stream, finding: JournalFinding) -> bool:
@@ -540,7 +541,7 @@ def _row(memory: Jidomem, stream: Stream, damaged: int) -> dict[str, Any]:
 def _set_aside(app: App, memory: Jidomem, which: str, reason: str | None) -> int:
     """Set what is damaged aside in the stream that has it; raises NotFound where none has."""
     if not reason or not reason.strip():
-        raise InvalidRequest("what is set aside is recorded with the reason", hint='add --reason "what happened"')
+        raise InvalidRequest("a quarantine needs a reason", hint='add --reason "what happened"')
     now, streams = memory.sources.now(), [s for s in memory.journal.streams() if s.project == memory.project]
     late = {s: beyond(memory.journal.seen(s), now).values() for s in streams}
     damaged = [s for s in streams if memory.journal.verify(s) or late[s]]
@@ -554,7 +555,7 @@ def _set_aside(app: App, memory: Jidomem, which: str, reason: str | None) -> int
         show_json({"project": stream.project, "stream": stream.name, "file": name, "damaged": len(left)})
     else:
         click.echo(name)
-    app.info(f"set aside in {memory.journal.path(stream)}; {len(left)} damaged are left")
+    app.info(f"quarantined in {memory.journal.path(stream)}; {len(left)} damaged files left")
     return DAMAGED if left else 0
 
 

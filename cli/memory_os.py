@@ -14,7 +14,7 @@ import click
 from jidomem.errors import InvalidRequest
 from jidomem.read.playbook import plain
 from jidomem_cli.fields import json_or_text
-from jidomem_cli.options import ROWS, App, CommandGroup, pass_app
+from jidomem_cli.options import ROWS, App, CommandGroup, id_option, pass_app, timestamp_option
 from jidomem_cli.output import form_of, show_json, show_rows
 
 if TYPE_CHECKING:
@@ -78,15 +78,15 @@ _COLUMNS_OF_MATCHES = ("tier", "score", "id", "text")
 _PAGES = ("id", "in", "timestamp", "about", "query", "response")
 _KNOWN = ("of", "is", "id", "text", "confidence", "private")
 _SHARED = ("id", "content", "source_agent_id", "importance_score", "creation_timestamp")
-_about = click.option("--about", metavar="TYPE:NAME", help="Whom it talked with, or who asks, as in user:ana.")
+_about = click.option("--about", metavar="TYPE:NAME", help="Partner of the dialogue, such as user:ana.")
 
 
 @click.group("os", cls=CommandGroup)
 def memory_os() -> None:
-    """Keep what an agent talked about, page by page, and find what it knows of it.
+    """Record the dialogue of an agent, page by page, and retrieve from it.
 
-    Pages move through its tiers by themselves: the last ones, segments of older ones by topic, personas, and what all
-    agents know. Nobody judges it, and no other agent sees it but what is known to all.
+    Pages move through tiers by themselves: recent pages, segments by topic, personas, and shared knowledge. They are
+    not validated, and other agents see only the shared knowledge.
 
     Examples:
       jidomem agent memoryos add "Which index do we use?" "Oxigraph." --about user:ana
@@ -99,20 +99,20 @@ def memory_os() -> None:
 @click.argument("query")
 @click.argument("response", default="")
 @_about
-@click.option("--timestamp", metavar="MOMENT", help="When it was said; now unless given.")
-@click.option("--id", "page_id", metavar="ID", help="Its id, as the IRI of a turn; else one is made.")
+@timestamp_option
+@id_option
 @pass_app
-def add(app: App, query: str, response: str, about: str | None, timestamp: str | None, page_id: str | None) -> None:
-    """Keep a page: what the agent was asked, and what it answered. Prints the id of the page.
+def add(app: App, query: str, response: str, about: str | None, timestamp: str | None, id_: str | None) -> None:
+    """Record a page, a query and the response of the agent, and print its id.
 
-    With a remote language model the page is read later: by jidomem agent memoryos maintain, or by a process that keeps
-    the root open.
+    With a remote language model the page is processed later: by jidomem agent memoryos maintain, or by a process that
+    keeps the root open.
 
     Examples:
       jidomem agent memoryos add "Which index do we use?" "Oxigraph." --about user:ana
     """
     memory_os_ = app.open().os()
-    page = memory_os_.add(query, response, about=_pair(about), timestamp=timestamp, page_id=page_id)
+    page = memory_os_.add(query, response, about=_pair(about), timestamp=timestamp, page_id=id_)
     if app.json:
         show_json({name: value for name, value in page.to_dict().items() if name != "embedding"})
         return
@@ -123,11 +123,16 @@ def add(app: App, query: str, response: str, about: str | None, timestamp: str |
 @memory_os.command("retrieve", formats=ROWS, writes=_WRITES)
 @click.argument("query")
 @_about
-@click.option("--pages", type=click.IntRange(1), metavar="N", help="Pages of segments at most; else as it is set.")
-@click.option("--unvisited", is_flag=True, help="Leave the segments it finds as warm as they are.")
+@click.option(
+    "--pages",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Maximum number of pages of segments (default: the setting retrieved_pages).",
+)
+@click.option("--unvisited", is_flag=True, help="Do not count this as a visit of the segments.")
 @pass_app
 def retrieve(app: App, query: str, about: str | None, pages: int | None, unvisited: bool) -> None:
-    """List what each tier holds on QUERY, with scores; with --json all of it, tier by tier.
+    """List the matches for QUERY in each tier, with scores; --json has them in full, by tier.
 
     Examples:
       jidomem agent memoryos add "Which index do we use?" "Oxigraph."
@@ -136,7 +141,7 @@ def retrieve(app: App, query: str, about: str | None, pages: int | None, unvisit
     given = {} if pages is None else {"retrieved_pages": pages}
     matches = app.read(look=False).os().retrieve(query, about=_pair(about), visiting=not unvisited, **given)
     if matches.error is not None:
-        app.warn(f"the model could not be asked, and less is found for it: {matches.error}")
+        app.warn(f"the model failed, so that matches are missing: {matches.error}")
     if form_of(app) == "json":
         show_json(matches.to_dict())
     else:
@@ -148,7 +153,7 @@ def retrieve(app: App, query: str, about: str | None, pages: int | None, unvisit
 @_about
 @pass_app
 def prompt(app: App, query: str, about: str | None) -> None:
-    """Print QUERY with what is known on it, as a language model is asked; nothing is sent.
+    """Print QUERY with its context as the prompt of a language model; nothing is sent.
 
     Examples:
       jidomem agent memoryos add "Which index do we use?" "Oxigraph."
@@ -164,7 +169,7 @@ def prompt(app: App, query: str, about: str | None) -> None:
 @memory_os.command("pages", formats=ROWS, writes=_WRITES)
 @pass_app
 def pages(app: App) -> None:
-    """List the pages the agent holds, and where: stm, leaving, or the id of a segment.
+    """List the pages of the agent with their place: stm, leaving, or the id of a segment.
 
     Examples:
       jidomem agent memoryos pages
@@ -175,7 +180,7 @@ def pages(app: App) -> None:
 @memory_os.command("personas", formats=ROWS, writes=_WRITES)
 @pass_app
 def personas(app: App) -> None:
-    """List what the agent knows of others and of itself: profiles, facts and traits.
+    """List what the agent knows of others and itself: profiles, facts and traits.
 
     Examples:
       jidomem agent memoryos personas
@@ -186,7 +191,7 @@ def personas(app: App) -> None:
 @memory_os.command("system", formats=ROWS)
 @pass_app
 def system(app: App) -> None:
-    """List what all agents of the project know.
+    """List the knowledge that all agents of the project share.
 
     Examples:
       jidomem agent memoryos system
@@ -196,13 +201,13 @@ def system(app: App) -> None:
 
 
 @memory_os.command("maintain", formats=ROWS, writes=_WRITES)
-@click.option("--retry", is_flag=True, help="Try those jobs, too, that failed too often.")
+@click.option("--retry", is_flag=True, help="Also retry jobs that failed too often.")
 @pass_app
 def maintain(app: App, retry: bool) -> int:
-    """Do a round of maintenance and all jobs that are due; list what became of each.
+    """Run a round of maintenance and all due jobs; list the outcome of each.
 
-    Heat is worked out anew, what there is no room for is evicted, and hot segments are taught. Ends with 1 where a job
-    failed; it is tried again later.
+    Computes the heat of segments, evicts pages beyond the capacity, and processes hot segments. Exits with 1 if a job
+    failed; it is retried later.
 
     Examples:
       jidomem agent memoryos maintain
@@ -214,10 +219,16 @@ def maintain(app: App, retry: bool) -> int:
 
 
 @memory_os.command("promote", formats=ROWS, writes=_WRITES)
-@click.option("--least", type=click.FloatRange(0, 1), default=0.8, metavar="X", help="Believed so much (0.8).")
+@click.option(
+    "--least",
+    type=click.FloatRange(0, 1),
+    default=0.8,
+    metavar="X",
+    help="Minimum confidence of a fact (default: 0.8).",
+)
 @pass_app
 def promote(app: App, least: float) -> None:
-    """Propose to the project the facts that the agent believes so much, with what was said as evidence.
+    """Propose the confident facts of the agent to the project, with the dialogue as evidence.
 
     Examples:
       jidomem agent memoryos promote --least 0.9
@@ -229,7 +240,7 @@ def promote(app: App, least: float) -> None:
 @memory_os.command("status", writes=_WRITES)
 @pass_app
 def status(app: App) -> None:
-    """Say how much each tier of the agent holds, what waits, what failed, and which models read it.
+    """Report the size of each tier, pending and failed jobs, and the models.
 
     Examples:
       jidomem agent memoryos status --json
@@ -244,13 +255,13 @@ def status(app: App) -> None:
     for job in values["failed"]:
         click.echo(f"failed       {job['kind']} {job['subject']}: {job['error']}")
     if values["failed"]:
-        app.info("try them again: jidomem agent memoryos maintain --retry")
+        app.info("retry them: jidomem agent memoryos maintain --retry")
 
 
 @memory_os.command("list", formats=ROWS)
 @pass_app
 def list_agents(app: App) -> None:
-    """List the agents of the project that hold pages or what they learnt of them.
+    """List the agents of the project with pages or knowledge from them.
 
     Examples:
       jidomem agent memoryos list
@@ -263,7 +274,7 @@ def list_agents(app: App) -> None:
 @memory_os.command("config", formats=ROWS, writes=_WRITES)
 @pass_app
 def config(app: App) -> None:
-    """List the settings that hold for the agent.
+    """List the settings of the agent.
 
     Examples:
       jidomem agent memoryos config --json
@@ -278,11 +289,11 @@ def config(app: App) -> None:
 
 @memory_os.command("set", writes=_WRITES)
 @click.argument("settings", nargs=-1, metavar="NAME=VALUE...")
-@click.option("--type", "agent_type", metavar="TYPE", help="Say that the agent is of this type.")
+@click.option("--type", "agent_type", metavar="TYPE", help="Set the type of the agent.")
 @click.option("--for-type", "for_type", metavar="TYPE", help="Set them for all agents of this type.")
 @pass_app
 def set_(app: App, settings: Sequence[str], agent_type: str | None, for_type: str | None) -> None:
-    """Set what holds for the agent; a VALUE is JSON where it is that, else text.
+    """Change settings of the agent; VALUE is JSON if it parses, else text.
 
     Examples:
       jidomem agent memoryos set stm_capacity=10 heat_threshold=3
@@ -308,12 +319,12 @@ def set_(app: App, settings: Sequence[str], agent_type: str | None, for_type: st
 
 @memory_os.command("forget", writes=_WRITES)
 @click.argument("page", required=False)
-@click.option("--all", "everything", is_flag=True, help="All that the agent holds, its settings, too.")
+@click.option("--all", "everything", is_flag=True, help="Everything of the agent, with its settings.")
 @pass_app
 def forget(app: App, page: str | None, everything: bool) -> None:
-    """Forget PAGE, an id, with what came of it; or with --all everything the agent holds.
+    """Delete PAGE, an id, with the knowledge derived from it; or with --all everything of the agent.
 
-    What a page was promoted to stays in the journal, and is named.
+    Proposals made from a page stay in the journal, and are listed.
 
     Examples:
       jidomem agent memoryos add "My name is Ana." "Hello, Ana." --id p1
@@ -321,14 +332,14 @@ def forget(app: App, page: str | None, everything: bool) -> None:
       jidomem agent memoryos forget --all
     """
     if everything == (page is not None):
-        raise InvalidRequest("what is forgotten is a page, or all", hint="jidomem agent memoryos forget PAGE, or --all")
+        raise InvalidRequest("give a page, or --all", hint="jidomem agent memoryos forget PAGE, or --all")
     memory_os_ = app.open().os()
     if page is None:
         was_held = memory_os_.forget()
         if app.json:
             show_json({"agent": memory_os_.agent, "forgotten": was_held})
         else:
-            app.info(f"{memory_os_.agent} {'holds nothing any more' if was_held else 'held nothing'}")
+            app.info(f"{memory_os_.agent} {'has nothing any more' if was_held else 'had nothing'}")
         return
     forgotten = memory_os_.forget_page(page)
     if app.json:
@@ -340,14 +351,14 @@ def forget(app: App, page: str | None, everything: bool) -> None:
     app.info(f"{page} is forgotten, in {where}{f'; with it {counted}' if counted else ''}")
     for iri in forgotten.promoted:
         app.warn(
-            f"{iri} came of it and stays: jidomem edit {iri} --invalidate --reason TEXT, or jidomem journal redact"
+            f"{iri} came from it and stays: jidomem edit {iri} --invalidate --reason TEXT, or jidomem journal redact"
         )
     _print_waiting(app, memory_os_)
 
 
 def _print_waiting(app: App, memory_os_: MemoryOS) -> None:
     if waiting := len(memory_os_.jobs()):
-        app.info(f"{waiting} {'job waits' if waiting == 1 else 'jobs wait'}: jidomem agent memoryos maintain")
+        app.info(f"{waiting} pending {'job' if waiting == 1 else 'jobs'}: jidomem agent memoryos maintain")
 
 
 def _pair(about: str | None) -> tuple[str, str] | None:

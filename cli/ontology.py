@@ -12,8 +12,7 @@ from jidomem.rdf.terms import Term, iri, plain_value
 from jidomem.rdf.vocab import local_name
 from jidomem_cli.check import FORMATS, MISUSE, UNCHECKED, show
 from jidomem_cli.errors import print_error
-from jidomem_cli.fields import reject_placeholder
-from jidomem_cli.options import ROWS, App, Command, CommandGroup, clean, pass_app
+from jidomem_cli.options import ROWS, App, Command, CommandGroup, clean, pass_app, reason_option
 from jidomem_cli.output import form_of, show_json, show_rows
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 @click.group(cls=CommandGroup)
 def ontology() -> None:
-    """Look terms up, judge the terms, shapes and questions of a project's own, and propose new ones.
+    """Look up terms; validate the terms, shapes and queries of a project, and propose new ones.
 
     Examples:
       jidomem ontology show Decision
@@ -38,10 +37,10 @@ def ontology() -> None:
 @click.argument("paths", type=_FILE, nargs=-1)
 @pass_app
 def check(app: App, paths: Sequence[Path]) -> int:
-    """Check the root's own ontology/, shapes/ and queries/, or of them the files at PATHS, which may lie elsewhere.
+    """Check ontology/, shapes/ and queries/ of the root, or such files at PATHS.
 
-    What a root cannot be opened with is told here, all of it, each with file and line.
-    Exits with 0 when all is well, 1 when a rule is violated, 2 on misuse, 3 when something could not be checked.
+    Lists every fault that keeps a root from being opened, with file and line.
+    Exit codes: 0 no violation, 1 a violation, 2 usage error, 3 something could not be checked.
 
     Examples:
       jidomem ontology check
@@ -63,7 +62,7 @@ def check(app: App, paths: Sequence[Path]) -> int:
 @click.argument("term", required=False)
 @pass_app
 def show_(app: App, term: str | None) -> None:
-    """Say what TERM means, which shapes speak of it, and where it is declared; without one, list all terms.
+    """Show the definition of TERM, its shapes and where it is declared; without TERM, list all terms.
 
     TERM is an IRI, a name such as jido:topic or Decision, or the type of an intent.
 
@@ -146,18 +145,20 @@ def _print_entry(entry: TermEntry, *, md: bool) -> None:
 
 @ontology.command("propose", cls=Command, writes=("agent", "wait"))
 @click.argument("term")
-@click.option("--kind", required=True, type=click.Choice(("class", "property")), help="What it is to be.")
-@click.option("--definition", required=True, metavar="TEXT", help="What it means, in a sentence that stands alone.")
-@click.option("--reason", required=True, metavar="TEXT", help="Why it is needed.", callback=reject_placeholder)
-@click.option("--parent", "parents", multiple=True, metavar="TERM", help="The class, or property, it is to lie below.")
-@click.option("--domain", multiple=True, metavar="CLASS", help="What it is said of.")
-@click.option("--range", "range_", multiple=True, metavar="CLASS", help="What it leads to: a class, or xsd:integer.")
-@click.option("--label", metavar="TEXT", help="What people call it; else the words of its name.")
+@click.option("--kind", required=True, type=click.Choice(("class", "property")), help="Kind of term.")
+@click.option("--definition", required=True, metavar="TEXT", help="Definition, in one sentence.")
+@reason_option(required=True)
+@click.option("--parent", "parents", multiple=True, metavar="TERM", help="Class or property above it.")
+@click.option("--domain", multiple=True, metavar="CLASS", help="Class of its subjects.")
+@click.option(
+    "--range", "range_", multiple=True, metavar="CLASS", help="Class or datatype of its values, such as xsd:integer."
+)
+@click.option("--label", metavar="TEXT", help="Label (default: the words of its name).")
 @pass_app
 def propose(app: App, /, term: str, **fields: Any) -> None:
-    """Ask for TERM, a class or property that the ontology has not: a curator accepts or rejects it.
+    """Propose TERM, a new class or property, for a curator to accept or reject.
 
-    TERM is a plain name, which is put into the project's own namespace, or an IRI.
+    TERM is a name in the namespace of the project, or an IRI.
 
     Examples:
       jidomem ontology propose Recipe --kind class --parent Fact --definition "A way to cook." --reason "we cook"
@@ -167,10 +168,10 @@ def propose(app: App, /, term: str, **fields: Any) -> None:
 
 
 @ontology.command("proposals", cls=Command, formats=ROWS)
-@click.option("--all", "answered", is_flag=True, help="Also those that were answered.")
+@click.option("--all", "answered", is_flag=True, help="Also finished ones.")
 @pass_app
 def proposals(app: App, answered: bool) -> None:
-    """List the terms that wait for a curator.
+    """List the pending terms.
 
     Examples:
       jidomem ontology proposals
@@ -183,27 +184,27 @@ def proposals(app: App, answered: bool) -> None:
 
 @ontology.command("accept", cls=Command, writes=("agent", "wait"))
 @click.argument("term")
-@click.option("--reason", default="", metavar="TEXT", help="Why.", callback=reject_placeholder)
+@reason_option()
 @pass_app
-def accept(app: App, term: str, reason: str) -> None:
-    """Accept a proposed TERM, as a curator: it is written to ontology/accepted.ttl, and counts from then on.
+def accept(app: App, term: str, reason: str | None) -> None:
+    """Accept a proposed TERM, as a curator: it is written to ontology/accepted.ttl.
 
-    A process that runs, such as `jidomem serve`, knows it after a restart.
+    A running process, such as `jidomem serve`, uses it after a restart.
 
     Examples:
       jidomem ontology propose serves --kind property --range xsd:integer --definition "For how many." --reason "asked"
       jidomem ontology accept serves --agent curator
     """
     memory = app.read()
-    _print_proposal(app, memory.term_proposals().accept(term, reason=reason))
+    _print_proposal(app, memory.term_proposals().accept(term, reason=reason or ""))
 
 
 @ontology.command("reject", cls=Command, writes=("agent", "wait"))
 @click.argument("term")
-@click.option("--reason", required=True, metavar="TEXT", help="Why.", callback=reject_placeholder)
+@reason_option(required=True)
 @pass_app
 def reject(app: App, term: str, reason: str) -> None:
-    """Reject a proposed TERM, as a curator, or take back your own.
+    """Reject a proposed TERM, as a curator, or withdraw your own.
 
     Examples:
       jidomem ontology propose Soup --kind class --definition "Something liquid to eat." --reason "we cook"
@@ -222,16 +223,18 @@ def _print_proposal(app: App, proposal: Proposal) -> None:
 
 
 @ontology.command("diff", cls=Command, formats=("table", "json", "md"))
-@click.option("--from", "old", metavar="VERSION", default="shipped", show_default=True, help="What it was.")
-@click.option("--to", "new", metavar="VERSION", help="What it is to be; else the root's overlay as it stands.")
-@click.option("--first", type=click.IntRange(0), default=20, show_default=True, help="How many failures to list.")
+@click.option("--from", "old", metavar="VERSION", default="shipped", show_default=True, help="Former version.")
+@click.option("--to", "new", metavar="VERSION", help="New version (default: the present overlay of the root).")
+@click.option(
+    "--first", type=click.IntRange(0), default=20, show_default=True, help="Maximum number of listed failures."
+)
 @pass_app
 def diff(app: App, old: str, new: str | None, first: int) -> int:
-    """Tell what two versions of the ontology say otherwise, and which active memories would now fail.
+    """Compare two versions of the ontology, and list the active memories that would now fail.
 
     A VERSION is `shipped`, `now`, a folder with ontology/ and shapes/, a git revision of the root's own, or the version
     that commits name, where git has the overlay of then.
-    Exits with 1 where a memory that passes under the one would fail under the other.
+    Exits with 1 if a memory that is valid under the former would fail under the new one.
 
     Examples:
       jidomem ontology diff

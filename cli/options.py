@@ -1,11 +1,11 @@
-"""What every verb shares: the options all of them take, the root they open, and where their words go."""
+"""The application object, the shared options and the classes of all commands."""
 
 from __future__ import annotations
 
 import os
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from inspect import cleandoc
 from typing import TYPE_CHECKING, Any, TextIO
@@ -23,6 +23,9 @@ ROWS = ("table", "json", "jsonl", "csv", "tsv", "md")
 EMBEDS_FOR = 1.0
 #: How many damaged files are named where something else is asked for.
 _WARNINGS = 20
+#: Stands for a reason in commands to paste, where the person who runs them gives one.
+REASON = '"..."'
+_PLACEHOLDERS = ("...", "…", "TEXT")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
@@ -33,7 +36,7 @@ def clean(text: str) -> str:
 
 @dataclass(slots=True)
 class App:
-    """What was asked for on the command line, before the verb or after it, and the options that the verb takes."""
+    """The shared options of one run, the memory they open, and the messages on standard error."""
 
     root: str | None = None
     project: str | None = None
@@ -53,9 +56,9 @@ class App:
     options: Mapping[str, str] = field(default_factory=dict)
 
     def open(self, *, stays: bool = False) -> Jidomem:
-        """Return the root, which a first write makes; it is closed when the verb is done.
+        """Return the memory, whose root the first write creates; it is closed when the command ends.
 
-        In one that *stays* open vectors are made in the background, else before what is asked is answered.
+        With *stays* vectors are computed in the background, else before the answer.
         """
         import jidomem
 
@@ -73,9 +76,9 @@ class App:
         return memory
 
     def read(self, *, look: bool = True) -> Jidomem:
-        """Return the root to read from, with a warning for each damage of its journal unless no *look* is taken at it.
+        """Return the memory to read from; with *look*, warn of each damage of its journal.
 
-        Raises NotFound when there is no root there: reading makes none.
+        Raises NotFound when there is no root: reading creates none.
         """
         from jidomem.errors import NotFound
         from jidomem.runtime.settings import OWN
@@ -101,7 +104,7 @@ class App:
         for damage in damaged[:_WARNINGS]:
             self.warn(f"{damage.code}: {damage.detail}")
         if len(damaged) > _WARNINGS:
-            self.warn(f"{len(damaged) - _WARNINGS:,} more are damaged: jidomem journal verify lists them")
+            self.warn(f"{len(damaged) - _WARNINGS:,} more damaged files: jidomem journal verify lists them")
         return memory
 
     def streams(self, memory: Jidomem) -> list[Stream]:
@@ -111,21 +114,21 @@ class App:
         return [stream for stream in memory.journal.streams() if self.project in (None, stream.project)]
 
     def info(self, text: str) -> None:
-        """Write words about data to standard error, unless they are not wanted."""
+        """Write a message to standard error, unless --quiet is given."""
         if not self.quiet:
             click.echo("\n".join(map(clean, text.split("\n"))), err=True)
 
     def warn(self, text: str) -> None:
-        """Write a warning to standard error, wanted or not."""
+        """Write a warning to standard error, also with --quiet."""
         click.echo(f"{self.styled('warning:', 'yellow')} {clean(text)}", err=True)
 
     def styled(self, text: str, color: str) -> str:
-        """Return *text* for standard error, in colour where that is a terminal that may have it."""
+        """Return *text* for standard error, in colour where that is a terminal with colours."""
         return click.style(text, fg=color, bold=True) if self.supports_color(sys.stderr) else text
 
     @property
     def colors(self) -> bool:
-        """Return whether colours were not declined."""
+        """Return whether neither --no-color nor $NO_COLOR is given."""
         return not self.no_color and not os.environ.get("NO_COLOR")
 
     def supports_color(self, stream: TextIO) -> bool:
@@ -135,7 +138,7 @@ class App:
 
 def _keep(context: click.Context, param: click.Parameter, value: Any) -> None:
     if value == "" or value != value:  # nothing, as an unset shell variable gives; or not a number
-        raise click.BadParameter(f"{value!r} will not do", context, param)
+        raise click.BadParameter(f"{value!r} is no value", context, param)
     if value is not None and value is not False and param.name:
         setattr(context.ensure_object(App), param.name, value)
 
@@ -145,30 +148,94 @@ def _option(*names: str, **attributes: Any) -> click.Option:
 
 
 def shared_options(*, hidden: bool) -> list[click.Parameter]:
-    """Return the options that stand before any verb, and after it."""
+    """Return the options that stand before any command, and after it."""
     return [
-        _option("--root", metavar="ROOT", hidden=hidden, help="The memory root: a folder or an address."),
-        _option("--project", metavar="ID", hidden=hidden, help="The project."),
-        _option("--index", metavar="URL", hidden=hidden, help="The SPARQL store that answers: sparql+http://..."),
-        _option("--as-of", metavar="MOMENT", hidden=hidden, help="Answer with what was recorded by then."),
-        _option("--valid-at", metavar="MOMENT", hidden=hidden, help="Leave out what does not hold in the world then."),
+        _option("--root", metavar="ROOT", hidden=hidden, help="Memory root: a folder or an address."),
+        _option("--project", metavar="ID", hidden=hidden, help="Project."),
+        _option("--index", metavar="URL", hidden=hidden, help="SPARQL store that answers: sparql+http://..."),
+        _option("--as-of", metavar="MOMENT", hidden=hidden, help="State of the memory at this moment."),
+        _option("--valid-at", metavar="MOMENT", hidden=hidden, help="Only memories that are valid at this moment."),
         _option("--json", is_flag=True, hidden=hidden, help="Answers and errors as JSON on standard output."),
-        _option("--no-color", is_flag=True, hidden=hidden, help="No colours; $NO_COLOR says the same."),
-        _option("-q", "--quiet", is_flag=True, hidden=hidden, help="No words but errors and warnings."),
-        _option("-v", "--verbose", is_flag=True, hidden=hidden, help="More words, and the traceback of a bug."),
+        _option("--no-color", is_flag=True, hidden=hidden, help="No colours (also: $NO_COLOR)."),
+        _option("-q", "--quiet", is_flag=True, hidden=hidden, help="Only errors and warnings on standard error."),
+        _option("-v", "--verbose", is_flag=True, hidden=hidden, help="More details, and the traceback of a bug."),
     ]  # fmt: skip
 
 
-_SECONDS = click.FloatRange(0, 86_400)
+def reject_placeholder(_: click.Context, param: click.Parameter, value: Any) -> Any:
+    """Return the value of an option; raises InvalidRequest for the placeholder of a command to paste."""
+    for text in value if isinstance(value, tuple) else (value,):
+        if text is not None and text.strip() in _PLACEHOLDERS:
+            from jidomem.errors import InvalidRequest
+
+            name = (param.name or "value").replace("_", " ")
+            raise InvalidRequest(f"{text!r} is a placeholder of the {name}", hint=f"give the {name} in its place")
+    return value
+
+
+#: Options that the class `Command` adds: of a command that writes, and of one that lists pages.
 _WRITING = {
-    "agent": _option("--agent", metavar="NAME", help="Who asserts; else $JIDOMEM_AGENT, else your user name."),
-    "session": _option("--session", metavar="NAME", help="The session; else $JIDOMEM_SESSION, else one a day."),
-    "wait": _option("--wait", type=_SECONDS, metavar="SECONDS", help="How long to wait for another writer (10)."),
-}
+    "agent": _option(
+        "--agent", metavar="NAME", help="Acting agent (default: $JIDOMEM_AGENT, then your user name)."
+    ),
+    "session": _option(
+        "--session", metavar="NAME", help="Session (default: $JIDOMEM_SESSION, then a daily one)."
+    ),
+    "wait": _option(
+        "--wait", type=click.FloatRange(0, 86_400), metavar="SECONDS",
+        help="Maximum time to wait for another writer (default: 10).",
+    ),
+}  # fmt: skip
+_LIMIT_HELP = "Maximum number of rows."
 _PAGED = (
-    _option("--limit", type=int, metavar="N", help="At most N rows."),
-    _option("--cursor", metavar="CURSOR", help="Go on after the page that gave this cursor."),
+    _option("--limit", type=click.IntRange(1), metavar="N", help=_LIMIT_HELP),
+    _option("--cursor", metavar="CURSOR", help="Continue after the page that returned this cursor."),
 )
+
+# Options that several commands declare, each with one meaning.
+dry_run_option = click.option("--dry-run", is_flag=True, help="Show the outcome and write nothing.")
+include_inactive_option = click.option(
+    "--include-inactive", is_flag=True,
+    help="Include memories that are not active: superseded, rejected, proposed, expired.",
+)  # fmt: skip
+about_option = click.option(
+    "--about", multiple=True, metavar="PATH", help="File, folder, pattern or module it is about; repeatable."
+)
+scope_option = click.option(
+    "--scope", metavar="SCOPE", help="Conventions of this scope: GlobalScope, ProjectScope or AgentScope."
+)
+role_option = click.option("--role", metavar="ROLE", help="Role of the agent.")
+budget_option = click.option("--budget-tokens", type=click.IntRange(1), metavar="N", help="Maximum length in tokens.")
+timestamp_option = click.option("--timestamp", metavar="MOMENT", help="Date and time, ISO 8601 (default: now).")
+id_option = click.option("--id", "id_", metavar="ID", help="Id (default: a new one).")
+host_option = click.option("--host", metavar="ADDRESS", help="Address to listen on (default: 127.0.0.1).")
+off_option = click.option("--off", is_flag=True, help="Revoke it instead.")
+
+
+def reason_option(*, required: bool = False) -> Callable[[Any], Any]:
+    """Return the decorator for the reason of a change."""
+    return click.option(
+        "--reason", metavar="TEXT", required=required, callback=reject_placeholder,
+        help="Reason, recorded with the change.",
+    )  # fmt: skip
+
+
+def limit_option(*, default: int | None = None, most: int | None = None) -> Callable[[Any], Any]:
+    """Return the decorator for the number of rows of a command without pages."""
+    number = click.IntRange(1, most)
+    return click.option("--limit", type=number, default=default, metavar="N", help=_LIMIT_HELP)
+
+
+def port_option(default: int) -> Callable[[Any], Any]:
+    """Return the decorator for the port of a server."""
+    text = f"Port to listen on; 0 picks a free one (default: {default})."
+    return click.option("--port", type=click.IntRange(0, 65_535), metavar="N", help=text)
+
+
+def hook_option(clients: Sequence[str]) -> Callable[[Any], Any]:
+    """Return the decorator for a command that a client calls as a hook."""
+    text = "Answer a hook of this client, which writes its event to standard input."
+    return click.option("--hook", type=click.Choice(clients), help=text)
 
 
 def _help(attributes: dict[str, Any]) -> dict[str, Any]:
@@ -178,7 +245,7 @@ def _help(attributes: dict[str, Any]) -> dict[str, Any]:
 
 
 class Command(click.Command):
-    """A verb: *formats* it can print, whether it is *paged*, who *writes* with it, and which moments it honours."""
+    """A command: its output *formats*, whether it is *paged*, its options for *writes*, and the moments it takes."""
 
     def __init__(
         self,
@@ -194,25 +261,26 @@ class Command(click.Command):
         if paged:
             own += _PAGED
         if formats:
-            own.append(_option("--format", type=click.Choice(formats), help="How to print; a table when not said."))
+            text = f"Output format (default: {formats[0]})."
+            own.append(_option("--format", type=click.Choice(formats), help=text))
         own += [_WRITING[name] for name in writes]
         taken = {name for option in own for name in option.opts}
         shared = [option for option in shared_options(hidden=True) if not taken.intersection(option.opts)]
         super().__init__(*args, **{**_help(attributes), "params": [*own, *shared]})
-        self.honours = {"as_of": as_of, "valid_at": valid_at}
+        self.takes = {"as_of": as_of, "valid_at": valid_at}
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Do what the verb does; raises InvalidRequest for a moment it cannot honour."""
+        """Run the command; raises InvalidRequest for a moment that it does not take."""
         app = ctx.ensure_object(App)
         app.options = {p.name: max(p.opts, key=len) for p in self.params if isinstance(p, click.Option) and p.name}
         if not app.colors:
             ctx.color = False
-        for name, is_honoured in self.honours.items():
-            if getattr(app, name) is not None and not is_honoured:
+        for name, is_taken in self.takes.items():
+            if getattr(app, name) is not None and not is_taken:
                 from jidomem.errors import InvalidRequest
 
                 option = f"--{name.replace('_', '-')}"
-                raise InvalidRequest(f"{ctx.command_path} cannot honour {option}", hint=f"leave out {option}")
+                raise InvalidRequest(f"{ctx.command_path} does not take {option}", hint=f"leave out {option}")
         return super().invoke(ctx)
 
 

@@ -10,7 +10,15 @@ from jidomem.read.playbook import plain
 from jidomem.recall.briefing import markdown, stale_files
 from jidomem.records.recall import DEFAULT_LIMIT, LARGEST_LIMIT, Hit
 from jidomem_cli.fields import Paths
-from jidomem_cli.options import App, Command, pass_app
+from jidomem_cli.options import (
+    App,
+    Command,
+    about_option,
+    budget_option,
+    include_inactive_option,
+    limit_option,
+    pass_app,
+)  # fmt: skip
 from jidomem_cli.output import CONFLICTS, Row, form_of, show_json, show_rows
 
 _FORMATS = ("table", "json", "jsonl", "csv", "tsv", "md")
@@ -21,30 +29,23 @@ _COLUMNS = ("score", "item", "kind", "summary", "about", "agent", "recorded", "s
 @click.command(cls=Command, formats=_FORMATS, as_of=True, valid_at=True)
 @click.argument("text")
 @click.option("--kind", "kinds", multiple=True, metavar="KIND",
-              help="A type or class, with those below it; repeat it for more.")  # fmt: skip
-@click.option(
-    "--about", multiple=True, metavar="PATH", help="A file: what governs it ranks higher; repeat it for more."
-)
-@click.option("--agent", metavar="NAME", help="Only what this agent asserted.")
-@click.option("--session", metavar="NAME", help="Only what was asserted in this session.")
-@click.option("--since", metavar="MOMENT", help="Only what was recorded from then on.")
-@click.option("--until", metavar="MOMENT", help="Only what was recorded before.")
-@click.option("--include-inactive", is_flag=True, help="Also memories that are not active.")
-@click.option(
-    "--limit",
-    type=click.IntRange(1, LARGEST_LIMIT),
-    default=DEFAULT_LIMIT,
-    metavar="N",
-    help=f"At most N memories ({DEFAULT_LIMIT}).",
-)
-@click.option("--budget-tokens", type=click.IntRange(1), metavar="N", help="How long the answer may be, as Markdown.")
+              help="Type or class of memory, with those below it; repeatable.")  # fmt: skip
+@about_option
+@click.option("--agent", metavar="NAME", help="Only memories of this agent.")
+@click.option("--session", metavar="NAME", help="Only memories of this session.")
+@click.option("--since", metavar="MOMENT", help="Only memories recorded at this moment or later.")
+@click.option("--until", metavar="MOMENT", help="Only memories recorded before this moment.")
+@include_inactive_option
+@limit_option(default=DEFAULT_LIMIT, most=LARGEST_LIMIT)
+@budget_option
 @click.option("--explain", is_flag=True, help="Show the parts of each score.")
 @pass_app
 def recall(app: App, /, text: str, limit: int, explain: bool, about: tuple[str, ...], **narrowing: Any) -> None:
-    """Find active memories that hold words of TEXT, the best first.
+    """Find active memories by the words of TEXT, the best match first.
 
-    Words are found by their stems, names and paths also by their parts; not all of them have to be there. With
-    --format md it is quoted data for an agent, which is what --budget-tokens counts: a token for every three bytes.
+    Matches word stems, and parts of names and paths; not every word has to match. Memories that govern a file of
+    --about rank higher. The default of --limit is 5. --format md prints quoted data for an agent, which is the text
+    that --budget-tokens limits; a token is three bytes.
 
     Examples:
       jidomem recall "which index did we choose?"

@@ -22,8 +22,8 @@ from jidomem.read.memory_detail import is_number
 from jidomem.records.active import ENDED
 from jidomem.write.settlement import ACTIONS, OUTCOMES, Settlement
 from jidomem_cli.errors import place, print_error, print_refusal
-from jidomem_cli.fields import REASON, memory_iri, reject_placeholder
-from jidomem_cli.options import ROWS, App, Command, clean, pass_app
+from jidomem_cli.fields import memory_iri
+from jidomem_cli.options import REASON, ROWS, App, Command, clean, dry_run_option, pass_app, reason_option
 from jidomem_cli.output import PIPED, fit_line, form_of, short, shortened, show_json, show_receipt, show_rows
 
 _QUEUE_COLUMNS = ("priority", "kind", "item", "source", "summary", "other", "days", "leaning")
@@ -40,22 +40,17 @@ _REWORDED = 300
 @click.command(cls=Command, formats=ROWS, paged=True, as_of=True, valid_at=True, writes=("agent", "session", "wait"))
 @click.argument("action", type=click.Choice(ACTIONS), required=False)
 @click.argument("items", metavar="[IRI]...", nargs=-1)
-@click.option("--against", metavar="IRI", help="With one IRI: the active memory that it disagrees with.")
+@click.option("--against", metavar="IRI", help="With one IRI: the active memory that it conflicts with.")
 @click.option(
-    "--all",
-    "all_",
-    is_flag=True,
-    help="With accept: every proposal that disagrees with nothing active, of several versions the newest.",
+    "--all", "all_", is_flag=True, help="With accept: all proposals without a conflict, in their newest version."
 )
-@click.option("--conflicts", is_flag=True, help="List conflicts only, each with the commands that settle it.")
-@click.option("--edit", is_flag=True, help="Settle many at once: a line each, in $VISUAL or $EDITOR.")
-@click.option("--todo", "as_todo", is_flag=True, help="Print those lines.")
-@click.option("--from", "source", type=click.File("rb"), metavar="FILE|-", help="Do what such lines say.")
-@click.option(
-    "--by-rule", is_flag=True, help="Confirm what the policy lets be confirmed: see jidomem access policy confirm."
-)
-@click.option("--reason", metavar="TEXT", help="Why; kept with what settles it.", callback=reject_placeholder)
-@click.option("--dry-run", is_flag=True, help="Judge it and keep nothing.")
+@click.option("--conflicts", is_flag=True, help="List only conflicts, each with the commands that resolve it.")
+@click.option("--edit", is_flag=True, help="Review many at once, a line each, in $VISUAL or $EDITOR.")
+@click.option("--todo", "as_todo", is_flag=True, help="Print the lines that --edit opens.")
+@click.option("--from", "source", type=click.File("rb"), metavar="FILE|-", help="Apply such lines.")
+@click.option("--by-rule", is_flag=True, help="Confirm proposals by the rules of jidomem access policy confirm.")
+@reason_option()
+@dry_run_option
 @pass_app
 def review(
     app: App,
@@ -71,18 +66,18 @@ def review(
     reason: str | None,
     dry_run: bool,
 ) -> int:
-    """List what waits for a curator, the most pressing first; or settle it.
+    """List pending proposals, conflicts and due memories by priority; or accept or reject them.
 
-    Priority 1 is for active memories that disagree, 2 for proposals that would bind others, 3 for other proposals, 4
-    for what is due; after a month in the queue it rises by one. Within a priority, first comes what most others rest
-    on, then the oldest; then the proposals imported from files, the file imported last first, each file whole, in its
-    own order and with the priority of its most pressing entry.
-    Several IRIs are settled each by itself, in one commit. Two active memories that disagree are settled by
-    accept A --against B (A holds, B is withdrawn), reject A --against B (B holds) or supersede A --against B (A is said
-    again in the place of both).
-    --conflicts lists active pairs that disagree, as after merging two branches, and proposals that disagree with active
-    memories, now or --as-of a moment, each pair with the commands that settle it: one of them is enough, with your
-    reason in it. Conflicts of a past moment have no commands.
+    Priority 1: conflicting active memories; 2: proposals that would bind others; 3: other proposals; 4: due memories;
+    after a month it rises by one. Within a priority, memories with the most dependents come first, then the oldest,
+    then imported proposals, grouped by file.
+
+    Several IRIs are decided independently, in one commit. A conflict between two active memories is resolved by accept
+    A --against B (B is withdrawn), reject A --against B (A is withdrawn) or supersede A --against B (a new version of A
+    replaces both).
+
+    --conflicts lists conflicting pairs, now or --as-of a moment; each present one with the commands that resolve it, of
+    which one is enough.
 
     Examples:
       jidomem review
@@ -101,19 +96,17 @@ def review(
         )
     moments = {"--as-of": app.as_of, "--valid-at": app.valid_at}
     if not conflicts and (given := next((name for name, moment in moments.items() if moment is not None), None)):
-        raise InvalidRequest(f"jidomem review cannot honour {given}", hint=f"leave out {given}, or add --conflicts")
+        raise InvalidRequest(f"jidomem review does not take {given}", hint=f"leave out {given}, or add --conflicts")
     if all_ and (action != "accept" or items):
-        raise InvalidRequest("--all accepts what waits, and names none of it", hint="jidomem review accept --all")
+        raise InvalidRequest("--all accepts all proposals, and takes no IRI", hint="jidomem review accept --all")
     if against is not None and len(items) != 1:
         raise InvalidRequest(
             "--against goes with one memory", hint=f"jidomem review {action or 'accept'} IRI --against IRI"
         )
     if reason is not None and action is None:
-        raise InvalidRequest(
-            "a reason goes with one thing that is settled", hint='jidomem review reject IRI --reason "..."'
-        )
+        raise InvalidRequest("a reason goes with one action", hint='jidomem review reject IRI --reason "..."')
     if (action or source or by_rule or conflicts) and (app.limit is not None or app.cursor is not None):
-        raise InvalidRequest("pages are of what is listed", hint="leave out --limit and --cursor")
+        raise InvalidRequest("--limit and --cursor are for lists", hint="leave out --limit and --cursor")
     memory = app.open() if action or source else app.read()
     if conflicts:
         _show_conflicts(app, memory)
@@ -166,7 +159,7 @@ def _settle(app: App, memory: Jidomem, settlements: Sequence[Settlement], dry_ru
     pair = next((one for one in waiting if one.kind == "conflict" and {one.item, one.other} <= named), None)
     if pair is not None:
         raise InvalidRequest(
-            f"{short(pair.item)} and {short(pair.other)} disagree: name the one with the other",
+            f"{short(pair.item)} and {short(pair.other)} disagree: give one of them with --against the other",
             hint=_choices(app, pair),
         )
     outcomes = memory.writer.settle_many(memory.project, settlements, dry_run=dry_run)
@@ -203,9 +196,9 @@ def _accept_all(app: App, memory: Jidomem, reason: str | None, dry_run: bool) ->
     _preview(app, chosen, dry_run)
     code = _print_outcomes(app, memory, apply(memory.writer, memory.project, lines, dry_run=dry_run))
     if replaced := len(unopposed) - len(lines):
-        app.info(f"{replaced} have a newer version here, and are left to it")
+        app.info(f"{replaced} skipped: a newer version is accepted")
     if left := len(proposals) - len(unopposed):
-        app.info(f"{left} disagree with an active memory, and wait on: jidomem review")
+        app.info(f"{left} left, in conflict with active memories: jidomem review")
     return code
 
 
@@ -273,10 +266,10 @@ def _list(app: App, memory: Jidomem, queue_page: Queue) -> None:
         return
     if one := next((one for one in queue_page.waiting if one.other is None), None):
         app.info(
-            f"settle one: jidomem review{options} accept {short(one.item)}, or reject; many: jidomem review --edit"
+            f"decide one: jidomem review{options} accept {short(one.item)}, or reject; many: jidomem review --edit"
         )
     else:
-        app.info("settle many: jidomem review --edit")
+        app.info("decide many: jidomem review --edit")
     if unopposed := [one for one in queue_page.waiting if one.kind == "proposal" and one.other is None]:
         several = "proposals" if len(unopposed) > 1 else "proposal"
         many = f"{len(unopposed):,} {several} ({_kinds(unopposed)})" if queue_page.cursor is None else "all proposals"
@@ -326,7 +319,7 @@ def _against(app: App, row: Mapping[str, Any]) -> str:
 def _edit_review(app: App, memory: Jidomem, waiting: list[Waiting], dry_run: bool) -> int:
     """Do what the editor made of the lines; unless all of it was done, keep the file and say where it is."""
     if not waiting:
-        app.info("nothing waits")
+        app.info("nothing to review")
         return 0
     offered = todo(waiting, _rewordings(memory, waiting))
     with tempfile.NamedTemporaryFile("w", suffix=".review", delete=False, encoding="utf-8") as file:
@@ -337,14 +330,14 @@ def _edit_review(app: App, memory: Jidomem, waiting: list[Waiting], dry_run: boo
         if is_changed:
             code = _apply_review(app, memory, _decode(path.read_bytes()), dry_run)
         else:
-            app.info("nothing was changed, and nothing done")
+            app.info("no line was changed; nothing done")
         is_done = code == 0 or not is_changed
         return code if is_changed else 0
     finally:
         if is_done:
             path.unlink(missing_ok=True)
         elif path.exists() and path.read_bytes() != offered.encode():
-            app.warn(f"your review is kept; when it is corrected, go on with: jidomem review --from {path}")
+            app.warn(f"your review is saved; correct it, then: jidomem review --from {path}")
 
 
 def _open_editor(path: Path, offered: str) -> bool:
@@ -382,7 +375,7 @@ def _apply_review(app: App, memory: Jidomem, text: str, dry_run: bool) -> int:
     lines = parse(text, waiting)
     if settled:
         which = ", ".join(map(str, settled[:10])) + (" ..." if len(settled) > 10 else "")
-        app.info(f"settled already, and left alone: {len(settled)} (line {which})")
+        app.info(f"skipped, decided already: {len(settled)} (line {which})")
     return _print_outcomes(app, memory, apply(memory.writer, memory.project, lines, dry_run=dry_run))
 
 
@@ -391,7 +384,7 @@ def _by_rule(app: App, memory: Jidomem, dry_run: bool) -> int:
     settled = settle_by_rule(memory.writer, memory.reader, memory.project, rules, memory.sources.now(), dry_run=dry_run)
     outcomes = [(ReviewLine(0, "accept", one, str(rule)), outcome) for one, rule, outcome in settled]
     if not rules.confirmations:
-        app.info("no rule confirms anything: jidomem access policy confirm restated|unopposed")
+        app.info("there is no confirmation rule: jidomem access policy confirm restated|unopposed")
     return _print_outcomes(app, memory, outcomes)
 
 
@@ -463,7 +456,7 @@ def _show_refused(app: App, memory: Jidomem, refused: Sequence[Settled]) -> None
     if opposed:
         if len(opposed) > _NAMED and not app.verbose:
             app.info(f"and {len(opposed) - _NAMED} more that repeat or contradict active memories")
-        app.info(f"hint: the commands that settle each: jidomem review{place(app)}")
+        app.info(f"hint: the commands that resolve each: jidomem review{place(app)}")
     waiting = _waiting(memory) if others else []
     counts = Counter[tuple[str, str]]()
     for each in others:
@@ -495,7 +488,7 @@ def _in_words(app: App, error: JidomemError, item: str, action: str, waiting: Se
 def _counted(settled: Sequence[Settled]) -> str:
     """Return how many were settled, and how many of which were refused."""
     if not settled:
-        return "nothing was settled"
+        return "nothing decided"
     refused = [short(each.item) for each in settled if isinstance(each.outcome, JidomemError)]
     done = Counter(OUTCOMES[each.action] for each in settled if isinstance(each.outcome, Receipt))
     is_dry = any(isinstance(each.outcome, Receipt) and each.outcome.commit is None for each in settled)
@@ -503,7 +496,7 @@ def _counted(settled: Sequence[Settled]) -> str:
     if refused:
         more = f" and {len(refused) - _NAMED} more" if len(refused) > _NAMED else ""
         counts.append(f"refused {len(refused)}: {', '.join(refused[:_NAMED])}{more}")
-    return ", ".join(counts) + "; nothing was kept, as this is a dry run" * is_dry
+    return ", ".join(counts) + "; dry run, nothing was written" * is_dry
 
 
 _CONFLICT_COLUMNS = ("kind", "item", "summary", "other", "other_summary", "settle")

@@ -36,10 +36,10 @@ _ACCEPTED = "ontology/accepted.ttl"
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False, exists=True))
 @pass_app
 def push(app: App, folder: Path) -> None:
-    """Put config.toml, baseline.toml, ontology/, shapes/ and queries/ of FOLDER into the shared root, all at once.
+    """Upload config.toml, baseline.toml, ontology/, shapes/ and queries/ of FOLDER to the shared root, all at once.
 
-    Each is looked through first, and one that nobody would read, such as a question that lies in no role's folder, is
-    told. What the root has and FOLDER has not stays: take it out with root remove.
+    All files are validated first; one that is never read, such as a query in no role's folder, is reported. Other files
+    of the root stay: remove them with jidomem root remove-files.
 
     Examples:
       jidomem root push team/.jidomem --root postgresql://db/team
@@ -59,7 +59,7 @@ def push(app: App, folder: Path) -> None:
         before.update(files)
         if _ACCEPTED in given and given[_ACCEPTED] != files.get(_ACCEPTED, given[_ACCEPTED]):
             hint = f"fetch it first: jidomem root pull {folder}; then push again"
-            raise InvalidRequest(f"{_ACCEPTED} is another one there: terms were accepted since", hint=hint)
+            raise InvalidRequest(f"{_ACCEPTED} of the root differs: terms were accepted since", hint=hint)
         return {**files, **given}
 
     with _log(app) as log:
@@ -73,14 +73,14 @@ def push(app: App, folder: Path) -> None:
         click.echo(f"{row['is']:8} {row['path']}")
     for path, why in idle.items():
         app.info(f"warning: {path}: {why}")
-    app.info(f"{log.name}: {len(rows)} of {len(given)} files were put there; its servers have them at their next look")
+    app.info(f"{log.name}: {len(rows)} of {len(given)} files uploaded; servers load them at their next check")
 
 
 @click.command(cls=Command)
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
 @pass_app
 def pull(app: App, folder: Path) -> None:
-    """Write the files of the shared root into FOLDER, in the place of those of the same names.
+    """Download the files of the shared root to FOLDER, replacing those of the same names.
 
     Examples:
       jidomem root pull team/.jidomem --root postgresql://db/team
@@ -98,13 +98,13 @@ def pull(app: App, folder: Path) -> None:
     if app.json:
         show_json({"root": log.name, "folder": str(folder), "files": sorted(files)})
     else:
-        app.info(f"{len(files)} files of {log.name} are in {folder}")
+        app.info(f"{len(files)} files of {log.name} downloaded to {folder}")
 
 
 @click.command("files", cls=Command, formats=ROWS)
 @pass_app
 def list_files(app: App) -> None:
-    """List the files of the shared root, and how large they are.
+    """List the files of the shared root with their sizes.
 
     Examples:
       jidomem root files --root postgresql://db/team
@@ -120,7 +120,7 @@ def list_files(app: App) -> None:
 @click.argument("paths", nargs=-1, required=True)
 @pass_app
 def remove(app: App, paths: tuple[str, ...]) -> None:
-    """Take files of the shared root out of it, by the paths that root list shows.
+    """Remove files from the shared root, by the paths that jidomem root files shows.
 
     Examples:
       jidomem root remove-files shapes/old.ttl --root postgresql://db/team
@@ -137,7 +137,7 @@ def remove(app: App, paths: tuple[str, ...]) -> None:
     if app.json:
         show_json({"root": log.name, "removed": sorted(paths)})
     else:
-        app.info(f"{', '.join(paths)} went out of {log.name}")
+        app.info(f"{', '.join(paths)} removed from {log.name}")
 
 
 @contextmanager
@@ -148,8 +148,8 @@ def _log(app: App) -> Iterator[SharedLog]:
     opened = opened_log(app.root, app.wait)
     if opened is None:
         where, _ = settings.find(app.root)
-        hint = "name one: --root postgresql://HOST/DATABASE or --root s3://BUCKET/PREFIX"
-        raise InvalidRequest(f"{where} is a folder, whose files are simply there", hint=hint)
+        hint = "give its address: --root postgresql://HOST/DATABASE or --root s3://BUCKET/PREFIX"
+        raise InvalidRequest(f"{where} is a folder, not a shared root", hint=hint)
     try:
         yield opened[0]
     finally:
@@ -181,10 +181,8 @@ def _check_files(folder: Path) -> None:
 
 T = TypeVar("T")
 
-_STATE_IN_USE = "the working state there was used since, and is left as it is"
-_OTHERS = (
-    "tokens are believed there alone: given out there, or taken back at the source since; see jidomem access token list"
-)
+_STATE_IN_USE = "the working state of the target was used since, and is left as it is"
+_OTHERS = "tokens are valid at the target only: issued there, or revoked at the source; see jidomem access token list"
 _FILE = click.Path(path_type=Path)
 _DAMAGED = 7
 
@@ -194,11 +192,11 @@ _DAMAGED = 7
 @click.argument("target")
 @pass_app
 def migrate(app: App, source: str, target: str) -> None:
-    """Bring the memory root SOURCE to TARGET: a folder, postgresql://... or s3://... each.
+    """Copy the memory root SOURCE to TARGET, each a folder, postgresql://... or s3://... address.
 
-    Commits, configuration, working state and tokens come along, each commit byte for byte and under its id; the source
-    is only read. TARGET has to be empty, or hold nothing but what came from SOURCE: so it goes on where it was cut
-    short, and run again it brings what was written since. It is done once both ends are read and hold the same.
+    Copies commits byte for byte with their ids, configuration, working state and tokens; SOURCE is only read. TARGET
+    has to be empty, or an earlier copy of SOURCE: run the command again to resume, or to copy new commits. Both ends
+    are verified at the end.
 
     Examples:
       jidomem root migrate .jidomem elsewhere
@@ -209,18 +207,17 @@ def migrate(app: App, source: str, target: str) -> None:
     moved = _with_progress(app, partial(move.migrate, source, target))
     _print_move(app, moved)
     if moved.grew:
-        app.warn(f"{moved.source} was written to meanwhile: stop who writes there, and run this once more")
+        app.warn(f"{moved.source} was written to meanwhile: stop its writers, and run this once more")
 
 
 @click.command(cls=Command)
 @click.argument("file", type=_FILE)
 @pass_app
 def backup(app: App, file: Path) -> None:
-    """Keep the whole memory root in FILE, while others go on to read and write.
+    """Write the whole memory root to FILE, while others read and write it.
 
-    It is a tar archive of a root as a folder, of every kind of root: each stream as it was at one moment, working
-    state, configuration and overlay, with the digest of every file in manifest.json. The same memory gives the same
-    bytes. Tokens are left out.
+    FILE is a tar archive: each stream as of one moment, working state, configuration and overlay, with the digest of
+    every file in manifest.json. The same memory gives the same bytes. Tokens are left out.
 
     Examples:
       jidomem root backup memory.tar
@@ -285,7 +282,7 @@ def _print_move(app: App, moved: MoveReport, **more: str) -> None:
     if moved.state == "kept":
         app.info(_STATE_IN_USE)
     if moved.tokens:
-        app.info(f"{moved.tokens} tokens are believed there, too")
+        app.info(f"{moved.tokens} tokens are valid there, too")
     if moved.other_tokens:
         app.info(f"{moved.other_tokens} {_OTHERS}")
 
@@ -293,12 +290,11 @@ def _print_move(app: App, moved: MoveReport, **more: str) -> None:
 @click.command(cls=Command)
 @pass_app
 def reindex(app: App) -> int:
-    """Build the index of every project anew from the journal; other processes may go on meanwhile.
+    """Rebuild the index of every project from the journal, while other processes read and write it.
 
-    It is never needed: an index follows its journal, and one that is damaged is replaced. Of a large journal a
-    snapshot is kept for the processes to come, and the lists of a very large one; what recall searches is made anew
-    when it is next asked, or at once, with all vectors, where there is an embedder. Exits with 7 where the journal is
-    damaged: then no snapshot is kept.
+    It is never required: an index follows its journal, and a damaged one is replaced. For a large journal a snapshot is
+    written, and the lists for a very large one. The search index is rebuilt by the next recall, or at once, with all
+    vectors, if there is an embedder. Exits with 7 if the journal is damaged: then no snapshot is written.
 
     Examples:
       jidomem root reindex
@@ -339,14 +335,10 @@ def reindex(app: App) -> int:
     else:
         for row in streams:
             click.echo(f"{row['project']}/{row['stream']}  {row['version']}  {row['commits']:,} commits")
-        outcome = (
-            f"a snapshot of {follower.snapshots()[0].size:,} bytes is kept"
-            if follower.snapshots()
-            else "nothing is kept"
-        )
+        outcome = f"snapshot of {follower.snapshots()[0].size:,} bytes" if follower.snapshots() else "no snapshot"
         app.info(f"{values['triples']:,} triples in {seconds:.1f} s; {outcome}")
         if put is not None:
-            app.info(f"{put['graphs']} graphs were put into {put['address']} anew")
+            app.info(f"{put['graphs']} graphs uploaded to {put['address']}")
         for name, status in vectors.items():
             app.info(f"{name}: {vectors_text(status)}")
         for error in damage:

@@ -18,24 +18,29 @@ import click
 
 import jidomem
 from jidomem.errors import Failed, InvalidRequest
-from jidomem_cli.options import App, Command, pass_app
+from jidomem_cli.options import App, Command, host_option, pass_app, port_option
 from jidomem_cli.output import show_json
 
 if TYPE_CHECKING:
     from jidomem.serve.server_state import Log
 
+_MCP_PORT = 8701
 FORMS, LEVELS = ("json", "text"), ("debug", "info", "warning", "error")
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def log_options(verb: F) -> F:
-    """Return *verb* with --log-format and --log-level."""
-    at_least, on_terminal = (
-        "What is logged at least; info when not said.",
-        "Text on a terminal, else JSON, when not said.",
+def log_options(command: F) -> F:
+    """Return *command* with --log-format and --log-level."""
+    level = click.option(
+        "--log-level", "level", type=click.Choice(LEVELS), help="Least level that is logged (default: info)."
     )
-    leveled = click.option("--log-level", "level", type=click.Choice(LEVELS), help=at_least)(verb)
-    return click.option("--log-format", "form", type=click.Choice(FORMS), help=on_terminal)(leveled)
+    form = click.option(
+        "--log-format",
+        "form",
+        type=click.Choice(FORMS),
+        help="Format of the log (default: text on a terminal, else json).",
+    )
+    return form(level(command))
 
 
 def open_log(app: App, form: str | None, level: str | None) -> Log:
@@ -46,7 +51,7 @@ def open_log(app: App, form: str | None, level: str | None) -> Log:
 
 
 def _own_stream() -> TextIO:
-    """Return standard error for the log alone: who does not read it holds up nobody else who writes there."""
+    """Return standard error for the log alone, so that a blocked log blocks no other writer."""
     return open(os.dup(sys.stderr.fileno()), "w", encoding="utf-8")
 
 
@@ -55,9 +60,11 @@ def _level(app: App) -> str:
 
 
 @click.command(cls=Command, writes=("wait",))
-@click.option("--host", metavar="ADDRESS", help="The address to listen at; 127.0.0.1 when not said.")
-@click.option("--port", type=click.IntRange(0, 65_535), help="8700 when not said; 0 takes a free one.")
-@click.option("--allow-host", "names", multiple=True, metavar="NAME", help="A name it is asked by; repeat it for more.")
+@host_option
+@port_option(8700)
+@click.option(
+    "--allow-host", "names", multiple=True, metavar="NAME", help="Host name that requests may use; repeatable."
+)
 @log_options
 @click.option(
     "--allow-origin",
@@ -65,13 +72,13 @@ def _level(app: App) -> str:
     multiple=True,
     metavar="ORIGIN",
     envvar="JIDOMEM_ALLOW_ORIGIN",
-    help="An origin whose pages may ask (CORS), such as https://yasgui.example.org; repeat it for more.",
+    help="Origin whose pages may send requests (CORS), such as https://yasgui.example.org; repeatable.",
 )
 @click.option(
     "--public-url",
     metavar="URL",
     envvar="JIDOMEM_PUBLIC_URL",
-    help="What clients ask it at, where that is another address, as behind TLS: https://memory.example.org.",
+    help="Address that clients use, if it differs, as behind TLS: https://memory.example.org.",
 )
 @pass_app
 def serve(
@@ -84,12 +91,12 @@ def serve(
     origins: tuple[str, ...],
     public_url: str | None,
 ) -> None:
-    """Serve the memory over HTTP until it is stopped (Ctrl-C, SIGTERM): intents, questions, sessions, SPARQL.
+    """Serve the memory over HTTP until it is stopped (Ctrl-C, SIGTERM): intents, queries, sessions, SPARQL.
 
-    Without tokens it serves this machine only; with tokens (jidomem access token add), those who have one, at
-    any address; put TLS before it. /openapi.json describes what there is.
+    Without tokens it serves this machine only; with tokens (jidomem access token add) it serves their holders at any
+    address: put TLS before it. /openapi.json describes the interface.
 
-    Each request is a line on standard error, with its id; with -q only those that went wrong.
+    Each request is logged on standard error with its id; with -q only failed ones.
 
     Examples:
       jidomem serve
@@ -136,22 +143,23 @@ def serve(
     type=click.Choice(("jidomem", "working", "dialogue", "server-memory")),
     default="jidomem",
     show_default=True,
-    help="Which tools: our own; with two more for what it holds and says, or for its dialogue; the reference server's.",
+    help="Tools: the standard ones; with working memory, or with dialogue pages; those of the reference server.",
 )
 @click.option("--http", is_flag=True, help="Serve streamable HTTP instead of standard input and output.")
-@click.option(
-    "--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="A loopback address, for --http."
-)
-@click.option("--port", type=click.IntRange(0, 65_535), default=8701, show_default=True, help="0 takes a free one.")
+@host_option
+@port_option(_MCP_PORT)
 @log_options
 @pass_app
-def mcp(app: App, toolset: str, http: bool, host: str, port: int, form: str | None, level: str | None) -> None:
+def mcp(
+    app: App, toolset: str, http: bool, host: str | None, port: int | None, form: str | None, level: str | None
+) -> None:
     """Serve the memory to an MCP client: tools to remember, recall, ask, revise and explain.
 
-    The agent is named after the client unless --agent says otherwise; its work session is opened with the first thing
-    it keeps, and closed when it leaves. Needs the extra: pip install 'jidomem[mcp]'.
+    The default of --agent is the name of the client. Its work session opens with the first memory that it records, and
+    closes when it disconnects. Needs the extra: pip install 'jidomem[mcp]'.
 
-    With --http each request is a line on standard error, with its id, and /metrics has figures for Prometheus.
+    With --http, for which --host has to be a loopback address, each request is logged on standard error with its id,
+    and /metrics has metrics for Prometheus.
 
     Examples:
       jidomem mcp
@@ -161,9 +169,7 @@ def mcp(app: App, toolset: str, http: bool, host: str, port: int, form: str | No
     """
     if not http and (form or level):
         option = "--log-format" if form else "--log-level"
-        raise InvalidRequest(
-            f"{option} is for --http: the log of MCP over HTTP", hint=f"add --http, or leave out {option}"
-        )
+        raise InvalidRequest(f"{option} is for --http", hint=f"add --http, or leave out {option}")
     try:
         from jidomem.serve.mcp import server as serving
         from jidomem.serve.mcp.server import serve_stdio
@@ -197,15 +203,15 @@ def mcp(app: App, toolset: str, http: bool, host: str, port: int, form: str | No
     serving.leave_on_signals(sessions, leave)
     if not http:
         if sys.stdin.isatty():
-            app.info(f"serving {memory.settings.place} to a client that writes MCP here (stop with Ctrl-C)")
-            app.info("a client starts this by itself, once it is told to: jidomem setup claude")
+            app.info(f"serving {memory.settings.place} over MCP on standard input (stop with Ctrl-C)")
+            app.info("a client starts this server itself after: jidomem setup claude")
         serve_stdio(sessions, tools, leave, operation)
         return
     from jidomem.serve import server
     from jidomem.serve.mcp.http import PATH, serve_http
 
     keyring = memory.place.keyring()
-    listening = server.listen(host, port)
+    listening = server.listen(host or server.HOST, _MCP_PORT if port is None else port)
     url = server.url_of(listening)
     app.info(f"serving {memory.settings.place} at {url}{PATH} (stop with Ctrl-C)")
     operation.catch_up.follow(memory)

@@ -20,7 +20,7 @@ from jidomem.read.history import FIELD_OF_PROPERTY, Rewording, rewordings
 from jidomem.read.playbook import plain
 from jidomem_cli.errors import place
 from jidomem_cli.fields import memory_path
-from jidomem_cli.options import ROWS, App, Command, clean, pass_app
+from jidomem_cli.options import ROWS, App, Command, clean, limit_option, pass_app
 from jidomem_cli.output import (
     INDENT,
     PIPED,
@@ -37,26 +37,23 @@ from jidomem_cli.output import (
 
 @click.command(cls=Command, formats=(*ROWS, "ttl"), as_of=True, valid_at=True)
 @click.argument("item", metavar="IRI")
-@click.option("--history", "view", flag_value="history", help="Show its versions and the proposals against it instead.")
+@click.option("--history", "view", flag_value="history", help="Show its versions and proposed changes instead.")
 @click.option("--why", "view", flag_value="why", help="Show its sources, evidence, rules and consequences instead.")
-@click.option("--source-trust", "view", flag_value="trust", help="Show how far its sources are trusted instead.")
+@click.option("--source-trust", "view", flag_value="trust", help="Show the trust in its sources instead.")
 @pass_app
 def show(app: App, item: str, view: str | None) -> None:
-    """Show the memory IRI: its IRI, or 4 or more characters of the id that is shown, the first or the last ones.
+    """Show the memory IRI, which is a full IRI or at least 4 characters of the shown id.
 
-    An imported memory is also named by its file, the number of its record, its title, or file and line, as in
-    docs/adr/0016-names.md, 0016 or AGENTS.md:64; any line of it, or a beginning of the file's name, will do. So it is
-    wherever a memory is named.
+    An imported memory is also named by its file, record number, title, or file and line: docs/adr/0016-names.md, 0016,
+    AGENTS.md:64; any of its lines, or the beginning of the file name, is enough. This holds for every command.
 
-    --history lists who asserted, revised, confirmed, withdrew or revived it, or proposed, accepted or rejected a
-    change, oldest first. Below each version stand its reason and the fields that it changed, as FIELD: BEFORE ->
-    AFTER; --json has them whole as `changes`.
+    --history lists its versions with event and author, oldest first, and below each the reason and the changed fields
+    as FIELD: BEFORE -> AFTER; --json has them in full as `changes`.
 
-    --why shows its date, who recorded it, when and in which session, its source, evidence and rules, its replacement
-    and consequences, and what it disagrees with. An imported record has two dates: that of the decision as the record
-    states it, and that of the session that imported it.
+    --why shows date, author, session, source, evidence, rules, replacement, consequences and conflicts. An imported
+    record has two dates: that of the decision, and that of the import.
 
-    --source-trust shows untrusted, ordinary or trusted, and the source that sets it.
+    --source-trust shows untrusted, ordinary or trusted, and the source that decides it.
 
     Examples:
       jidomem show 1a2b3c4d
@@ -262,15 +259,16 @@ def _brought(row: dict[str, Any]) -> str:
 
 
 @click.command(cls=Command, formats=ROWS, as_of=True, valid_at=True)
-@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Show the first N memories (default: all).")
-@click.option("--as-of", "ends", multiple=True, metavar="MOMENT", help="A moment or a version; once for until now.")
+@limit_option()
+@click.option(
+    "--as-of", "ends", multiple=True, metavar="MOMENT", help="Moment or version; give it once to compare with now."
+)
 @pass_app
 def diff(app: App, ends: tuple[str, ...], limit: int | None) -> None:
-    """Tell what was added, superseded or invalidated between two moments, each given by --as-of.
+    """Compare two moments, each given by --as-of: memories added, superseded or invalidated.
 
-    A moment is ISO 8601, or a version that `jidomem journal log` lists, or its number: all that was recorded by then.
-    Below a revision stand who recorded it, when and why, and the fields that it changed, as FIELD: BEFORE -> AFTER;
-    --json has them whole.
+    A moment is ISO 8601, or a version (or its number) that `jidomem journal log` lists. Below a revision stand author,
+    time, reason and the changed fields as FIELD: BEFORE -> AFTER; --json has them in full.
 
     Examples:
       jidomem journal diff --as-of 2026-01-01 --as-of 2030-01-01

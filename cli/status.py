@@ -21,7 +21,7 @@ from jidomem.runtime import settings
 from jidomem.runtime.logs import GuardLog
 from jidomem.runtime.model_choice import config_error
 from jidomem_cli.options import App, Command, clean, pass_app
-from jidomem_cli.output import class_label, show_json
+from jidomem_cli.output import show_json
 
 if TYPE_CHECKING:
     from jidomem.runtime.doctor import Diagnostic
@@ -32,16 +32,16 @@ _COUNTED = 5_000
 
 
 @click.command(cls=Command, as_of=True, valid_at=True)
-@click.option("--doctor", is_flag=True, help="Diagnose the installation instead; exit with 1 where something fails.")
-@click.option("--full", is_flag=True, help="With --doctor: read every byte of the journal, as journal verify does.")
+@click.option("--doctor", is_flag=True, help="Diagnose the installation instead; exit with 1 at a failure.")
+@click.option("--full", is_flag=True, help="With --doctor: verify every byte of the journal.")
 @pass_app
 def status(app: App, doctor: bool, full: bool) -> int:
-    """Report which root is used and why, and for each project what it holds and when it was last written.
+    """Report the root and why it is used, and the counts and last commit of each project.
 
-    With --as-of versions and counts are those of that moment.
+    With --as-of, versions and counts are those of that moment.
 
     --doctor checks packages, root, journal, index, models and clients: each line is ok, warn or fail, with what to do.
-    It changes nothing here; a remote triple store gets a few probes, in a graph of their own.
+    It changes nothing; a remote triple store gets a few probes, in a graph of their own.
 
     Examples:
       jidomem status
@@ -50,10 +50,10 @@ def status(app: App, doctor: bool, full: bool) -> int:
     """
     if doctor:
         if app.as_of is not None or app.valid_at is not None:
-            raise InvalidRequest("--doctor looks at the present", hint="leave out --as-of and --valid-at")
+            raise InvalidRequest("--doctor diagnoses the present state", hint="leave out --as-of and --valid-at")
         return _diagnose(app, full)
     if full:
-        raise InvalidRequest("--full is for a diagnosis", hint="add --doctor")
+        raise InvalidRequest("--full is for --doctor", hint="add --doctor")
     _report(app)
     return 0
 
@@ -149,7 +149,7 @@ def _print_project(project: dict[str, Any]) -> None:
     click.echo(f"\n{project['project']}: version {project['version']}, {written}")
     for kind, states in project["counts"].items():
         if text := ", ".join(f"{count} {state}" for state, count in states.items() if state != "pending"):
-            click.echo(f"  {class_label(kind):24} {text}")
+            click.echo(f"  {kind:24} {text}")
     to_review = {kind: states["pending"] for kind, states in project["counts"].items() if "pending" in states}
     if to_review:
         click.echo(f"  {'pending review':24} " + ", ".join(f"{count} {kind}" for kind, count in to_review.items()))
@@ -177,21 +177,21 @@ def _print_project(project: dict[str, Any]) -> None:
 def _texts(index: dict[str, Any], version: str) -> str:
     """Return what is known of the texts that recall searches, in words."""
     if index["amiss"]:
-        return f"is made anew when it is next asked: {index['amiss']}"
-    at = "level" if index["version"] == version else f"at version {index['version']}"
+        return f"rebuilt by the next recall: {index['amiss']}"
+    at = "up to date" if index["version"] == version else f"at version {index['version']}"
     memories, why = _numbered(index["memories"], "memories"), index["made_because"]
-    return f"{memories}, {index['bytes']:,} bytes, {at}; made because {why}"
+    return f"{memories}, {index['bytes']:,} bytes, {at}; built because {why}"
 
 
 def vectors_text(vectors: dict[str, Any]) -> str:
     """Return what is known of the vectors that recall compares, in words."""
     failed = f"; the embedder failed: {vectors['error']}" if vectors["error"] else ""
-    waits = "text waits" if vectors["pending"] == 1 else "texts wait"
-    waiting = f"{vectors['pending']:,} {waits} for one" if vectors["pending"] else "level"
-    waiting += ": another server makes them now" if vectors.get("elsewhere") else ""
-    waiting = "looked for when it is next asked" if vectors["pending"] is None else waiting
+    waits = "text" if vectors["pending"] == 1 else "texts"
+    waiting = f"{vectors['pending']:,} {waits} pending" if vectors["pending"] else "up to date"
+    waiting += ": another server computes them now" if vectors.get("elsewhere") else ""
+    waiting = "loaded by the next recall" if vectors["pending"] is None else waiting
     if vectors["passed_by"]:
-        waiting += f", {vectors['passed_by']:,} that it does not take"
+        waiting += f", {vectors['passed_by']:,} skipped by the embedder"
     return f"{vectors['vectors']:,} by {vectors['model']}, {vectors['bytes']:,} bytes, {waiting}{failed}"
 
 

@@ -24,8 +24,8 @@ from jidomem.base.json_values import decode_json
 from jidomem.errors import STOPPING, InvalidRequest, TooLarge
 from jidomem.records.intent import LIST_FIELDS, parse_json, parse_line
 from jidomem_cli.errors import as_changes, as_options, print_refusal
-from jidomem_cli.fields import REASON, intent_options, memory_iri, present_fields, reject_placeholder, with_memory_paths
-from jidomem_cli.options import App, Command, clean, pass_app
+from jidomem_cli.fields import intent_options, memory_iri, present_fields, with_memory_paths
+from jidomem_cli.options import REASON, App, Command, clean, dry_run_option, pass_app, reason_option
 from jidomem_cli.output import Bar, bar, short, show_json, show_receipt
 
 #: The most bytes that are held at once: of a line, or of all where they are not lines.
@@ -105,14 +105,14 @@ Outcome = Receipt | JidomemError
 
 @click.command(cls=Command, writes=("agent", "session", "wait"))
 @click.argument("file", type=click.File("rb"), default="-")
-@click.option("--atomic", is_flag=True, help="All of them in one commit, or none.")
-@click.option("--dry-run", is_flag=True, help="Judge each as if it were alone, and keep nothing.")
+@click.option("--atomic", is_flag=True, help="Write all intents in one commit, or none.")
+@dry_run_option
 @pass_app
 def submit(app: App, file: BinaryIO, atomic: bool, dry_run: bool) -> int:
-    """Submit the intents in FILE, or of standard input: one JSON object, an array, or one object a line.
+    """Submit intents from FILE or standard input: one JSON object, an array, or one object per line.
 
-    Of several each gets one line in order: the IRI it got, or why it was refused. The exit code is that of the first
-    refusal. --agent and --session stand in for intents that do not say who asserts them, and where.
+    Prints one line per intent, in order: its IRI or the error. The exit code is that of the first error. --agent and
+    --session are the defaults of `asserted_by` and `asserted_in`. --dry-run validates each intent alone.
 
     Examples:
       jidomem submit intent.json
@@ -120,7 +120,9 @@ def submit(app: App, file: BinaryIO, atomic: bool, dry_run: bool) -> int:
       cat intents.jsonl | jidomem submit --dry-run --agent ana
     """
     if atomic and dry_run:
-        raise InvalidRequest("--dry-run judges each intent alone, --atomic all together", hint="give one of the two")
+        raise InvalidRequest(
+            "--dry-run validates each intent alone, --atomic writes all together", hint="give one of the two"
+        )
     memory = app.open()
     batch = read(file)
     intents: Iterable[Any] = (_with_author(intent, memory, app) for intent in batch.intents)
@@ -234,13 +236,13 @@ _CHECKS = {"forbids": "jido:forbidsPattern", "requires": "jido:requiresPattern",
 @click.command(cls=Command, writes=("agent", "session", "wait"))
 @click.argument("text")
 @intent_options()
-@click.option("--forbids", multiple=True, metavar="PATTERN", help="What no file may hold that a convention governs.")
-@click.option("--requires", multiple=True, metavar="PATTERN", help="What every such file holds.")
-@click.option("--check-command", multiple=True, metavar="COMMAND", help="What fails where such a file breaks it.")
-@click.option("--dry-run", is_flag=True, help="Judge it and keep nothing.")
+@click.option("--forbids", multiple=True, metavar="PATTERN", help="Pattern that no governed file may contain.")
+@click.option("--requires", multiple=True, metavar="PATTERN", help="Pattern that every governed file contains.")
+@click.option("--check-command", multiple=True, metavar="COMMAND", help="Command that fails for a violating file.")
+@dry_run_option
 @pass_app
 def remember(app: App, /, text: str, dry_run: bool, **fields: Any) -> int:
-    """Keep TEXT and print the IRI it got: a fact of medium confidence, unless options say otherwise.
+    """Record TEXT as a memory and print its IRI (default: a fact of medium confidence).
 
     Examples:
       jidomem remember "the build needs Rust 1.80"
@@ -258,7 +260,7 @@ def remember(app: App, /, text: str, dry_run: bool, **fields: Any) -> int:
         receipt = memory.writer.remember(memory.project, text, dry_run=dry_run, **values)
     except JidomemError as refusal:
         if not text.strip():
-            refusal.hint = 'say what to remember: jidomem remember "the build needs Rust 1.80"'
+            refusal.hint = 'give the text: jidomem remember "the build needs Rust 1.80"'
         if at_fault := [flags[each.value] for each in refusal.violations if each.value in flags]:
             refusal.hint = refusal.hint.replace("`extra_triples`", " and ".join(dict.fromkeys(at_fault)))
         print_refusal(refusal, app, options=as_options if text.strip() else None)
@@ -269,14 +271,16 @@ def remember(app: App, /, text: str, dry_run: bool, **fields: Any) -> int:
 
 @click.command(cls=Command, writes=("agent", "session", "wait"))
 @click.argument("item", metavar="IRI")
-@click.option("--supersede", metavar="TEXT", help="What is true instead.")
-@click.option("--invalidate", is_flag=True, help="It was wrong, or holds no longer; put nothing in its place.")
-@click.option("--confirm", is_flag=True, help="It was looked at again and still holds; a proposal is accepted.")
-@click.option("--undo", is_flag=True, help="Say again what it superseded or withdrew; or itself, if it has ended.")
-@click.option("--set", "changes", multiple=True, metavar="FIELD=VALUE", help="Change a field; repeat it for more.")
-@click.option("--reason", metavar="TEXT", help="Why; needed to invalidate.", callback=reject_placeholder)
-@click.option("--idempotency-key", metavar="TEXT", help="A retry with the same key gets the first receipt again.")
-@click.option("--dry-run", is_flag=True, help="Judge it and keep nothing.")
+@click.option("--supersede", metavar="TEXT", help="New summary, which supersedes the memory.")
+@click.option("--invalidate", is_flag=True, help="Withdraw the memory without a successor.")
+@click.option("--confirm", is_flag=True, help="Confirm that the memory still holds, or accept a proposal.")
+@click.option(
+    "--undo", is_flag=True, help="Revive what it superseded or withdrew, or the memory itself if it has ended."
+)
+@click.option("--set", "changes", multiple=True, metavar="FIELD=VALUE", help="Change a field; repeatable.")
+@reason_option()
+@intent_options(["idempotency_key"])
+@dry_run_option
 @pass_app
 def edit(
     app: App,
@@ -290,7 +294,9 @@ def edit(
     idempotency_key: str | None,
     dry_run: bool,
 ) -> int:
-    """Supersede the memory IRI with a changed one, every other field carried over; withdraw, confirm or undo it.
+    """Supersede the memory IRI, keeping its other fields; or withdraw, confirm or undo it.
+
+    --invalidate needs a --reason.
 
     Examples:
       jidomem edit 1a2b3c4d --supersede "Use Oxigraph 0.5" --reason "faster loading"

@@ -160,4 +160,4 @@ def test_a_pack_is_screened_and_digests_are_no_secrets(repository):
 
 
 def test_secrets_of_files_are_not_asked_for(repository):
-    assert "--secrets is about the journal" in run("check", "--secrets", CONFIG, code=2).stderr
+    assert "--secrets is for the journal" in run("check", "--secrets", CONFIG, code=2).stderr

@@ -19,7 +19,7 @@ def test_the_tour_shows_a_refusal_repaired_a_conflict_settled_a_past_state_and_a
     assert "Use Oxigraph as the index" in past
     assert "Use QLever as the index" not in past
     assert "Measure QLever beside Oxigraph  InProgress" in shown
-    assert "judged: nothing found" in shown
+    assert "checked: no findings" in shown
     assert "Where to go next" in shown
     assert list(tmp_path.iterdir()) == []
 

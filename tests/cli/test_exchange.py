@@ -64,7 +64,7 @@ def test_an_export_comes_in_elsewhere_and_checks_clean(run, tmp_path):
     run("remember", "the build needs Rust 1.80")
     run("root", "export", "-o", "memory.ttl")
 
-    assert "1 judged: nothing found" in run("check", "memory.ttl").stderr
+    assert "1 checked: no findings" in run("check", "memory.ttl").stderr
     run("root", "import", "turtle", "memory.ttl", "--root", "other", "--project", "p")
     elsewhere = run("root", "export", "--root", "other", "--project", "p")
     assert elsewhere.stdout == (tmp_path / "memory.ttl").read_text()
@@ -165,7 +165,7 @@ def test_an_export_that_fails_leaves_the_one_before_as_it_was(run, tmp_path):
 def test_a_file_that_holds_nothing_is_told_as_that(run, tmp_path, kind):
     (tmp_path / "empty").write_text("\n")
 
-    assert "nothing was found in it" in run("root", "import", kind, tmp_path / "empty").stderr
+    assert "no records found" in run("root", "import", kind, tmp_path / "empty").stderr
 
 
 @pytest.mark.parametrize("kind", ["adr", "turtle", "beads"])
@@ -252,7 +252,7 @@ def test_check_of_a_clean_memory_exits_with_0(run):
     # C108
     run("remember", "the build needs Rust 1.80")
 
-    assert "1 judged: nothing found" in run("check").stderr
+    assert "1 checked: no findings" in run("check").stderr
 
 
 def test_data_and_shapes_go_together(run, tmp_path):

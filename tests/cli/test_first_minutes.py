@@ -599,7 +599,7 @@ MISTAKES = {
         "empty",
         "init --dry-run",
         2,
-        "for what is taken in",
+        "--dry-run is for an import",
         "jidomem init --from auto --dry-run",
     ),
     "the root of another": ("shop", "init --root x", 2, "takes the folder of the repository", "jidomem init ."),
@@ -671,7 +671,7 @@ def test_a_memory_below_another_or_below_the_top_of_a_repository_is_told(reposit
     nested = run("init", "web")
     command = nested.stderr.partition("no more that of ")[2].partition(": ")[2].splitlines()[0]
 
-    assert f"that of the whole repository: jidomem init {repository}" in below.stderr
+    assert f"for the whole repository: jidomem init {repository}" in below.stderr
     assert "a memory of its own now" in nested.stderr
     assert subprocess.run(shlex.split(command)).returncode == 0
     assert not (repository / "web" / ".jidomem").exists()
@@ -683,7 +683,7 @@ def test_a_memory_that_holds_nothing_says_how_to_begin(tmp_path, monkeypatch):
     taken = run("init", "--from", "auto")
 
     assert "found no decision records, notes for agents" in taken.stderr
-    assert "is named: jidomem init --from PATH\n" in taken.stderr
+    assert "records elsewhere? jidomem init --from PATH\n" in taken.stderr
     assert "nothing written yet\n" in run("status").stdout
     for words in ("ask facts", "ask decisions", "governing a.py", "recall rust"):
         assert "nothing is remembered here yet" in run(*words.split()).stderr
@@ -712,7 +712,7 @@ def test_init_without_a_source_says_what_could_be_imported(repository):
     told = run("init")
     program = json.loads(run("init", "--json").stdout)
 
-    assert "found here, and not imported: decision records in docs/adr (2), notes for agents in" in told.stderr
+    assert "found, and not imported: decision records in docs/adr (2), notes for agents in" in told.stderr
     assert "jidomem init --from auto --dry-run" in told.stderr
     assert program["importable"][0] == "decision records in docs/adr (2)"
     assert run("ask", "recent-decisions", "--format", "jsonl").stdout == ""

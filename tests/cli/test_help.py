@@ -188,3 +188,39 @@ def test_a_former_command_leads_to_its_new_place(word):
     assert (result.exit_code, result.stdout) == (2, "")
     assert f"no such command: {word}\n" in result.stderr
     assert f"did you mean: jidomem {FORMER[word]}" in result.stderr
+
+
+#: Words with which the help of a command begins.
+IMPERATIVES = {
+    "Abandon", "Accept", "Add", "Allow", "Answer", "Apply", "Change", "Check", "Close", "Compare", "Complete",
+    "Connect", "Copy", "Create", "Delete", "Download", "Find", "Grant", "Import", "Issue", "List", "Look", "Manage",
+    "Move", "Open", "Pack", "Pause", "Print", "Propose", "Read", "Rebuild", "Record", "Reject", "Remove", "Replay",
+    "Report", "Restore", "Resume", "Revoke", "Run", "Serve", "Set", "Show", "Submit", "Supersede", "Trust", "Upload",
+    "Verify", "Write",
+}  # fmt: skip
+#: Options that mean different things by command -> how many.
+MEANINGS = {
+    "--about": 3, "--agent": 2, "--all": 4, "--first": 2, "--from": 3, "--kind": 3, "--session": 2, "--since": 2,
+    "--status": 2, "--to": 2, "--type": 2,
+    "--as-of": 2, "--project": 2,  # moments that are compared, and the projects of a token
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("path", ALL)
+def test_the_help_of_a_command_begins_with_a_verb_and_every_option_has_help(path):
+    options = [param for param in ALL[path].params if isinstance(param, click.Option)]
+
+    assert ALL[path].help.split()[0].strip(",") in IMPERATIVES
+    assert [option.opts for option in options if not option.help] == []
+    assert [option.opts for option in options if not option.help.endswith(".") and option.name != "help"] == []
+
+
+def test_an_option_of_one_name_has_one_meaning_one_metavar_and_one_help():
+    meanings = {}
+    options = [param for command in (cli, *ALL.values()) for param in command.params if isinstance(param, click.Option)]
+    for option in options:
+        text = re.sub(r" \(default: [^)]*\)", "", option.help)
+        for name in option.opts:
+            meanings.setdefault(name, set()).add((text, option.metavar, option.is_flag))
+
+    assert {name: len(each) for name, each in meanings.items() if len(each) > 1} == MEANINGS

@@ -217,7 +217,7 @@ def test_a_secret_in_a_record_is_named_by_file_and_line_and_never_shown(write, p
 
     assert f"error: {place}: it holds what looks like a GitHub token" in said
     assert "jidomem init --from auto\n" in said.partition("hint: take it out of the file")[2]
-    assert "bring memory level" not in said
+    assert "import the changes: " not in said
     assert [row["place"] for row in report["differences"]] == [place]
     assert f"::error file=docs/adr/0003-token.md,line={line},title=import-check::" in on_github.stdout
     assert "take it out of the file" in on_github.stdout

@@ -215,7 +215,7 @@ def test_a_redaction_is_shown_then_done_and_what_it_cannot_reach_is_said(reposit
     assert "other copies of this root" in result.stderr
     assert not any(b"2 GiB" in path.read_bytes() for path in folder.iterdir())
     assert run("journal", "verify").exit_code == 0
-    assert run("journal", "redact", "--again", "--reason", "to be sure").stderr.startswith("nothing was left")
+    assert run("journal", "redact", "--again", "--reason", "to be sure").stderr.startswith("nothing to redact")
 
 
 @pytest.mark.parametrize(
@@ -223,7 +223,7 @@ def test_a_redaction_is_shown_then_done_and_what_it_cannot_reach_is_said(reposit
     [
         (["--reason", "x"], 2, "--text"),
         ([FACT, "--text", "GiB", "--property", "summary"], 2, "leave one of them out"),
-        ([FACT, "--again", "--reason", "x"], 2, "leave out all but --reason"),
+        ([FACT, "--again", "--reason", "x"], 2, "leave out all options but --reason"),
         ([FACT, "--property", "topic", "--reason", "x"], 4, "it says"),
         ([FACT, "--property", "summary", "--reason", "the cache holds 2 GiB"], 2, "say why without saying it"),
         (["--text", "not said by anybody", "--reason", "x"], 4, "--again"),
@@ -278,7 +278,7 @@ def test_a_preview_of_a_redaction_names_the_fields_whose_whole_value_goes(reposi
     text = run("journal", "redact", "--text", "GiB", "--dry-run").stderr
 
     assert "values that would go whole, not only the text in them: 1 rationale, 2 summary" in text
-    assert "each value that contains it goes whole" in " ".join(run("journal", "redact", "--help").stdout.split())
+    assert "each value that contains it is removed" in " ".join(run("journal", "redact", "--help").stdout.split())
 
 
 def test_where_there_is_a_curator_nobody_else_redacts_or_sets_damage_aside(repository, folder):

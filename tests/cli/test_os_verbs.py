@@ -111,7 +111,7 @@ def test_what_is_learnt_is_promoted_and_named_when_its_page_is_forgotten():
 
     assert promoted["outcome"] == "promoted"
     assert "p1 is forgotten" in gone.stderr
-    assert f"{promoted['iri']} came of it and stays" in gone.stderr
+    assert f"{promoted['iri']} came from it and stays" in gone.stderr
     assert "p1" not in {each["id"] for each in rows("agent", "memoryos", "pages")}
     assert "works as a nurse" not in str(rows("agent", "memoryos", "personas"))
     assert told("forget", "--all") == {"agent": "ada", "forgotten": True}
@@ -128,7 +128,7 @@ def test_what_is_learnt_is_promoted_and_named_when_its_page_is_forgotten():
         (["set", "stm_size=3"], 2, "stm_size"),
         (["set", "stm_capacity=0"], 2, "a whole number from 1"),
         (["set", "stm_capacity=3", "--type", "a", "--for-type", "b"], 2, "say different things"),
-        (["forget"], 2, "a page, or all"),
+        (["forget"], 2, "give a page, or --all"),
         (["forget", "p9"], 4, "ada has no page p9"),
         (["retrieve", "hello", "--pages", "0"], 2, "pages"),
         (["promote", "--least", "2"], 2, "least"),
@@ -149,7 +149,7 @@ def test_a_model_that_is_elsewhere_reads_later_and_a_job_that_fails_is_told():
     added = run("agent", "memoryos", "add", "Which index?", "Oxigraph.")
     done = run("agent", "memoryos", "maintain")
 
-    assert "1 job waits: jidomem agent memoryos maintain" in added.stderr
+    assert "1 pending job: jidomem agent memoryos maintain" in added.stderr
     assert done.exit_code == 1
     assert "Connection refused" in done.stdout
     assert told("retrieve", "the index")["stm"][0]["query"] == "Which index?"

@@ -75,11 +75,11 @@ def test_nothing_found_is_an_answer():
 def test_status_tells_what_recall_searches_and_that_it_is_made_anew_where_it_is_damaged(root):
     assert "  recall " not in run("status").stdout
     run("recall", "cache")
-    assert "level; made because there was none" in run("status").stdout
+    assert "up to date; built because there was none" in run("status").stdout
 
     file = root / "cache" / "text" / "p.sqlite"
     file.write_bytes(b"no database" * 1000)
-    assert "is made anew when it is next asked" in run("status").stdout
+    assert "rebuilt by the next recall: " in run("status").stdout
     assert json.loads(run("status", "--json").stdout)["projects"][0]["recall"]["amiss"]
     assert FACT in run("recall", "cache").stdout
     assert "made because it was damaged" in run("status").stdout

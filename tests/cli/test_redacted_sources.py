@@ -177,7 +177,7 @@ def test_an_entry_beside_a_redacted_one_is_refused_until_the_redacted_memory_is_
     (redacted / "AGENTS.md").write_text(NOTES + "- Ask before a release.\n")
     check = done("root", "import", "--check", code=1)
     assert f"AGENTS.md:5: it may hold the text that was redacted from {item}" in check.stderr
-    assert "bring memory level" not in check.stderr
+    assert "import the changes: " not in check.stderr
     held = done("init", "--from", "auto", code=2)
     assert f"it may hold the text that was redacted from {item}" in held.stderr
     assert NUMBER not in held.stdout + held.stderr

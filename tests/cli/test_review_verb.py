@@ -54,7 +54,7 @@ def test_a_line_that_cannot_be_read_is_named_and_the_file_is_kept(repository, mo
 @pytest.mark.parametrize(("code", "words"), [
     ("sys.exit(3)", ["Editing failed", "set $VISUAL or $EDITOR"]),
     ("import os; os.remove(path); sys.exit()", ["the editor left no file", "jidomem review --from FILE"]),
-    ("open(path, 'wb').write(b'skip x\\n\\xff'); sys.exit()", ["line 2: this is no UTF-8", "your review is kept"]),
+    ("open(path, 'wb').write(b'skip x\\n\\xff'); sys.exit()", ["line 2: this is no UTF-8", "your review is saved"]),
 ])  # fmt: skip
 def test_an_editor_that_fails_is_told_of_and_nothing_is_done(repository, monkeypatch, code, words):
     editing(repository, monkeypatch, code)
@@ -76,7 +76,7 @@ def test_a_review_of_which_a_line_was_refused_is_kept_and_goes_on_where_it_stopp
     done = run("review", "--from", kept)
 
     assert (done.exit_code, done.stdout.count("accept")) == (0, 1)
-    assert "settled already, and left alone: 1 (line " in done.stderr
+    assert "skipped, decided already: 1 (line " in done.stderr
     assert rows("review") == []
 
 
@@ -232,7 +232,7 @@ def test_the_list_fits_a_width_where_no_terminal_is(repository, monkeypatch):
 def test_few_that_are_accepted_are_named_and_many_are_counted(repository):
     few = run("review", "accept", "--all", "--dry-run")
     assert [line.split(" ")[:3] for line in few.stdout.splitlines()] == [["would", "be", "accepted"]] * 2
-    assert few.stderr.endswith("accepted 2; nothing was kept, as this is a dry run\n")
+    assert few.stderr.endswith("accepted 2; dry run, nothing was written\n")
     for number in range(20):
         assert run("remember", f"rule {number}", "--type", "convention", "--agent", "bob").exit_code == 0
 
@@ -382,13 +382,13 @@ def test_a_printed_reason_is_a_placeholder_that_is_refused_until_somebody_gives_
 
     as_printed = run(*shlex.split(row["settle"][0])[1:])
 
-    assert (as_printed.exit_code, "hint: say why in its place" in as_printed.stderr) == (2, True)
+    assert (as_printed.exit_code, "hint: give the reason in its place" in as_printed.stderr) == (2, True)
     assert run(*shlex.split(row["settle"][0].replace("...", "measured again"))[1:]).exit_code == 0
     for words in (["edit", proposed, "--invalidate"], ["remember", "x"],
                   ["access", "policy", "grant", "bob", "curator"],
                   ["journal", "redact", proposed], ["journal", "rollback", "s"], ["journal", "verify"]):  # fmt: skip
         placed = run(*words, "--reason", "TEXT")
-        assert (placed.exit_code, "which is yours to give" in placed.stderr) == (2, True), words
+        assert (placed.exit_code, "is a placeholder of the reason" in placed.stderr) == (2, True), words
     for option in ("--about", "--topic", "--rationale"):
         placed = run("remember", "x", option, "TEXT")
         assert (placed.exit_code, f"give the {option[2:]} in its place" in placed.stderr) == (2, True)
@@ -552,7 +552,7 @@ def test_of_two_that_say_the_same_the_second_is_refused_in_a_line(repository):
     error, hint, counted = done.stderr.splitlines()
     assert re.fullmatch(rf"error: accept {refused}: duplicate with \w{{8}}: The port of shop 1 is 1\.", error)
     assert (hint, counted) == (
-        "hint: the commands that settle each: jidomem review", f"accepted 1, refused 1: {refused}",
+        "hint: the commands that resolve each: jidomem review", f"accepted 1, refused 1: {refused}",
     )  # fmt: skip
     assert re.search(r"\n    says the same as \w{8}, which is active", run("review").stdout)
     for command in next(row for row in rows("review") if row["item"].endswith(refused))["settle"]:

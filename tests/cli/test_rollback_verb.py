@@ -32,7 +32,7 @@ def test_a_dry_run_shows_each_correction_and_keeps_nothing(repository):
 
     assert shown.exit_code == 0
     assert [line.split()[0] for line in shown.stdout.splitlines()[1:]] == ["withdrawn", "withdrawn", "restated"]
-    assert "1 restated, 2 withdrawn; nothing was kept" in shown.stderr
+    assert "1 restated, 2 withdrawn; nothing was written" in shown.stderr
     assert "Use Redis" in decisions()
 
 
@@ -52,7 +52,7 @@ def test_with_yes_it_is_done_and_a_program_reads_what_was(repository):  # C117
     ("more", "says", "code"),
     [
         ((), "add --reason", 2),
-        (("--reason", "why"), "look at it with --dry-run, then add --yes", 2),
+        (("--reason", "why"), "show it with --dry-run, then add --yes", 2),
         (("--reason", "why", "--yes", "--agent", "bob"), "bob, an Implementer, may not roll a memory back", 3),
         (("--reason", "why", "--yes", "--to", "77-abcdef"), "has no version 77-abcdef", 4),
     ],

@@ -67,11 +67,11 @@ def test_what_is_written_is_found_current_written_once_and_taken_out_whole(repos
     assert {file["path"]: file["text"] for file in shown} == {
         str(repository / name): data.decode() for name, data in written.items()
     }
-    assert "all is as it is to be" in again.stderr
+    assert "up to date" in again.stderr
     assert held(repository) == {}
     assert not any((repository / name).parent.exists() for name in FILES[client] if "/" in name)
     assert (repository / ".jidomem" / "config.toml").is_file()
-    assert done(client, "--remove").stderr == f"{client}: all is as it is to be\n"
+    assert done(client, "--remove").stderr == f"{client}: up to date\n"
 
 
 @pytest.mark.parametrize(("client", "name"), JSON)

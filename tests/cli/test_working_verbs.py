@@ -59,7 +59,7 @@ def test_what_is_forgotten_is_shown_no_more():
     run("agent", "working", "put", "language", "en", "--agent", "ana")
     assert [row["agent"] for row in rows("agent", "working", "list")] == ["ana"]
 
-    assert run("agent", "working", "forget", "--agent", "ana").stderr.strip() == "ana holds nothing any more"
+    assert run("agent", "working", "forget", "--agent", "ana").stderr.strip() == "ana has no working memory any more"
 
     assert rows("agent", "working", "list") == []
     assert (

@@ -45,7 +45,7 @@ def test_init_again_changes_nothing_and_says_so(repository):
     again = run("init")
 
     assert again.exit_code == 0
-    assert "it was there already" in again.stderr
+    assert "it exists already" in again.stderr
     assert files(repository) == before
 
 
@@ -148,7 +148,7 @@ def test_init_offers_what_ones_own_memory_has_of_the_project_and_nothing_else(tm
     made = run("init", ".")
 
     assert made.exit_code == 0
-    assert ("is in your own memory, and comes here with:" in made.stderr) is is_written
+    assert ("are in your own memory; move them here with:" in made.stderr) is is_written
     for line in [line.strip() for line in made.stderr.splitlines() if line.startswith("  jidomem ")]:
         assert run(*shlex.split(line)[1:]).exit_code == 0, line
     assert ("tea at four" in run("ask", "facts").stdout) is is_written

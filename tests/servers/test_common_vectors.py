@@ -366,6 +366,6 @@ def test_reindex_says_that_another_server_makes_the_vectors_now(opened, tmp_path
     told = there.embedding.told("p")
     others.end(P, model, "another")
 
-    assert vectors_text(told).endswith("2 texts wait for one: another server makes them now")
+    assert vectors_text(told).endswith("2 texts pending: another server computes them now")
     assert level(there) == 0
     assert vectors_text(there.embedding.told("p")).endswith("level")

@@ -176,7 +176,7 @@ def test_the_verbs_work_on_a_shared_root_and_show_no_password(address, tmp_path)
         assert "s3cret" not in done.stdout + done.stderr
         return done
 
-    assert "it begins here" in run("init", "--root", address).stderr
+    assert ": created" in run("init", "--root", address).stderr
     run("remember", "the build needs Rust 1.80")
     told = json.loads(run("status", "--json").stdout)
     assert (told["root"].startswith("postgresql://"), told["project"]) == (True, "p")
@@ -205,7 +205,7 @@ def test_init_makes_the_root_that_counts_and_says_where_another_one_does(address
     monkeypatch.setenv("JIDOMEM_ROOT", address)
     monkeypatch.setenv("JIDOMEM_HOME", str(tmp_path / "home"))
     begun = CliRunner().invoke(cli, ["init"])
-    assert (begun.exit_code, "project billing: it begins here" in begun.stderr) == (0, True)
+    assert (begun.exit_code, "project billing: created" in begun.stderr) == (0, True)
     assert not (tmp_path / "billing" / ".jidomem").exists()
 
     made = CliRunner().invoke(cli, ["init", "."])
