@@ -68,7 +68,7 @@ RULES: Mapping[str, str] = {
     DANGLING: "Every IRI below https://jido.ai/ that something points at is described.",
     ORPHAN: "Evidence, an alternative or a session event that nothing points at has no meaning.",
     SYNTAX: "A Turtle file parses.",
-    JOURNAL: "Every commit is there and holds what its id stands for.",
+    JOURNAL: "Every commit is present, and its content matches its id.",
     CIRCLE: "No memory supersedes, over however many steps, itself.",
     SUCCESSORS: "Of all that came in the place of a memory, at most one is in force.",
     CONFLICT: "No two memories in force disagree.",

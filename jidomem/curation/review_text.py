@@ -20,17 +20,17 @@ _PLAIN, _BEFORE = 120, 10
 
 #: The effect of an action on two memories in conflict: the first proposed, and both active.
 _OPPOSED: Mapping[str, str] = {
-    "supersede": "it takes the place of {other}",
-    "keep-both": "both hold, each where it says that it applies",
-    "reject": "{other} holds",
+    "supersede": "it supersedes {other}",
+    "keep-both": "both stay active, each in its own scope",
+    "reject": "{other} stays active",
 }
 _PAIR: Mapping[str, str] = {
-    "accept": "{item} holds, {other} is withdrawn",
-    "reject": "{other} holds, {item} is withdrawn",
-    "supersede": "{item} is said again in the place of both",
-    "keep-both": "both hold, each where it says that it applies",
+    "accept": "{item} stays active, {other} is withdrawn",
+    "reject": "{other} stays active, {item} is withdrawn",
+    "supersede": "a new version of {item} replaces both",
+    "keep-both": "both stay active, each in its own scope",
 }
-_ONE: Mapping[str, str] = {"accept": "it holds", "reject": "it is withdrawn"}
+_ONE: Mapping[str, str] = {"accept": "it becomes or stays active", "reject": "it is withdrawn"}
 
 
 def commands(one: Waiting, place: str = "") -> list[tuple[str, str]]:
@@ -141,13 +141,13 @@ def _find_pair(named: Sequence[str], known: Mapping[Pair, Waiting], names: Mappi
 
 
 _HOW = """\
-# A line says what becomes of what waits: put another word in the place of skip, and a reason after it where it helps.
-#   accept     hold it: a proposal is asserted, the other one of two in force is withdrawn, what is due holds on
+# Each line begins with an action: replace skip by another one, and add a reason at the end of the line if it helps.
+#   accept     activate a proposal; of two active memories withdraw the other one; confirm a due memory
 #   reject     withdraw it
-#   supersede  assert it in the place of what it disagrees with
-#   keep-both  assert it beside what it disagrees with, which applies elsewhere
-#   skip       leave it for the next time; so does taking the line out
-# Nothing is done where a line cannot be read. Empty the file to do nothing.
+#   supersede  activate it in the place of the memory that it conflicts with
+#   keep-both  activate it beside the memory that it conflicts with, each in its own scope
+#   skip       leave it for later; so does removing the line
+# If a line cannot be read, nothing is done. Empty the file to do nothing.
 """
 
 

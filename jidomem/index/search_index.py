@@ -306,9 +306,9 @@ class Texts:
                 self._go_on(stream)
         taken, many = self._taken.get(name, (0, 0))
         raise Busy(
-            f"the memories of {stream.project} are being taken in for lists and searches"
-            + (f": {taken:,} of {many:,} are" if many else ""),
-            hint="come back in a moment; what needs no list of all is there meanwhile",
+            f"the index for lists and searches of {stream.project} is being built"
+            + (f": {taken:,} of {many:,} memories" if many else ""),
+            hint="retry in a moment; single memories are available meanwhile",
             code="index_behind",
         )
 
@@ -357,7 +357,7 @@ class Texts:
         with suppress(OSError):
             told["bytes"] = self.files.size(name)
         if not self.files.turn(name).acquire(blocking=not self._is_made(name)):
-            return told | {"memories": self._taken.get(name, (0, 0))[0], "amiss": "they are being taken in"}
+            return told | {"memories": self._taken.get(name, (0, 0))[0], "amiss": "it is being built"}
         try:
             file = self.files.opened(name)
             mark = file.mark

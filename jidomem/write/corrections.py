@@ -234,7 +234,7 @@ class Corrections:
         ways = [supersede is not None, invalidate, confirm, undo]
         if sum(ways) > 1 or not (any(ways) or changed) or (invalidate and changed):
             hint = "give one of `supersede`, `invalidate`, `confirm` and `undo`, or fields to change"
-            raise InvalidRequest("say what becomes of it, in one way", hint=hint)
+            raise InvalidRequest("choose one correction", hint=hint)
         if invalidate and not reason:
             raise InvalidRequest("a withdrawal needs a reason", hint="give `reason`: why it is wrong")
         with _successor_hint():

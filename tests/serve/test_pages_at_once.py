@@ -22,7 +22,7 @@ def test_a_list_says_that_it_is_being_made_has_the_browser_ask_again_and_is_whol
     page = client.get(f"/ui/p/{screen}")
 
     assert (page.status_code, page.headers["Refresh"], page.headers["Retry-After"]) == (503, "3", "1")
-    assert "the memories of p are being taken in" in page.text
+    assert "the index for lists and searches of p is being built" in page.text
     while (page := client.get(f"/ui/p/{screen}")).status_code == 503:
         pass
     assert page.status_code == 200

@@ -211,7 +211,7 @@ def test_a_guess_becomes_a_fact_by_evidence_or_by_a_curator(memory, guess):
 def test_a_correction_is_one_of_those_there_are(memory):
     item = kept(memory)
     for ways in ({}, {"confirm": True, "undo": True}, {"invalidate": True, "changes": {"topic": "x"}, "reason": "x"}):
-        with pytest.raises(InvalidRequest, match="in one way"):
+        with pytest.raises(InvalidRequest, match="choose one correction"):
             memory.writer.correct("p", item, **ways)
     with pytest.raises(InvalidRequest, match="a withdrawal needs a reason"):
         memory.writer.correct("p", item, invalidate=True)
@@ -368,7 +368,7 @@ def test_a_correction_of_each_kind_is_first_tried_and_then_made_in_the_name_of_w
 def test_what_makes_no_correction_is_answered_with_those_there_are(memory):
     item = kept(memory)
     for way in ({}, {"supersede": "", "confirm": True}, {"supersede": "x", "undo": True}, {"reason": "x"}):
-        with pytest.raises(InvalidRequest, match="say what becomes of it, in one way") as refusal:
+        with pytest.raises(InvalidRequest, match="choose one correction") as refusal:
             memory.writer.correct("p", item, **way)
         assert refusal.value.hint == (
             "give one of `supersede`, `invalidate`, `confirm` and `undo`, or fields to change"
