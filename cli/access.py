@@ -35,13 +35,13 @@ from jidomem_cli.options import (
     pass_app,
     reason_option,
     role_option,
-    scope_option,
 )
-from jidomem_cli.output import show_json, show_receipt, show_rows
+from jidomem_cli.output import show_json, show_receipt, show_result, show_rows
 
 _WRITES = ("agent", "wait")
 _POLICY_COLUMNS = ("says", "by", "reason", "change")
 _kind = click.option("--kind", type=click.Choice(KINDS), metavar="KIND", help="Type or family of memories.")
+_scope = click.option("--scope", type=click.Choice(vocab.SCOPE), metavar="SCOPE", help="Scope of conventions.")
 _about = click.option("--about", metavar="PATH", help="File, folder or module; the rule holds below it, too.")
 
 
@@ -83,7 +83,7 @@ def show(app: App) -> None:
 @click.option("--for", "whom", metavar="AGENT", help="Agent that the rule is for.")
 @_kind
 @_about
-@scope_option
+@_scope
 @reason_option()
 @dry_run_option
 @pass_app
@@ -165,7 +165,7 @@ def confirm(
 @click.argument("who", metavar="AGENT")
 @click.argument("what", metavar="KIND", type=click.Choice(KINDS))
 @about_option
-@scope_option
+@_scope
 @pass_app
 def may(app: App, who: str, what: str, about: tuple[str, ...], scope: str | None) -> None:
     """Show whether AGENT may assert a KIND, and by which rule; also as of a past moment.
@@ -281,10 +281,7 @@ def remove(app: App, id_: str) -> None:
     """
     shared = address_of(app.root) is not None
     revoked = app.open().place.keyring().take_back(id_) if shared else take_back(own_config(), id_)
-    if app.json:
-        show_json(_token_row(revoked))
-    else:
-        app.info(f"revoked: {revoked.id} of {revoked.agent}, for {revoked.root}")
+    show_result(app, _token_row(revoked), message=f"revoked: {revoked.id} of {revoked.agent}, for {revoked.root}")
 
 
 def _token_row(each: ApiToken) -> dict[str, object]:
@@ -319,10 +316,11 @@ def trust_root(app: App, path: str, command: str | None, off: bool) -> None:
     root = _root(path)
     if command is not None:
         trusting.let_run(own_config(), root, command, now(), off=off)
-        if app.json:
-            show_json({"root": str(root), "command": command, "may_run": not off})
-        else:
-            app.info(f"{command!r} may {'no longer ' if off else ''}run for {root}, before an edit")
+        show_result(
+            app,
+            {"root": str(root), "command": command, "may_run": not off},
+            message=f"{command!r} may {'no longer ' if off else ''}run for {root}, before an edit",
+        )
         return
     if off:
         trusting.distrust(own_config(), root)

@@ -19,7 +19,7 @@ from jidomem.runtime.agent_memory import AgentMemory
 from jidomem.working import Memory, is_list, is_map
 from jidomem_cli.fields import json_or_text
 from jidomem_cli.options import ROWS, App, Command, CommandGroup, id_option, pass_app, timestamp_option
-from jidomem_cli.output import form_of, show_json, show_receipt, show_rows
+from jidomem_cli.output import form_of, show_json, show_receipt, show_result, show_rows
 
 _TURN_COLUMNS = ("index", "timestamp", "asked_by", "prompt", "answered_by", "answer")
 
@@ -68,10 +68,7 @@ def record(
     """
     memory = app.open()
     turn = memory.conversation(session).record(prompt, answer, asked_by=speaker, timestamp=timestamp)
-    if app.json:
-        show_json(turn.to_dict())
-    else:
-        click.echo(turn.iri)
+    show_result(app, turn.to_dict(), turn.iri)
 
 
 #: verb -> (the status it gives, what it does)
@@ -294,10 +291,11 @@ def forget(app: App) -> None:
     """
     agent_memory = _agent_memory(app)
     was_held = agent_memory.forget()
-    if app.json:
-        show_json({"agent": agent_memory.agent, "forgotten": was_held})
-    else:
-        app.info(f"{agent_memory.agent} {'has no working memory any more' if was_held else 'had no working memory'}")
+    show_result(
+        app,
+        {"agent": agent_memory.agent, "forgotten": was_held},
+        message=f"{agent_memory.agent} {'has no working memory any more' if was_held else 'had no working memory'}",
+    )
 
 
 def _agent_memory(app: App, *, reads: bool = False) -> AgentMemory:
@@ -311,10 +309,11 @@ def _change(app: App, *changes: Any, expected_rev: int | None = None) -> None:
     except JidomemError as refusal:
         refusal.position = None  # its words name the change, and it is no intent
         raise
-    if app.json:
-        show_json({"agent": agent_memory.agent, "rev": memory.rev})
-    else:
-        app.info(f"{agent_memory.agent} is at revision {memory.rev}")
+    show_result(
+        app,
+        {"agent": agent_memory.agent, "rev": memory.rev},
+        message=f"{agent_memory.agent} is at revision {memory.rev}",
+    )
 
 
 def _as_list(value: Any) -> list[Any]:

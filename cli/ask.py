@@ -221,7 +221,7 @@ def _run_sparql(app: App, source: str, *, infer: bool) -> None:
 def _query_text(source: str) -> str:
     is_file = source == "-" or (os.path.exists(source) and not os.path.isdir(source))
     if not is_file and source and not _SYNTAX.search(source):
-        raise InvalidRequest(f"there is no file {source}", hint="give a query, a file that holds one, or -")
+        raise InvalidRequest(f"there is no file {source}", hint="give a query, a file with a query, or -")
     try:
         if not is_file:
             return source

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -53,17 +53,7 @@ class CheckArguments:
 @click.option("--data", type=FILE, help="Turtle file to validate against --shapes only.")
 @click.option("--shapes", type=FILE, help="SHACL shapes for --data.")
 @pass_app
-def check(
-    app: App,
-    paths: Sequence[Path],
-    since: str | None,
-    baseline: Path | None,
-    issues: Sequence[Path],
-    reference: bool,
-    secrets: bool,
-    data: Path | None,
-    shapes: Path | None,
-) -> int:
+def check(app: App, /, **arguments: Any) -> int:
     """Check the project's memory, or Turtle files at PATHS: ontology, shapes, gates, references, the journal.
 
     For a memory, also every byte of the journal is verified, and conflicts between active memories are reported.
@@ -76,7 +66,7 @@ def check(
       jidomem check --data people.ttl --shapes people-shapes.ttl
     """
     try:
-        report = _report(app, CheckArguments(paths, data, shapes, since, baseline, issues, reference, secrets))
+        report = _report(app, CheckArguments(**arguments))
         show(app, report)
     except Exception as error:
         return MISUSE if complain_in_format(error, app) == MISUSE else UNCHECKED

@@ -92,7 +92,7 @@ def _tour(folder: Path) -> None:
         _say("The playbook answers by name; each answer is a table, JSON, CSV or Markdown.")
         for name in ("conventions", "open-tasks", "risks", "recent-lessons"):
             _run("ask", name, "--limit", "4")
-        _say("CI holds the memory to its shapes, with the ontology in view; verify reads every byte of the journal.")
+        _say("check validates the memory, as CI does; verify reads every byte of the journal.")
         _run("check")
         _run("journal", "verify")
 
@@ -118,7 +118,7 @@ def _kinds() -> None:
 
 
 def _refusal() -> None:
-    _say("A refusal says what is wrong and, where that is mechanical, carries the intent that would be accepted.")
+    _say("An error names the field, the rule and, where possible, the corrected intent.")
     wrong = {
         "type": "fcat",
         "summary": "Oxigraph loads 415,000 triples a second",
@@ -130,13 +130,13 @@ def _refusal() -> None:
     _write("wrong.json", [wrong])
     _run("submit", "wrong.json", expect=3)
     answer = json.loads(_run("submit", "--json", "wrong.json", expect=3, quiet=True))
-    _say("Resubmitted as it stands:")
+    _say("The corrected intent is accepted:")
     _write("fixed.json", [answer["fixed_intent"]])
     _run("submit", "fixed.json")
 
 
 def _conflict() -> None:
-    _say("Two decisions on one topic cannot both be active. The refusal names what settles it.")
+    _say("Two decisions on one topic cannot both be active. The error lists the ways to resolve it.")
     words = ["remember", "Use QLever as the index", "--type", "architectural_decision", "--topic", "index engine"]
     words += ["--rationale", "it answers large joins faster", "--agent", "ben"]
     _run(*words, expect=5)

@@ -170,7 +170,7 @@ def _violation(violation: Violation, app: App, *, is_one: bool) -> Iterator[str]
         known = violation.field is None or violation.message.startswith(violation.field)
         yield violation.message if known else f"{violation.field}: {violation.message}"
     if violation.value is None and violation.field in _OPTION_FOR_ALL:
-        yield f"{violation.field} may be said for all: {_OPTION_FOR_ALL[violation.field]} NAME"
+        yield f"{violation.field} for all intents: {_OPTION_FOR_ALL[violation.field]} NAME"
     if violation.nearest:
         yield f"nearest: {violation.nearest}"
     elif violation.allowed:

@@ -92,7 +92,7 @@ def _refuse_elsewhere(app: App, memory: Jidomem, path: Path) -> None:
         return
     name = slug_of(path.resolve().name)
     raise InvalidRequest(
-        f"{path} lies outside of {tree.base}, whose code {memory.project} holds: it would take its place",
+        f"{path} lies outside of {tree.base}, whose code {memory.project} has: it would be replaced",
         hint=f"name a project for it: jidomem root import code {quote(str(path))} --project {name}",
     )
 
@@ -136,7 +136,7 @@ def _print_code_report(app: App, project: str, report: CodeImportReport, dry_run
     if len(report.notes) > _MAX_SHOWN:
         app.info(f"and {len(report.notes) - _MAX_SHOWN} notes more; all with --json")
     if not report.files:
-        app.info("there is no Python or Elixir file there that git does not ignore: nothing was kept")
+        app.info("no Python or Elixir file there, but for ignored ones: nothing was written")
         return
     files = ", ".join(f"{report.files[word]:,} {word}" for word in FILES if report.files[word]) or "none"
     found = ", ".join(f"{count:,} {word}" for word, count in report.counts.items())

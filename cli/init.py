@@ -38,7 +38,7 @@ from jidomem.runtime import location, root_config, settings
 from jidomem.runtime.adoption import Scope, compare
 from jidomem_cli.errors import place, print_refusal
 from jidomem_cli.options import App, Command, clean, dry_run_option, pass_app
-from jidomem_cli.output import short, show_json, show_rows
+from jidomem_cli.output import short, show_json, show_result, show_rows
 
 if TYPE_CHECKING:
     from jidomem import Jidomem
@@ -192,7 +192,7 @@ def check(app: App, names: Sequence[str]) -> int:
     elif broken:
         app.info(f"not all sources can be read: {total}")
     else:
-        app.info(f"{'all sources are imported' if local else 'memory says what the sources say'}: {total}")
+        app.info(f"{'all sources are imported' if local else 'memory and sources agree'}: {total}")
     if local:
         _print_local(app, local)
     for step in (step for step in steps if step.change == "redacted"):
@@ -346,7 +346,7 @@ def _described(entry: ImportedEntry, settle: str) -> str:
     moved = f" (from {entry.moved_from})" if entry.moved_from and entry.change != "unchanged" else ""
     note = f"; {entry.note}" if entry.note else ""
     if entry.change == "conflict" and settle:
-        note += f": its text is proposed, settle it: {settle}"
+        note += f": its text is proposed, decide: {settle}"
     return f"{entry.place}{moved}: {entry.summary}{note}"
 
 
@@ -582,10 +582,7 @@ def _print_result(
     known: str = "it exists already, nothing changed",
 ) -> None:
     """Print what was made, or *known* where nothing was, and say what counts besides."""
-    if app.json:
-        show_json(made)
-    else:
-        click.echo(made["root"])
+    show_result(app, made, made["root"])
     fresh = ", ".join(made["made"])
     app.info(f"project {made['project']}: " + (f"made {fresh}" if fresh else known))
     base = folder.resolve()
@@ -656,9 +653,8 @@ def _init_shared(app: App, address: str) -> None:
         log.close()
     with app.open() as memory:
         project = memory.project
-    if app.json:
-        show_json({"root": log.name, "project": project, "made": made, "kept": [] if made else [settings.CONFIG]})
-    else:
-        click.echo(log.name)
+    show_result(
+        app, {"root": log.name, "project": project, "made": made, "kept": [] if made else [settings.CONFIG]}, log.name
+    )
     app.info(f"project {project}: " + ("created" if made else "it exists already, nothing changed"))
     app.info('next: export JIDOMEM_ROOT with that address, then: jidomem remember "what an agent should know"')

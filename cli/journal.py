@@ -40,7 +40,7 @@ from jidomem.write.rollback import Rollback
 from jidomem.write.triples import TEXTS
 from jidomem_cli.fields import Paths, memory_iri
 from jidomem_cli.options import ROWS, App, Command, clean, dry_run_option, pass_app, reason_option
-from jidomem_cli.output import form_of, show_json, show_rows
+from jidomem_cli.output import form_of, show_json, show_result, show_rows
 
 DAMAGED = 7
 
@@ -214,7 +214,7 @@ def _print_redaction(app: App, memory: Jidomem, plan: RedactionPlan) -> None:
 
 
 def _costs(plan: RedactionPlan) -> Iterator[str]:
-    """Yield what can no longer be told, found or recognised once the digests of *plan* are gone."""
+    """Yield what is no longer detected without the digests of *plan*."""
     digests = [trace for _, trace in plan.traces if trace.why in (DIGEST, UNKNOWN)]
     files: dict[tuple[Term, str], set[Term]] = defaultdict(set)
     unknown: dict[str, set[str]] = defaultdict(set)
@@ -296,14 +296,14 @@ def _warn_left(app: App, left: Sequence[Leftover]) -> None:
 
 
 def _warn_history(app: App, memory: Jidomem, left: Sequence[Leftover]) -> None:
-    """Say that git has the text in its history: in files of the journal, and in each source that holds it."""
+    """Warn that the history of git has the text: in files of the journal, and in the sources."""
     root = memory.settings.root
     sources = dict.fromkeys(str(each.path) for each in left if not each.path.is_relative_to(root))
     where = f" of the journal, and {', '.join(sources)} where it was committed," if sources else ""
     if memory.journal.is_tracked or (sources and memory.tree is not None):
         app.warn(
             f"git keeps the old files{where} in its history, and so does every clone: rewrite it with git filter-repo,"
-            " and have every clone made anew"
+            " and clone again"
         )
 
 
@@ -551,10 +551,7 @@ def _set_aside(app: App, memory: Jidomem, which: str, reason: str | None) -> int
     )
     name = memory.keeper.set_aside(stream, which, agent=memory.writer.agent, reason=reason)
     left = memory.journal.damage(stream)
-    if app.json:
-        show_json({"project": stream.project, "stream": stream.name, "file": name, "damaged": len(left)})
-    else:
-        click.echo(name)
+    show_result(app, {"project": stream.project, "stream": stream.name, "file": name, "damaged": len(left)}, name)
     app.info(f"quarantined in {memory.journal.path(stream)}; {len(left)} damaged files left")
     return DAMAGED if left else 0
 

@@ -15,7 +15,7 @@ from jidomem.errors import InvalidRequest
 from jidomem.read.playbook import plain
 from jidomem_cli.fields import json_or_text
 from jidomem_cli.options import ROWS, App, CommandGroup, id_option, pass_app, timestamp_option
-from jidomem_cli.output import form_of, show_json, show_rows
+from jidomem_cli.output import form_of, show_json, show_result, show_rows
 
 if TYPE_CHECKING:
     from jidomem.extras.memoryos.jobs import Outcome
@@ -160,10 +160,7 @@ def prompt(app: App, query: str, about: str | None) -> None:
       jidomem agent memoryos prompt "Where does the index lie?"
     """
     question = app.read(look=False).os().prompt(query, about=_pair(about))
-    if app.json:
-        show_json({"system": question.system, "user": question.user})
-    else:
-        click.echo(str(question))
+    show_result(app, {"system": question.system, "user": question.user}, str(question))
 
 
 @memory_os.command("pages", formats=ROWS, writes=_WRITES)
@@ -301,7 +298,7 @@ def set_(app: App, settings: Sequence[str], agent_type: str | None, for_type: st
     """
     if (agent_type is not None and for_type is not None) or not (settings or agent_type):
         raise InvalidRequest(
-            "nothing is set" if not settings else "--type and --for-type say different things",
+            "nothing is set" if not settings else "--type and --for-type exclude each other",
             hint="jidomem agent memoryos set stm_capacity=10, or with one of --type and --for-type",
         )
     memory_os_, values = app.open().os(), dict(map(_setting, settings))
@@ -336,10 +333,11 @@ def forget(app: App, page: str | None, everything: bool) -> None:
     memory_os_ = app.open().os()
     if page is None:
         was_held = memory_os_.forget()
-        if app.json:
-            show_json({"agent": memory_os_.agent, "forgotten": was_held})
-        else:
-            app.info(f"{memory_os_.agent} {'has nothing any more' if was_held else 'had nothing'}")
+        show_result(
+            app,
+            {"agent": memory_os_.agent, "forgotten": was_held},
+            message=f"{memory_os_.agent} {'has nothing any more' if was_held else 'had nothing'}",
+        )
         return
     forgotten = memory_os_.forget_page(page)
     if app.json:

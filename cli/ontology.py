@@ -13,7 +13,7 @@ from jidomem.rdf.vocab import local_name
 from jidomem_cli.check import FORMATS, MISUSE, UNCHECKED, show
 from jidomem_cli.errors import print_error
 from jidomem_cli.options import ROWS, App, Command, CommandGroup, clean, pass_app, reason_option
-from jidomem_cli.output import form_of, show_json, show_rows
+from jidomem_cli.output import form_of, show_json, show_result, show_rows
 
 if TYPE_CHECKING:
     from jidomem.check.terms import TermEntry
@@ -215,10 +215,7 @@ def reject(app: App, term: str, reason: str) -> None:
 
 
 def _print_proposal(app: App, proposal: Proposal) -> None:
-    if app.json:
-        show_json(proposal.to_dict())
-    else:
-        click.echo(proposal.term)
+    show_result(app, proposal.to_dict(), proposal.term)
     app.info(f"{proposal.outcome}: {clean(proposal.term)}")
 
 

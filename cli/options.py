@@ -201,9 +201,6 @@ include_inactive_option = click.option(
 about_option = click.option(
     "--about", multiple=True, metavar="PATH", help="File, folder, pattern or module it is about; repeatable."
 )
-scope_option = click.option(
-    "--scope", metavar="SCOPE", help="Conventions of this scope: GlobalScope, ProjectScope or AgentScope."
-)
 role_option = click.option("--role", metavar="ROLE", help="Role of the agent.")
 budget_option = click.option("--budget-tokens", type=click.IntRange(1), metavar="N", help="Maximum length in tokens.")
 timestamp_option = click.option("--timestamp", metavar="MOMENT", help="Date and time, ISO 8601 (default: now).")

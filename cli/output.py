@@ -182,6 +182,17 @@ def show_json(value: Any) -> None:
     click.echo(json.dumps(value, ensure_ascii=False))
 
 
+def show_result(app: App, values: Any, data: str = "", *, message: str = "") -> None:
+    """Print *values* with --json; else *data* to standard output, and *message* to standard error."""
+    if app.json:
+        show_json(values)
+    else:
+        if data:
+            click.echo(data)
+        if message:
+            app.info(message)
+
+
 def short(value: Any) -> str:
     """Return *value* as a person reads it: terms by local name, memories by short id, agents and sessions by name.
 
@@ -277,7 +288,7 @@ def _table(
             for text_line in [clean(part)] if width is None else wrapped(clean(part), width - len(INDENT)):
                 click.echo(f"{INDENT}{text_line}")
     if left_out:
-        app.info(f"left out for want of width: {', '.join(left_out)}; -v shows all")
+        app.info(f"hidden for lack of width: {', '.join(left_out)}; -v shows all")
 
 
 def line_width(app: App, piped: int | None = None) -> int | None:
@@ -426,12 +437,9 @@ def show_receipt(
 
     *item* is the memory that the outcome is about (default: the new one).
     """
-    if app.json:
-        show_json(receipt.to_dict())
-    else:
-        click.echo(receipt.iri)
-    told = f"{outcome or receipt.status}: {short(item or receipt.iri)} in project {memory.project}"
-    app.info(f"would be {told}; nothing was kept" if receipt.commit is None else told)
+    show_result(app, receipt.to_dict(), receipt.iri)
+    text = f"{outcome or receipt.status}: {short(item or receipt.iri)} in project {memory.project}"
+    app.info(f"would be {text}; nothing was written" if receipt.commit is None else text)
     if memory.settings.found == OWN and receipt.commit is not None:
         app.info(
             f"recorded in your own memory, {memory.settings.place}, which is used where there is none in the folder or"

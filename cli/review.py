@@ -312,7 +312,7 @@ def _curators(memory: Jidomem) -> str:
 def _against(app: App, row: Mapping[str, Any]) -> str:
     """Return the line that names the active memory with which a row disagrees."""
     if row["other_summary"] == row["summary"]:
-        return f"says the same as {short(row['other'])}, which is active, but for other fields"
+        return f"same summary as {short(row['other'])}, which is active, with other fields"
     return fit_line(app, f"against {short(row['other'])}: {row['other_summary']}", PIPED - 4)
 
 

@@ -20,7 +20,7 @@ from jidomem.index import search_index
 from jidomem.journal.journal import Stream
 from jidomem.runtime import root_config, settings
 from jidomem_cli.options import ROWS, App, Command, clean, pass_app
-from jidomem_cli.output import show_json, show_rows
+from jidomem_cli.output import show_json, show_result, show_rows
 from jidomem_cli.status import snapshot_json, vectors_text
 
 if TYPE_CHECKING:
@@ -95,10 +95,11 @@ def pull(app: App, folder: Path) -> None:
             addresses.write(folder / path, text)
         except OSError as error:
             raise Failed(f"{error.filename}: {error.strerror}", hint="name another folder") from error
-    if app.json:
-        show_json({"root": log.name, "folder": str(folder), "files": sorted(files)})
-    else:
-        app.info(f"{len(files)} files of {log.name} downloaded to {folder}")
+    show_result(
+        app,
+        {"root": log.name, "folder": str(folder), "files": sorted(files)},
+        message=f"{len(files)} files of {log.name} downloaded to {folder}",
+    )
 
 
 @click.command("files", cls=Command, formats=ROWS)
@@ -134,10 +135,9 @@ def remove(app: App, paths: tuple[str, ...]) -> None:
 
     with _log(app) as log:
         addresses.change(log, without)
-    if app.json:
-        show_json({"root": log.name, "removed": sorted(paths)})
-    else:
-        app.info(f"{', '.join(paths)} removed from {log.name}")
+    show_result(
+        app, {"root": log.name, "removed": sorted(paths)}, message=f"{', '.join(paths)} removed from {log.name}"
+    )
 
 
 @contextmanager
@@ -173,7 +173,7 @@ def _check_files(folder: Path) -> None:
     config = root_config.read(folder / settings.CONFIG, settings.own_config())
     for key in root_config.OF_TRUST:
         if key in config:
-            hint = f"take it out; each server is told: jidomem serve --{key} ..."
+            hint = f"remove it; set it for each server: jidomem serve --{key} ..."
             raise Failed(f"{folder / settings.CONFIG}: {key} is not for all servers", hint=hint, code="invalid_config")
     ontology.load([folder])
     Playbook([folder / "queries"])

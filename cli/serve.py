@@ -19,7 +19,7 @@ import click
 import jidomem
 from jidomem.errors import Failed, InvalidRequest
 from jidomem_cli.options import App, Command, host_option, pass_app, port_option
-from jidomem_cli.output import show_json
+from jidomem_cli.output import show_result
 
 if TYPE_CHECKING:
     from jidomem.serve.server_state import Log
@@ -119,10 +119,11 @@ def serve(
                 memory, hosts=hosts, keyring=keyring, operation=operation, origins=origins, public_url=public_url
             )
             url = server.url_of(listening)
-            if app.json:
-                show_json({"url": url, "root": memory.settings.place, "project": memory.project})
-            else:
-                app.info(f"serving {memory.settings.place} at {url} (stop with Ctrl-C)")
+            show_result(
+                app,
+                {"url": url, "root": memory.settings.place, "project": memory.project},
+                message=f"serving {memory.settings.place} at {url} (stop with Ctrl-C)",
+            )
             Thread(target=memory.pool.warm, daemon=True).start()
             operation.catch_up.follow(memory)
             root = memory.settings.place

@@ -9,7 +9,7 @@ from cli_world import rows, run
 
 RECORD = "# {title}\n\n## Status\n\nAccepted\n\n## Context\n\nBursts.\n\n## Decision\n\nWe do.\n"
 QUEUE, LOG = "docs/adr/0001-use-a-queue.md", "docs/adr/0002-use-a-log.md"
-LEVEL = "memory says what the sources say"
+LEVEL = "memory and sources agree"
 
 
 @pytest.fixture

@@ -48,7 +48,7 @@ def test_reindex_builds_the_index_anew_and_says_what_it_holds(large):
     assert said.exit_code == 0
     assert said.stdout.startswith("p/memory  7-")
     assert said.stdout.endswith("  7 commits\n")
-    assert f"a snapshot of {after[0]['bytes']:,} bytes" in said.stderr
+    assert f"snapshot of {after[0]['bytes']:,} bytes" in said.stderr
     assert [found["versions"] for found in after] == [found["versions"] for found in before]
     assert after[0]["name"] != before[0]["name"]
 

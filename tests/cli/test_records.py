@@ -114,7 +114,7 @@ def test_what_was_replaced_is_brought_back_and_what_still_holds_is_confirmed():
     ]
     assert [row["item"] for row in rows("ask", "stale", "--valid-at", "2030-01-02")] == [kept]
     assert run("edit", FACT, "--undo", "--confirm").exit_code == 2
-    assert "in one way" in run("edit", FACT).stderr
+    assert "choose one correction" in run("edit", FACT).stderr
 
 
 def test_one_memory_is_explained_in_a_table_or_as_json():

@@ -266,7 +266,7 @@ def test_the_blob_id_of_a_file_that_holds_the_text_goes_from_memories_that_do_no
     done("journal", "redact", "--text", NUMBER, "--reason", "a private number")
 
     shown = [done("show", f"https://jido.ai/memory/{name}").stdout for name in ("deploy", "other")]
-    assert ["aboutBlob" in each for each in shown] == [False, True]
+    assert ["about blob" in each for each in shown] == [False, True]
     assert all("Read " in each for each in shown)
 
 
@@ -318,7 +318,7 @@ def repository(tmp_path, monkeypatch):
 
 
 def anchors_left(*names):
-    return [name for name in names if "aboutBlob" in done("show", f"https://jido.ai/memory/{name}").stdout]
+    return [name for name in names if "about blob" in done("show", f"https://jido.ai/memory/{name}").stdout]
 
 
 def test_a_redaction_keeps_the_blob_id_of_a_file_that_never_held_the_text(repository):

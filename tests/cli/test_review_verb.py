@@ -516,7 +516,7 @@ def test_init_prints_commands_that_settle_what_it_proposes(repository):
     assert "next: " in again.stderr
     assert "make yourself the judge" not in again.stderr  # ana is an administrator
     (line,) = [line for line in again.stderr.splitlines() if line.startswith("conflict: ")]
-    _, _, settle = line.partition("settle it: ")
+    _, _, settle = line.partition("decide: ")
     assert settle.count("jidomem review ") == len(settle.split(", or "))
     for command in settle.split(", or "):
         assert run(*shlex.split(command)[1:], "--dry-run").exit_code == 0
@@ -554,7 +554,7 @@ def test_of_two_that_say_the_same_the_second_is_refused_in_a_line(repository):
     assert (hint, counted) == (
         "hint: the commands that resolve each: jidomem review", f"accepted 1, refused 1: {refused}",
     )  # fmt: skip
-    assert re.search(r"\n    says the same as \w{8}, which is active", run("review").stdout)
+    assert re.search(r"\n    same summary as \w{8}, which is active", run("review").stdout)
     for command in next(row for row in rows("review") if row["item"].endswith(refused))["settle"]:
         assert run(*shlex.split(command)[1:], "--dry-run").exit_code == 0
 

@@ -138,7 +138,7 @@ def test_where_the_next_page_begins_is_told_in_a_line_and_its_cursor_by_v():
 def test_columns_that_a_narrow_terminal_goes_without_are_named():
     _, said = in_a_terminal("recall", "journal")
 
-    assert "left out for want of width: agent" in said
+    assert "hidden for lack of width: agent" in said
 
 
 def test_a_list_shows_topics_where_there_are_any_and_where_the_width_allows(monkeypatch):
@@ -151,7 +151,7 @@ def test_a_list_shows_topics_where_there_are_any_and_where_the_width_allows(monk
     monkeypatch.setenv("COLUMNS", "50")
     narrow = run("ask", "decisions")
     assert "topic" not in narrow.stdout.splitlines()[0]
-    assert "left out for want of width: topic" in narrow.stderr
+    assert "hidden for lack of width: topic" in narrow.stderr
 
 
 @pytest.mark.parametrize("verb", [["ask", "timeline"], ["journal", "log"]], ids=" ".join)

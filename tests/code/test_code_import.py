@@ -355,4 +355,4 @@ def test_where_there_is_no_code_that_is_said_and_nothing_else(tmp_path, monkeypa
 
     done = CliRunner().invoke(cli, ["root", "import", "code", "."])
 
-    assert done.stderr == "there is no Python or Elixir file there that git does not ignore: nothing was kept\n"
+    assert done.stderr == "no Python or Elixir file there, but for ignored ones: nothing was written\n"

@@ -168,7 +168,7 @@ def test_a_memory_is_corrected_over_http_as_it_is_in_python(client, memory):
     assert shown(back["iri"])["properties"]["revives"] == [ITEM]
     assert shown(confirmed["iri"])["invalidated_by"] == [marker["iri"]]
     for values, status, said in (
-        ({"confirm": True, "undo": True}, 400, "in one way"),
+        ({"confirm": True, "undo": True}, 400, "choose one correction"),
         ({"confirm": "yes"}, 400, "confirm is no truth"),
         ({"forget": True}, 400, "takes no member 'forget'"),
         ({"set": {"asserted_by": "x"}}, 400, "set cannot set asserted_by"),
