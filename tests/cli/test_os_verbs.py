@@ -127,7 +127,7 @@ def test_what_is_learnt_is_promoted_and_named_when_its_page_is_forgotten():
         (["set", "stm_capacity"], 2, "stm_capacity=VALUE"),
         (["set", "stm_size=3"], 2, "stm_size"),
         (["set", "stm_capacity=0"], 2, "a whole number from 1"),
-        (["set", "stm_capacity=3", "--type", "a", "--for-type", "b"], 2, "say different things"),
+        (["set", "stm_capacity=3", "--type", "a", "--for-type", "b"], 2, "exclude each other"),
         (["forget"], 2, "give a page, or --all"),
         (["forget", "p9"], 4, "ada has no page p9"),
         (["retrieve", "hello", "--pages", "0"], 2, "pages"),

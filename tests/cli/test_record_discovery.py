@@ -106,5 +106,5 @@ def test_a_record_that_nothing_dates_has_no_date_and_stands_last(write):
         ("Undated", None),
     ]
     assert "date unknown" in run("show", "--why", rows[1]["decision"]).stdout
-    assert "nothing found" in run("check").stderr
+    assert "no findings" in run("check").stderr
     assert run("init", "--from", "auto", "--json").exit_code == 0
