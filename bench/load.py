@@ -67,7 +67,7 @@ class Known:
         """No other stream has a commit."""
         return Watermark()
 
-    def settle(self) -> None:
+    def apply_pending(self) -> None:
         """Nothing waits."""
 
     def taken(

@@ -68,11 +68,11 @@ def decision(**fields):
 
 
 def files(root: Path) -> dict[str, bytes]:
-    """Every file below *root* that is not a lock, with its bytes."""
+    """Every file below *root* that is neither a lock nor a cache, with its bytes."""
     return {
         str(path.relative_to(root)): path.read_bytes()
         for path in sorted(root.rglob("*"))
-        if path.is_file() and not path.name.endswith(".lock")
+        if path.is_file() and not path.name.endswith(".lock") and path.relative_to(root).parts[0] != "cache"
     }
 
 

@@ -369,7 +369,8 @@ class Projection:
     def _pair(self, nodes: Mapping[Term, _Node], source: IndexedProject) -> None:
         """Make the pairs of *nodes* again."""
         numbers = self._numbers(map(_item, nodes))
-        self._store.executemany("DELETE FROM pair WHERE a = ?1 OR b = ?1", ((each,) for each in numbers.values()))
+        ends = [{"node": number} for number in numbers.values()]
+        self._store.executemany("DELETE FROM pair WHERE a = :node OR b = :node", ends)
         for name, number in numbers.items():
             node = nodes[_name(name)]
             if WRITABLE.fullmatch(_name(name)) and node.since < node.active_until and (keys := _keys(node.said)):

@@ -37,9 +37,9 @@ CREATE TABLE speaker (name TEXT PRIMARY KEY, since TEXT) WITHOUT ROWID;
 _SPOKE = """INSERT INTO speaker VALUES (?, ?)
 ON CONFLICT (name) DO UPDATE SET since = MIN(since, excluded.since)"""
 #: What of a talk is known at a moment, and holds then.
-_KNOWN = """SELECT p.number FROM passage p JOIN memory m USING (number) WHERE p.talk = ?1 AND p.place %s ?2
-AND m.recorded <= COALESCE(?3, m.recorded) AND (m.ended IS NULL OR m.ended > COALESCE(?3, m.ended))
-ORDER BY p.place %s LIMIT ?4"""
+_KNOWN = """SELECT p.number FROM passage p JOIN memory m USING (number) WHERE p.talk = :talk AND p.place %s :place
+AND m.recorded <= COALESCE(:moment, m.recorded) AND (m.ended IS NULL OR m.ended > COALESCE(:moment, m.ended))
+ORDER BY p.place %s LIMIT :most"""
 _BEFORE, _AFTER = _KNOWN % ("<", "DESC"), _KNOWN % (">", "ASC")
 
 
@@ -107,9 +107,10 @@ class Passages:
         """
         if not one.talk:
             return [], []
-        asked = ((_BEFORE, before), (_AFTER, after))
-        found = [self._store.execute(ask, (one.talk, one.place, moment, many)) for ask, many in asked]
-        return [row[0] for row in found[0]], [row[0] for row in found[1]]
+        values = {"talk": one.talk, "place": one.place, "moment": moment}
+        rows_before = self._store.execute(_BEFORE, {**values, "most": before})
+        rows_after = self._store.execute(_AFTER, {**values, "most": after})
+        return [row[0] for row in rows_before], [row[0] for row in rows_after]
 
     def speakers(self, moment: str | None = None) -> set[str]:
         """Return everybody who ever said something that was taken in, and recorded by *moment* where one is given."""

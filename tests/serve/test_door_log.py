@@ -27,7 +27,7 @@ def shown(root):
         client = create_app(memory, operation=operation).test_client()
         agents, health = client.get("/ui/p/agents.json").json, client.get("/ui/p/health.json").json
         pages = client.get("/ui/p/agents").text + client.get("/ui/p/health").text
-        assert pages.count("MCP over standard input") >= 2
+        assert pages.count("by all servers of this root") >= 2
         operation.close()
     refused = {(one["agent"], one["code"], one["door"]): one["count"] for one in agents["refusals"]}
     return refused, {(one["agent"], one["door"]): one["user_agent"] for one in health["clients"]}

@@ -368,4 +368,4 @@ def test_reindex_says_that_another_server_makes_the_vectors_now(opened, tmp_path
 
     assert vectors_text(told).endswith("2 texts pending: another server computes them now")
     assert level(there) == 0
-    assert vectors_text(there.embedding.told("p")).endswith("level")
+    assert vectors_text(there.embedding.told("p")).endswith("up to date")

@@ -159,7 +159,7 @@ def test_an_extra_triple_overrides_the_default(memory, kind, field, name, value,
 def test_the_reader_finds_what_was_written_with_defaults_alone(memory):  # C072
     task, error, rule = (kept(memory, type=kind, summary=kind) for kind in ("task", "error", "convention"))
     assert memory.reader.list_open_tasks("p") == [
-        {"task": task, "summary": "task", "status": str(jido("Planned")[1:-1])}
+        {"task": task, "summary": "task", "status": str(jido("Planned")[1:-1]), "assignee": None}
     ]
     assert memory.reader.list_open_errors("p") == [{"err": error, "summary": "error", "severity": "medium"}]
     assert [row["conv"] for row in memory.reader.list_conventions("p")] == [rule]
