@@ -51,7 +51,7 @@ NARROWED_BY = {
 }
 _FLAGS, _MOMENTS = ("include_sessions", "explain"), ("as_of", "since", "until")
 _WRITING = ("entry", "metadata")
-_IDS = 'send {"ids": ["mem_..."]}: the id of each entry that is taken back'
+_IDS = 'send {"ids": ["mem_..."]}: the ids of the entries to withdraw'
 _AN_ENTRY = 'send {"entry": {"agent_id": "planner", "content": "..."}}, or an array of these'
 
 

@@ -92,7 +92,7 @@ HEADERS = {
 _TELLS_MORE = frozenset(f"{route.method} {route.path}" for route in ROUTES if route.tells_more)
 _HINT = (
     "send the header Authorization: Bearer TOKEN;"
-    " who runs the server gives one out in a shell: jidomem access token add"
+    " the operator of the server creates one in a shell: jidomem access token add"
 )
 
 
@@ -134,7 +134,7 @@ def caller_of(keyring: Keyring, authorization: str) -> ApiToken:
         raise Unauthenticated("this server answers those who have a token", hint=_HINT)
     caller = keyring.whose(secret.strip())
     if caller is None:
-        raise Unauthenticated("this token is none, or none any more", hint=_HINT)
+        raise Unauthenticated("the token is unknown or revoked", hint=_HINT)
     return caller
 
 
@@ -322,7 +322,7 @@ def _refused(error: HTTPException) -> Response:
     elif error.code == 404:
         paths = sorted(_pages().PLACES) if _requests_page() else sorted({route.path for route in ROUTES})
         near = nearest_names(request.path, paths, 3) or paths
-        refusal = NotFound(f"there is nothing at {request.path}", hint=f"there is {', '.join(near)}")
+        refusal = NotFound(f"unknown address {request.path}", hint=f"use one of: {', '.join(near)}")
     elif error.code == 413:
         refusal = wire.too_large("the form", current_app.config[wire.LIMITS].body)
     else:

@@ -139,7 +139,7 @@ def figures(site: RequestContext, connections: int | None = None) -> str:
     if site.is_hidden():
         raise PolicyDenied(
             "figures tell of every project, and this token does not reach all of them",
-            hint="ask who runs the server for another one, made in a shell:"
+            hint="ask the operator of the server for another one, made in a shell:"
             " jidomem access token add prometheus --role reader --all-projects",
         )
     return Families([*_families(site, connections)]).text()
@@ -188,7 +188,7 @@ def _queues(site: RequestContext) -> Iterator[Metric]:
         ("jidomem_sparql_limit", "Ad hoc queries that are answered at once at most.", memory.settings.limits.queries),
     ):
         yield family(name, "gauge", text, [({}, value)])
-    yield family("jidomem_log_lines_lost_total", "counter", "Lines of the log nobody read in time.", [({}, lost)])
+    yield family("jidomem_log_lines_lost_total", "counter", "Lines of the log that were dropped.", [({}, lost)])
 
 
 def _projects(lags: list[IndexLag]) -> Iterator[Metric]:

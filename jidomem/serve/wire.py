@@ -126,7 +126,7 @@ class Seen:
     began: float
     id: str
     agent: str | None = None
-    claimed: str | None = None  # who an intent says it is of, where nobody has to prove it
+    claimed: str | None = None  # the author named by an intent, without a token
     question: str | None = None
     refusal: str | None = None
 

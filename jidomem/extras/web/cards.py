@@ -109,9 +109,7 @@ class PageRequest:
         return f"/{path}?{urlencode(pairs, doseq=True)}" if pairs else f"/{path}"
 
 
-_READER = (
-    "{} has the token of a reader, who changes nothing; ask who runs the server for one of the role agent or curator"
-)
+_READER = "{} has the token of a reader, which is read-only; ask the operator for one of the role agent or curator"
 
 
 def why_not_write(page: PageRequest) -> str | None:

@@ -249,7 +249,7 @@ _POLICY = (
 _DONE = {303: "The page to go on with."}
 PROJECT = "project"
 _HTML = {HTML: "Text"}
-_TOKEN = "who runs the server gives one out with: jidomem access token add NAME --role curator"
+_TOKEN = "the operator of the server creates one: jidomem access token add NAME --role curator"
 #: Seconds after which a browser reloads a page that is not ready.
 _AGAIN = "3"
 #: Arguments that have no meaning at another moment.
@@ -474,7 +474,7 @@ def _sign_in(site: RequestContext) -> Response:
     _check_fields(given, (NEXT, "token"))
     page, token = next_page(given), given.get("token", "").strip()
     if site.keyring is None or site.keyring.whose(token) is None:
-        raise Unauthenticated("this token is none, or none any more", hint=_TOKEN)
+        raise Unauthenticated("the token is unknown or revoked", hint=_TOKEN)
     return signed_in(site.memory.settings.root, token, page, public_url=site.public_url)
 
 
