@@ -141,9 +141,9 @@ def _rebuilt(open_: dict[str, Jidomem], options: Options) -> Iterator[Row]:
     """How fast the index is built anew from the journal, every commit verified; beyond a machine, from its copy."""
     found = in_turn({name: open_[name].follower.rebuild for name in open_}, min(options.rounds, REBUILDS))
     for name, memory in open_.items():
-        triples = memory.index.triples_taken
+        triples = memory.index.triples_loaded
         each = [seconds / triples for seconds in found[name]]
-        folder = [seconds / open_["folder"].index.triples_taken for seconds in found["folder"]]
+        folder = [seconds / open_["folder"].index.triples_loaded for seconds in found["folder"]]
         beside = "-" if name == "folder" else f"{Spread.ratio(folder, each)} x a folder's rate"
         rate = Spread.of([1 / one for one in each])
         yield Row(f"rebuild of {triples:,} triples, {name}", "200,000 triples/s", f"{rate} triples/s", beside,

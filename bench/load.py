@@ -70,7 +70,7 @@ class Known:
     def apply_pending(self) -> None:
         """Nothing waits."""
 
-    def taken(
+    def match(
         self, graph: str, subject: Term | None, predicate: Term | None = None, value: Term | None = None
     ) -> list[Triple]:
         if subject not in self._types or predicate not in (None, TYPE):

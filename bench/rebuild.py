@@ -49,7 +49,7 @@ def _round(root: Path, native: str | None, folder: Path, number: int) -> tuple[i
         start = time.perf_counter()
         memory.follower.rebuild()
         seconds = time.perf_counter() - start
-        triples = memory.index.triples_taken
+        triples = memory.index.triples_loaded
         file = folder / "triples.nt"
         if native and not file.exists():
             _write(memory, file)

@@ -86,11 +86,11 @@ def _taken_in(memory: Jidomem, what: str, size: int, *, is_new: bool) -> Figures
         vectors = memory.embedding.vectors
         vectors.vector("what is read when it is first asked for")
         before = process_time()
-        steps["vectors"] = lambda: all(iter(lambda: vectors.take_in(stream), False))
+        steps["vectors"] = lambda: all(iter(lambda: vectors.embed_next(stream), False))
     took = {name: seconds(step) for name, step in steps.items()}
     spent = process_time() - before
-    kept = (memory.texts.told(stream) or {})["bytes"]
-    kept += 0 if memory.embedding is None else memory.embedding.vectors.told(stream)["bytes"]
+    kept = (memory.texts.status(stream) or {})["bytes"]
+    kept += 0 if memory.embedding is None else memory.embedding.vectors.status(stream)["bytes"]
     return {"took": took, "rate": size / sum(took.values()), "cpu_rate": size / spent, "bytes": kept}
 
 

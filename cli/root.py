@@ -322,7 +322,7 @@ def reindex(app: App) -> int:
     ]
     values = {
         "streams": streams,
-        "triples": memory.index.triples_taken,
+        "triples": memory.index.triples_loaded,
         "seconds": round(seconds, 3),
         "index": "disk" if follower.on_disk else "memory",
         "snapshots": list(map(snapshot_json, follower.snapshots())),
@@ -355,4 +355,4 @@ def _embedded(memory: Jidomem, project: str, shown: TextIO | None) -> dict[str, 
     else:
         with click.progressbar(length=embedding.waiting(project), label=f"vectors of {project}", file=shown) as bar:
             embedding.try_for(project, progress=lambda waiting: bar.update((bar.length or 0) - waiting - bar.pos))
-    return embedding.told(project)
+    return embedding.status(project)

@@ -127,8 +127,8 @@ def _project(app: App, memory: Jidomem, name: str) -> dict[str, Any]:
         "commit_files": sum(memory.journal.loose(stream) for stream in streams),
         "damage": [error.to_dict() for error in memory.damage(name)],
         "guard": GuardLog(memory.read_log, name).counts() if memory.read_log is not None else None,
-        "recall": memory.texts.told(Stream(name)),
-        "vectors": memory.embedding and memory.embedding.told(name),
+        "recall": memory.texts.status(Stream(name)),
+        "vectors": memory.embedding and memory.embedding.status(name),
     }
 
 

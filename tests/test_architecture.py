@@ -316,7 +316,7 @@ WORDS_OF_THE_FIELD = {"NotFound", "asked_by"}
 NAMED = [
     "extras/transfer",
     "adapters", "base", "check", "cli", "clients", "curation", "entries", "exchange", "extras/code", "extras/memoryos",
-    "extras/web", "guard", "journal", "models", "providers",
+    "extras/web", "guard", "index", "journal", "models", "providers",
     "rdf", "read", "recall", "records", "repository", "runtime", "schema", "serve", "working", "write",
 ]  # fmt: skip
 

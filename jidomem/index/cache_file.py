@@ -40,17 +40,17 @@ def several(values: Sequence[T]) -> Iterator[Sequence[T]]:
 class CacheDatabase:
     """The file at *path*, which is made when it is not there; nothing in it is read before it `fits`.
 
-    It bears the number *here*, as one does that was made in this place.
+    Its number is *marker*, that of the place where it was made.
     """
 
     #: How a file is written: one of another form is not read.
     FORM: ClassVar[int]
     TABLES: ClassVar[str]
 
-    def __init__(self, path: str, wait: float, here: int = 0) -> None:
+    def __init__(self, path: str, wait: float, marker: int = 0) -> None:
         """Open the file; another process is waited for so many seconds."""
         self.path = path
-        self._here = here
+        self._marker = marker
         self._store = sqlite3.connect(path, timeout=wait, isolation_level=None, check_same_thread=False)
         finalize(self, self._store.close)  # also where what follows fails
         enable_wal(self._store, wait)
@@ -67,16 +67,16 @@ class CacheDatabase:
             for statement in filter(str.strip, self.TABLES.split(";\n")):
                 self._store.execute(statement)
             self.begun()
-            self._store.execute(f"PRAGMA application_id = {self._here}")
+            self._store.execute(f"PRAGMA application_id = {self._marker}")
             self._store.execute(f"PRAGMA user_version = {self.FORM}")
         return True
 
     def begun(self) -> None:
-        """Note what is to be noted in a file that was just made."""
+        """Set the metadata of a file that was just made."""
 
     def _is_of_form(self) -> bool:
-        said = [self._store.execute(f"PRAGMA {name}").fetchone()[0] for name in ("user_version", "application_id")]
-        return said == [self.FORM, self._here]
+        form = [self._store.execute(f"PRAGMA {name}").fetchone()[0] for name in ("user_version", "application_id")]
+        return form == [self.FORM, self._marker]
 
     def close(self) -> None:
         """Let go of the file."""
@@ -107,12 +107,12 @@ class CacheDatabase:
         """Yield the rows that answer a question in SQL."""
         return iter(self._store.execute(question, values))
 
-    def said(self, name: str) -> Any:
-        """Return what was noted by that name, None where nothing was."""
+    def metadata(self, name: str) -> Any:
+        """Return the metadata of that name, None if there is none."""
         row = self._store.execute("SELECT value FROM said WHERE name = ?", (name,)).fetchone()
         return None if row is None else json.loads(row[0])
 
-    def note(self, **values: Any) -> None:
+    def set_metadata(self, **values: Any) -> None:
         """Note each of *values* by its name."""
         rows = [(name, json.dumps(value)) for name, value in values.items()]
         self._store.executemany("INSERT OR REPLACE INTO said VALUES (?, ?)", rows)
@@ -154,18 +154,18 @@ class CacheFolder(Generic[F]):
     def use(self, name: str, use: Callable[[F, str], T]) -> T:
         """Return what *use* makes of a file, and of why it was made anew, where it was.
 
-        It is made anew where *use* raises Amiss or the file is damaged, in memory where nothing can be written; then
-        *use* is called again. Raises Busy where another process does not come to an end.
+        It is made again if *use* raises CacheInvalid or the file is damaged, in memory if nothing can be written; then
+        *use* is called again. Raises Busy while another process writes for too long.
         """
         because = "there was none"
         with self.turn(name):
             for _ in range(TRIES):
                 try:
                     return use(self.opened(name), because)
-                except CacheInvalid as amiss:
-                    because = str(amiss)
+                except CacheInvalid as invalid:
+                    because = str(invalid)
                 except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # its words may quote what was damaged
-                    because = self._amiss(name, error)
+                    because = self._reason(name, error)
                 try:
                     self.forget(name)
                 except OSError:
@@ -174,7 +174,7 @@ class CacheFolder(Generic[F]):
         raise Failed(f"the {self._what} of {name} cannot be kept: {because}", hint=hint)
 
     def opened(self, name: str) -> F:
-        """Return a file, opened anew where another process has thrown away the one that was open; raises Amiss."""
+        """Return a file, opened again if another process has deleted the open one; raises CacheInvalid."""
         path = self.path(name)
         if name in self._open and self._places[name] not in (None, _place(path)):
             self.let_go(name)
@@ -252,7 +252,7 @@ class CacheFolder(Generic[F]):
                 files.lay_file(path)
             return self._made(str(path), WAIT, disk.number(disk.create_local_marker(self.folder))), _place(path)
 
-    def _amiss(self, name: str, error: Exception) -> str:
+    def _reason(self, name: str, error: Exception) -> str:
         """Return why a file is made anew after *error*, in memory where nothing can be written; raises Busy, Failed."""
         code = (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
         if code in _BUSY:

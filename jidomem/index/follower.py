@@ -163,8 +163,8 @@ class BulkLoader:
         """Let *index* take what it has not of *stream*, up to a commit that clears it, which is returned."""
         clearing, after = list[Commit](), index.mark(stream.graph).version
         steps = batches_until_clear(stream, self._journal.read(stream, after=after, missed=missed), clearing)
-        index.take(stream.graph, self.counted(next(steps, []), progress))
-        index.take_many(stream.graph, (commit for step in steps for commit in self.counted(step, progress)))
+        index.load(stream.graph, self.counted(next(steps, []), progress))
+        index.bulk_load(stream.graph, (commit for step in steps for commit in self.counted(step, progress)))
         return clearing[0] if clearing else None
 
     def _orders_since(self, stream: Stream, version: Version) -> bool:
@@ -178,21 +178,21 @@ class BulkLoader:
 
 
 #: Bytes of journal that are replayed for one question.
-MOST_REPLAYED_BYTES = 32_000_000
+MAX_REPLAYED_BYTES = 32_000_000
 
 
 def past(journal: FileJournal, ontology: Iterable[Triple], project: str, moment: str) -> OxigraphIndex:
     """Return an index of what *project* had recorded by *moment*, as commits write it, beside the present *ontology*.
 
-    Raises TooLarge `result_too_large` when that is more than MOST bytes of journal.
+    Raises TooLarge `result_too_large` when that is more than MAX_REPLAYED_BYTES of journal.
     """
-    index, left = OxigraphIndex(), MOST_REPLAYED_BYTES
+    index, left = OxigraphIndex(), MAX_REPLAYED_BYTES
     index.put_ontology(ontology)
     for stream in (Stream(project, name) for name in NAMES):
         by_then = (commit for commit in journal.read(stream) if commit.recorded_at <= moment)
         commits = list(_within(left, by_then))
         left -= sum(len(commit.data) for commit in commits)
-        index.take_many(stream.graph, after_clearing(stream, commits))
+        index.bulk_load(stream.graph, after_clearing(stream, commits))
     return index
 
 
@@ -201,7 +201,7 @@ def _within(limit: int, commits: Iterable[Commit]) -> Iterator[Commit]:
         limit -= len(commit.data)
         if limit < 0:
             raise TooLarge(
-                f"by then the journal had more than {MOST_REPLAYED_BYTES:,} bytes,"
+                f"by then the journal had more than {MAX_REPLAYED_BYTES:,} bytes,"
                 " and no more is replayed for raw SPARQL",
                 hint="ask a named question with as_of, of any size: jidomem ask",
                 code="result_too_large",
@@ -210,7 +210,7 @@ def _within(limit: int, commits: Iterable[Commit]) -> Iterator[Commit]:
 
 
 #: So many times what begins it may wait meanwhile; of more, who writes waits, too.
-MOST = 4
+BLOCKING_FACTOR = 4
 
 
 class ApplyThread:
@@ -225,15 +225,15 @@ class ApplyThread:
         if at_once:
             self._index.apply_pending()
         else:
-            self._task.start(self._take_in)
+            self._task.start(self._load_queued)
 
     def wait(self) -> None:
         """Return when nothing is being taken in."""
         self._task.wait()
 
-    def _take_in(self) -> None:
+    def _load_queued(self) -> None:
         with suppress(OSError, RuntimeError, ValueError):  # the next look at the journal finds that it is not in
-            self._index.take_in()
+            self._index.load_queued()
 
 
 #: Bytes of journal that a process reads whenever it starts; of more, an index is kept on disk.
@@ -245,7 +245,7 @@ MUCH = 2 * LARGE
 #: Triples taken in after which an index in memory moves to disk: some 50 MB.
 OUTGROWN = 100_000
 #: Bytes of commits that may wait until somebody reads; of more, a thread takes them in beside who writes.
-WAITING = 1_000_000
+PENDING_BYTES = 1_000_000
 
 
 class IndexFollower:
@@ -268,7 +268,7 @@ class IndexFollower:
         self._is_open = False
         self._filling = BulkLoader(journal)  # its counts are of what was taken in since a snapshot was opened, or kept
         self._publisher = BackgroundTask("jidomem snapshot")
-        self._taking = ApplyThread(index)
+        self._apply_thread = ApplyThread(index)
         #: Called with the stream of every durable commit of this process.
         self.on_commit: Callable[[Stream], None] | None = None
         self._is_kept = False  # whether a snapshot was kept that this process does not work on yet
@@ -323,8 +323,8 @@ class IndexFollower:
                     self._clear(stream, commit)
                     return
                 self._filling.counted([commit])
-                if (size := self.index.take_later(stream.graph, commit)) > WAITING:
-                    self._taking.go_on(size > MOST * WAITING)
+                if (size := self.index.queue(stream.graph, commit)) > PENDING_BYTES:
+                    self._apply_thread.go_on(size > BLOCKING_FACTOR * PENDING_BYTES)
                 self._outgrow()
                 self._keep(8 * MANY, MUCH)
 
@@ -337,7 +337,7 @@ class IndexFollower:
             if self._clones is not None:
                 self._clones.discard_snapshots()
             streams = self.journal.streams()
-            self._start(streams, anew=True, progress=progress)
+            self._start(streams, rebuilds=True, progress=progress)
             self._outgrow()
             self._keep(0, 0)
             self._settle()
@@ -371,7 +371,7 @@ class IndexFollower:
                     if any(is_redaction_record(commit.data) for commit in step):
                         self._start([stream])  # what is held may hold what was taken out of the journal
                         return True
-                    self.index.take(stream.graph, self._filling.counted(step))
+                    self.index.load(stream.graph, self._filling.counted(step))
                 cleared = any(self._clear(stream, commit) for commit in clearing)
             except STORE_ERRORS:
                 if self._live is None:
@@ -394,9 +394,9 @@ class IndexFollower:
         return knew_all
 
     def _start(
-        self, streams: Iterable[Stream], *, anew: bool = False, progress: Callable[[int], None] | None = None
+        self, streams: Iterable[Stream], *, rebuilds: bool = False, progress: Callable[[int], None] | None = None
     ) -> None:
-        """Open the index, or open it again: from the newest snapshot that fits the journal, unless *anew*.
+        """Open the index, or open it again: from the newest snapshot that fits the journal, unless it *rebuilds*.
 
         What was held is read until what is to be held is level, with *streams* and with all that was held.
         """
@@ -407,7 +407,7 @@ class IndexFollower:
             self.journal.head(stream)  # of what is shared, the copy is fetched before it is asked how large it is
         if self._clones is not None and self.size(LARGE) > LARGE:
             with suppress(*STORE_ERRORS):
-                live, index = self._clone(self._clones, anew)
+                live, index = self._clone(self._clones, rebuilds)
                 while live is not None:
                     is_new = not index.marks
                     if self._filling.fill(index, self._ontology, wanted, progress):
@@ -423,10 +423,10 @@ class IndexFollower:
             index = OxigraphIndex()
         self._swap(index, None)
 
-    def _clone(self, clones: Clones, anew: bool) -> tuple[PrivateClone | None, OxigraphIndex]:
+    def _clone(self, clones: Clones, rebuilds: bool) -> tuple[PrivateClone | None, OxigraphIndex]:
         """Return a clone of the newest snapshot of which the journal has every commit, else an empty one."""
         streams = {stream.graph: stream for stream in self.journal.streams()}
-        for live in () if anew else clones.each():
+        for live in () if rebuilds else clones.each():
             index = OxigraphIndex(live.store)
             if self._filling.fits(index, streams):
                 return live, index
@@ -449,11 +449,11 @@ class IndexFollower:
         with self._lock:
             if self._live is not None and self._live.store is store and self._clones is not None:
                 self._clones.discard_snapshots()  # they have files in common
-                self._start(streams, anew=True)
+                self._start(streams, rebuilds=True)
 
     def _outgrow(self) -> None:
         """Go on on disk when the index in memory has become large."""
-        if self._live is None and self._clones is not None and self.index.triples_taken > OUTGROWN:
+        if self._live is None and self._clones is not None and self.index.triples_loaded > OUTGROWN:
             clones, self._clones = self._clones, None  # where it cannot go to disk it stays, and is not asked again
             with suppress(*STORE_ERRORS):
                 live = clones.new()
@@ -498,7 +498,7 @@ class IndexFollower:
 
     def _settle(self) -> None:
         """Wait for the snapshot that is being kept, and for what is being taken in."""
-        self._taking.wait()
+        self._apply_thread.wait()
         self._publisher.wait()
 
 

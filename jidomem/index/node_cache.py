@@ -12,7 +12,7 @@ from jidomem.rdf.vocab import ONTOLOGY_GRAPH
 V = TypeVar("V")
 
 #: So many nodes of which something new is said cost more to look at again than to find all anew when it is asked for.
-MOST_NEWS = 5_000
+MAX_CHANGES = 5_000
 #: Of so many nodes something is kept.
 MAX_CACHED = 50_000
 #: Returns what is found of each of some nodes; of all there are for None.
@@ -61,7 +61,7 @@ class NodeCache(Generic[V]):
         if graph == self._graph:
             with self._telling:
                 self._news.update(subject for subject, _, _ in triples)
-                is_much = len(self._news) > MOST_NEWS
+                is_much = len(self._news) > MAX_CHANGES
             if is_much:
                 self.reset(graph)
         elif graph == ONTOLOGY_GRAPH:

@@ -100,17 +100,17 @@ class NotSortable(Exception):
 class _Node:
     """A node as it is put into the file: its statements, since when it is known, and when something ended it."""
 
-    said: Statements
+    statements: Statements
     since: int
     until: int
 
     @property
     def is_proposed(self) -> bool:
-        return PROPOSED in self.said.get(STATUS, ())
+        return PROPOSED in self.statements.get(STATUS, ())
 
     @property
     def is_accepted(self) -> bool:
-        return all(term == literal(ACCEPTED) for term in self.said.get(DECIDED, ()))
+        return all(term == literal(ACCEPTED) for term in self.statements.get(DECIDED, ()))
 
     @property
     def active_until(self) -> int:
@@ -157,8 +157,8 @@ class IndexedProject:
 
     def node(self, name: Term) -> _Node:
         """Return a node, since when it is known, and until when nothing ended it."""
-        said = self.statements(name)
-        return _Node(said, _since(said), min(self._ends(said), default=FOREVER))
+        statements = self.statements(name)
+        return _Node(statements, _since(statements), min(self._ends(statements), default=FOREVER))
 
     def ended(self, nodes: Iterable[Term]) -> set[Term]:
         """Return what *nodes* end, or would."""
@@ -198,7 +198,7 @@ class IndexedProject:
         """
         if order.conditions is not None:
             for name, node in nodes.items():
-                yield from ((name, time) for time in order.conditions.times(node.said))
+                yield from ((name, time) for time in order.conditions.times(node.statements))
             return
         names = [order.variable] + ([order.time] if order.time else [])
         text = f"{order.prologue} SELECT {' '.join(f'?{name}' for name in names)} WHERE {{ %s {order.pattern} }}"
@@ -221,12 +221,12 @@ class IndexedProject:
         found: dict[Term, list[Interval]] = defaultdict(list)
         for target, name in self._rows(text, order.variable, nodes):
             node = self.node(name or "")
-            if RECORDED in node.said and node.is_accepted and not any(date in node.said for date in _DATES):
+            if RECORDED in node.statements and node.is_accepted and not any(date in node.statements for date in _DATES):
                 found[target or ""].append((node.since, node.active_until))
         return found
 
-    def _ends(self, said: Statements) -> Iterator[int]:
-        for end in (*said.get(_SUPERSEDED, ()), *said.get(_INVALIDATED, ())):
+    def _ends(self, statements: Statements) -> Iterator[int]:
+        for end in (*statements.get(_SUPERSEDED, ()), *statements.get(_INVALIDATED, ())):
             if any(self.triples(self.graph, end, STATUS, ASSERTED)):
                 moments = (ticks(at) for _, _, at in self.triples(self.graph, end, RECORDED))
                 yield from (at for at in moments if at is not None)
@@ -246,15 +246,15 @@ class Projection:
     def __init__(self, store: sqlite3.Connection) -> None:
         self._store = store
 
-    def include(self, orders: Iterable[ListOrder], source: IndexedProject, *, anew: bool = False) -> None:
-        """Hold the lists of *orders*, too; with *anew*, of other subclasses, make all there are again."""
+    def include(self, orders: Iterable[ListOrder], source: IndexedProject, *, rebuilds: bool = False) -> None:
+        """Hold the lists of *orders*, too; where it *rebuilds*, under other subclasses, make all there are again."""
         known = self._lists()
         wanted = [(_definition(order),) for order in orders if not order.pairs]
         self._store.executemany("INSERT OR IGNORE INTO list (definition, is_sortable) VALUES (?, 1)", wanted)
-        if anew:
+        if rebuilds:
             self._store.execute("DELETE FROM listed")
             self._store.execute("UPDATE list SET is_sortable = 1")
-        lists = {number: order for number, order in self._lists().items() if anew or number not in known}
+        lists = {number: order for number, order in self._lists().items() if rebuilds or number not in known}
         after = 0
         while lists and (step := self._nodes_after(after)):
             after = step[-1][0]
@@ -331,16 +331,16 @@ class Projection:
         rows = []
         for name, node in nodes.items():
             item = _item(name)
-            part = _ID_START.split(item)[-1] if project in node.said.get(_OF, ()) else None
+            part = _ID_START.split(item)[-1] if project in node.statements.get(_OF, ()) else None
             rows.append((item, node.since, node.active_until, part, part and part[::-1], part and part[-SHORT:]))
         self._store.executemany(_PUT_NODE, rows)
         ends = [(_item(name), _item(new))
-                for name, node in nodes.items() for new in node.said.get(_SUPERSEDED, ())]  # fmt: skip
+                for name, node in nodes.items() for new in node.statements.get(_SUPERSEDED, ())]  # fmt: skip
         self._store.executemany(_PUT_NAME, ((new,) for _, new in ends))
         numbers = self._numbers({*map(_item, nodes), *(new for _, new in ends)})
         links = ((numbers[old], numbers[new]) for old, new in ends)
         self._store.executemany("INSERT OR IGNORE INTO successor VALUES (?, ?)", links)
-        keys = ((key, numbers[_item(name)]) for name, node in nodes.items() for key in _keys(node.said))
+        keys = ((key, numbers[_item(name)]) for name, node in nodes.items() for key in _keys(node.statements))
         self._store.executemany("INSERT OR IGNORE INTO holder VALUES (?, ?)", keys)
 
     def _list(self, lists: Mapping[int, ListOrder], nodes: Mapping[Term, _Node], source: IndexedProject) -> None:
@@ -350,8 +350,8 @@ class Projection:
         for name, node in nodes.items():
             for number in anything:
                 fitting[number][name] = None
-            for property_ in openings.keys() & node.said.keys():
-                for value in (None, *node.said[property_]):
+            for property_ in openings.keys() & node.statements.keys():
+                for value in (None, *node.statements[property_]):
                     for number in openings[property_].get(value, ()):
                         fitting[number][name] = None
         for number, named in fitting.items():
@@ -373,7 +373,7 @@ class Projection:
         self._store.executemany("DELETE FROM pair WHERE a = :node OR b = :node", ends)
         for name, number in numbers.items():
             node = nodes[_name(name)]
-            if WRITABLE.fullmatch(_name(name)) and node.since < node.active_until and (keys := _keys(node.said)):
+            if WRITABLE.fullmatch(_name(name)) and node.since < node.active_until and (keys := _keys(node.statements)):
                 self._pair_by_keys(number, name, node, keys, source)
         forks = self._store.execute(_FORKS, (json.dumps([*numbers.values()]),)).fetchall()
         for (fork,) in forks:
@@ -388,7 +388,7 @@ class Projection:
             counts = Counter(kinds)
             found = [kind for kind in KINDS if counts[kind]] + [VALUE] * (counts[_SLOT] > counts[_VALUE])
             if CLASH in found:
-                one, other = (_convention(said) for said in (node.said, source.statements(iri(name))))
+                one, other = (_convention(statements) for statements in (node.statements, source.statements(iri(name))))
                 if one is not None and other is not None and not one.clashes(other):
                     found.remove(CLASH)
             span = max(since, node.since), min(until, node.active_until)
@@ -470,13 +470,13 @@ def _order(definition: str) -> ListOrder:
     return ListOrder(**json.loads(definition) | {"pairs": ()})
 
 
-def _since(said: Statements) -> int:
-    return min((ticks(at) or 0 for at in said.get(RECORDED, ())), default=0)
+def _since(statements: Statements) -> int:
+    return min((ticks(at) or 0 for at in statements.get(RECORDED, ())), default=0)
 
 
-def _keys(said: Statements) -> list[str]:
+def _keys(statements: Statements) -> list[str]:
     """Return the conflict keys of a node by which it may disagree with others."""
-    keys = map(plain_value, said.get(_CONFLICT_KEY, ()))
+    keys = map(plain_value, statements.get(_CONFLICT_KEY, ()))
     return sorted({key for key in keys if key.partition(":")[0] in _COMPARED})
 
 
@@ -498,14 +498,14 @@ def _listed_until(order: ListOrder, node: _Node, pointing: Iterable[Interval]) -
     return NEVER if is_hidden else valid_since(pointing, node.until)
 
 
-def _convention(said: Statements) -> Convention | None:
-    if jido("hasConventionScope") not in said:
+def _convention(statements: Statements) -> Convention | None:
+    if jido("hasConventionScope") not in statements:
         return None
-    summary, level = (next(iter(said.get(jido(name), ())), None) for name in ("summary", "hasEnforcementLevel"))
+    summary, level = (next(iter(statements.get(jido(name), ())), None) for name in ("summary", "hasEnforcementLevel"))
     return Convention.of(
         None if summary is None else plain_value(summary),
         None if level is None else plain_value(level),
-        map(plain_value, said.get(jido("about"), ())),
+        map(plain_value, statements.get(jido("about"), ())),
     )
 
 

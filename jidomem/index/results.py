@@ -92,13 +92,13 @@ _STRING = XSD + "string"
 
 def marks(store: Any) -> dict[str, Watermark]:
     """Return how far each graph of a store reaches; of two marks, left by a crash between, the later one counts."""
-    found: dict[str, Watermark] = {}
+    answer: dict[str, Watermark] = {}
     for quad in store.quads_for_pattern(None, ox.NamedNode(HOLDS), None, ox.NamedNode(MARKS)):
         if quad.subject.value != ONTOLOGY_GRAPH:
             mark = Watermark.of(str(quad.object))
-            if mark.commits >= found.get(quad.subject.value, mark).commits:
-                found[quad.subject.value] = mark
-    return found
+            if mark.commits >= answer.get(quad.subject.value, mark).commits:
+                answer[quad.subject.value] = mark
+    return answer
 
 
 @lru_cache(maxsize=512)  # properties, agents, sessions and graphs are asked about again and again
@@ -159,27 +159,27 @@ class Serialized:
     data: bytes
 
 
-def plain(found: Any) -> Answer:
+def plain(answer: Any) -> Answer:
     """Return the answer without store objects."""
-    if isinstance(found, ox.QueryBoolean):
-        return bool(found)
-    if isinstance(found, ox.QueryTriples):
-        return tuple((str(t.subject), str(t.predicate), str(t.object)) for t in found)
-    variables = tuple(variable.value for variable in found.variables)
-    return Solutions(variables, tuple(tuple(None if v is None else str(v) for v in row) for row in found))
+    if isinstance(answer, ox.QueryBoolean):
+        return bool(answer)
+    if isinstance(answer, ox.QueryTriples):
+        return tuple((str(t.subject), str(t.predicate), str(t.object)) for t in answer)
+    variables = tuple(variable.value for variable in answer.variables)
+    return Solutions(variables, tuple(tuple(None if v is None else str(v) for v in row) for row in answer))
 
 
 def solutions(data: bytes) -> Solutions:
     """Return the rows in *data*, an answer to a SELECT written as JSON."""
-    found = plain(ox.parse_query_results(data, ox.QueryResultsFormat.JSON))
-    assert isinstance(found, Solutions)
-    return found
+    answer = plain(ox.parse_query_results(data, ox.QueryResultsFormat.JSON))
+    assert isinstance(answer, Solutions)
+    return answer
 
 
 def write_triples(triples: Iterable[Triple], form: str, prefixes: dict[str, str]) -> bytes:
     """Return *triples* as bytes in *form*, one of GRAPH_FORMATS."""
-    found = (ox.Triple(*map(node, triple)) for triple in triples)
-    data = ox.serialize(found, format=GRAPH_FORMATS[form], prefixes=prefixes)
+    answer = (ox.Triple(*map(node, triple)) for triple in triples)
+    data = ox.serialize(answer, format=GRAPH_FORMATS[form], prefixes=prefixes)
     assert data is not None
     return data
 
@@ -223,23 +223,23 @@ class Sink(io.BytesIO):
         return super().write(piece)
 
 
-def write_result(found: Any, rows_as: str, graph_as: str, within: AnswerLimits) -> Serialized:
+def write_result(answer: Any, rows_as: str, graph_as: str, within: AnswerLimits) -> Serialized:
     """Return what was found as bytes: rows and truths in *rows_as*, else *graph_as*; a truth as JSON for CSV and TSV.
 
     Raises TooLarge above the rows, or triples, and bytes it may have.
     """
-    if isinstance(found, ox.QueryBoolean):
+    if isinstance(answer, ox.QueryBoolean):
         form = "json" if rows_as in ("csv", "tsv") else rows_as
-        return Serialized("ask", found.serialize(format=ROW_FORMATS[form]) or b"")
-    if isinstance(found, ox.QuerySolutions):
-        return Serialized("select", rows(found, rows_as, ROW_FORMATS[rows_as], within))
-    return Serialized("graph", triples(found, GRAPH_FORMATS[graph_as], within))
+        return Serialized("ask", answer.serialize(format=ROW_FORMATS[form]) or b"")
+    if isinstance(answer, ox.QuerySolutions):
+        return Serialized("select", rows(answer, rows_as, ROW_FORMATS[rows_as], within))
+    return Serialized("graph", triples(answer, GRAPH_FORMATS[graph_as], within))
 
 
-def rows(found: Any, form: str, engine_form: Any, within: AnswerLimits) -> bytes:
+def rows(answer: Any, form: str, engine_form: Any, within: AnswerLimits) -> bytes:
     """Return solutions as bytes; raises TooLarge above the rows and bytes they may have."""
     sink = Sink(within.size)
-    found.serialize(sink, format=engine_form)
+    answer.serialize(sink, format=engine_form)
     data = sink.getvalue()
     if data.count(_ROW_MARKS[form]) >= within.rows and _count(data, form) > within.rows:
         raise too_large(f"{within.rows:,} rows")
@@ -255,13 +255,13 @@ def _count(data: bytes, form: str) -> int:
     return data.count(_ROW_MARKS[form]) - (form == "tsv")
 
 
-def triples(found: Any, engine_form: Any, within: AnswerLimits) -> bytes:
+def triples(answer: Any, engine_form: Any, within: AnswerLimits) -> bytes:
     """Return triples as bytes; raises TooLarge above the number and bytes they may have."""
-    taken = list(islice(found, within.rows + 1))
-    if len(taken) > within.rows:
+    rows_read = list(islice(answer, within.rows + 1))
+    if len(rows_read) > within.rows:
         raise too_large(f"{within.rows:,} triples")
     sink = Sink(within.size)
-    ox.serialize(taken, sink, format=engine_form, prefixes=_PREFIXES)
+    ox.serialize(rows_read, sink, format=engine_form, prefixes=_PREFIXES)
     return sink.getvalue()
 
 

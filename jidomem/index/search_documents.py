@@ -85,50 +85,55 @@ def touched_memories(index: TripleSource, graph: str, nodes: Iterable[Term]) -> 
 
 def memory_document(index: TripleSource, graph: str, item: Term) -> Document | None:
     """Return *item* as it is looked through; None for what is no memory, has no summary or is part of a decision."""
-    said: dict[Term, list[Term]] = {}
+    statements: dict[Term, list[Term]] = {}
     for _, predicate, term in sorted(index.triples(graph, item)):
-        said.setdefault(predicate, []).append(term)
-    moments = sorted(filter(None, map(_moment, said.get(_RECORDED, ()))))
-    if not moments or jido("summary") not in said or _STATUS not in said:
+        statements.setdefault(predicate, []).append(term)
+    moments = sorted(filter(None, map(_moment, statements.get(_RECORDED, ()))))
+    if not moments or jido("summary") not in statements or _STATUS not in statements:
         return None
-    if jido("Alternative") in said.get(TYPE, ()) and any(index.triples(graph, None, _ALTERNATIVE, item)):
+    if jido("Alternative") in statements.get(TYPE, ()) and any(index.triples(graph, None, _ALTERNATIVE, item)):
         return None
-    ends = {end: at for link in _ENDS for end in said.get(link, ()) if (at := _end_recorded_at(index, graph, end))}
+    ends = {
+        end: at for link in _ENDS for end in statements.get(link, ()) if (at := _end_recorded_at(index, graph, end))
+    }
     texts = {
-        name: [_text(term) for by in names for term in said.get(jido(by), ())] for name, names in _MEMORY_FIELDS.items()
+        name: [_text(term) for by in names for term in statements.get(jido(by), ())]
+        for name, names in _MEMORY_FIELDS.items()
     }
     for name, (link, by) in _LEADS.items():
-        texts[name] = [_text(t) for node in said.get(link, ()) for _, _, t in sorted(index.triples(graph, node, by))]
-    texts["explanation"] += _other(said)
+        texts[name] = [
+            _text(t) for node in statements.get(link, ()) for _, _, t in sorted(index.triples(graph, node, by))
+        ]
+    texts["explanation"] += _other(statements)
     texts = {name: [text for text in values if not is_remark(text)] for name, values in texts.items()}
 
     def one(name: str) -> str:
-        return plain_value(said.get(jido(name), ('""',))[0])
+        return plain_value(statements.get(jido(name), ('""',))[0])
 
     return Document(
         item=plain_value(item),
-        types=tuple(map(plain_value, said.get(TYPE, ()))),
+        types=tuple(map(plain_value, statements.get(TYPE, ()))),
         recorded=moments[0],
         ended=min(ends.values(), default=None),
-        inactive=_inactive(said),
+        inactive=_inactive(statements),
         agent=one("assertedBy"),
         session=one("assertedIn"),
         confidence=local_name(one("hasConfidence")),
-        valid_from=_bound(said, "validFrom", max),
-        valid_until=_bound(said, "validUntil", min),
-        successors=tuple(plain_value(end) for end in said.get(_ENDS[0], ()) if end in ends),
-        about=tuple(map(plain_value, said.get(jido("about"), ()))),
+        valid_from=_bound(statements, "validFrom", max),
+        valid_until=_bound(statements, "validUntil", min),
+        successors=tuple(plain_value(end) for end in statements.get(_ENDS[0], ()) if end in ends),
+        about=tuple(map(plain_value, statements.get(jido("about"), ()))),
         texts=tuple("\n".join(texts[name]) for name in FIELD_WEIGHTS),
         text="\n".join(text for name in FIELD_WEIGHTS for text in texts[name] if name != "about")[:LONGEST_TEXT],
         said_at=moments[0],
     )
 
 
-def _inactive(said: dict[Term, list[Term]]) -> str | None:
+def _inactive(statements: dict[Term, list[Term]]) -> str | None:
     """Return why a memory that nothing ended is not active: proposed, or its decision status; None where it is."""
-    if jido("Proposed") in said[_STATUS]:
+    if jido("Proposed") in statements[_STATUS]:
         return "proposed"
-    stated = next((parse_literal(term).text for term in said.get(jido("decisionStatus"), ())), None)
+    stated = next((parse_literal(term).text for term in statements.get(jido("decisionStatus"), ())), None)
     return None if is_accepted(stated) else stated
 
 
@@ -139,16 +144,16 @@ def _end_recorded_at(index: TripleSource, graph: str, end: Term) -> str | None:
     return min(filter(None, (_moment(at) for _, _, at in index.triples(graph, end, _RECORDED))), default=None)
 
 
-def _other(said: dict[Term, list[Term]]) -> Iterator[str]:
+def _other(statements: dict[Term, list[Term]]) -> Iterator[str]:
     """Yield the texts that a project's own properties say."""
-    for predicate, terms in said.items():
+    for predicate, terms in statements.items():
         if not predicate.startswith(f"<{JIDO}"):
             yield from (parse_literal(term).text for term in terms if not is_iri(term) and _is_words(term))
 
 
 def _is_words(term: Term) -> bool:
-    said = parse_literal(term)
-    return bool(said.language) or said.datatype == XSD + "string"
+    statements = parse_literal(term)
+    return bool(statements.language) or statements.datatype == XSD + "string"
 
 
 def _text(term: Term) -> str:
@@ -162,8 +167,8 @@ def _moment(term: Term) -> str | None:
     return None if found is None else format_timestamp(found)
 
 
-def _bound(said: dict[Term, list[Term]], name: str, choose: Callable[[list[str]], str]) -> str | None:
-    found = [at for term in said.get(jido(name), ()) if (at := _moment(term))]
+def _bound(statements: dict[Term, list[Term]], name: str, choose: Callable[[list[str]], str]) -> str | None:
+    found = [at for term in statements.get(jido(name), ()) if (at := _moment(term))]
     return choose(found) if found else None
 
 
@@ -191,24 +196,24 @@ def namespace(given: Any) -> str:
 
 def entry_document(index: TripleSource, graph: str, node: Term) -> Document | None:
     """Return the entry *node* as it is looked through; None for what is none, or was redacted."""
-    said: dict[Term, list[Term]] = {}
+    statements: dict[Term, list[Term]] = {}
     for _, predicate, term in index.triples(graph, node):
-        said.setdefault(predicate, []).append(term)
-    if ENTRY not in said.get(TYPE, ()) or _TEXT not in said:
+        statements.setdefault(predicate, []).append(term)
+    if ENTRY not in statements.get(TYPE, ()) or _TEXT not in statements:
         return None
-    recorded = _first(said.get(_RECORDED, ()))
+    recorded = _first(statements.get(_RECORDED, ()))
     if recorded is None:
         return None
 
     def one(name: str) -> str:
-        return plain_value(said.get(jido(name), ('""',))[0])
+        return plain_value(statements.get(jido(name), ('""',))[0])
 
     newer = _newer(index, graph, node, recorded)
     metadata = json.loads(one("entryMetadata") or "{}")
     within = namespace(metadata.get(NAMESPACE))
     return Document(
         item=plain_value(node),
-        types=tuple(map(plain_value, said[TYPE])),
+        types=tuple(map(plain_value, statements[TYPE])),
         recorded=recorded,
         ended=min(filter(None, newer.values()), default=None),
         agent=one("agentId"),
@@ -216,12 +221,12 @@ def entry_document(index: TripleSource, graph: str, node: Term) -> Document | No
         successors=tuple(map(plain_value, newer)),
         about=(within,),
         texts=tuple(
-            plain_value(said[_ENTRY_FIELDS[name]][0]) if _ENTRY_FIELDS.get(name) in said else ""
+            plain_value(statements[_ENTRY_FIELDS[name]][0]) if _ENTRY_FIELDS.get(name) in statements else ""
             for name in FIELD_WEIGHTS
         ),
-        text=plain_value(said[_TEXT][0])[:LONGEST_TEXT],
-        speakers=tuple(map(plain_value, said.get(_ENTRY_FIELDS["about"], ()))),
-        said_at=_first(said.get(conv("timestamp"), ())) or recorded,
+        text=plain_value(statements[_TEXT][0])[:LONGEST_TEXT],
+        speakers=tuple(map(plain_value, statements.get(_ENTRY_FIELDS["about"], ()))),
+        said_at=_first(statements.get(conv("timestamp"), ())) or recorded,
         talk=_talk(one("agentId"), within, one("sessionId") or metadata.get(_SESSION)),
         place=f"{_entry_place(metadata.get(_POSITION))}{recorded} {plain_value(node)}",
     )
@@ -277,41 +282,43 @@ _TEXTS = conv("promptText"), conv("answerText")
 
 def turn_document(index: TripleSource, graph: str, node: Term) -> Document | None:
     """Return the turn *node* as it is looked through; None for what is none."""
-    said = _properties_of(index, graph, node)
-    recorded = min(filter(None, map(_turn_time, said.get(_RECORDED, ()))), default=None)
-    if TURN not in said.get(TYPE, ()) or recorded is None:
+    statements = _properties_of(index, graph, node)
+    recorded = min(filter(None, map(_turn_time, statements.get(_RECORDED, ()))), default=None)
+    if TURN not in statements.get(TYPE, ()) or recorded is None:
         return None
     parts = [
-        _properties_of(index, graph, part) for name in ("Prompt", "Answer") for part in said.get(conv(f"has{name}"), ())
+        _properties_of(index, graph, part)
+        for name in ("Prompt", "Answer")
+        for part in statements.get(conv(f"has{name}"), ())
     ]
     spoken = [plain_value(text) for part in parts for name in _TEXTS for text in part.get(name, ())]
     agents = [plain_value(agent) for part in parts for agent in part.get(_BY, ())]
     names = tuple(dict.fromkeys(map(local_name, agents)))
-    talk = next(iter(said.get(conv("partOfConversation"), ())), "")
-    done = _used(index, graph, said.get(_CALL, []))
+    talk = next(iter(statements.get(conv("partOfConversation"), ())), "")
+    done = _used(index, graph, statements.get(_CALL, []))
     texts = {"summary": "\n".join(spoken), "about": "\n".join(names), "evidence": "\n".join(done)}
     return Document(
         item=plain_value(node),
-        types=tuple(map(plain_value, said[TYPE])),
+        types=tuple(map(plain_value, statements[TYPE])),
         recorded=recorded,
         agent=agents[-1] if agents else "",
         session=_session(index, graph, talk),
         texts=tuple(texts.get(name, "") for name in FIELD_WEIGHTS),
         text="\n\n".join(spoken)[:LONGEST_TEXT],
         speakers=names,
-        said_at=min(filter(None, map(_turn_time, said.get(conv("timestamp"), ()))), default=recorded),
+        said_at=min(filter(None, map(_turn_time, statements.get(conv("timestamp"), ()))), default=recorded),
         talk=plain_value(talk) if talk else "",
-        place=f"{_turn_place(said)}{recorded} {plain_value(node)}",
+        place=f"{_turn_place(statements)}{recorded} {plain_value(node)}",
     )
 
 
 def _used(index: TripleSource, graph: str, calls: list[Term]) -> Iterator[str]:
     """Yield the name of each tool that was called, and the beginning of what it was given and gave back."""
     for call in sorted(calls)[:CALLS]:
-        said = _properties_of(index, graph, call)
-        results = [_properties_of(index, graph, result) for result in said.get(conv("hasResult"), ())]
-        yield from map(plain_value, said.get(conv("toolName"), ()))
-        yield from (plain_value(given)[:TOLD] for given in said.get(conv("invocationParameters"), ()))
+        statements = _properties_of(index, graph, call)
+        results = [_properties_of(index, graph, result) for result in statements.get(conv("hasResult"), ())]
+        yield from map(plain_value, statements.get(conv("toolName"), ()))
+        yield from (plain_value(given)[:TOLD] for given in statements.get(conv("invocationParameters"), ()))
         yield from (plain_value(got)[:TOLD] for result in results for got in result.get(conv("resultData"), ()))
 
 
@@ -321,8 +328,8 @@ def _session(index: TripleSource, graph: str, talk: Term) -> str:
     return next((plain_value(session) for _, _, session in rows), "")
 
 
-def _turn_place(said: dict[Term, list[Term]]) -> str:
-    number = next(iter(map(plain_value, said.get(conv("turnIndex"), ()))), "")
+def _turn_place(statements: dict[Term, list[Term]]) -> str:
+    number = next(iter(map(plain_value, statements.get(conv("turnIndex"), ()))), "")
     return f"{int(number):012d} " if number.isdecimal() else ""
 
 
@@ -332,10 +339,10 @@ def _turn_time(term: Term) -> str | None:
 
 
 def _properties_of(index: TripleSource, graph: str, node: Term) -> dict[Term, list[Term]]:
-    said: dict[Term, list[Term]] = {}
+    statements: dict[Term, list[Term]] = {}
     for _, predicate, term in index.triples(graph, node):
-        said.setdefault(predicate, []).append(term)
-    return said
+        statements.setdefault(predicate, []).append(term)
+    return statements
 
 
 def touched_old_turns(index: TripleSource, graph: str, nodes: Iterable[Term]) -> list[Term]:

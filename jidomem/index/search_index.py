@@ -41,7 +41,7 @@ from jidomem.records.named_query import ListOrder
 if TYPE_CHECKING:
     from jidomem.index.vector_search import Likeness
 
-MOST = 64
+MAX_BATCH = 64
 #: So often one text by itself is tried.
 TRIES = 3
 
@@ -60,11 +60,11 @@ class BatchSizer:
 
     def size(self, name: str) -> int:
         """Return how many texts are given next."""
-        return self._sizes.get(name, MOST)
+        return self._sizes.get(name, MAX_BATCH)
 
     def done(self, name: str) -> None:
         """Take note of a batch that was taken: the next one may be twice as large."""
-        self._sizes[name] = min(MOST, 2 * self.size(name))
+        self._sizes[name] = min(MAX_BATCH, 2 * self.size(name))
         self._alone.pop(name, None)
 
     def failed(self, name: str, batch: Collection[object]) -> bool:
@@ -108,12 +108,12 @@ class InMemorySearchIndex:
         self._likeness: tuple[list[bytes], dict[bytes, int], Likeness] | None = None
         self._lock = RLock()
 
-    def put(self, documents: Mapping[str, tuple[Document, Vector | None]], gone: Iterable[str] = ()) -> None:
-        """Take in documents by their items, each with the vector of its text, and let go of those that are *gone*."""
+    def put(self, documents: Mapping[str, tuple[Document, Vector | None]], removed: Iterable[str] = ()) -> None:
+        """Add documents by their items, each with the vector of its text, and delete those of *removed*."""
         with self._lock, self._file.writing():
-            for item in gone:
+            for item in removed:
                 self._vectors.pop(item, None)
-            self._file.remove(gone)
+            self._file.remove(removed)
             self._file.put(document for document, _ in documents.values())
             for item, (document, vector) in documents.items():
                 self._vectors.pop(item, None)
@@ -173,14 +173,14 @@ CREATE TABLE said (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
 CREATE TABLE vector (number INTEGER PRIMARY KEY AUTOINCREMENT, digest BLOB UNIQUE, value BLOB);
 """
 
-    def __init__(self, path: str, wait: float, here: int = 0) -> None:
-        super().__init__(path, wait, here)
+    def __init__(self, path: str, wait: float, marker: int = 0) -> None:
+        super().__init__(path, wait, marker)
         self._store.execute("PRAGMA secure_delete=ON")
 
     @property
     def reached(self) -> tuple[str, int]:
         """Return the identity of the text file that was followed, and the id of the last piece of it that was seen."""
-        identity, last = self.said("reached") or ("", 0)
+        identity, last = self.metadata("reached") or ("", 0)
         return str(identity), int(last)
 
     def numbers(self, digests: Sequence[bytes]) -> dict[bytes, int]:
@@ -219,7 +219,7 @@ CREATE TABLE vector (number INTEGER PRIMARY KEY AUTOINCREMENT, digest BLOB UNIQU
     def remove(self, numbers: Iterable[int]) -> None:
         """Forget vectors, while the turn to write is held."""
         self._store.executemany("DELETE FROM vector WHERE number = ?", ((number,) for number in numbers))
-        self.note(swept=(self.said("swept") or 0) + 1)
+        self.set_metadata(swept=(self.metadata("swept") or 0) + 1)
 
     def write_out(self) -> None:
         """Leave nothing of what was removed in what is beside the file, as far as nobody reads it now."""
@@ -345,7 +345,7 @@ class Texts:
         name = name_of(stream)
         return self.files.is_open(name) or self.files.path(name).exists()
 
-    def told(self, stream: Stream) -> dict[str, Any] | None:
+    def status(self, stream: Stream) -> dict[str, Any] | None:
         """Return what is known of a text file that is there: memories, bytes, version, and why it was last made.
 
         `amiss` says why it is to be made anew, or that it is being made; None where it is not.
@@ -353,32 +353,32 @@ class Texts:
         name = name_of(stream)
         if not self.files.path(name).exists():
             return None
-        told: dict[str, Any] = {"memories": 0, "version": None, "made_because": None, "amiss": None}
+        status: dict[str, Any] = {"memories": 0, "version": None, "made_because": None, "amiss": None}
         with suppress(OSError):
-            told["bytes"] = self.files.size(name)
+            status["bytes"] = self.files.size(name)
         if not self.files.turn(name).acquire(blocking=not self._is_made(name)):
-            return told | {"memories": self._taken.get(name, (0, 0))[0], "amiss": "it is being built"}
+            return status | {"memories": self._taken.get(name, (0, 0))[0], "amiss": "it is being built"}
         try:
             file = self.files.opened(name)
             mark = file.mark
-            told |= {"memories": file.said("memories") or 0, "made_because": file.said("because")}
-            told["version"] = str(mark.version) if mark else None
+            status |= {"memories": file.metadata("memories") or 0, "made_because": file.metadata("because")}
+            status["version"] = str(mark.version) if mark else None
         except (CacheInvalid, sqlite3.Error, UnicodeDecodeError) as error:
-            told["amiss"] = str(error)
+            status["amiss"] = str(error)
             self.files.let_go(name)
         except OSError:
             pass
         finally:
             self.files.turn(name).release()
-        return told
+        return status
 
     def close(self) -> None:
         """Let go of all files; one that is being made is left as it is then."""
         self._closed = True
         self.files.close()
 
-    def _made(self, path: str, wait: float, here: int) -> SearchIndexReader:
-        return SearchIndexReader(path, self._stemmer, wait, here)
+    def _made(self, path: str, wait: float, marker: int) -> SearchIndexReader:
+        return SearchIndexReader(path, self._stemmer, wait, marker)
 
     def _go_on(self, stream: Stream) -> None:
         """Have a thread make the file of *stream*, unless one is at it."""
@@ -409,10 +409,10 @@ class Texts:
                 raise _NotYet
             with file.writing():
                 if file.mark is None:
-                    file.note(mark=Watermark(cleared=now.cleared).term, began=now.term, because=because)
+                    file.set_metadata(mark=Watermark(cleared=now.cleared).term, began=now.term, because=because)
         if stream.name == "memory":
             self._hold_lists(file, self._project(stream))
-        while not file.said("is_whole"):
+        while not file.metadata("is_whole"):
             self._fill(file, stream)
         while file.mark != now and not self._apply(file, stream, now):
             pass
@@ -420,15 +420,15 @@ class Texts:
     def _hold_lists(self, file: SearchIndexReader, source: IndexedProject) -> None:
         """Hold the lists of the queries of this version, of the classes there are."""
         ontology = source.look()
-        if (file.said("ontology"), file.said("lists")) != (ontology, __version__):
+        if (file.metadata("ontology"), file.metadata("lists")) != (ontology, __version__):
             with file.writing():
-                is_other = file.said("ontology") not in (None, ontology)
-                file.projection.include(self._orders(), source, anew=is_other)
-                file.note(ontology=ontology, lists=__version__)
+                is_other = file.metadata("ontology") not in (None, ontology)
+                file.projection.include(self._orders(), source, rebuilds=is_other)
+                file.set_metadata(ontology=ontology, lists=__version__)
 
     def _fill(self, file: SearchIndexReader, stream: Stream) -> None:
         """Take in all there was when the file was begun; a process that was killed leaves it to be gone on with."""
-        then, began = file.mark or Watermark(), Watermark.of(file.said("began"))
+        then, began = file.mark or Watermark(), Watermark.of(file.metadata("began"))
         if not all(self._journal.holds(stream, mark.version) for mark in (then, began)):
             raise CacheInvalid("another branch was checked out")
         try:
@@ -443,11 +443,11 @@ class Texts:
                     fresh = [commit for commit in step if commit.id not in later]
                     self._take(file, stream, fresh, alone=True)
                     then = then.after(fresh)
-                    file.note(mark=then.term)
+                    file.set_metadata(mark=then.term)
             with file.writing():
                 if file.mark == then:
                     file.tidy()
-                    file.note(mark=began.term, is_whole=True)
+                    file.set_metadata(mark=began.term, is_whole=True)
         finally:
             self._taken.pop(name_of(stream), None)
 
@@ -474,7 +474,7 @@ class Texts:
                     return False
                 self._take(file, stream, fresh)
                 reached, taken = reached.after(fresh), taken + len(fresh)
-                file.note(mark=reached.term)
+                file.set_metadata(mark=reached.term)
         if taken - len(later - read) != now.commits - then.commits:
             raise CacheInvalid("what was damaged is there again")
         return True

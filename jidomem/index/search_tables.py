@@ -194,21 +194,21 @@ class SearchIndexWriter(CacheDatabase):
     FORM = 11
     TABLES = _TABLES
 
-    def __init__(self, path: str, stemmer: Stemmer, wait: float, here: int = 0) -> None:
-        super().__init__(path, wait, here)
+    def __init__(self, path: str, stemmer: Stemmer, wait: float, marker: int = 0) -> None:
+        super().__init__(path, wait, marker)
         self._stemmer = stemmer
         self.passages = Passages(self._store)
         self.projection = Projection(self._store)
 
     def begun(self) -> None:
         """Give a file that was just made an identity, which no other has."""
-        self.note(identity=nonce().hex())
+        self.set_metadata(identity=nonce().hex())
 
     @property
     def mark(self) -> Watermark | None:
         """Return how far the file reaches; None where nothing was written yet."""
-        said = self.said("mark")
-        return None if said is None else Watermark.of(said)
+        mark = self.metadata("mark")
+        return None if mark is None else Watermark.of(mark)
 
     def put(self, documents: Iterable[Document]) -> None:
         """Take in memories, each in the place of what was known of it, while the turn to write is held."""
@@ -220,7 +220,7 @@ class SearchIndexWriter(CacheDatabase):
         """Forget memories that were taken in; of others nothing is known anyway."""
         old = [*self._known(items).values()]
         self._forget_rows(old)
-        self._note_gone(self.passages.forget(one.number for one in old))
+        self._count_removed(self.passages.forget(one.number for one in old))
         self._count(self._forget_texts(old), -len(old), -sum(one.length for one in old))
 
     def tidy(self) -> None:
@@ -238,12 +238,12 @@ class SearchIndexWriter(CacheDatabase):
         self._store.executemany(_KEEP, (self._row(numbers[item], one, lengths) for item, one in given.items()))
         places = ((place, numbers[item]) for item, one in given.items() for place in one.about)
         self._store.executemany("INSERT OR IGNORE INTO about VALUES (?, ?)", places)
-        self._note_gone(self.passages.keep({numbers[item]: one for item, one in given.items()}))
+        self._count_removed(self.passages.keep({numbers[item]: one for item, one in given.items()}))
         same = {old.number for old in known.values() if old.texts == texts[old.number]}
         holding = self._forget_texts(old for old in known.values() if old.number not in same)
-        said = {number: each for number, each in texts.items() if number not in same}
-        self._store.executemany(_SAY, ((number, *each) for number, each in said.items()))
-        for each in said.values():
+        changed = {number: each for number, each in texts.items() if number not in same}
+        self._store.executemany(_SAY, ((number, *each) for number, each in changed.items()))
+        for each in changed.values():
             holding.update({stem for text in each for stem in text.split()})
         longer = sum(lengths.values()) - sum(old.length for old in known.values())
         self._count(holding, len(given) - len(known), longer)
@@ -255,10 +255,10 @@ class SearchIndexWriter(CacheDatabase):
             number: tuple(" ".join([stem for _, stem in next(found)]) for _ in each) for number, each in texts.items()
         }
 
-    def _note_gone(self, memories: int) -> None:
+    def _count_removed(self, memories: int) -> None:
         """Note of how many more memories pieces are gone, so that nobody keeps vectors of them."""
         if memories:
-            self.note(gone=(self.said("gone") or 0) + memories)
+            self.set_metadata(gone=(self.metadata("gone") or 0) + memories)
 
     def _last(self) -> int:
         """Return the highest number of a memory, 0 where there is none."""
@@ -289,7 +289,9 @@ class SearchIndexWriter(CacheDatabase):
             "INSERT INTO holding VALUES (?, ?) ON CONFLICT DO UPDATE SET memories = memories + excluded.memories",
             sorted(holding.items()),
         )
-        self.note(memories=(self.said("memories") or 0) + memories, words=(self.said("words") or 0) + length)
+        self.set_metadata(
+            memories=(self.metadata("memories") or 0) + memories, words=(self.metadata("words") or 0) + length
+        )
 
     def _row(self, number: int, document: Document, lengths: Mapping[int, int]) -> Sequence[Any]:
         """Return what a memory is narrowed down by."""
@@ -387,7 +389,7 @@ class SearchIndexReader(SearchIndexWriter):
             ask = "SELECT COALESCE(MAX(memories), 0) FROM holding WHERE stem = ?"
             holding = {stem: self._store.execute(ask, (stem,)).fetchone()[0] for stem in stems}
             newest = self._store.execute("SELECT MAX(recorded) FROM memory").fetchone()[0]
-            return CorpusStats(self.said("memories") or 0, self.said("words") or 0, holding, newest or "")
+            return CorpusStats(self.metadata("memories") or 0, self.metadata("words") or 0, holding, newest or "")
         known = "SELECT COUNT(*), COALESCE(SUM(length), 0), MAX(recorded) FROM memory WHERE recorded <= ?"
         memories, length, newest = self._store.execute(known, (moment,)).fetchone()
         return CorpusStats(memories, length, self._holding(stems, moment), newest or "")

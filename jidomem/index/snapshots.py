@@ -90,8 +90,8 @@ class Clones:
             names = sorted(os.listdir(self._snapshots), reverse=True)
         except OSError:
             return []
-        here = local_marker(self._folder)
-        return [found for name in names if (found := _described(self._snapshots / name, here)) is not None]
+        marker = local_marker(self._folder)
+        return [found for name in names if (found := _described(self._snapshots / name, marker)) is not None]
 
     def new(self) -> PrivateClone | None:
         """Return an empty store on disk; None where nothing can be written, locked or linked."""
@@ -126,9 +126,9 @@ class Clones:
         make_folder(draft)
         marks = index.backup(str(draft / "store"))
         files = {path.name: path.stat().st_size for path in sorted((draft / "store").iterdir())}
-        here = create_local_marker(self._folder)
-        said = {"form": FORM, "here": here, "files": files, "marks": {g: mark.term for g, mark in marks.items()}}
-        write_file(draft / "snapshot.json", json.dumps(said, indent=1).encode())
+        marker = create_local_marker(self._folder)
+        described = {"form": FORM, "here": marker, "files": files, "marks": {g: mark.term for g, mark in marks.items()}}
+        write_file(draft / "snapshot.json", json.dumps(described, indent=1).encode())
         for path in (draft / "store", *(draft / "store" / name for name in files)):
             inherit_at(path)  # Oxigraph made it; who may not write a file may not link it either
         for path in (*(draft / "store" / name for name in files), draft / "snapshot.json", draft / "store", draft):
@@ -216,15 +216,15 @@ def _opened(store: Path) -> Any:
     return ox.Store(store)
 
 
-def _described(path: Path, here: str) -> Snapshot | None:
+def _described(path: Path, marker: str) -> Snapshot | None:
     """Return what a snapshot says of itself, None where it does not say it in our form, or came from elsewhere."""
     try:
         with open(path / "snapshot.json", "rb") as file:
-            said = decode_json(file.read(_LONGEST))
-        if said["form"] != FORM:
+            described = decode_json(file.read(_LONGEST))
+        if described["form"] != FORM:
             return None
-        marks = {graph: Watermark.of(term) for graph, term in said["marks"].items()}
-        return Snapshot(path, dict(said["files"]), marks) if here and said["here"] == here else None
+        marks = {graph: Watermark.of(term) for graph, term in described["marks"].items()}
+        return Snapshot(path, dict(described["files"]), marks) if marker and described["here"] == marker else None
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
 

@@ -99,7 +99,7 @@ class PendingCommits:
             self.marks[graph] = ahead
             return sum([len(each.data) for commits in self.commits.values() for each in commits])
 
-    def take(self, load: Callable[[str, list[Commit]], None]) -> None:
+    def flush(self, load: Callable[[str, list[Commit]], None]) -> None:
         """Have *load* take in what waits; where it fails, what follows from what is not in waits no more either."""
         for graph, commits in [*self.commits.items()]:
             is_in = False
@@ -127,7 +127,7 @@ BATCH = 16_000_000
 #: Bytes of commits from which on a bulk load, which writes files of its own, is the cheaper one on disk: half a load.
 BULK = 200_000
 #: Bytes of commits after which a store on disk writes them to files: until then they take 60 times as much memory.
-MAX_HELD_BYTES = 1_000_000
+MAX_BUFFERED_BYTES = 1_000_000
 
 _POSITION = ox.NamedNode(JIDO + "position")
 _BOUNDS = AnswerLimits()
@@ -146,13 +146,13 @@ class OxigraphIndex:
         """Hold *store*, which nobody else may change from now on; a new one in memory unless given."""
         self.observers: list[Observer] = []
         self.mend: Callable[[Any], None] | None = None
-        self.triples_taken = 0
+        self.triples_loaded = 0
         self.ontology = ""
         self.life = 0
         self._store = ox.Store() if store is None else store
         self._marks = marks(self._store)
-        self._waiting = PendingCommits()
-        self._held_bytes = 0
+        self._pending = PendingCommits()
+        self._buffered_bytes = 0
         self._others: set[str] = set()
         self._lock = Lock()
 
@@ -163,55 +163,55 @@ class OxigraphIndex:
     @property
     def marks(self) -> Mapping[str, Watermark]:
         """Return how far each graph reaches."""
-        return {**self._marks, **self._waiting.marks}
+        return {**self._marks, **self._pending.marks}
 
     def mark(self, graph: str) -> Watermark:
         """Return how far *graph* reaches: no commit, and the empty version, where there is nothing."""
-        return self._waiting.marks.get(graph) or self._marks.get(graph, Watermark())
+        return self._pending.marks.get(graph) or self._marks.get(graph, Watermark())
 
-    def take(self, graph: str, commits: Iterable[Commit]) -> None:
+    def load(self, graph: str, commits: Iterable[Commit]) -> None:
         """Add commits to *graph*, and move its mark, in one step that a crash does not part.
 
         They come parents first, as the journal gives them; one that is held already adds nothing.
         """
         with self._lock:
-            self._waiting.take(self._load)
+            self._pending.flush(self._insert)
             fresh = [commit for commit in commits if not self._holds(graph, commit)]
             if fresh:
-                self._load(graph, fresh)
+                self._insert(graph, fresh)
 
-    def take_later(self, graph: str, commit: Commit) -> int:
+    def queue(self, graph: str, commit: Commit) -> int:
         """Add a new commit, which follows from what is held, before anything is read; return how many bytes wait.
 
         Whoever wrote it need not wait for that. Should it fail then, the graph reaches as far as it did before.
         """
-        return self._waiting.add(graph, commit, self.mark)
+        return self._pending.add(graph, commit, self.mark)
 
     def apply_pending(self) -> None:
         """Apply the pending commits, as every read does first."""
-        if not self._waiting.commits:  # and no other thread is taking it in
+        if not self._pending.commits:  # and no other thread is taking it in
             return
         store = self._store
         try:
-            self.take_in()
+            self.load_queued()
         except (OSError, RuntimeError):
             if self.mend is not None:
                 self.mend(store)
             if self._store is store:
                 raise
 
-    def take_in(self) -> None:
+    def load_queued(self) -> None:
         """Take in what waits, and mend nothing: for a thread beside that of who writes."""
         with self._lock:
-            self._waiting.take(self._load)
+            self._pending.flush(self._insert)
 
-    def take_many(self, graph: str, commits: Iterable[Commit]) -> None:
+    def bulk_load(self, graph: str, commits: Iterable[Commit]) -> None:
         """Add many new commits to *graph* in the cheapest way: for a store that nobody reads yet.
 
         Its mark moves last, so a crash leaves a store that is behind its content: to be thrown away.
         """
         with self._lock:
-            self._waiting.take(self._load)
+            self._pending.flush(self._insert)
             mark, batch, size = self.mark(graph), list[Commit](), 0
             for commit in commits:
                 batch.append(commit)
@@ -229,7 +229,7 @@ class OxigraphIndex:
     def empty(self, graph: str, cleared: Version) -> None:
         """Hold nothing of *graph* up to the commits *cleared*, in one step that a crash does not part."""
         with self._lock:
-            self._waiting.take(self._load)
+            self._pending.flush(self._insert)
             mark = Watermark(self.mark(graph).commits + 1, cleared, cleared)
             said = f"<{graph}> <{HOLDS}> {mark.term}"
             self._store.update(f"DROP SILENT GRAPH <{graph}> ; INSERT DATA {{ GRAPH <{MARKS}> {{ {said} }} }}")
@@ -251,16 +251,16 @@ class OxigraphIndex:
     def become(self, other: OxigraphIndex) -> None:
         """Hold what *other* holds instead, *other* being of no more use; a reader sees what was or what is, whole."""
         with self._lock:
-            self._waiting.forget()
+            self._pending.forget()
             changed = {graph for graph, _ in self._marks.items() ^ other._marks.items()}
             self._marks, self._store = other._marks, other._store
-            self.triples_taken, self.ontology = other.triples_taken, other.ontology
+            self.triples_loaded, self.ontology = other.triples_loaded, other.ontology
             self._forgotten(sorted(changed))
 
     def move_to(self, store: Any, passage: str) -> None:
         """Go on in *store*, an empty one on disk, with all that is held; *passage* is where a file may be written."""
         with self._lock:
-            self._waiting.take(self._load)
+            self._pending.flush(self._insert)
             self._store.dump(passage, ox.RdfFormat.N_QUADS)
             store.bulk_load(path=passage, format=ox.RdfFormat.N_QUADS, lenient=True)
             self._store = store
@@ -271,7 +271,7 @@ class OxigraphIndex:
         Nobody else may have the store write its files meanwhile: of two that do, one may wait without end.
         """
         with self._lock:
-            self._waiting.take(self._load)
+            self._pending.flush(self._insert)
             self._store.backup(folder)
             return dict(self._marks)
 
@@ -298,9 +298,9 @@ class OxigraphIndex:
     ) -> Iterator[Triple]:
         """Return the triples of *graph* that match, as they are at this moment: *most* of them, all unless given."""
         self.apply_pending()
-        return iter(self.taken(graph, subject, predicate, object, most))
+        return iter(self.match(graph, subject, predicate, object, most))
 
-    def taken(
+    def match(
         self, graph: str, subject: Term | None, predicate: Term | None, value: Term | None, most: int | None = None
     ) -> list[Triple]:
         """Return the triples of *graph* that match, but not of what waits to be taken in."""
@@ -375,18 +375,18 @@ class OxigraphIndex:
             return store.query(
                 sparql,
                 base_iri=BASE,
-                default_graph=[ox.NamedNode(graph) for graph in self._held(graphs)],
+                default_graph=[ox.NamedNode(graph) for graph in self._present_graphs(graphs)],
                 named_graphs=[ox.NamedNode(graph) for graph in (graphs if named is None else named)],
                 substitutions={ox.Variable(name): node(term) for name, term in (bindings or {}).items()},
             )
         except SyntaxError as error:
             raise malformed(str(error)) from error
 
-    def _held(self, graphs: Sequence[str]) -> list[str]:
+    def _present_graphs(self, graphs: Sequence[str]) -> list[str]:
         """Return the graphs that hold anything: every further one costs a look-up for each pattern."""
         return [graph for graph in graphs if graph in self._marks or graph in self._others or graph == ONTOLOGY_GRAPH]
 
-    def _load(self, graph: str, commits: list[Commit]) -> None:
+    def _insert(self, graph: str, commits: list[Commit]) -> None:
         mark = self._marks.get(graph, Watermark()).after(commits)
         document = trig(graph, commits, mark)
         try:
@@ -394,14 +394,16 @@ class OxigraphIndex:
                 self._store.bulk_load(document, ox.RdfFormat.TRIG, lenient=True)
             else:
                 self._store.load(document, ox.RdfFormat.TRIG, lenient=True)
-                self._held_bytes += len(document)
+                self._buffered_bytes += len(document)
         finally:  # who is interrupted is told so when all of them are in, or nothing
             if self._holds(graph, commits[-1]):
-                self._told(graph, commits)  # first: the mark before may not be taken out, and these are in all the same
+                self._notify(
+                    graph, commits
+                )  # first: the mark before may not be taken out, and these are in all the same
                 self._set_mark(graph, mark)
-        if self._held_bytes > MAX_HELD_BYTES:
+        if self._buffered_bytes > MAX_BUFFERED_BYTES:
             self._store.flush()
-            self._held_bytes = 0
+            self._buffered_bytes = 0
 
     def _holds(self, graph: str, commit: Commit) -> bool:
         """Return whether a commit's description is in, and so all of it."""
@@ -410,7 +412,7 @@ class OxigraphIndex:
 
     def _bulk(self, graph: str, batch: list[Commit], mark: Watermark) -> Watermark:
         self._store.bulk_load(trig(graph, batch), ox.RdfFormat.TRIG, lenient=True)
-        self._told(graph, batch)
+        self._notify(graph, batch)
         return mark.after(batch)
 
     def _set_mark(self, graph: str, mark: Watermark) -> None:
@@ -428,8 +430,8 @@ class OxigraphIndex:
             for graph in graphs:
                 observer.reset(graph)
 
-    def _told(self, graph: str, commits: Iterable[Commit]) -> None:
+    def _notify(self, graph: str, commits: Iterable[Commit]) -> None:
         for commit in commits:
-            self.triples_taken += len(commit.triples)
+            self.triples_loaded += len(commit.triples)
             for observer in self.observers:
                 observer.applied(graph, commit.triples)

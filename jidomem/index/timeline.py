@@ -62,7 +62,7 @@ class Overview:
     `facets` counts, for each of FACETS, what fits all the others: value -> how many.
     """
 
-    told: tuple[TimelineEntry, ...]
+    entries: tuple[TimelineEntry, ...]
     more: bool
     days: Mapping[str, int]
     facets: Facets
@@ -86,12 +86,12 @@ def overview(
     start = after or TimelineEntry("", _LATEST)
     where = " ".join(_IS[name] for name in chosen)
     asked = {**values, "at": start.recorded, "item": start.item}
-    told = [TimelineEntry(*row) for row in file.ask(_NEWEST % where, asked)]
-    shown = tuple(told[:count])
+    entries = [TimelineEntry(*row) for row in file.ask(_NEWEST % where, asked)]
+    shown = tuple(entries[:count])
     since = shown[-1].recorded[:10] if shown else _LATEST
     days = dict(file.ask(_DAYS % where, {**values, "since": since}))
     return Overview(
-        shown, len(told) > count, days, _facets(file, classes, chosen, values["moment"], values["valid_at"])
+        shown, len(entries) > count, days, _facets(file, classes, chosen, values["moment"], values["valid_at"])
     )
 
 
@@ -180,16 +180,16 @@ def _facets(
 
 def _known(file: SearchIndexReader) -> _Counts:
     """Return what was counted of the file as it is now."""
-    mark = file.said("mark")
+    mark = file.metadata("mark")
     known = _COUNTED.get(file)
     if known is None or known.mark != mark:
         known = _COUNTED[file] = _Counts(mark)
     return known
 
 
-def _make_room(kept: dict[Any, Any]) -> None:
-    if len(kept) >= _CACHED_GROUPS:
-        kept.pop(next(iter(kept)))
+def _make_room(cache: dict[Any, Any]) -> None:
+    if len(cache) >= _CACHED_GROUPS:
+        cache.pop(next(iter(cache)))
 
 
 def _counted(groups: Groups, classes: Mapping[int, str], chosen: Mapping[str, str]) -> Facets:

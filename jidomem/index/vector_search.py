@@ -80,23 +80,23 @@ class Likeness:
         """Return the numbers of the *limit* most alike with their cosines, the most alike first."""
         if not self.count:
             return []
-        asked = self._unit(to)
+        vector = self._unit(to)
         many = self.count > CLOSELY
-        rows = _least(self._differing_from(asked), CLOSELY) if many else np.arange(self.count)
-        cosines = self._cosines(asked, rows)
+        rows = _least(self._differing_from(vector), CLOSELY) if many else np.arange(self.count)
+        cosines = self._cosines(vector, rows)
         best = np.lexsort((rows, -cosines))[:limit]
         return [(int(self._numbers[rows[at]]), float(cosines[at])) for at in best]
 
     def cosines(self, to: Sequence[float], numbers: Sequence[int]) -> dict[int, float]:
         """Return how alike each of *numbers* is, as far as it is there."""
-        asked = np.asarray(numbers, np.int64)
-        rows = np.searchsorted(self._numbers[: self.count], asked)
+        vector = np.asarray(numbers, np.int64)
+        rows = np.searchsorted(self._numbers[: self.count], vector)
         there = rows < self.count
-        there[there] = self._numbers[rows[there]] == asked[there]
+        there[there] = self._numbers[rows[there]] == vector[there]
         found = self._cosines(self._unit(to), rows[there])
-        return {int(number): float(cosine) for number, cosine in zip(asked[there], found, strict=True)}
+        return {int(number): float(cosine) for number, cosine in zip(vector[there], found, strict=True)}
 
-    def _cosines(self, asked: Numbers, rows: NDArray[np.intp]) -> Numbers:
+    def _cosines(self, vector: Numbers, rows: NDArray[np.intp]) -> Numbers:
         """Return the cosines, as far as they are the same whatever else is looked at."""
         dots = np.zeros(len(rows), np.float32)
         for start in range(0, len(rows), CLOSELY):
@@ -104,12 +104,12 @@ class Likeness:
             taken, floats = self._taken[: len(some)], self._floats[: len(some)]
             np.take(self._values, some, axis=0, out=taken, mode="clip")  # any other mode makes a copy first
             floats[:] = taken
-            np.matmul(floats, asked, out=dots[start : start + CLOSELY])
+            np.matmul(floats, vector, out=dots[start : start + CLOSELY])
         return np.asarray(np.round(dots / self._lengths[rows], 5), np.float32)
 
-    def _differing_from(self, asked: Numbers) -> NDArray[np.uint16]:
+    def _differing_from(self, vector: Numbers) -> NDArray[np.uint16]:
         """Return of how many of its numbers each vector has another sign."""
-        signs = self._signs_of(asked[None])[0]
+        signs = self._signs_of(vector[None])[0]
         for start in range(0, self.count, STEP):
             far = self._far[start : min(start + STEP, self.count)]
             far[:] = 0

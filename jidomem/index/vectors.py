@@ -65,14 +65,14 @@ class Vectors:
         self._batches = BatchSizer()
         self._is_closed = False
 
-    def take_in(self, stream: Stream) -> bool:
+    def embed_next(self, stream: Stream) -> bool:
         """Make vectors of the next pieces of text there are none of; return whether there are more.
 
         While another process does it nothing is done. Raises ModelUnavailable, and then no vector is kept: fewer are
         tried the next time. A text that fails by itself, while another is taken, is passed by.
         """
         with self._alone(self._name(stream)) as is_mine:
-            return is_mine and self._take_in(stream)
+            return is_mine and self._embed_next(stream)
 
     def has_texts(self, stream: Stream) -> bool:
         """Return whether the texts of a stream were ever taken in."""
@@ -108,21 +108,21 @@ class Vectors:
         self._written(made)
         return made[0]
 
-    def told(self, stream: Stream) -> dict[str, Any]:
+    def status(self, stream: Stream) -> dict[str, Any]:
         """Return what is known of the vectors of a stream: model, how many, bytes, and how many texts wait for one.
 
         Those `passed_by` are texts that the embedder failed with, each by itself, and not with others.
 
         None wait that are known of where the texts are to be made anew: nothing is made to tell of it.
         """
-        name, texts = self._name(stream), self._texts.told(stream)
+        name, texts = self._name(stream), self._texts.status(stream)
         pending = None if texts is None or texts["amiss"] else self.waiting(stream)
-        told: dict[str, Any] = {"model": self.embedder.name, "vectors": 0, "bytes": 0, "pending": pending}
-        told["vectors"] = self._use(stream, lambda file: file.count())
-        told["passed_by"] = self._use(stream, lambda file: file.said("passed_by") or 0)
+        status: dict[str, Any] = {"model": self.embedder.name, "vectors": 0, "bytes": 0, "pending": pending}
+        status["vectors"] = self._use(stream, lambda file: file.count())
+        status["passed_by"] = self._use(stream, lambda file: file.metadata("passed_by") or 0)
         with suppress(OSError):
-            told["bytes"] = self._files.size(name)
-        return told
+            status["bytes"] = self._files.size(name)
+        return status
 
     def close(self) -> None:
         """Let go of all files; vectors that are being made are kept no more."""
@@ -130,7 +130,7 @@ class Vectors:
         self._files.close()
         self._likeness.clear()
 
-    def _take_in(self, stream: Stream) -> bool:
+    def _embed_next(self, stream: Stream) -> bool:
         step = self._step(stream, self._batches.size(self._name(stream)))
         if step.last is None:
             return self._sweep(stream)
@@ -180,16 +180,16 @@ class Vectors:
         def keep(file: VectorFile) -> None:
             with file.writing():
                 file.keep(step.digests, dict(values))
-                file.note(reached=[step.identity, step.last])
+                file.set_metadata(reached=[step.identity, step.last])
                 if passed_by:
-                    file.note(passed_by=(file.said("passed_by") or 0) + passed_by)
+                    file.set_metadata(passed_by=(file.metadata("passed_by") or 0) + passed_by)
 
         self._use(stream, keep)
 
     def _sweep(self, stream: Stream) -> bool:
         """Remove the vectors of texts that are gone, where some are; return False."""
-        state = self._texts.read(stream, lambda texts: [identity_of(texts), int(texts.said("gone") or 0)])
-        if self._use(stream, lambda file: file.said("swept_at")) == state:
+        state = self._texts.read(stream, lambda texts: [identity_of(texts), int(texts.metadata("gone") or 0)])
+        if self._use(stream, lambda file: file.metadata("swept_at")) == state:
             return False
         number = 0
         while step := self._use(stream, lambda file: file.after(number, READ)):  # noqa: B023 (called at once)
@@ -207,7 +207,7 @@ class Vectors:
 
     def _swept(self, file: VectorFile, state: list[Any]) -> None:
         with file.writing():
-            file.note(swept_at=state)
+            file.set_metadata(swept_at=state)
         file.write_out()
 
     def _made(self, texts: Sequence[str]) -> Sequence[Vector]:
@@ -243,7 +243,7 @@ class Vectors:
 
         def level(file: VectorFile, because: str) -> T:
             with file.reading():
-                swept = int(file.said("swept") or 0)
+                swept = int(file.metadata("swept") or 0)
                 of, then, likeness = self._likeness.get(name, (None, 0, Likeness(0)))
                 if of is not file or then != swept:
                     likeness = Likeness(self.embedder.dimensions())
@@ -277,7 +277,7 @@ class Vectors:
 
 def identity_of(texts: SearchIndexReader) -> str:
     """Return what tells a text file from one that was made anew."""
-    return str(texts.said("identity"))
+    return str(texts.metadata("identity"))
 
 
 def _from(reached: tuple[str, int], texts: SearchIndexReader) -> int:
@@ -335,7 +335,7 @@ class Embedding:
         """Return how many texts of *project* wait for a vector."""
         return sum(self.vectors.waiting(stream) for stream in _streams(project))
 
-    def asked(self, query: str) -> Vector | None:
+    def query_vector(self, query: str) -> Vector | None:
         """Return the vector of *query*; None where the embedder fails, or did a moment ago: `error` says why."""
         if monotonic_time() < self._again:
             return None
@@ -347,18 +347,20 @@ class Embedding:
         self._succeeded()
         return found
 
-    def told(self, project: str) -> dict[str, Any]:
+    def status(self, project: str) -> dict[str, Any]:
         """Return the model, how many vectors, bytes, and texts that wait for one there are, and the last error.
 
         How many wait is None where that is known only once recall is asked. `elsewhere` says that another server makes
         them now.
         """
-        each = [self.vectors.told(stream) for stream in _streams(project)]
-        sums: dict[str, Any] = {name: sum(told[name] for told in each) for name in ("vectors", "bytes", "passed_by")}
-        waiting = [told["pending"] for told in each]
+        each = [self.vectors.status(stream) for stream in _streams(project)]
+        sums: dict[str, Any] = {
+            name: sum(status[name] for status in each) for name in ("vectors", "bytes", "passed_by")
+        }
+        waiting = [status["pending"] for status in each]
         pending = None if None in waiting else sum(waiting)
         found = {"model": self.vectors.embedder.name, **sums, "pending": pending, "error": self.error}
-        return {**found, "elsewhere": True} if any("elsewhere" in told for told in each) else found
+        return {**found, "elsewhere": True} if any("elsewhere" in status for status in each) else found
 
     def lag(self, project: str) -> dict[str, Any]:
         """Return the model, how many texts wait for a vector, and the error of the embedder, if it failed last.
@@ -387,12 +389,12 @@ class Embedding:
     def _make(self, project: str, seconds: float | None, progress: Progress) -> None:
         end = None if seconds is None else monotonic_time() + seconds
         for stream in _streams(project):
-            while not self._closed and (end is None or monotonic_time() < end) and self._take_in(stream):
+            while not self._closed and (end is None or monotonic_time() < end) and self._embed_next(stream):
                 progress(self.waiting(project))
 
-    def _take_in(self, stream: Stream) -> bool:
+    def _embed_next(self, stream: Stream) -> bool:
         try:
-            more = self.vectors.take_in(stream)
+            more = self.vectors.embed_next(stream)
         except Exception as error:
             self._failed(error)
             raise

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from jidomem.index.search_tables import SearchIndexReader
 
 #: The most candidates asked about at once.
-MOST = 1024
+MAX_CANDIDATES = 1024
 
 Row = tuple[Term | None, ...]
 T = TypeVar("T")
@@ -65,7 +65,7 @@ def fetch_page(
     """
     rows: list[Row] = []
     wanted, start = place.given + size + 1, place.key
-    count = min(wanted + wanted // 8, MOST)
+    count = min(wanted + wanted // 8, MAX_CANDIDATES)
     while len(rows) < wanted:
         keys = candidates(start, count)
         if keys is None:
@@ -73,7 +73,7 @@ def fetch_page(
         rows += judged(_values(course, keys)) if keys else ()
         if len(keys) < count:
             break
-        start, count = keys[-1] + "\0", min(count * 2, MOST)
+        start, count = keys[-1] + "\0", min(count * 2, MAX_CANDIDATES)
     page, key_of = rows[place.given : place.given + size], _keys(course, columns)
     if len(rows) < wanted:
         return page, None
@@ -122,7 +122,7 @@ def _keys(course: ListOrder, columns: Sequence[str]) -> Callable[[Row], str]:
 
 
 #: How many pages are kept, and how long the longest of them may be.
-SHELF, LONGEST = 256, 200
+CACHED_PAGES, LONGEST_CACHED_PAGE = 256, 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +175,7 @@ class PageCache:
     """The pages read last, each good until what it was read from changes."""
 
     def __init__(self) -> None:
-        self._pages = BoundedDict[object, tuple[object, Page]](SHELF)
+        self._pages = BoundedDict[object, tuple[object, Page]](CACHED_PAGES)
         self._lock = Lock()
 
     def page(self, key: object, state: object, read: Callable[[], Page]) -> Page:
@@ -234,7 +234,7 @@ class Lists:
         """
         self._index = index
         self._texts = texts
-        self._shelf = PageCache()
+        self._cached_pages = PageCache()
         self._apart = apart or self._in_this_process
         self._remote = remote
 
@@ -260,10 +260,10 @@ class Lists:
         if limit is None:
             return Page(self.whole(query, project, bindings, start), None)
         size = page_size(limit)
-        if size > LONGEST or not query.is_steady:
+        if size > LONGEST_CACHED_PAGE or not query.is_steady:
             return self._read(query, project, bindings, size, start)
         state = (self._index.life, self._index.ontology, *map(self._index.mark, graphs_of(project)))
-        return self._shelf.page((start, size), state, partial(self._read, query, project, bindings, size, start))
+        return self._cached_pages.page((start, size), state, partial(self._read, query, project, bindings, size, start))
 
     def over(self, query: NamedQuery, project: str) -> list[str] | None:
         """Return what the list of *query* goes over, whatever was known when; None where the engine is to find it."""

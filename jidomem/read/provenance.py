@@ -259,7 +259,7 @@ def _text(moment: Term) -> str:
 #: Tells, of a project's memory, when and to whom it was shown by a moment.
 Shown = Callable[[str, str, str], Rows]
 #: How many memories that were concluded from one are listed.
-MOST = 1_000
+MAX_DERIVED = 1_000
 #: What is told of a memory as it stands in it: name -> property.
 _LABELS = {
     "summary": "summary", "rationale": "rationale", "explanation": "detailedExplanation", "reason": "revisionReason",
@@ -306,7 +306,7 @@ class Why:
         item = self._reader.resolve(self._project, memory_id, as_of=self._as_of)
         found = self._reader.get_memory(self._project, item, as_of=self._as_of, valid_at=self._valid_at)
         said, committed = found["properties"], self._committed(found["commit"])
-        derived = self._query("derived", item, limit=MOST + 1)
+        derived = self._query("derived", item, limit=MAX_DERIVED + 1)
         return {
             **{name: found[name] for name in ("iri", "class", "status")},
             **{name: said.get(prop, [None])[0] for name, prop in _LABELS.items()},
@@ -323,8 +323,8 @@ class Why:
             "replaced_by": self._linked(found, ("superseded_by", "invalidated_by")),
             "revived_by": [self._summary(other) for other in self._revivals(item)],
             "in_its_place": self._latest(found),
-            "derived": [{"iri": row.pop("derived"), **row} for row in derived[:MOST]],
-            "more_derived": len(derived) > MOST,
+            "derived": [{"iri": row.pop("derived"), **row} for row in derived[:MAX_DERIVED]],
+            "more_derived": len(derived) > MAX_DERIVED,
             "conflicts": [{"iri": row.pop("other"), **row} for row in self._query("disagreements", item)],
             "shown": None if self._shown is None else self._shown(self._project, item, plain_value(self._moment)),
         }

@@ -132,7 +132,7 @@ class Conditions:
     time: Term | None = None
 
     def times(self, statements: Mapping[Term, Sequence[Term]]) -> list[Term | None]:
-        """Return the times of a node of which *statements* is said; nothing for one that is not listed."""
+        """Return the times of a node with these *statements*; nothing for one that is not listed."""
         has_all = all(
             name in statements if value is None else value in statements.get(name, ()) for name, value in self.has
         )

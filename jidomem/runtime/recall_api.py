@@ -123,7 +123,7 @@ class RecallApi:
         if spoken:
             history = Stream(project, "history")
             query = strip_names(query, self.texts.read(history, lambda file: file.passages.speakers(moment)))
-        vector = embedding.asked(query)
+        vector = embedding.query_vector(query)
         if self.embeds_for is None:
             embedding.begin(project)
         elif embedding.error is None:  # after an error the recall does not wait for the embedder a second time

@@ -137,7 +137,7 @@ class CommitQueue:
         index.apply_pending()
 
         def rows(subject: Term | None, predicate: Term | None, value: Term | None) -> list[Triple]:
-            return [triple for graph in graphs for triple in index.taken(graph, subject, predicate, value)]
+            return [triple for graph in graphs for triple in index.match(graph, subject, predicate, value)]
 
         return WriteSnapshot(rows)
 

@@ -30,7 +30,7 @@ def in_pieces(index, size):
     made = commits()
     for start in range(0, len(made), size):
         for commit in made[start : start + size]:
-            index.take_later(STREAM.graph, commit)
+            index.queue(STREAM.graph, commit)
         index.apply_pending()
 
 
@@ -38,10 +38,10 @@ def in_pieces(index, size):
 @pytest.mark.parametrize(("bulk", "kept"), [(0, 10**9), (10**9, 0), (10**9, 10**9)])
 def test_the_content_and_the_mark_are_the_same_by_every_way(tmp_path, monkeypatch, size, bulk, kept):
     monkeypatch.setattr(oxigraph, "BULK", bulk)
-    monkeypatch.setattr(oxigraph, "MAX_HELD_BYTES", kept)
+    monkeypatch.setattr(oxigraph, "MAX_BUFFERED_BYTES", kept)
     index, plain = OxigraphIndex(ox.Store(tmp_path / "store")), OxigraphIndex()
     in_pieces(index, size)
-    plain.take(STREAM.graph, commits())
+    plain.load(STREAM.graph, commits())
 
     assert set(index.triples(STREAM.graph)) == set(plain.triples(STREAM.graph))
     assert index.marks == plain.marks
@@ -93,12 +93,12 @@ def test_what_is_in_when_the_one_who_waits_for_it_is_interrupted_is_marked_and_t
     first, second = commits()[:2]
     index, follower = OxigraphIndex(InterruptedOnce()), Follower()
     index.observers.append(follower)
-    index.take_later(STREAM.graph, first)
+    index.queue(STREAM.graph, first)
 
     with pytest.raises(KeyboardInterrupt):
         index.apply_pending()
     assert index.mark(STREAM.graph).version == Version.of([first.head])
-    index.take(STREAM.graph, [first, second])
+    index.load(STREAM.graph, [first, second])
 
     assert index.mark(STREAM.graph).commits == 2
     assert follower.told == [first.triples, second.triples]
@@ -127,7 +127,7 @@ def beside(index):
 
     def take_in():
         with suppress(OSError):
-            index.take_in()
+            index.load_queued()
 
     thread = Thread(target=take_in)
     thread.start()
@@ -137,15 +137,15 @@ def beside(index):
 def test_what_comes_while_another_thread_takes_in_waits_for_the_next_time():
     store, plain, (first, *later) = Slow(), OxigraphIndex(), commits()
     index = OxigraphIndex(store)
-    index.take_later(STREAM.graph, first)
+    index.queue(STREAM.graph, first)
     taking = beside(index)
     store.began.wait()
     for commit in later:
-        index.take_later(STREAM.graph, commit)
+        index.queue(STREAM.graph, commit)
     ahead = index.mark(STREAM.graph)
     store.may_go_on.set()
     taking.join()
-    plain.take(STREAM.graph, [first, *later])
+    plain.load(STREAM.graph, [first, *later])
 
     assert ahead == index.mark(STREAM.graph) == plain.mark(STREAM.graph)
     assert set(index.triples(STREAM.graph)) == set(plain.triples(STREAM.graph))
@@ -154,14 +154,14 @@ def test_what_comes_while_another_thread_takes_in_waits_for_the_next_time():
 def test_what_follows_from_what_could_not_be_taken_in_is_not_marked_as_held():
     store, (first, second, *_) = Slow(fails=True), commits()
     index = OxigraphIndex(store)
-    index.take_later(STREAM.graph, first)
+    index.queue(STREAM.graph, first)
     taking = beside(index)
     store.began.wait()
-    index.take_later(STREAM.graph, second)
+    index.queue(STREAM.graph, second)
     store.may_go_on.set()
     taking.join()
 
     assert index.mark(STREAM.graph).commits == 0
-    index.take(STREAM.graph, [first, second])
+    index.load(STREAM.graph, [first, second])
     assert index.mark(STREAM.graph).commits == 2
     assert len(list(index.triples(STREAM.graph, predicate="<urn:p>"))) == 2 * SUBJECTS

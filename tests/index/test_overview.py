@@ -35,7 +35,7 @@ def asked(memory, chosen, moment, after=None, count=1_000):
 
 def known(memory, moment):
     """Each memory by its facets, as the reader tells it."""
-    items = [one.item for one in asked(memory, {}, moment).told]
+    items = [one.item for one in asked(memory, {}, moment).entries]
     found = {}
     for item in items:
         told = memory.reader.get_memory("p", item, **({} if moment is None else {"as_of": moment}))
@@ -57,7 +57,7 @@ def test_facets_count_what_the_reader_tells_at_every_moment_and_choice(memory, m
         found = asked(memory, chosen, moment)
 
         fits = [item for item, of in told.items() if all(of[name] == value for name, value in chosen.items())]
-        assert sorted(one.item for one in found.told) == sorted(fits)
+        assert sorted(one.item for one in found.entries) == sorted(fits)
         for name in FACETS:
             others = {each: value for each, value in chosen.items() if each != name}
             expected = Counter(of[name] for of in told.values() if others.items() <= of.items())
@@ -68,15 +68,15 @@ def test_pages_one_after_the_other_give_each_memory_once_the_newest_first(memory
     every, after, pages = asked(memory, {}, None), None, []
     while True:
         page = asked(memory, {}, None, after, 37)
-        pages += page.told
+        pages += page.entries
         if not page.more:
             break
-        after = page.told[-1]
+        after = page.entries[-1]
 
-    assert pages == [*every.told]
-    assert every.days == Counter(one.recorded[:10] for one in every.told)
+    assert pages == [*every.entries]
+    assert every.days == Counter(one.recorded[:10] for one in every.entries)
     assert pages == sorted(pages, key=lambda one: (one.recorded, one.item), reverse=True)
-    assert asked(memory, {}, None, TimelineEntry("", "2000"), 5).told == ()
+    assert asked(memory, {}, None, TimelineEntry("", "2000"), 5).entries == ()
 
 
 def test_what_is_written_is_counted_at_once(memory, moments):

@@ -53,7 +53,7 @@ def test_triples_that_do_not_parse_leave_nothing_behind(index):
 def test_a_reader_sees_what_was_or_what_is_when_the_content_is_replaced(index):
     def other(part):
         made = OxigraphIndex()
-        made.take(A, [commit_on(Version(), part, [(f"<urn:{part}:{n}>", "<urn:p>", '"1"') for n in range(2000)])])
+        made.load(A, [commit_on(Version(), part, [(f"<urn:{part}:{n}>", "<urn:p>", '"1"') for n in range(2000)])])
         return made
 
     index.become(other("a"))
@@ -134,10 +134,10 @@ def test_observers_are_told_of_what_is_added_and_of_what_is_replaced(index):
     first = commit_on(Version(), "a")
     second, replaced = commit_on(Version.of([first.head]), "b"), commit_on(Version(), "c")
     index.observers.append(Observer())
-    index.take(B, [first, second])
-    index.take(B, [first])
+    index.load(B, [first, second])
+    index.load(B, [first])
     other = OxigraphIndex()
-    other.take_many(B, [replaced])
+    other.bulk_load(B, [replaced])
     index.become(other)
     assert told == [(B, first.triples), (B, second.triples), (B, as_stored(replaced.triples))]
 
@@ -172,7 +172,7 @@ def test_readers_see_whole_commits_while_others_apply(empty):
     with ThreadPoolExecutor(3) as pool:
         reads = [pool.submit(read) for _ in range(2)]
         for start in range(0, 60, 3):
-            empty.take(A, commits[start : start + 3])
+            empty.load(A, commits[start : start + 3])
         done.set()
         seen = set().union(*(found.result() for found in reads))
 
@@ -192,11 +192,11 @@ def test_the_content_is_the_union_of_the_commits_however_they_were_grouped(on_di
         index = OxigraphIndex(ox.Store(folder) if on_disk else None)
         edges = [0, *sorted(cuts), 12]
         for start, end in pairwise(edges):
-            take = index.take_many if bulk and end == 12 else index.take
+            take = index.bulk_load if bulk and end == 12 else index.load
             take(A, COMMITS[start:end])
             assert index.mark(A) == Watermark(end, Version.of([COMMITS[end - 1].head]))
         for number in again:
-            index.take(A, COMMITS[number : number + 1])
+            index.load(A, COMMITS[number : number + 1])
         assert set(index.triples(A)) == ALL
         assert index.mark(A) == Watermark(12, Version.of([COMMITS[-1].head]))
 
@@ -206,7 +206,7 @@ def test_the_content_is_the_union_of_the_commits_however_they_were_grouped(on_di
 def test_the_content_does_not_depend_on_the_order_of_arrival(order):
     index = OxigraphIndex()
     for number in order:
-        index.take(A, [COMMITS[number]])
+        index.load(A, [COMMITS[number]])
     assert set(index.triples(A)) == ALL
     assert index.mark(A).commits == 12
 
@@ -214,8 +214,8 @@ def test_the_content_does_not_depend_on_the_order_of_arrival(order):
 def test_how_far_a_store_reaches_is_written_with_the_commits_themselves(tmp_path):
     store = ox.Store(tmp_path / "store")
     index = OxigraphIndex(store)
-    index.take(A, COMMITS[:5])
-    index.take(A, COMMITS[5:7])
+    index.load(A, COMMITS[:5])
+    index.load(A, COMMITS[5:7])
     between = ox.Store()  # as a crash leaves it: the new mark beside the old one
     between.extend(store)
     between.load(trig(A, COMMITS[7:9], index.mark(A).after(COMMITS[7:9])), ox.RdfFormat.TRIG)
@@ -226,9 +226,9 @@ def test_how_far_a_store_reaches_is_written_with_the_commits_themselves(tmp_path
 def test_an_index_that_moves_to_disk_holds_what_it_held(tmp_path):
     index = OxigraphIndex()
     index.put_ontology([("<urn:C>", "<urn:sub>", "_:x")])
-    index.take(A, COMMITS[:5])
+    index.load(A, COMMITS[:5])
     index.move_to(ox.Store(tmp_path / "store"), str(tmp_path / "passage"))
-    index.take(A, COMMITS[5:])
+    index.load(A, COMMITS[5:])
     index.backup(str(tmp_path / "backup"))
     moved = OxigraphIndex(ox.Store(tmp_path / "backup"))
     for found in (index, moved):
@@ -259,8 +259,8 @@ def test_observers_are_told_of_a_commit_that_is_in_where_the_disk_is_full_right_
     index.observers.append(Observer())
     first = commit_on(Version(), "a")
     second = commit_on(Version.of([first.head]), "b")
-    index.take(A, [first])
+    index.load(A, [first])
     with pytest.raises(OSError, match="No space left"):
-        index.take(A, [second])
+        index.load(A, [second])
     assert index.mark(A).version == Version.of([second.head])
     assert told == [first.triples, second.triples]

@@ -340,7 +340,7 @@ def test_a_rebuilt_index_holds_what_the_journal_says_and_no_more(root):
     add(FileJournal(root), "other", stream=OTHER)
     tail = open_tail(root)
     tail.catch_up(STREAM)
-    tail.index.take(STREAM.graph, [commit_on(Version.of([commits[-1].head]), "nobody's")])
+    tail.index.load(STREAM.graph, [commit_on(Version.of([commits[-1].head]), "nobody's")])
     sizes = []
     marks = tail.rebuild(sizes.append)
     assert {stream: mark.commits for stream, mark in marks.items()} == {STREAM: 12, OTHER: 1}

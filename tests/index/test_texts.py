@@ -150,7 +150,7 @@ def test_a_redaction_that_was_merged_from_elsewhere_takes_the_text_out_here(root
     with opened(root) as after:
         assert found(after, SECRET) == set()
         assert found(after, "quagga") == {"quagga one", "quagga two"}
-        assert after.texts.told(Stream("p"))["made_because"] == "something was taken out of the journal"
+        assert after.texts.status(Stream("p"))["made_because"] == "something was taken out of the journal"
     assert SECRET.encode() not in cached_bytes(root)
 
 
@@ -182,7 +182,7 @@ def test_what_was_damaged_is_found_when_it_is_there_again(root, memory):
 
 
 def test_what_is_written_while_the_texts_are_brought_level_does_not_have_them_made_anew(root, memory, monkeypatch):
-    identity = memory.texts.read(Stream("p"), lambda file: file.said("identity"))
+    identity = memory.texts.read(Stream("p"), lambda file: file.metadata("identity"))
     keep(memory, "quagga three")
     read, others = FileJournal.read, iter(["quagga four"])
 
@@ -196,7 +196,7 @@ def test_what_is_written_while_the_texts_are_brought_level_does_not_have_them_ma
 
     assert "quagga three" in found(memory, "quagga")
     assert "quagga four" in found(memory, "quagga")
-    assert memory.texts.read(Stream("p"), lambda file: file.said("identity")) == identity
+    assert memory.texts.read(Stream("p"), lambda file: file.metadata("identity")) == identity
 
 
 def test_who_reads_soon_is_told_to_come_back_where_many_are_to_be_taken_in_and_finds_them_all_then(memory, monkeypatch):
@@ -218,7 +218,7 @@ def test_who_reads_soon_is_told_to_come_back_where_many_are_to_be_taken_in_and_f
 
 
 def test_few_that_are_to_be_taken_in_are_waited_for(memory):
-    assert memory.texts.read_soon(Stream("p"), lambda file: file.said("memories")) == 3
+    assert memory.texts.read_soon(Stream("p"), lambda file: file.metadata("memories")) == 3
 
 
 def test_the_evidence_that_a_later_memory_shares_is_found_by_both(memory):

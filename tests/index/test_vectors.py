@@ -54,7 +54,7 @@ def remember(memory, *summaries):
 
 
 def level(vectors, stream=P):
-    while vectors.take_in(stream):
+    while vectors.embed_next(stream):
         pass
 
 
@@ -91,14 +91,14 @@ def test_only_what_is_new_or_changed_is_embedded_and_a_text_only_once(memory, ve
     level(vectors, HISTORY)
 
     assert sorted(toy.asked) == ["a lynx hunts", "the okapi sleeps", "the zebra runs", "yes"]
-    assert vectors.told(HISTORY)["vectors"] == 1
+    assert vectors.status(HISTORY)["vectors"] == 1
 
 
 def test_a_long_text_has_a_vector_for_each_of_its_pieces(memory, vectors, toy):
     memory.conversation("s").record("zebra. " * 100 + "\n\n" + "okapi. " * 100, asked_by="ana")
     level(vectors, HISTORY)
 
-    assert len(toy.asked) == vectors.told(HISTORY)["vectors"] == 4 - 1
+    assert len(toy.asked) == vectors.status(HISTORY)["vectors"] == 4 - 1
     assert all(len(text) <= 500 for text in toy.asked)
     assert likest(vectors, "okapi", 1, HISTORY)[0].endswith("okapi.")
 
@@ -124,7 +124,7 @@ def test_a_replaced_entry_keeps_its_vector_and_a_text_that_is_gone_has_none(memo
     memory.entries.write(WriteRequest(Entry(id="1", agent_id="a", content="the lynx runs")))
     level(vectors, HISTORY)
     assert likest(vectors, "the zebra runs", 1, HISTORY) == ["the lynx runs"]  # what is gone takes no place
-    assert vectors.told(HISTORY)["vectors"] == 1
+    assert vectors.status(HISTORY)["vectors"] == 1
     left = b"".join(path.read_bytes() for path in (root / "cache" / "vectors").glob("*.sqlite*"))
     assert digest("the lynx runs") in left
     assert digest("the zebra runs") not in left
@@ -148,7 +148,7 @@ def test_after_another_branch_was_checked_out_only_what_is_new_is_embedded(memor
         level(vectors)
         assert toy.asked[asked:] == ["a tapir"]
         assert digest("a lynx on a branch") not in dict(vectors.nearest(P, vectors.vector("lynx branch"), 9))
-        assert vectors.told(P)["vectors"] == 3
+        assert vectors.status(P)["vectors"] == 3
 
 
 def test_a_redaction_throws_the_vectors_away_also_those_that_another_process_has_open(memory, root, vectors, toy):
@@ -261,12 +261,12 @@ def test_what_is_no_vector_is_refused_and_tried_again(memory, vectors, toy, monk
     remember(memory, "the zebra runs")
     monkeypatch.setattr(toy, "generate", lambda texts: given)
     with pytest.raises(ModelUnavailable, match="toy-1"):
-        vectors.take_in(P)
-    assert vectors.told(P)["vectors"] == 0
+        vectors.embed_next(P)
+    assert vectors.status(P)["vectors"] == 0
     monkeypatch.undo()
 
     level(vectors)
-    assert vectors.told(P)["vectors"] == 1
+    assert vectors.status(P)["vectors"] == 1
 
 
 def test_a_text_that_is_redacted_while_it_is_embedded_gets_no_vector(memory, root, vectors, toy, monkeypatch):
@@ -280,8 +280,8 @@ def test_a_text_that_is_redacted_while_it_is_embedded_gets_no_vector(memory, roo
         return generate(texts)
 
     monkeypatch.setattr(toy, "generate", meanwhile)
-    assert vectors.take_in(P)
-    assert vectors.told(P)["vectors"] == 0
+    assert vectors.embed_next(P)
+    assert vectors.status(P)["vectors"] == 0
     level(vectors)
     assert likest(vectors, "password", 9) == ["the zebra runs"]
 
@@ -290,11 +290,11 @@ def test_processes_that_embed_at_once_make_each_vector_and_none_is_lost(memory, 
     program = (
         "import sys; sys.path.insert(0, sys.argv[2])\n"
         "import jidomem\nfrom conftest import ToyEmbedder\nfrom jidomem.index import search_index as batches, vectors\n"
-        "from jidomem.journal.journal import Stream\nbatches.MOST = 3\n"
+        "from jidomem.journal.journal import Stream\nbatches.MAX_BATCH = 3\n"
         "with jidomem.open(sys.argv[1], project='p') as memory:\n"
         "    mine = vectors.Vectors(memory.settings.root, memory.texts, ToyEmbedder())\n"
-        "    while mine.waiting(Stream('p')): mine.take_in(Stream('p'))\n"
-        "    assert mine.told(Stream('p'))['vectors'] == 20, mine.told(Stream('p'))\n"
+        "    while mine.waiting(Stream('p')): mine.embed_next(Stream('p'))\n"
+        "    assert mine.status(Stream('p'))['vectors'] == 20, mine.status(Stream('p'))\n"
     )
     remember(memory, *(f"zebra {number}" for number in range(20)))
     tests = str(Path(__file__).parent.parent)
@@ -315,7 +315,7 @@ def test_while_one_makes_vectors_no_other_makes_the_same(memory, root, vectors, 
 
     def meanwhile(texts):
         other = Vectors(root, memory.texts, ToyEmbedder())
-        others.append((other.take_in(P), other.embedder.asked))
+        others.append((other.embed_next(P), other.embedder.asked))
         other.close()
         return generate(texts)
 
@@ -352,20 +352,20 @@ def test_who_is_killed_while_vectors_are_kept_leaves_what_the_next_goes_on_from(
         "import os, signal, sys; sys.path.insert(0, sys.argv[2])\n"
         "import jidomem\nfrom conftest import ToyEmbedder\nfrom jidomem.index import search_index as batches, vectors\n"
         "from jidomem.index.search_index import VectorFile\nfrom jidomem.journal.journal import Stream\n"
-        "batches.MOST, put, done = 2, VectorFile.put, []\n"
+        "batches.MAX_BATCH, put, done = 2, VectorFile.put, []\n"
         "def killed(self, values):\n"
         "    put(self, values)\n    done.append(1)\n"
         f"    if len(done) == 2: os.kill(os.getpid(), {int(signal.SIGKILL)})\n"
         "VectorFile.put = killed\n"
         "with jidomem.open(sys.argv[1], project='p') as memory:\n"
         "    mine = vectors.Vectors(memory.settings.root, memory.texts, ToyEmbedder())\n"
-        "    while mine.take_in(Stream('p')): pass\n"
+        "    while mine.embed_next(Stream('p')): pass\n"
     )
     tests = str(Path(__file__).parent.parent)
     killed = subprocess.run([sys.executable, "-c", program, root, tests], check=False)
     assert killed.returncode == -signal.SIGKILL
-    assert (vectors.told(P)["vectors"], vectors.waiting(P)) == (2, 3)
+    assert (vectors.status(P)["vectors"], vectors.waiting(P)) == (2, 3)
 
     level(vectors)
     assert sorted(toy.asked) == ["zebra 2", "zebra 3", "zebra 4"]
-    assert vectors.told(P)["vectors"] == 5
+    assert vectors.status(P)["vectors"] == 5

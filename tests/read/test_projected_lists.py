@@ -112,7 +112,7 @@ def test_lists_of_merged_streams_are_what_the_engine_finds_now_and_at_any_moment
 
 
 def identity(memory):
-    return memory.texts.read(Stream("p"), lambda file: file.said("identity"))
+    return memory.texts.read(Stream("p"), lambda file: file.metadata("identity"))
 
 
 def test_a_file_is_read_by_the_next_process_and_not_made_again(tmp_path):

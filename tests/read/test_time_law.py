@@ -126,7 +126,7 @@ def test_moments_and_versions_that_are_none_are_refused(memory):
 
 def test_raw_sparql_of_the_past_is_asked_up_to_a_stated_size(memory, monkeypatch):
     memory.writer.submit_intent("p", decision())
-    monkeypatch.setattr(follower, "MOST_REPLAYED_BYTES", 1_000)
+    monkeypatch.setattr(follower, "MAX_REPLAYED_BYTES", 1_000)
 
     with pytest.raises(TooLarge, match="more than 1,000 bytes") as refusal:
         memory.reader.run("p", "ASK {}", as_of=LATER)

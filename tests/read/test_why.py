@@ -80,10 +80,10 @@ def test_what_was_concluded_from_a_memory_is_told_up_to_a_bound(memory, monkeypa
     root = kept(memory, summary="root")
     direct = kept(memory, summary="direct", evidence=[root])
     further = kept(memory, summary="further", evidence=[direct])
-    monkeypatch.setattr(provenance, "MOST", 1)
+    monkeypatch.setattr(provenance, "MAX_DERIVED", 1)
 
     bounded = explained(memory, root)
-    monkeypatch.setattr(provenance, "MOST", 2)
+    monkeypatch.setattr(provenance, "MAX_DERIVED", 2)
     whole = explained(memory, root)
 
     assert [each["iri"] for each in bounded["derived"]] == [direct]

@@ -56,7 +56,7 @@ def test_what_is_written_has_its_vector_soon_after(memory, toy):
 
     found = memory.embedding.vectors.nearest(P, toy.generate(["okapi sleeps"])[0], 1)
     assert found[0][0] == digest("the okapi sleeps")
-    told = memory.embedding.told("p")
+    told = memory.embedding.status("p")
     assert (told["model"], told["vectors"], told["pending"], told["error"]) == ("toy-1", 3, 0, None)
     assert told["bytes"] > 3 * 96
 
@@ -108,7 +108,7 @@ def test_an_embedder_that_fails_fails_no_write_and_no_recall_and_is_tried_again(
     answer = memory.recall("zebra")
     assert len(answer.entries) == 2
     assert answer.metadata["vectors"] == {"model": "toy-1", "pending": 2, "error": "the model is out"}
-    assert memory.embedding.told("p")["error"] == "the model is out"
+    assert memory.embedding.status("p")["error"] == "the model is out"
     toy.fault = None
     until(lambda: pending(memory) == 0)
     assert memory.recall("zebra").metadata["vectors"]["error"] is None
@@ -127,7 +127,7 @@ def test_a_question_whose_vector_is_none_is_answered_by_words(memory, toy, monke
 
 
 def test_a_slow_embedder_holds_up_no_write_and_the_end_waits_for_its_batch_alone(tmp_path, toy, monkeypatch):
-    monkeypatch.setattr(search_index, "MOST", 2)
+    monkeypatch.setattr(search_index, "MAX_BATCH", 2)
     began, go_on, generate = Event(), Event(), toy.generate
 
     def slow(texts):
@@ -207,7 +207,7 @@ def test_an_embedder_that_does_not_answer_is_waited_for_once_and_for_the_questio
 
 
 def test_all_vectors_are_made_at_once_where_that_is_asked_for(memory, toy, monkeypatch):
-    monkeypatch.setattr(search_index, "MOST", 2)
+    monkeypatch.setattr(search_index, "MAX_BATCH", 2)
     for number in range(5):
         memory.writer.remember("p", f"zebra {number}")
     seen = []
@@ -273,7 +273,7 @@ def test_a_text_that_the_embedder_never_takes_keeps_no_other_one_from_its_vector
     for _ in range(12):
         memory.embedding.try_for("p")
 
-    told = memory.embedding.told("p")
+    told = memory.embedding.status("p")
     assert (told["vectors"], told["passed_by"], told["pending"]) == (19, 1, 0)
 
 
@@ -288,5 +288,5 @@ def test_no_text_is_passed_by_while_the_embedder_takes_none(memory, toy):
     toy.fault = None
     memory.embedding.try_for("p")
 
-    told = memory.embedding.told("p")
+    told = memory.embedding.status("p")
     assert (told["vectors"], told["passed_by"], told["pending"]) == (3, 0, 0)

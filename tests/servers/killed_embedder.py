@@ -28,5 +28,5 @@ class Fatal(ToyEmbedder):
 
 
 if __name__ == "__main__":
-    search_index.MOST, shared_vectors.LEASE = 4, 1.0
+    search_index.MAX_BATCH, shared_vectors.LEASE = 4, 1.0
     jidomem.open(sys.argv[1], project="p", embedder=Fatal()).embedding.embed("p")

@@ -33,7 +33,7 @@ SECRET = "the okapi opens with swordfish"
 @pytest.fixture
 def opened(tmp_path, monkeypatch):
     """Open the one root of a test as the server of that name does, which has an embedder of its own."""
-    monkeypatch.setattr(search_index, "MOST", 4)
+    monkeypatch.setattr(search_index, "MAX_BATCH", 4)
     memories = []
 
     def opened(name, model="toy-1"):
@@ -131,7 +131,7 @@ def test_another_model_has_vectors_of_its_own(opened):
 def test_one_server_makes_vectors_at_a_time_and_a_dead_one_is_not_waited_for_for_ever(opened, monkeypatch):
     here, there = opened("here"), opened("there")
     remember(here, *zebras(0, 9))
-    here.embedding.vectors.take_in(P)  # then it is killed: it never gives its turn back
+    here.embedding.vectors.embed_next(P)  # then it is killed: it never gives its turn back
 
     assert level(there) == 5
     assert asked(there) == []
@@ -363,9 +363,9 @@ def test_reindex_says_that_another_server_makes_the_vectors_now(opened, tmp_path
     assert others.turn(P, model, "another")
 
     assert level(there) == 2
-    told = there.embedding.told("p")
+    told = there.embedding.status("p")
     others.end(P, model, "another")
 
     assert vectors_text(told).endswith("2 texts pending: another server computes them now")
     assert level(there) == 0
-    assert vectors_text(there.embedding.told("p")).endswith("up to date")
+    assert vectors_text(there.embedding.status("p")).endswith("up to date")

@@ -42,7 +42,7 @@ class PeerVectorCache(VectorFile):
 
     def begun(self) -> None:
         """Note who makes vectors here, whatever process does."""
-        self.note(who=token_hex(16))
+        self.set_metadata(who=token_hex(16))
 
     def known(self, digests: Sequence[bytes]) -> set[bytes]:
         """Return which of *digests* need no vector made."""
@@ -59,12 +59,12 @@ class PeerVectorCache(VectorFile):
         there = self.numbers([digest for digest, _ in rows])
         fresh = [row for row in rows if row[0] not in there]
         self._store.executemany("INSERT OR IGNORE INTO offered VALUES (?, ?)", fresh)
-        self.note(seen=[*(name for name in self.seen if name in listed), segment])
+        self.set_metadata(seen=[*(name for name in self.seen if name in listed), segment])
 
     @property
     def seen(self) -> list[str]:
         """Return the segments that were taken in."""
-        return [str(name) for name in self.said("seen") or []]
+        return [str(name) for name in self.metadata("seen") or []]
 
     def _offered(self, digests: Sequence[bytes]) -> dict[bytes, bytes]:
         vectors: dict[bytes, bytes] = {}
@@ -89,12 +89,12 @@ class SharedVectors(Vectors):
         self._common = common
         self._elsewhere: set[Stream] = set()  # where it was another's turn when it was asked last
 
-    def told(self, stream: Stream) -> dict[str, Any]:
+    def status(self, stream: Stream) -> dict[str, Any]:
         """Return the state of a stream's vectors, with `elsewhere` where another server makes the missing ones."""
-        state = super().told(stream)
+        state = super().status(stream)
         return {**state, "elsewhere": True} if state["pending"] and stream in self._elsewhere else state
 
-    def _take_in(self, stream: Stream) -> bool:
+    def _embed_next(self, stream: Stream) -> bool:
         step = self._step(stream, 0)
         if step.last is not None:
             super()._keep(stream, step, [])
@@ -110,7 +110,7 @@ class SharedVectors(Vectors):
             return False
         self._elsewhere.discard(stream)
         try:
-            return super()._take_in(stream)
+            return super()._embed_next(stream)
         except BaseException:
             self._common.end(stream, self._model, who)
             raise
@@ -122,7 +122,7 @@ class SharedVectors(Vectors):
             listed = self._common.put(stream, self._model, self._who(stream), values, goes_on=goes_on)
         super()._keep(stream, step, values)
         if listed is not None:
-            self._offers(stream, lambda file: file.note(seen=listed))
+            self._offers(stream, lambda file: file.set_metadata(seen=listed))
 
     def _brings(self, stream: Stream, identity: str) -> bool:
         """Return whether segments came; none is taken in once the texts were made anew."""
@@ -147,7 +147,7 @@ class SharedVectors(Vectors):
             self._offers(stream, offer)
 
     def _who(self, stream: Stream) -> str:
-        return self._offers(stream, lambda file: str(file.said("who")))
+        return self._offers(stream, lambda file: str(file.metadata("who")))
 
     def _offers(self, stream: Stream, use: Callable[[PeerVectorCache], T]) -> T:
         def ask(file: VectorFile) -> T:

@@ -211,7 +211,7 @@ def _starts(page: PageRequest, name: str, topic: str) -> list[str]:
         Stream(page.project),
         lambda file: overview(file, {}, moment=page.as_of, valid_at=page.valid_at, after=None, count=NEWEST),
     )
-    return [one.item for one in newest.told]
+    return [one.item for one in newest.entries]
 
 
 def _named(page: PageRequest, name: str) -> str:
@@ -299,9 +299,9 @@ def show_timeline(page: PageRequest) -> Mapping[str, Any]:
         "q": "",
         "chosen": chosen,
         "found": None,
-        "days": _by_day([cards.row(page, one.item) for one in timeline.told], timeline.days),
+        "days": _by_day([cards.row(page, one.item) for one in timeline.entries], timeline.days),
         "facets": {name: _facet(page, name, timeline.facets, chosen) for name in FACETS},
-        "next": _further(page, timeline.told[-1]) if timeline.more else None,
+        "next": _further(page, timeline.entries[-1]) if timeline.more else None,
     }
 
 
