@@ -31,7 +31,7 @@ from bench.generate import Fields
 from jidomem.base import clock, files
 from jidomem.base.clock import Sources
 from jidomem.errors import JidomemError
-from jidomem.index.results import Watermark
+from jidomem.index.store import Watermark
 from jidomem.journal.commit import Commit
 from jidomem.journal.journal import FileJournal, Stream
 from jidomem.rdf.terms import Term, Triple

@@ -24,9 +24,8 @@ from typing import Any
 
 from jidomem.base.background import BackgroundTask
 from jidomem.errors import NotFound, TooLarge
-from jidomem.index.results import Watermark
 from jidomem.index.snapshots import STORE_ERRORS, Clones, PrivateClone, Snapshot
-from jidomem.index.store import OxigraphIndex
+from jidomem.index.store import OxigraphIndex, Watermark
 from jidomem.journal.commit import Commit, is_redaction_record
 from jidomem.journal.journal import NAMES, FileJournal, Stream
 from jidomem.rdf.terms import Triple, iri

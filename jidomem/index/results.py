@@ -1,10 +1,6 @@
-"""What a store takes in at once: commits, and the mark of how far their graph reaches with them, as one TriG text.
+"""Answers of queries: their values and formats, and the errors of a query that is malformed or answers too much.
 
-Terms as the store's own objects, and the marks that a store holds.
-
-What a query answers: as values, in the formats it may be serialised in, and why it could not be read.
-
-Answers written by the engine, within a stated number of rows and bytes: never a silently short one.
+The engine writes an answer within a stated number of rows and bytes, and never a silently short one.
 """
 
 from __future__ import annotations
@@ -13,111 +9,16 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import islice
 from typing import Any, Literal
 
 import pyoxigraph as ox
 
 from jidomem.errors import InvalidRequest, TooLarge
-from jidomem.journal.commit import Commit, advance
-from jidomem.rdf.terms import Term, Triple, is_iri, literal, ntriples_line, parse_literal, plain_value
-from jidomem.rdf.vocab import JIDO, ONTOLOGY_GRAPH, PREFIXES, PROV, RDFS, XSD
-from jidomem.records.active import lacking
-from jidomem.records.intent import CommitRef, Version
-
-#: The graph of the marks, and what a mark says of a graph; no query is given that graph.
-MARKS = "urn:jidomem:index:marks"
-HOLDS = "urn:jidomem:index:holds"
-_TOPIC = b"jido:topic "
-
-
-@dataclass(frozen=True, slots=True)
-class Watermark:
-    """How far a graph reaches: of how many commits it is made, at which version of its stream, and what cleared it.
-
-    Of `cleared`, and of all that came before it, nothing is held.
-    """
-
-    commits: int = 0
-    version: Version = Version()
-    cleared: Version = Version()
-
-    def after(self, commits: Iterable[Commit]) -> Watermark:
-        """Return the mark once *commits*, which follow from this one, are in."""
-        added = list(commits)
-        return Watermark(self.commits + len(added), advance(self.version, added), self.cleared)
-
-    @property
-    def term(self) -> Term:
-        """Return the mark as a literal."""
-        heads, cleared = (
-            [(head.recorded_at, head.id, head.position) for head in version.heads]
-            for version in (self.version, self.cleared)
-        )
-        return literal(json.dumps([self.commits, heads, cleared], separators=(",", ":")))
-
-    @classmethod
-    def of(cls, term: Term) -> Watermark:
-        """Return the mark that a literal says.
-
-        >>> Watermark.of(Watermark().term) == Watermark()
-        True
-        """
-        commits, heads, cleared = json.loads(plain_value(term))
-        return cls(commits, *(Version.of(CommitRef(*head) for head in of) for of in (heads, cleared)))
-
-
-def trig(graph: str, commits: Iterable[Commit], mark: Watermark | None = None) -> bytes:
-    """Return *commits*, at least one, in *graph*, with *mark* where it is to be set by the same write.
-
-    A commit's own document is Turtle of one form, its prefixes before the first empty line, so it is put together
-    from those as they are; none of its triples passes through Python again. The conflict keys that a commit of an
-    earlier version lacks follow it.
-    """
-    head, bodies = b"", [b"\n<", graph.encode(), b"> {\n"]
-    for commit in commits:
-        head, _, body = commit.data.partition(b"\n\n")
-        bodies.append(body)
-        if _TOPIC in body:
-            bodies += [f"\n{ntriples_line(triple)}".encode() for triple in lacking(commit.triples)]
-    said = f"<{MARKS}> {{ <{graph}> <{HOLDS}> {mark.term} }}\n" if mark else ""
-    return b"".join([head, *bodies, b"}\n", said.encode()])
-
-
-_STRING = XSD + "string"
-
-
-def marks(store: Any) -> dict[str, Watermark]:
-    """Return how far each graph of a store reaches; of two marks, left by a crash between, the later one counts."""
-    answer: dict[str, Watermark] = {}
-    for quad in store.quads_for_pattern(None, ox.NamedNode(HOLDS), None, ox.NamedNode(MARKS)):
-        if quad.subject.value != ONTOLOGY_GRAPH:
-            mark = Watermark.of(str(quad.object))
-            if mark.commits >= answer.get(quad.subject.value, mark).commits:
-                answer[quad.subject.value] = mark
-    return answer
-
-
-@lru_cache(maxsize=512)  # properties, agents, sessions and graphs are asked about again and again
-def named(term: Term) -> Any:
-    """Return the pyoxigraph object of an IRI."""
-    return ox.NamedNode(plain_value(term))
-
-
-def node(term: Term) -> Any:
-    """Return the pyoxigraph object of a term."""
-    if is_iri(term):
-        return named(term)
-    if term.startswith("_:"):
-        return ox.BlankNode(term[2:])
-    text, datatype, language = parse_literal(term)
-    if language:
-        return ox.Literal(text, language=language)
-    return ox.Literal(text) if datatype == _STRING else ox.Literal(text, datatype=ox.NamedNode(datatype))
-
+from jidomem.rdf.terms import Term, Triple
+from jidomem.rdf.vocab import JIDO, PREFIXES, PROV, RDFS, XSD
 
 _PLACE = re.compile(r"(?:error )?at (\d+):(\d+): ?")
 
@@ -174,14 +75,6 @@ def solutions(data: bytes) -> Solutions:
     answer = plain(ox.parse_query_results(data, ox.QueryResultsFormat.JSON))
     assert isinstance(answer, Solutions)
     return answer
-
-
-def write_triples(triples: Iterable[Triple], form: str, prefixes: dict[str, str]) -> bytes:
-    """Return *triples* as bytes in *form*, one of GRAPH_FORMATS."""
-    answer = (ox.Triple(*map(node, triple)) for triple in triples)
-    data = ox.serialize(answer, format=GRAPH_FORMATS[form], prefixes=prefixes)
-    assert data is not None
-    return data
 
 
 def malformed(message: str) -> InvalidRequest:

@@ -26,10 +26,9 @@ from jidomem.index import search_documents
 from jidomem.index.cache_file import CacheDatabase, CacheFolder, CacheInvalid, several
 from jidomem.index.follower import steps
 from jidomem.index.projection import IndexedProject
-from jidomem.index.results import Watermark
 from jidomem.index.search_documents import Document, TripleSource
 from jidomem.index.search_tables import SearchIndexReader
-from jidomem.index.store import OxigraphIndex
+from jidomem.index.store import OxigraphIndex, Watermark
 from jidomem.journal.commit import Commit, is_redaction_record
 from jidomem.journal.journal import FileJournal, Stream
 from jidomem.rdf.terms import Term, iri, plain_value

@@ -22,8 +22,8 @@ from jidomem.base.words import chunk_text, digest
 from jidomem.index.cache_file import CacheDatabase, several
 from jidomem.index.projection import TABLES as PROJECTION_TABLES
 from jidomem.index.projection import Projection
-from jidomem.index.results import Watermark
 from jidomem.index.search_documents import Document
+from jidomem.index.store import Watermark
 from jidomem.records.recall import FIELD_WEIGHTS, CorpusStats, Match
 
 TABLES = """

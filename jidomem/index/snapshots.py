@@ -28,8 +28,7 @@ import pyoxigraph as ox
 
 from jidomem.base.files import acquire_lock, create_file, inherit_at, make_folder, make_folders, write_file
 from jidomem.base.json_values import decode_json
-from jidomem.index.results import Watermark
-from jidomem.index.store import OxigraphIndex
+from jidomem.index.store import OxigraphIndex, Watermark
 from jidomem.journal.disk import create_local_marker, flush, local_marker
 
 _LIBRARY: Any = ctypes.CDLL(None)

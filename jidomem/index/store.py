@@ -1,15 +1,14 @@
-"""Who follows an index: something derived from it that is told of every change.
+"""The index: an Oxigraph store, in memory or on disk, that holds the commits of many graphs and answers SPARQL.
 
-The ontology graph of a store: its whole content, and the mark that says which ontology that is.
-
-What a writer left to be taken in before anything is read, and how far each graph reaches once it is in.
-
-The index: an Oxigraph store, in memory or on disk, that holds the commits of many graphs and answers SPARQL.
+A watermark says how far each graph reaches; commits that a writer queued are loaded before anything is read. Observers
+are notified of each change.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import islice
@@ -19,24 +18,110 @@ from typing import Any, Protocol, TypeVar
 import pyoxigraph as ox
 
 from jidomem.index import results
-from jidomem.index.results import (
-    HOLDS,
-    MARKS,
-    Answer,
-    AnswerLimits,
-    Serialized,
-    Watermark,
-    malformed,
-    marks,
-    named,
-    node,
-    plain,
-    trig,
-)
-from jidomem.journal.commit import Commit
-from jidomem.rdf.terms import Term, Triple, ntriples_line
-from jidomem.rdf.vocab import BASE, JIDO, ONTOLOGY_GRAPH
-from jidomem.records.intent import Version
+from jidomem.index.results import Answer, AnswerLimits, Serialized, malformed, plain
+from jidomem.journal.commit import Commit, advance
+from jidomem.rdf.terms import Term, Triple, is_iri, literal, ntriples_line, parse_literal, plain_value
+from jidomem.rdf.vocab import BASE, JIDO, ONTOLOGY_GRAPH, XSD
+from jidomem.records.active import lacking
+from jidomem.records.intent import CommitRef, Version
+
+#: The graph of the marks, and what a mark says of a graph; no query is given that graph.
+MARKS = "urn:jidomem:index:marks"
+HOLDS = "urn:jidomem:index:holds"
+_TOPIC = b"jido:topic "
+
+
+@dataclass(frozen=True, slots=True)
+class Watermark:
+    """How far a graph reaches: of how many commits it is made, at which version of its stream, and what cleared it.
+
+    Of `cleared`, and of all that came before it, nothing is held.
+    """
+
+    commits: int = 0
+    version: Version = Version()
+    cleared: Version = Version()
+
+    def after(self, commits: Iterable[Commit]) -> Watermark:
+        """Return the mark once *commits*, which follow from this one, are in."""
+        added = list(commits)
+        return Watermark(self.commits + len(added), advance(self.version, added), self.cleared)
+
+    @property
+    def term(self) -> Term:
+        """Return the mark as a literal."""
+        heads, cleared = (
+            [(head.recorded_at, head.id, head.position) for head in version.heads]
+            for version in (self.version, self.cleared)
+        )
+        return literal(json.dumps([self.commits, heads, cleared], separators=(",", ":")))
+
+    @classmethod
+    def of(cls, term: Term) -> Watermark:
+        """Return the mark that a literal says.
+
+        >>> Watermark.of(Watermark().term) == Watermark()
+        True
+        """
+        commits, heads, cleared = json.loads(plain_value(term))
+        return cls(commits, *(Version.of(CommitRef(*head) for head in of) for of in (heads, cleared)))
+
+
+def trig(graph: str, commits: Iterable[Commit], mark: Watermark | None = None) -> bytes:
+    """Return *commits*, at least one, in *graph*, with *mark* where it is to be set by the same write.
+
+    A commit's own document is Turtle of one form, its prefixes before the first empty line, so it is put together
+    from those as they are; none of its triples passes through Python again. The conflict keys that a commit of an
+    earlier version lacks follow it.
+    """
+    head, bodies = b"", [b"\n<", graph.encode(), b"> {\n"]
+    for commit in commits:
+        head, _, body = commit.data.partition(b"\n\n")
+        bodies.append(body)
+        if _TOPIC in body:
+            bodies += [f"\n{ntriples_line(triple)}".encode() for triple in lacking(commit.triples)]
+    said = f"<{MARKS}> {{ <{graph}> <{HOLDS}> {mark.term} }}\n" if mark else ""
+    return b"".join([head, *bodies, b"}\n", said.encode()])
+
+
+_STRING = XSD + "string"
+
+
+def marks(store: Any) -> dict[str, Watermark]:
+    """Return how far each graph of a store reaches; of two marks, left by a crash between, the later one counts."""
+    answer: dict[str, Watermark] = {}
+    for quad in store.quads_for_pattern(None, ox.NamedNode(HOLDS), None, ox.NamedNode(MARKS)):
+        if quad.subject.value != ONTOLOGY_GRAPH:
+            mark = Watermark.of(str(quad.object))
+            if mark.commits >= answer.get(quad.subject.value, mark).commits:
+                answer[quad.subject.value] = mark
+    return answer
+
+
+@lru_cache(maxsize=512)  # properties, agents, sessions and graphs are asked about again and again
+def named(term: Term) -> Any:
+    """Return the pyoxigraph object of an IRI."""
+    return ox.NamedNode(plain_value(term))
+
+
+def node(term: Term) -> Any:
+    """Return the pyoxigraph object of a term."""
+    if is_iri(term):
+        return named(term)
+    if term.startswith("_:"):
+        return ox.BlankNode(term[2:])
+    text, datatype, language = parse_literal(term)
+    if language:
+        return ox.Literal(text, language=language)
+    return ox.Literal(text) if datatype == _STRING else ox.Literal(text, datatype=ox.NamedNode(datatype))
+
+
+def write_triples(triples: Iterable[Triple], form: str, prefixes: dict[str, str]) -> bytes:
+    """Return *triples* as bytes in *form*, one of the graph formats of the results."""
+    answer = (ox.Triple(*map(node, triple)) for triple in triples)
+    data = ox.serialize(answer, format=results.GRAPH_FORMATS[form], prefixes=prefixes)
+    assert data is not None
+    return data
 
 
 class Observer(Protocol):

@@ -16,7 +16,7 @@ from flask import Response, g, request
 
 from jidomem.curation.review_queue import queued
 from jidomem.errors import Busy, InvalidRequest, NotServed, TooLarge
-from jidomem.index.results import write_triples
+from jidomem.index.store import write_triples
 from jidomem.rdf.terms import integer, plain_value
 from jidomem.rdf.turtle import turtle
 from jidomem.rdf.vocab import graph_iri, jido

@@ -12,7 +12,7 @@ from flask import Response, request
 from werkzeug.datastructures import MultiDict
 
 from jidomem.errors import InvalidRequest, NotFound, PolicyDenied, nearest_names
-from jidomem.index.results import write_triples
+from jidomem.index.store import write_triples
 from jidomem.rdf import sparql
 from jidomem.rdf.sparql import Dataset, unknown_graphs
 from jidomem.rdf.terms import Triple, iri

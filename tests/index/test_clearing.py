@@ -6,7 +6,7 @@ import threading
 import pytest
 from index_world import STREAM, add, as_stored, commit_on, held, journalled, open_tail, small_limits
 
-from jidomem.index.results import Watermark
+from jidomem.index.store import Watermark
 from jidomem.journal.journal import FileJournal, Stream
 from jidomem.rdf.vocab import THIS, jido
 

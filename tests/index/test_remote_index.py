@@ -14,7 +14,7 @@ import jidomem
 from jidomem.errors import Failed, InvalidRequest, QueryTimeout
 from jidomem.extras.servers.remote_index import RemoteIndex, endpoint
 from jidomem.extras.servers.remote_sync import RemoteGraphs, RemoteWatermark
-from jidomem.index.results import MARKS, Watermark
+from jidomem.index.store import MARKS, Watermark
 from jidomem.journal.disk import SETTLE
 from jidomem.journal.journal import Stream
 from jidomem.rdf.sparql_client import SparqlEndpoint

@@ -90,7 +90,7 @@ class ProjectedIndex:
         file, ontology = self.files[project], source.look()
         with file.writing():
             is_other = self.ontology.setdefault(project, ontology) != ontology
-            file.projection.include(self.playbook.orders(), source, anew=is_other)
+            file.projection.include(self.playbook.orders(), source, rebuilds=is_other)
             self.ontology[project] = ontology
             file.projection.update(self.news.get(source.graph, ()), source)
         self.news[source.graph] = set()

@@ -35,7 +35,7 @@ def rebuild(memory, end):
 def main(root, seconds):
     for name, value in SMALL.items():
         setattr(follower, name, value)
-    store.BULK, store.MAX_HELD_BYTES = 3_000, 20_000
+    store.BULK, store.MAX_BUFFERED_BYTES = 3_000, 20_000
     end, seen = time.monotonic() + float(seconds), []
     with jidomem.open(Path(root)) as memory, jidomem.open(Path(root)) as other:
         memory.writer.remember("p", "the first")

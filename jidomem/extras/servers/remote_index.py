@@ -17,8 +17,8 @@ import pyoxigraph as ox
 from jidomem.errors import Failed, InvalidRequest, JidomemError
 from jidomem.extras.servers.remote_sync import LINES, ROWS, Feed, RemoteGraphs, SyncThread, refusal_of
 from jidomem.index import results
-from jidomem.index.results import Answer, AnswerLimits, Serialized, Solutions, Watermark, malformed, plain
-from jidomem.index.store import OxigraphIndex
+from jidomem.index.results import Answer, AnswerLimits, Serialized, Solutions, malformed, plain
+from jidomem.index.store import OxigraphIndex, Watermark
 from jidomem.journal.journal import NAMES, FileJournal, Stream
 from jidomem.rdf import sparql
 from jidomem.rdf.sparql import SparqlToken, first_word, tokens

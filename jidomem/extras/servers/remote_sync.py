@@ -21,7 +21,8 @@ import pyoxigraph as ox
 
 from jidomem.errors import Failed, JidomemError, NotFound
 from jidomem.index.follower import batches_until_clear, cleared_by
-from jidomem.index.results import HOLDS, MARKS, Watermark, solutions, trig
+from jidomem.index.results import solutions
+from jidomem.index.store import HOLDS, MARKS, Watermark, trig
 from jidomem.journal.commit import Commit, is_redaction_record
 from jidomem.journal.journal import FileJournal, Stream
 from jidomem.rdf.sparql_client import EndpointError, SparqlEndpoint

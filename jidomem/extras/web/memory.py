@@ -19,7 +19,7 @@ from jidomem.base.words import ANSWERS
 from jidomem.errors import InvalidRequest, JidomemError, NotFound
 from jidomem.extras.web import cards
 from jidomem.extras.web.cards import AS_OF, PageRequest, Screen
-from jidomem.index.results import write_triples
+from jidomem.index.store import write_triples
 from jidomem.index.timeline import FACETS, STATES, Facets, TimelineEntry, among, overview
 from jidomem.journal.journal import Stream
 from jidomem.rdf.terms import Triple
