@@ -25,7 +25,7 @@ from bench import words
 
 START = datetime(2023, 1, 2, 8, 0, tzinfo=UTC)
 STEP = timedelta(seconds=63)  # between two memories: a million in two years
-OPEN = 2_000  # of each kind, how many are kept in mind to be ended later: the others stay in force for ever
+OPEN = 2_000  # of each kind, how many are recorded to be ended later; the others stay active
 EVIDENCE_SHARE, EXPLAINED_SHARE, TOPIC_SHARE, KEYED_SHARE = 0.4, 0.6, 0.7, 0.05
 
 Fields = dict[str, Any]

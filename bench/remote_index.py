@@ -3,7 +3,7 @@
     python -m bench.remote_index [--memories 6500] [--rounds 5] [--store oxigraph|virtuoso|sparql+http://...]
 
 Feeds the store with a generated memory (6,500 make 121,000 triples), asks it and the index of this process each
-question of the playbook in turn: in full, as a page, with what is no longer in force, and as of a moment halfway.
+question of the playbook in turn: in full, as a page, with what is no longer active, and as of a moment halfway.
 Exits with 1 where one answer differs. Printed are triples a second of a feeding anew, and for each question that the
 store is asked the time it takes there as a multiple of the time here: the median of the rounds, and the spread.
 """

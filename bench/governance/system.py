@@ -116,7 +116,7 @@ class System:
         self._cannot("undo_to")
 
     def explain(self, entry: str) -> Origin:
-        """Return where an entry, in force or not, comes from."""
+        """Return where an entry, active or not, comes from."""
         self._cannot("explain")
 
     def replaced(self, entry: str) -> str | None:
@@ -124,7 +124,7 @@ class System:
         self._cannot("replaced")
 
     def ended(self, entry: str) -> str | None:
-        """Return why an entry is in force no longer, or what took its place."""
+        """Return why an entry is active no longer, or what took its place."""
         self._cannot("ended")
 
     def disagreements(self) -> Sequence[tuple[str, str]]:

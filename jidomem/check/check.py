@@ -67,7 +67,7 @@ _INVALIDATES = jido("invalidates")
 
 
 def chains(source: TripleSource) -> list[UnplacedFinding]:
-    """Return the circles of supersession, and the items with two successors that are both, in the end, in force."""
+    """Return the circles of supersession, and the items with two successors that are both, in the end, active."""
     after, ended, revived, proposed = _links(source)
     rounds = list(_circles(after))
     findings = []
@@ -80,7 +80,7 @@ def chains(source: TripleSource) -> list[UnplacedFinding]:
         if len(ends) > 1:
             some = sorted(map(plain_value, ends))
             names, both = " and ".join(some), " --against ".join(some[:2])
-            text = f"superseded by more than one memory, and {names} are in force: jidomem review supersede {both}"
+            text = f"superseded by more than one memory, and {names} are active: jidomem review supersede {both}"
             findings.append(UnplacedFinding(item, SUCCESSORS, "violation", text, _BY, None, tuple(ends)))
     return findings
 
@@ -289,7 +289,7 @@ def read_issues(path: str, data: bytes) -> dict[str, str]:
 def tasks_closed(
     source: TripleSource, schema: Schema, issues: Iterable[Mapping[str, str]]
 ) -> tuple[list[UnplacedFinding], int, list[str]]:
-    """Return the tasks in force that are open here and closed there, how many name no issue, and whose is not listed.
+    """Return the active tasks that are open here and closed there, how many name no issue, and whose is not listed.
 
     *issues* are lists as `read_issues` gives them.
     """
@@ -313,7 +313,7 @@ def tasks_closed(
 
 
 def _open_tasks(source: TripleSource, schema: Schema) -> list[tuple[Term, Term]]:
-    """Return the tasks in force that are not done, each with its status."""
+    """Return the active tasks that are not done, each with its status."""
     proposed = {task for task, _, status in source.of(jido("hasAssertionStatus")) if status == jido("Proposed")}
     tasks = []
     for node in sorted(source.types):

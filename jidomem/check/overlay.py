@@ -384,7 +384,7 @@ def _numbers(properties: set[tuple[Term, Term]]) -> Mapping[str, int]:
 
 
 def now_failing(index: OxigraphIndex, project: str, old: Schema, new: Schema) -> Iterator[UnplacedFinding]:
-    """Yield each violation of *new* at a memory in force of *project* that *old* lets pass, some memories at a time."""
+    """Yield each violation of *new* at an active memory of *project* that *old* lets pass, some memories at a time."""
     graph = graph_iri(project)
     spaces = old.namespaces | new.namespaces
     old, new = replace(old, namespaces=spaces), replace(new, namespaces=spaces)

@@ -194,7 +194,7 @@ class ReviewCache:
         return self._facts.leaning.of(items, self._leant_on, self._counted)
 
     def in_force(self, items: Collection[str]) -> dict[str, str]:
-        """Return what those of *items* say that are in force."""
+        """Return what those of *items* say that are active."""
         return self._facts.in_force.of(items, self._ended, self._active_summaries)
 
     def due(self, now: datetime) -> list[dict[str, Any]]:
@@ -382,7 +382,7 @@ def settle_by_rule(
 ) -> list[tuple[Waiting, PolicyChange, Receipt | JidomemError]]:
     """Return what the confirmations of the policy settle, each with its rule and its receipt or refusal.
 
-    A rule never asserts what ends or disagrees with something in force, nor what rests on an untrusted source. The
+    A rule never asserts what ends or disagrees with an active memory, nor what rests on an untrusted source. The
     memory writer asserts the confirmed memories, and the reason names the rule.
     """
     proposals = [one for one in queue(reader, project, now) if one.kind == "proposal"]
@@ -489,7 +489,7 @@ def _proposals(reader: MemoryReader, project: str, at_hand: ReviewCache, view: W
         })  # fmt: skip
         rival = next((rival for rival in rivals[row["item"]] if rival in in_force), None)
         if rival is not None:
-            entry |= {"other": rival, "other_summary": in_force[rival], "why": "disagrees with what is in force"}
+            entry |= {"other": rival, "other_summary": in_force[rival], "why": "disagrees with an active memory"}
             entry |= {"actions": _OF_OPPOSED, "is_apart": conflict.are_apart(iri(row["item"]), iri(rival), view)}
     alternatives = [item for item in proposals if item.rpartition("/alternatives/")[0] in proposals]
     return [entry for item, entry in proposals.items() if item not in alternatives]

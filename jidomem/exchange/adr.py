@@ -162,7 +162,7 @@ class _Tying:
                 self.ends[standing[0].new].add(old)
 
     def _only_intends(self, claim: _Claim) -> bool:
-        """Return whether a record not in force says it supersedes another, which is not yet so; notes it."""
+        """Return whether a record not active says it supersedes another, which is not yet so; notes it."""
         new = self.records[claim.new]
         if new.status not in ("proposed", "rejected"):
             return False

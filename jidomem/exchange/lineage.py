@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-#: The states of an entry's memory: in force, only proposed, succeeded by that of another entry, withdrawn by a
+#: The states of an entry's memory: active, only proposed, succeeded by that of another entry, withdrawn by a
 #: synchronisation, and ended by anybody else.
 ACTIVE, PENDING, SUCCEEDED, GONE, SETTLED = "active", "pending", "succeeded", "gone", "settled"
 
@@ -80,7 +80,7 @@ class Lineage:
 
     @property
     def active(self) -> tuple[SourceVersion, ...]:
-        """Return the versions in force, the newest first: one, unless branches were merged."""
+        """Return the active versions, the newest first: one, unless branches were merged."""
         return tuple(each for each in reversed(self.versions) if each.is_live and each.is_asserted)
 
     @property
@@ -95,7 +95,7 @@ class Lineage:
 
     @property
     def current(self) -> SourceVersion | None:
-        """Return the version that stands for the entry as it was last read: the newest proposed, else that in force."""
+        """Return the version that stands for the entry as last read: the newest proposed, else the active one."""
         return next(iter((*self.pending, *self.active)), None)
 
     @property
@@ -105,7 +105,7 @@ class Lineage:
 
     @property
     def is_edited(self) -> bool:
-        """Return whether the version in force says something else than what was imported: it was edited here."""
+        """Return whether the active version says something else than was imported: it was edited here."""
         return any(self._imported(each).content != each.content for each in self.active)
 
     @property

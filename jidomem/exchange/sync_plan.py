@@ -453,7 +453,7 @@ class _Planning:
         return SyncStep("conflict", entry, lineage, "proposal", note="its memory was withdrawn or superseded here")
 
     def _live(self, entry: SourceEntry, lineage: Lineage) -> SyncStep:
-        """Return the step of an entry whose memory is in force or proposed."""
+        """Return the step of an entry whose memory is active or proposed."""
         links = self._has_new_links(entry)
         same = (each for each in (*lineage.pending[:1], *lineage.active) if not links and entry.says(each))
         if (version := next(same, None)) is not None:
@@ -470,7 +470,7 @@ class _Planning:
         return SyncStep("conflict", entry, lineage, "proposal", replaced, ends=ends, note=note)
 
     def _same(self, entry: SourceEntry, lineage: Lineage, version: SourceVersion) -> SyncStep:
-        """Return the step of an entry that says what *version*, proposed or in force, says."""
+        """Return the step of an entry that says what *version*, proposed or active, says."""
         ends = _stale(lineage, version)
         if (version.path, version.key) != (entry.path, entry.key) and self.is_absent(version.path):
             if version.is_asserted:
@@ -483,7 +483,7 @@ class _Planning:
         return SyncStep("changed" if ends else "unchanged", entry, lineage, ends=ends)
 
     def _has_new_links(self, entry: SourceEntry) -> bool:
-        """Return whether *entry* supersedes an entry beside it whose memory is in force still, or is to be written."""
+        """Return whether *entry* supersedes an entry beside it whose memory is active still, or is to be written."""
         for other in self._ended_by(entry):
             lineage = self.lineage_of.get(id(other))
             if lineage is None or lineage.state == GONE:

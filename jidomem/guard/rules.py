@@ -55,7 +55,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One memory in force that governs files: what it says, how binding it is, from when until when, and its checks.
+    """One active memory that governs files: what it says, how binding it is, from when until when, and its checks.
 
     *about* are the texts that name the files: `""` is every file.
     A check counts once a curator has accepted it: `waits` says that one has not been.

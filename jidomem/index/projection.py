@@ -24,7 +24,7 @@ from jidomem.rdf.vocab import BASE, ONTOLOGY_GRAPH, RDFS, TYPE, graph_iri, graph
 from jidomem.records.active import ACCEPTED, CLASH, Convention
 from jidomem.records.named_query import ListOrder
 
-#: The keys of docs/conflicts.md that two memories in force may not share.
+#: The keys of docs/conflicts.md that two active memories may not share.
 KINDS = ("duplicate", "overlapping_decision", CLASH, "contradiction")
 STALE, VALUE, PROPOSAL = "stale_supersession", "contradicting_value", "proposal"
 #: The key of a property that can have one value, and that of a value given to it.
@@ -53,7 +53,7 @@ CREATE INDEX pair_b ON pair (b);
 _PUT_NODE = """INSERT INTO node (item, since, until, id, reversed_id, short_id) VALUES (?, ?, ?, ?, ?, ?)
 ON CONFLICT (item) DO UPDATE SET since = excluded.since, until = excluded.until, id = excluded.id,
 reversed_id = excluded.reversed_id, short_id = excluded.short_id"""
-#: A successor that nothing is said of, so far, may be in force at any time.
+#: A successor that nothing is said of, so far, may be active at any time.
 _PUT_NAME = f"INSERT OR IGNORE INTO node (item, since, until) VALUES (?, -1, {FOREVER})"
 _PUT_PAIR = "INSERT OR REPLACE INTO pair VALUES (?, ?, ?, ?, ?)"
 _RIVALS = """SELECT h.key, n.number, n.item, n.since, n.until FROM holder h JOIN node n USING (number)
@@ -114,7 +114,7 @@ class _Node:
 
     @property
     def active_until(self) -> int:
-        """Return until when it is in force: NEVER for a proposal."""
+        """Return until when it is active: NEVER for a proposal."""
         return NEVER if self.is_proposed else self.until
 
 
@@ -272,7 +272,7 @@ class Projection:
 
     def page(self, order: ListOrder, start: str, moment: int, inactive: bool, count: int) -> list[str] | None:
         """Return up to *count* keys of a list, from *start* on, of what was known at *moment* and, unless *inactive*,
-        in force; None where only the engine can put them in order.
+        active; None where only the engine can put them in order.
         """
         text = "SELECT number, is_sortable FROM list WHERE definition = ?"
         row = self._store.execute(text, (_definition(order),)).fetchone()

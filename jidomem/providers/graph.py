@@ -61,7 +61,7 @@ class Root(Protocol):
         ...
 
     def recall(self, request: str, project: str | None = None, **more: Any) -> recall.MemoryRecall:
-        """Return the memories in force that hold words of *request*."""
+        """Return the active memories that hold words of *request*."""
         ...
 
 
@@ -92,7 +92,7 @@ class GraphProvider:
         return _Graph(opened, opts.get("project") or opened.project)
 
     def get(self, state: _Graph, key: str, opts: Opts) -> StoredValue | Missing:
-        """Return the fields of the memory in force under *key*, with its `iri`, or that there is none."""
+        """Return the fields of the active memory under *key*, with its `iri`, or that there is none."""
         only(opts, (), "graph get")
         holders = _holders(state, key)
         if not holders:
@@ -112,7 +112,7 @@ class GraphProvider:
             return Done(state, _submitted(state, key, value).to_dict())
 
     def delete(self, state: _Graph, key: str, opts: Opts) -> Done | Missing:
-        """Withdraw the memory in force under *key*, for the `reason` among *opts*, or say that there is none."""
+        """Withdraw the active memory under *key*, for the `reason` among *opts*, or say that there is none."""
         only(opts, ("reason",), "graph delete")
         reason = opts.get("reason", f"{state.root.writer.agent} forgot {key!r}")
         with state.turn:

@@ -241,7 +241,7 @@ def resolve(index: OxigraphIndex, ids: FindIds, project: str, short: object, as_
 def _by_source(
     index: OxigraphIndex, project: str, entries: Iterable[Sequence[SourceName]], moment: Term
 ) -> dict[str, str]:
-    """Return the memory of each of the imported *entries*, with its place: those in force, else proposed ones.
+    """Return the memory of each of the imported *entries*, with its place: those active, else proposed ones.
 
     Of an entry whose memories have all ended it is the newest.
     """
@@ -261,7 +261,7 @@ def _by_source(
 
 
 def _standing(index: OxigraphIndex, project: str, item: Term, moment: Term) -> int:
-    """Return 2 for a memory in force, 1 for a proposed one, and 0 for one that ended."""
+    """Return 2 for an active memory, 1 for a proposed one, and 0 for one that ended."""
     status = _Item(index, project, plain_value(item), moment).to_dict(None)["status"]
     return 0 if status in ENDED else 1 if status == "proposed" else 2
 

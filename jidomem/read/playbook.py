@@ -217,7 +217,7 @@ class Architect(Role):
     """What an architect asks."""
 
     def context(self, project: str, **moment: Any) -> dict[str, Rows]:
-        """Return the architectural decisions in force; *moment* is as_of, valid_at or both."""
+        """Return the active architectural decisions; *moment* is as_of, valid_at or both."""
         return {"decisions": self._ask("active-decisions", project, **moment)}
 
 

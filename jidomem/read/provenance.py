@@ -173,7 +173,7 @@ class _Links:
                 yield NodeLink(plain_value(subject), self._names[predicate], node)
 
     def _conflicts(self, node: str, properties: Mapping[str, Any]) -> Iterator[NodeLink]:
-        """Yield with what a memory in force shares a key that two may not share."""
+        """Yield with what an active memory shares a key that two may not share."""
         for key in properties.get("conflictKey", ()):
             if str(key).partition(":")[0] not in KINDS:
                 continue
@@ -388,7 +388,7 @@ class Why:
         }
 
     def _latest(self, memory: dict[str, Any]) -> str | None:
-        """Return what is in force at the end of the chain of successors; None for what is so itself, or has none."""
+        """Return what is active at the end of the chain of successors; None for what is so itself, or has none."""
         seen = {memory["iri"]}
         while (after := next(iter(memory["superseded_by"]), None)) is not None and after not in seen:
             seen.add(after)

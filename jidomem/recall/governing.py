@@ -54,13 +54,13 @@ SELECT ?item ?summary ?anchor WHERE {
 
 
 def anchors_in_force(reader: MemoryReader, project: str) -> list[tuple[str, str, Anchor]]:
-    """Return each memory in force with its summary and a file it is about, as it was when it was written."""
+    """Return each active memory with its summary and a file it is about, as it was when it was written."""
     rows = reader.select(project, _ANCHORED)
     return [(row["item"], row["summary"], anchor) for row in rows for anchor in anchors_of([literal(row["anchor"])])]
 
 
 def changed_files(reader: MemoryReader, tree: Worktree | None, project: str) -> list[Row]:
-    """Return item, summary, path, state, at and question for each file that a memory in force is about and that is
+    """Return item, summary, path, state, at and question for each file that an active memory is about and that is
     no longer as it was: changed, gone or renamed, and where it is now. Nothing where the root lies in no repository.
     """
     if tree is None:

@@ -87,7 +87,7 @@ class ListOrder:
     With `pairs` it goes over what disagrees (`jidomem.index.projection`), which no pattern finds in time: these
     variables are two memories, or the other one where the query is about an item, and the kind of their disagreement.
 
-    With `unless`, `?what property ?variable`, the query shows none at which something in force points so.
+    With `unless`, `?what property ?variable`, the query shows none at which an active memory points so.
     """
 
     variable: str

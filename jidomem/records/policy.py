@@ -156,7 +156,7 @@ PRESETS: Mapping[str, tuple[PolicyChange, ...]] = {
 
 @dataclass(frozen=True)
 class AccessPolicy:
-    """The policy of a project at a moment: what is in force of the changes, on top of what the root brings.
+    """The policy of a project at a moment: the changes that are active, on top of what the root brings.
 
     `base` are the root's own rules and `roles` those its configuration gives by plain name; a change that settles the
     same takes their place.
@@ -177,7 +177,7 @@ class AccessPolicy:
 
     @cached_property
     def rules(self) -> tuple[PolicyChange, ...]:
-        """Return the rules in force."""
+        """Return the active rules."""
         return tuple(change for change in self.in_force if change.grants is None and change.confirms is None)
 
     @cached_property

@@ -278,7 +278,7 @@ class Candidate:
 
     `kind` is `memory`, `entry` or `turn`. `before` and `after` are what was said around it in its session, the nearest
     first. `successors` are what superseded it; one of those that are candidates as well never stands below it. `ended`
-    is when it ceased to hold, None for what is in force.
+    is when it ceased to hold, None for what is active.
     """
 
     passage: ScoredPassage

@@ -59,9 +59,9 @@ class Rooted(Protocol):
 
 
 class ConfigWatcher:
-    """Keeps what is in force as the files of a root have it; any thread may look.
+    """Keeps the active configuration as the files of a root have it; any thread may read it.
 
-    What cannot be used is a `problem`: it is told to whoever wants to write, and what was in force before answers.
+    What cannot be used is a `problem`: a write is refused with it, and reads use the configuration before.
     """
 
     def __init__(self, place: Rooted, load: Callable[[], LoadedConfig], take: Callable[[LoadedConfig], object]) -> None:
@@ -139,7 +139,7 @@ CONFIG = """\
 # jidomem: the memory of this repository. Every key has a default; unknown keys are an error.
 project = "{project}"
 
-# What happens when an intent disagrees with what is in force: "refuse" (default), "propose" or "warn".
+# What happens when an intent disagrees with an active memory: "refuse" (default), "propose" or "warn".
 # [conflicts]
 # decision = "propose"
 

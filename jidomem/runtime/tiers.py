@@ -45,7 +45,7 @@ _ENDS = (jido("supersededBy"), jido("invalidatedBy"))
 
 @dataclass(frozen=True, slots=True)
 class ActiveMemory:
-    """A memory in force: what it says, the keys it was promoted under, and the values that are given back for them."""
+    """An active memory: what it says, the keys it was promoted under, and the values that are given back for them."""
 
     iri: str
     type: str
@@ -56,7 +56,7 @@ class ActiveMemory:
 
 
 class PromotionIndex:
-    """The memories in force of a project, the newest first."""
+    """The active memories of a project, the newest first."""
 
     def __init__(self, index: OxigraphIndex, project: str, catch_up: Callable[[str], object]) -> None:
         self._index, self._project, self._catch_up = index, project, catch_up
@@ -77,7 +77,7 @@ class PromotionIndex:
         return sorted(self._active(lambda: map(iri, order)), key=lambda held: order[held.iri])
 
     def _active(self, items: Callable[[], Iterable[Term]]) -> list[ActiveMemory]:
-        """Return those of *items* that are in force, and were not redacted."""
+        """Return those of *items* that are active, and were not redacted."""
         try:
             self._catch_up(self._project)
         except NotFound:  # nothing was ever written

@@ -45,7 +45,7 @@ WHY: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class UniqueKey:
-    """A `jido:key` that is to have one holder: whatever of those in force under it are not *known* disagrees."""
+    """A `jido:key` that is to have one holder: an active memory under it that is not *known* disagrees."""
 
     key: str
     known: frozenset[str] = frozenset()
@@ -94,7 +94,7 @@ def value_keys(intent: MemoryUpdateIntent, is_functional: Callable[[Term], bool]
 
 
 def identical(intent: MemoryUpdateIntent, keys: Mapping[str, str], view: WriteSnapshot) -> str | None:
-    """Return the memory in force that says exactly this, None when there is none or the intent replaces something.
+    """Return the active memory that says exactly this, None when there is none or the intent replaces something.
 
     *keys* are the `keys` of the intent. What is identical is a duplicate besides, and that is looked up anyway.
     """
@@ -324,7 +324,7 @@ def _holders(key: str, view: WriteSnapshot) -> list[Term]:
 
 
 def _unknown(under: UniqueKey, view: WriteSnapshot) -> Iterable[str]:
-    """Yield what is in force under the key and not known; what was redacted says nothing under it any more."""
+    """Yield what is active under the key and not known; what was redacted says nothing under it any more."""
     for item in view.subjects(jido("key"), literal(under.key)):
         if plain_value(item) not in under.known and view.in_force(item) and _summary(plain_value(item), view):
             yield plain_value(item)
@@ -365,7 +365,7 @@ def _settlement(
 
 
 def end_of_chain(item: Term, view: WriteSnapshot) -> Term | None:
-    """Return what is in force at the end of the chain of successors, or brought back one of it; None for neither."""
+    """Return what is active at the end of the chain of successors, or brought back one of it; None for neither."""
     seen: set[Term] = set()
     todo = [item]
     while todo:
@@ -396,7 +396,7 @@ def _origins(item: Term, view: WriteSnapshot) -> set[Term]:
 
 
 def coexisting(item: Term, view: WriteSnapshot) -> list[Term]:
-    """Return what is in force of the memories *item* names in coexists_with, or of what replaced them."""
+    """Return what is active of the memories *item* names in coexists_with, or of what replaced them."""
     ends = (end_of_chain(other, view) for other in view.objects(item, jido("coexistsWith")))
     return [end for end in ends if end is not None]
 

@@ -324,7 +324,7 @@ def _is_proposed(item: Term, view: WriteSnapshot) -> bool:
 
 
 def _beside(item: Term, view: WriteSnapshot) -> list[str]:
-    """Return the memories in force that *item* coexists with, whichever of the two said so."""
+    """Return the active memories that *item* coexists with, whichever of the two said so."""
     named_by = [other for other in view.subjects(jido("coexistsWith"), item) if view.in_force(other)]
     return sorted({plain_value(other) for other in (*conflict.coexisting(item, view), *named_by)})
 
@@ -383,13 +383,13 @@ def _undone(item: Term, view: WriteSnapshot) -> tuple[Term, list[str]]:
 
 
 def _in_its_place(old: Term, view: WriteSnapshot) -> list[str]:
-    """Return what is in force in the place of *old*: the end of its chain, unless it was brought back to it."""
+    """Return what is active in the place of *old*: the end of its chain, unless it was brought back to it."""
     chain = _successors(old, view)
     for at, link in enumerate(chain):
         revived = view.objects(link, jido("revives"))
         if old in revived and view.in_force(link):
             hint = "to replace it: supersede that one"
-            raise InvalidRequest(f"{plain_value(old)} is in force again, as {plain_value(link)}", hint=hint)
+            raise InvalidRequest(f"{plain_value(old)} is active again, as {plain_value(link)}", hint=hint)
         undone = {ended for earlier in chain[:at] for ended in view.objects(earlier, jido("supersedes"))}
         if undone.intersection(revived) - {old}:
             return []  # what replaced it together with others was undone for one of them

@@ -47,7 +47,7 @@ class Difference:
 
 
 def rollback_diff(came: Iterable[Term], ended: Iterable[Term], view: WriteSnapshot, restated: Restated) -> Difference:
-    """Return what takes a memory back, where *came* is in force and was not then, and *ended* was and is not.
+    """Return what takes a memory back, where *came* is active and was not then, and *ended* was and is not.
 
     A memory that came and holds the same as one that ended stands for it, so that nothing is corrected twice. An
     alternative goes and comes with its decision. *restated* gives the intent that would say a memory again; a memory
@@ -176,7 +176,7 @@ class _Recovery:
         return rollback_diff(came, ended, view, lambda item: restated_in(view, plain_value(item)))
 
     def _was_in_force(self, item: Term, view: WriteSnapshot) -> bool:
-        """Return whether *item*, which has ended since, was in force at the moment; a marker holds nothing."""
+        """Return whether *item*, which has ended since, was active at the moment; a marker holds nothing."""
         if jido("Asserted") not in view.objects(item, ITEM_MARK) or jido("DeletedMarker") in view.types(item):
             return False
         ends = [end for link in _ENDED_BY for end in view.objects(item, link)]
@@ -220,7 +220,7 @@ class _Recovery:
         return self._asserted(values, SubmitOptions(blobs_in(view, old), as_it_was=True))
 
     def _coexisting(self, old: Term, view: WriteSnapshot) -> list[str]:
-        """Return the memories that *old* coexisted with, whichever of the two said so, as they are in force now."""
+        """Return the memories that *old* coexisted with, whichever of the two said so, as they are active now."""
         named = [*view.objects(old, jido("coexistsWith")), *view.subjects(jido("coexistsWith"), old)]
         restated = {self._restated[other] for other in named if other in self._restated}
         ends = (end_of_chain(other, view) for other in named if other not in self._restated)

@@ -125,7 +125,7 @@ class Settlements:
         """Return the fields that assert *item* again, with or in place of what it disagrees with."""
         rivals = [iri(other)] if other else _rivals(item, view)
         if action in ("supersede", "keep-both") and not rivals:
-            raise InvalidRequest(f"{plain_value(item)} disagrees with nothing in force", hint="accept it, or reject it")
+            raise InvalidRequest(f"{plain_value(item)} disagrees with no active memory", hint="accept it, or reject it")
         if action == "keep-both" and any(conflict.of_one_origin(item, rival, view) for rival in rivals):
             other = plain_value(rivals[0])
             raise InvalidRequest(

@@ -138,7 +138,7 @@ class WriteSnapshot:
         return _ASSERTED in self._of(item, ITEM_MARK) and not self.has_ended(item)
 
     def is_active(self, item: Term) -> bool:
-        """Return whether *item* is in force and accepted, where it is a decision; validity is not judged."""
+        """Return whether *item* is active and accepted, where it is a decision; validity is not judged."""
         return self.in_force(item) and all(is_accepted(plain_value(status)) for status in self._of(item, _DECIDED))
 
     def has_ended(self, item: Term) -> bool:

@@ -383,7 +383,7 @@ class MemoryWriter:
         return self._settlements.settle_many(project_id, settlements, dry_run=dry_run)
 
     def roll_back(self, project_id: str, to: object, *, reason: str, dry_run: bool = False) -> Rollback:
-        """Return what was done so that what was in force at the moment *to* is in force, and nothing else.
+        """Return what was done so that what was active at the moment *to* is active, and nothing else.
 
         What came since is withdrawn, what ended since is said again, in one commit and in a recovery session of its
         own; where all is as it was, nothing is written. With *dry_run* all is judged and nothing kept. Raises

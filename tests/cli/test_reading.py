@@ -386,7 +386,7 @@ def test_check_says_how_to_settle_two_ends_of_a_chain_that_are_some_steps_on(rep
     found = json.loads(run("check", "--json").stdout)["problems"]
     (text,) = [each["message"] for each in found if each["rule"].endswith("SupersessionHasOneEnd")]
 
-    assert run(*text.partition("are in force: jidomem ")[2].split()).exit_code == 0
+    assert run(*text.partition("are active: jidomem ")[2].split()).exit_code == 0
     assert run("check").exit_code == 0
 
 

@@ -310,7 +310,7 @@ def test_several_that_are_named_are_accepted_each_and_the_refused_are_counted(re
 
 @pytest.fixture
 def disputed(repository):
-    """The ids of a fact in force and of a proposal that contradicts it."""
+    """The ids of an active fact and of a proposal that contradicts it."""
     config = repository / ".jidomem" / "config.toml"
     config.write_text(config.read_text() + '\n[conflicts]\nfact = "propose"\n')
     for text in ("the port is 80", "the port is 81"):

@@ -1,4 +1,4 @@
-"""What is in force, handed over: as a page to read, and to the reference MCP memory server."""
+"""What is active, handed over: as a page to read, and to the reference MCP memory server."""
 
 import json
 import subprocess

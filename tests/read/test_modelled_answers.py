@@ -86,7 +86,7 @@ class Model:
         return {item for item in found if not any(until <= world for until in self.moments(item, "validUntil"))}
 
     def listed(self, cls, moment, world, inactive):
-        """What a question lists: what has a summary, is of the class, and in force unless *inactive*."""
+        """What a question lists: what has a summary, is of the class, and active unless *inactive*."""
         with_summary = (item for item in self.known(moment, world) if any(self.said.objects(item, NS.summary)))
         chosen = {item for item in with_summary if inactive or self.status(item, moment) == "active"}
         kinds = {item: [iri(kind) for kind in self.said.objects(item, rdflib.RDF.type)] for item in chosen}

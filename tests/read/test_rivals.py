@@ -1,4 +1,4 @@
-"""What disagrees in force: the pairs the index finds are those that looking at every two finds."""
+"""Active memories that disagree: the pairs the index finds are those that looking at every two finds."""
 
 from itertools import combinations
 from random import Random

@@ -65,7 +65,7 @@ def test_an_alternative_is_trusted_no_further_than_its_decision(memory):
     assert status(memory, rests) == "active"
 
 
-@pytest.mark.parametrize("way", ["proposed", "against what is in force"])
+@pytest.mark.parametrize("way", ["proposed", "against what is active"])
 def test_a_curator_lends_no_word_to_what_they_only_propose(tmp_path, way):
     (tmp_path / "config.toml").write_text('[conflicts]\ndecision = "propose"\n')
     with jidomem.open(tmp_path, sources=fixed_sources()) as memory:

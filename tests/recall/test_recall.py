@@ -1,4 +1,4 @@
-"""Recall: what is in force and holds some of the words asked for, the best first."""
+"""Recall: what is active and holds some of the words asked for, the best first."""
 
 from datetime import timedelta
 from math import fsum, isclose

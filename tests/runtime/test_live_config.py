@@ -1,4 +1,4 @@
-"""What a root says of itself is in force in a process that is open as soon as it was changed, by whomever."""
+"""What a root says of itself is active in a process that is open as soon as it was changed, by whomever."""
 
 import os
 

@@ -50,7 +50,7 @@ def of_one_origin(memory):
 
 
 def revised(memory, random, word):
-    """Say one of what is in force anew, or withdraw it."""
+    """Say one of what is active anew, or withdraw it."""
     item = random.choice(memory.reader.ask("facts", project="p"))["fact"]
     if random.random() < 0.2:
         return memory.writer.invalidate("p", item, reason="it is wrong")

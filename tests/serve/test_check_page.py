@@ -29,7 +29,7 @@ HOSTILE = {
 
 @pytest.fixture
 def item(memory):
-    """A fact in force without a topic; another one has a topic, and a third was withdrawn."""
+    """An active fact without a topic; another one has a topic, and a third was withdrawn."""
     kept = [memory.writer.submit_intent("p", intent(summary=text, **more)).iri
             for text, more in (("a", {}), ("b", {"topic": "t"}), ("c", {}))]  # fmt: skip
     memory.writer.invalidate("p", kept[2], reason="wrong")

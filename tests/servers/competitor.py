@@ -1,6 +1,6 @@
 """A process that decides on contested topics: python competitor.py ADDRESS HOME NAME ROUNDS [blind] tells what it kept.
 
-Each of its decisions ends what it finds in force on the topic; one that is refused is tried again with what is in
+Each of its decisions ends what it finds active on the topic; one that is refused is tried again with what is in
 force then. With `blind` the log takes each append on whatever it was built, and the first waits until the other process
 has built one, too.
 """

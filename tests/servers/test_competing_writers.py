@@ -49,7 +49,7 @@ def broken(address, tmp_path, monkeypatch):
             for row in memory.reader.select("p", "SELECT ?d ?t { ?d <https://jido.ai/ontology#topic> ?t }")
         }
         held = Counter(topics[row["decision"]] for row in memory.reader.ask("decisions", project="p"))
-        found += [f"{topic} has {number} decisions in force" for topic, number in held.items() if number != 1]
+        found += [f"{topic} has {number} active decisions" for topic, number in held.items() if number != 1]
         found += [f"conflict: {row['a']} {row['b']}" for row in memory.reader.ask("conflicts", project="p")]
         return found, set(topics)
 
@@ -72,5 +72,5 @@ def test_a_blind_append_breaks_what_must_hold(postgres, tmp_path, monkeypatch):
     found, there = broken(address, tmp_path, monkeypatch)
 
     assert there == {iri for _, iri in kept}
-    assert "index has 2 decisions in force" in found
+    assert "index has 2 active decisions" in found
     assert found

@@ -1,4 +1,4 @@
-"""Stage 3: what is in force and disagrees, and each way to settle it."""
+"""Stage 3: what is active and disagrees, and each way to settle it."""
 
 import pytest
 from conftest import decision, files, intent
@@ -28,7 +28,7 @@ def task(**fields):
     return intent(**{"type": "task", "summary": "Write the docs", **fields})
 
 
-#: kind of conflict -> what is in force, and what disagrees with it.
+#: kind of conflict -> what is active, and what disagrees with it.
 CLASHES = {
     "duplicate": (task(), task(detailed_explanation="all of them")),
     "overlapping_decision": (decision(**TOPIC), decision(summary="Use Lucene", **TOPIC)),
@@ -39,7 +39,7 @@ kinds = pytest.mark.parametrize("kind", CLASHES)
 
 
 def both(memory, kind):
-    """The IRI of what is in force, and the intent that disagrees with it."""
+    """The IRI of what is active, and the intent that disagrees with it."""
     first, second = CLASHES[kind]
     return memory.writer.submit_intent("p", first).iri, second
 

@@ -105,7 +105,7 @@ def test_there_is_nothing_to_undo_where_nothing_ended_or_it_is_back_already(memo
 
     with pytest.raises(InvalidRequest, match="nothing to undo"):
         memory.writer.undo("p", fresh)
-    with pytest.raises(InvalidRequest, match=f"is in force again, as {back}"):
+    with pytest.raises(InvalidRequest, match=f"is active again, as {back}"):
         memory.writer.undo("p", old)
     with pytest.raises(NotFound):
         memory.writer.undo("p", "https://jido.ai/memory/none")
@@ -466,7 +466,7 @@ def test_what_is_back_already_is_pointed_to(memory):
 
     with pytest.raises(InvalidRequest) as refusal:
         memory.writer.undo("p", old)
-    assert refusal.value.detail == f"{old} is in force again, as {back}"
+    assert refusal.value.detail == f"{old} is active again, as {back}"
     assert refusal.value.hint == "to replace it: supersede that one"
     memory.writer.invalidate("p", back, reason="wrong")
     assert status(memory, memory.writer.undo("p", old).iri) == ["active"]

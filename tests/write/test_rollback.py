@@ -1,4 +1,4 @@
-"""Taking a memory back to what was in force at a moment: by corrections in one commit, or by none."""
+"""Taking a memory back to what was active at a moment: by corrections in one commit, or by none."""
 
 import os
 import re
@@ -30,7 +30,7 @@ SECRET = "the token is ghp_" + "aB3dE6gH9" * 4
 
 
 def in_force(memory):
-    """What each memory in force holds, but for who said it, when, and in whose place; markers hold nothing."""
+    """What each active memory holds, but for who said it, when, and in whose place; markers hold nothing."""
     rows = {}
     for subject, predicate, value in held(memory):
         rows.setdefault(subject, set()).add((predicate, value))

@@ -1,4 +1,4 @@
-"""What is withdrawn and what is said again, so that what was in force at a moment is so once more."""
+"""What is withdrawn and what is said again, so that what was active at a moment is so once more."""
 
 import pytest
 

@@ -28,7 +28,7 @@ TURTLE = {
     "EveryReferenceExists": "m:a a jido:Fact ; jido:derivedFrom m:nobody .",
     "SupersessionHasOneEnd": "m:a a jido:Fact ; jido:supersededBy m:b , m:c . m:b a jido:Fact . m:c a jido:Fact .",
 }
-#: A git merge can bring two successors, one of which is in force: that counts in check.
+#: A git merge can bring two successors, one of which is active: that counts in check.
 AT_WRITE_ONLY = {"ItemHasOneSuccessor"}
 LEFT_OUT = [{name: None} for name in ("summary", "confidence", "asserted_by", "asserted_in", "applies_to_project")]
 THING = [["jido:impactLevel", "huge"]]

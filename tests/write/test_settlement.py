@@ -26,7 +26,7 @@ def reason(memory, made):
 
 
 def rivals(memory):
-    """A decision in force, and one that is proposed and disagrees with it."""
+    """An active decision, and one that is proposed and disagrees with it."""
     given = {"type": "decision", "rationale": "r", "topic": "store", "status": "accepted"}
     old = kept(memory, summary="Use Oxigraph", about=["server"], **given)
     return old, kept(memory, propose=True, summary="Use Lucene", about=["search"], **given)
@@ -102,7 +102,7 @@ def test_an_assumption_that_is_due_holds_for_ninety_days_more_and_any_other_memo
 def test_what_disagrees_with_nothing_in_force_is_accepted_or_rejected(memory, action):
     item = kept(memory, propose=True)
     error = refusal(settle, memory, item, action)
-    assert (error.detail, error.hint) == (f"{item} disagrees with nothing in force", "accept it, or reject it")
+    assert (error.detail, error.hint) == (f"{item} disagrees with no active memory", "accept it, or reject it")
 
 
 @pytest.mark.parametrize("action", ["supersede", "keep-both"])
@@ -158,7 +158,7 @@ def test_a_proposal_takes_the_place_of_what_replaced_the_memory_that_it_was_to_r
 @pytest.mark.parametrize(
     ("holds", "goes", "action"),
     [("new", "old", "accept"), ("old", "new", "reject"), ("old", "new", "keep-both")],
-    ids=["a proposal accepted over what is in force", "what is in force for a proposal", "beside a proposal"],
+    ids=["a proposal accepted over what is active", "what is active for a proposal", "beside a proposal"],
 )
 def test_what_is_only_proposed_ends_nothing_by_being_held_up_as_the_one(memory, holds, goes, action):
     old, new = rivals(memory)

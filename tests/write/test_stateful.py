@@ -278,7 +278,7 @@ def clash(one, other):
 
 
 def no_two_agree_to_differ(force, kinds, keys_of, differ=lambda one, other: True):
-    """No two items in force of one family share a key and *differ*, unless one says that it coexists with the other."""
+    """No two active items of one family share a key and *differ*, unless one says that it coexists with the other."""
     classes = {jido("".join(part.title() for part in kind.split("_"))) for kind in kinds}
     holders = defaultdict(set)
     for node, said in force.items():

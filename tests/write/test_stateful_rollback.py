@@ -1,4 +1,4 @@
-"""After any sequence of intents and rollbacks: what was in force at the moment is, and the invariants hold."""
+"""After any sequence of intents and rollbacks: what was active at the moment is, and the invariants hold."""
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st

@@ -81,7 +81,7 @@ def _erased(measure: Measure, open_: Open, folder: Path, traces: Traces) -> Meas
     left = _holding(folder, traces)
     counts = {
         "replaced before": sum(secret in left for secret in secrets[1::2]),
-        "in force": sum(secret in left for secret in secrets[::2]),
+        "active": sum(secret in left for secret in secrets[::2]),
         "files that held them": sorted(set().union(*held.values())),
         "files that hold them": sorted(set().union(*left.values())),
         "other facts gone": len({fact.text for fact in others} - texts),

@@ -71,7 +71,7 @@ def contradictions(open_: Open, folder: Path, size: Size) -> Iterator[Measured]:
         first_gone += kind in _DISAGREE and second is not None and one.text not in texts
     counts = {
         "found, by kind": {**disagree, **agree}, "pairs of each kind": size.facts,
-        "disagreeing, both in force": both, "disagreeing, first replaced": first_gone,
+        "disagreeing, both active": both, "disagreeing, first replaced": first_gone,
     }  # fmt: skip
     unsupported = "" if any((disagree + agree).values()) else unsupported
     yield Measured(CONTRADICTIONS, [disagree.total()], [len(_DISAGREE) * size.facts], counts, unsupported)

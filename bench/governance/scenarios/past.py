@@ -60,7 +60,7 @@ def undo(open_: Open, folder: Path, size: Size) -> Iterator[Measured]:
 
 
 def _by_topic(system: Any) -> dict[str, list[str]]:
-    """Return what is in force, by the two words it begins with."""
+    """Return what is active, by the two words it begins with."""
     found = defaultdict[str, list[str]](list)
     for entry in system.in_force():
         found[" ".join(entry.text.split()[:2])].append(entry.text)
