@@ -1,14 +1,7 @@
-"""Commits in the steps in which they are applied, up to one that clears their stream.
+"""The follower keeps an index up to date with the journal.
 
-Fill an index that nobody reads yet from a journal, and keep count of what it takes and what it has to leave out.
-
-A project's memory replayed to a moment: what an index holds that stops there.
-
-Take what was written into the index beside who writes: the engine needs no Python while it does so.
-
-Keep an index level with the journal: apply what it has not seen, start again where history was taken away.
-
-Where so much is made that is kept that looking through it for garbage would be a good part of the work.
+It applies the commits that the index lacks, and builds the index again where history was removed. An index of a past
+moment is made by the same steps and stops there. Large loads run in the background and without garbage collection.
 """
 
 from __future__ import annotations

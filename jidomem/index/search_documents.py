@@ -35,8 +35,8 @@ _RECORDED, _STATUS, _ALTERNATIVE = jido("recordedAt"), jido("hasAssertionStatus"
 _ENDS = (jido("supersededBy"), jido("invalidatedBy"))
 
 
-class TripleSource(Protocol):
-    """What the documents are read from: the index, or a part of it that is read again and again."""
+class TripleReader(Protocol):
+    """The index, or a cached part of it, from which documents are built."""
 
     def triples(
         self, graph: str, subject: Term | None = None, predicate: Term | None = None, value: Term | None = None, /
@@ -74,7 +74,7 @@ class Document:
     place: str = ""
 
 
-def touched_memories(index: TripleSource, graph: str, nodes: Iterable[Term]) -> list[Term]:
+def touched_memories(index: TripleReader, graph: str, nodes: Iterable[Term]) -> list[Term]:
     """Return the memories that may have to be looked at again once something new was said of *nodes*, sorted."""
     found = set(nodes)
     for node in [*found]:
@@ -83,7 +83,7 @@ def touched_memories(index: TripleSource, graph: str, nodes: Iterable[Term]) -> 
     return sorted(found)
 
 
-def memory_document(index: TripleSource, graph: str, item: Term) -> Document | None:
+def memory_document(index: TripleReader, graph: str, item: Term) -> Document | None:
     """Return *item* as it is looked through; None for what is no memory, has no summary or is part of a decision."""
     statements: dict[Term, list[Term]] = {}
     for _, predicate, term in sorted(index.triples(graph, item)):
@@ -137,7 +137,7 @@ def _inactive(statements: dict[Term, list[Term]]) -> str | None:
     return None if is_accepted(stated) else stated
 
 
-def _end_recorded_at(index: TripleSource, graph: str, end: Term) -> str | None:
+def _end_recorded_at(index: TripleReader, graph: str, end: Term) -> str | None:
     """Return when what ended a memory was recorded; None for what is merely proposed."""
     if not any(index.triples(graph, end, _STATUS, jido("Asserted"))):
         return None
@@ -180,7 +180,7 @@ _ENTRY_FIELDS = {"summary": _TEXT, "about": jido("speaker")}
 _SESSION, _POSITION, _LAST = "session", "position", 10**12
 
 
-def touched_entries(index: TripleSource, graph: str, nodes: Iterable[Term]) -> list[Term]:
+def touched_entries(index: TripleReader, graph: str, nodes: Iterable[Term]) -> list[Term]:
     """Return the entries that may have to be looked at again once something new was said of *nodes*, sorted."""
     found = set(nodes)
     for node in [*found]:
@@ -194,7 +194,7 @@ def namespace(given: Any) -> str:
     return json.dumps(given, sort_keys=True, default=repr)
 
 
-def entry_document(index: TripleSource, graph: str, node: Term) -> Document | None:
+def entry_document(index: TripleReader, graph: str, node: Term) -> Document | None:
     """Return the entry *node* as it is looked through; None for what is none, or was redacted."""
     statements: dict[Term, list[Term]] = {}
     for _, predicate, term in index.triples(graph, node):
@@ -245,7 +245,7 @@ def _entry_place(position: Any) -> str:
     return f"{position:012d} " if is_one else ""
 
 
-def _newer(index: TripleSource, graph: str, node: Term, recorded: str) -> dict[Term, str | None]:
+def _newer(index: TripleReader, graph: str, node: Term, recorded: str) -> dict[Term, str | None]:
     """Return what replaced *node*, also a newer entry of its id that another branch brought, each with its moment."""
     newer = {found: _recorded(index, graph, found) for found, _, _ in index.triples(graph, None, _REPLACES, node)}
     if newer:
@@ -254,7 +254,7 @@ def _newer(index: TripleSource, graph: str, node: Term, recorded: str) -> dict[T
     return {found: at for found, at in beside if at is not None and (at, found) > (recorded, node)}
 
 
-def _beside(index: TripleSource, graph: str, node: Term) -> Iterator[Term]:
+def _beside(index: TripleReader, graph: str, node: Term) -> Iterator[Term]:
     """Yield the other entries of the same id that nothing replaces: there are some where branches were merged."""
     for _, _, key in index.triples(graph, node, _ID):
         for found, _, _ in index.triples(graph, None, _ID, key):
@@ -262,7 +262,7 @@ def _beside(index: TripleSource, graph: str, node: Term) -> Iterator[Term]:
                 yield found
 
 
-def _recorded(index: TripleSource, graph: str, node: Term) -> str | None:
+def _recorded(index: TripleReader, graph: str, node: Term) -> str | None:
     return _first(at for _, _, at in index.triples(graph, node, _RECORDED))
 
 
@@ -280,7 +280,7 @@ _RECORDED, _BY, _CALL = jido("recordedAt"), jido("saidBy"), conv("involvesToolIn
 _TEXTS = conv("promptText"), conv("answerText")
 
 
-def turn_document(index: TripleSource, graph: str, node: Term) -> Document | None:
+def turn_document(index: TripleReader, graph: str, node: Term) -> Document | None:
     """Return the turn *node* as it is looked through; None for what is none."""
     statements = _properties_of(index, graph, node)
     recorded = min(filter(None, map(_turn_time, statements.get(_RECORDED, ()))), default=None)
@@ -312,7 +312,7 @@ def turn_document(index: TripleSource, graph: str, node: Term) -> Document | Non
     )
 
 
-def _used(index: TripleSource, graph: str, calls: list[Term]) -> Iterator[str]:
+def _used(index: TripleReader, graph: str, calls: list[Term]) -> Iterator[str]:
     """Yield the name of each tool that was called, and the beginning of what it was given and gave back."""
     for call in sorted(calls)[:CALLS]:
         statements = _properties_of(index, graph, call)
@@ -322,7 +322,7 @@ def _used(index: TripleSource, graph: str, calls: list[Term]) -> Iterator[str]:
         yield from (plain_value(got)[:TOLD] for result in results for got in result.get(conv("resultData"), ()))
 
 
-def _session(index: TripleSource, graph: str, talk: Term) -> str:
+def _session(index: TripleReader, graph: str, talk: Term) -> str:
     """Return the work session that a conversation is of, nothing where none is said."""
     rows = index.triples(graph, talk, conv("associatedWithSession")) if talk else ()
     return next((plain_value(session) for _, _, session in rows), "")
@@ -338,18 +338,18 @@ def _turn_time(term: Term) -> str | None:
     return None if found is None else format_timestamp(found)
 
 
-def _properties_of(index: TripleSource, graph: str, node: Term) -> dict[Term, list[Term]]:
+def _properties_of(index: TripleReader, graph: str, node: Term) -> dict[Term, list[Term]]:
     statements: dict[Term, list[Term]] = {}
     for _, predicate, term in index.triples(graph, node):
         statements.setdefault(predicate, []).append(term)
     return statements
 
 
-def touched_old_turns(index: TripleSource, graph: str, nodes: Iterable[Term]) -> list[Term]:
+def touched_old_turns(index: TripleReader, graph: str, nodes: Iterable[Term]) -> list[Term]:
     """Return what may have to be looked at again once something new was said of *nodes*, sorted."""
     return touched_entries(index, graph, nodes)
 
 
-def old_turn_document(index: TripleSource, graph: str, node: Term) -> Document | None:
+def old_turn_document(index: TripleReader, graph: str, node: Term) -> Document | None:
     """Return the entry or turn *node* as it is looked through; None for what is neither, or was redacted."""
     return entry_document(index, graph, node) or turn_document(index, graph, node)

@@ -1,10 +1,8 @@
-"""How many texts an embedder is given at a time: fewer after it failed, so that one it never takes is found.
+"""The search index: the texts of memories, entries and turns for full text search, in one SQLite file below `cache/`.
 
-Texts with their vectors in memory alone, by which is recalled what no journal keeps.
-
-One SQLite file with the vectors of pieces of text, each under the digest of its text, as one model made them.
-
-The texts of memories, entries and turns, kept below `cache/` for full text search, level with the index.
+It is kept up to date with the index. The vectors of one model are in a file of their own, each under the digest of
+its text; texts that no journal has are searched in memory. An embedder is given fewer texts at a time after it failed,
+so that a text that it always refuses is identified.
 """
 
 from __future__ import annotations
@@ -26,7 +24,7 @@ from jidomem.index import search_documents
 from jidomem.index.cache_file import CacheDatabase, CacheFolder, CacheInvalid, several
 from jidomem.index.follower import steps
 from jidomem.index.projection import IndexedProject
-from jidomem.index.search_documents import Document, TripleSource
+from jidomem.index.search_documents import Document, TripleReader
 from jidomem.index.search_tables import SearchIndexReader
 from jidomem.index.store import OxigraphIndex, Watermark
 from jidomem.journal.commit import Commit, is_redaction_record
@@ -249,8 +247,8 @@ class _NotYet(Exception):
 class _DocumentReader:
     """The functions that read the searchable documents of a graph from the index."""
 
-    touched: Callable[[TripleSource, str, Iterable[Term]], list[Term]]  # those that new triples of nodes change
-    document: Callable[[TripleSource, str, Term], Document | None]
+    touched: Callable[[TripleReader, str, Iterable[Term]], list[Term]]  # those that new triples of nodes change
+    document: Callable[[TripleReader, str, Term], Document | None]
 
 
 #: The streams with searchable documents, each in a file of its own.

@@ -226,8 +226,8 @@ def _check_unsettled(item: Term, action: str, view: WriteSnapshot) -> None:
 def _settled_already(item: Term, view: WriteSnapshot) -> InvalidRequest:
     """Return the refusal to settle what has ended, with what took its place."""
     if (newer := conflict.end_of_chain(item, view)) is not None:
-        asserted = jido("Proposed") in view.objects(item, ITEM_MARK)
-        how = "accepted as" if asserted else "replaced by"
+        was_proposed = jido("Proposed") in view.objects(item, ITEM_MARK)
+        how = "accepted as" if was_proposed else "replaced by"
         return InvalidRequest(
             f"{plain_value(item)} is settled already: it was {how} {plain_value(newer)}",
             hint=f"see: jidomem show {plain_value(newer)}",

@@ -68,9 +68,11 @@ def test_a_reader_sees_what_was_or_what_is_when_the_content_is_replaced(index):
 
     with ThreadPoolExecutor(1) as pool:
         looking = pool.submit(look)
-        for content in [other(part) for part in "ba" * 5]:
-            index.become(content)
-        done.set()
+        try:
+            for content in [other(part) for part in "ba" * 5]:
+                index.become(content)
+        finally:
+            done.set()
         looking.result()
     assert {parse_literal(count).text for count in seen} == {str(whole)}
 
@@ -172,9 +174,11 @@ def test_readers_see_whole_commits_while_others_apply(empty):
 
     with ThreadPoolExecutor(3) as pool:
         reads = [pool.submit(read) for _ in range(2)]
-        for start in range(0, 60, 3):
-            empty.load(A, commits[start : start + 3])
-        done.set()
+        try:
+            for start in range(0, 60, 3):
+                empty.load(A, commits[start : start + 3])
+        finally:
+            done.set()
         seen = set().union(*(found.result() for found in reads))
 
     assert seen <= {'"50"^^<http://www.w3.org/2001/XMLSchema#integer>', '"0"'}
