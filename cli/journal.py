@@ -201,7 +201,7 @@ def _print_redaction(app: App, memory: Jidomem, plan: RedactionPlan) -> None:
     _print_occurrences(app, plan)
     for cost in _costs(plan):
         app.info(f"cost: {cost}")
-    _print_emptied(app, plan, "would say")
+    _print_emptied(app, plan, "would be without text")
     names = [
         *DERIVED,
         *(["state"] if plan.working_state else []),
@@ -249,14 +249,14 @@ def _id(item: Term) -> str:
     return short_id(plain_value(item))
 
 
-def _print_emptied(app: App, plan: RedactionPlan, says: str) -> None:
-    """Name the active memories that say nothing without the texts, with the command that ends them."""
+def _print_emptied(app: App, plan: RedactionPlan, state: str) -> None:
+    """Name the active memories that have no text left, with the command that ends them."""
     if not plan.emptied:
         return
     count, shown = len(plan.emptied), [short_id(item) for item in plan.emptied]
     named = ", ".join(shown if app.verbose else shown[:_NAMED])
     more = f" and {count - _NAMED} more (-v names all)" if count > _NAMED and not app.verbose else ""
-    app.info(f"active, and {says} nothing any more: {named}{more}")
+    app.info(f"active, but {state}: {named}{more}")
     app.info(f'end each: jidomem edit {shown[0]} --invalidate --reason "its text was redacted"')
 
 
@@ -325,7 +325,7 @@ def _print_redaction_result(
         return
     if plan is not None:
         _print_occurrences(app, plan)
-        _print_emptied(app, plan, "say")
+        _print_emptied(app, plan, "without text")
     _warn_left(app, left)
     if others:
         app.warn(f"{others} other processes have an index of this root open; each drops it when it is next asked")

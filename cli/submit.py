@@ -2,7 +2,7 @@
 
 Intents as they are written down: one JSON object, an array of them, or JSON lines, read as a stream.
 
-`jidomem remember`: keep one thing with no ceremony.
+`jidomem remember`: store one memory from its text.
 
 `jidomem edit`: correct one memory by a further one; nothing is ever rewritten.
 """

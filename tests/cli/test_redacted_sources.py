@@ -370,11 +370,11 @@ def test_a_redaction_names_the_memories_of_which_nothing_is_left_with_the_comman
     done("remember", "Ask Jane Example", "--iri", "https://jido.ai/memory/asked")
     done("remember", "Jane Example knows", "--rationale", "She wrote it", "--iri", "https://jido.ai/memory/known")
     dry = done("journal", "redact", "--text", "Jane Example", "--dry-run")
-    assert "active, and would say nothing any more: asked, jane\n" in dry.stderr
+    assert "active, but would be without text: asked, jane\n" in dry.stderr
     (command,) = re.findall("end each: jidomem (.*)", dry.stderr)
 
     told = done("journal", "redact", "--text", "Jane Example", "--reason", "a person").stderr
-    assert "active, and say nothing any more: asked, jane\n" in told
+    assert "active, but without text: asked, jane\n" in told
     (line,) = done("check").stdout.splitlines()
     assert "3 memories lost 3 statements to redactions: jane, asked, known;" in line
     assert len(json.loads(done("check", "--json").stdout)["problems"]) == 3
