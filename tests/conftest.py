@@ -67,12 +67,18 @@ def decision(**fields):
     return intent(**{"type": "architectural_decision", "summary": "Use Oxigraph", "rationale": "it embeds", **fields})
 
 
+def is_search_file(path: Path, root: Path) -> bool:
+    """Return whether *path* is of the search files of *root*, which any reading of a list makes, or their folder."""
+    parts = path.relative_to(root).parts
+    return parts == ("cache",) or parts[:2] == ("cache", "text")
+
+
 def files(root: Path) -> dict[str, bytes]:
-    """Every file below *root* that is neither a lock nor a cache, with its bytes."""
+    """Every file below *root* that is neither a lock nor a search file, with its bytes."""
     return {
         str(path.relative_to(root)): path.read_bytes()
         for path in sorted(root.rglob("*"))
-        if path.is_file() and not path.name.endswith(".lock") and path.relative_to(root).parts[0] != "cache"
+        if path.is_file() and not path.name.endswith(".lock") and not is_search_file(path, root)
     }
 
 

@@ -113,7 +113,7 @@ class CacheDatabase:
         return None if row is None else json.loads(row[0])
 
     def set_metadata(self, **values: Any) -> None:
-        """Note each of *values* by its name."""
+        """Set each of *values* as the metadata of its name."""
         rows = [(name, json.dumps(value)) for name, value in values.items()]
         self._store.executemany("INSERT OR REPLACE INTO said VALUES (?, ?)", rows)
 

@@ -201,7 +201,7 @@ def _within(limit: int, commits: Iterable[Commit]) -> Iterator[Commit]:
         yield commit
 
 
-#: So many times what begins it may wait meanwhile; of more, who writes waits, too.
+#: A writer waits while more than this many times PENDING_BYTES are pending.
 BLOCKING_FACTOR = 4
 
 
@@ -236,7 +236,7 @@ MANY = 2_000
 MUCH = 2 * LARGE
 #: Triples taken in after which an index in memory moves to disk: some 50 MB.
 OUTGROWN = 100_000
-#: Bytes of commits that may wait until somebody reads; of more, a thread takes them in beside who writes.
+#: Bytes of commits that may be pending until the next read; a thread loads them when there are more.
 PENDING_BYTES = 1_000_000
 
 

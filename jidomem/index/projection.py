@@ -369,8 +369,8 @@ class Projection:
     def _pair(self, nodes: Mapping[Term, _Node], source: IndexedProject) -> None:
         """Make the pairs of *nodes* again."""
         numbers = self._numbers(map(_item, nodes))
-        ends = [{"node": number} for number in numbers.values()]
-        self._store.executemany("DELETE FROM pair WHERE a = :node OR b = :node", ends)
+        parameters = [{"node": number} for number in numbers.values()]
+        self._store.executemany("DELETE FROM pair WHERE a = :node OR b = :node", parameters)
         for name, number in numbers.items():
             node = nodes[_name(name)]
             if WRITABLE.fullmatch(_name(name)) and node.since < node.active_until and (keys := _keys(node.statements)):

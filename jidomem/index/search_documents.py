@@ -152,8 +152,8 @@ def _other(statements: dict[Term, list[Term]]) -> Iterator[str]:
 
 
 def _is_words(term: Term) -> bool:
-    statements = parse_literal(term)
-    return bool(statements.language) or statements.datatype == XSD + "string"
+    value = parse_literal(term)
+    return bool(value.language) or value.datatype == XSD + "string"
 
 
 def _text(term: Term) -> str:

@@ -80,8 +80,8 @@ def trig(graph: str, commits: Iterable[Commit], mark: Watermark | None = None) -
         bodies.append(body)
         if _TOPIC in body:
             bodies += [f"\n{ntriples_line(triple)}".encode() for triple in lacking(commit.triples)]
-    said = f"<{MARKS}> {{ <{graph}> <{HOLDS}> {mark.term} }}\n" if mark else ""
-    return b"".join([head, *bodies, b"}\n", said.encode()])
+    mark_graph = f"<{MARKS}> {{ <{graph}> <{HOLDS}> {mark.term} }}\n" if mark else ""
+    return b"".join([head, *bodies, b"}\n", mark_graph.encode()])
 
 
 _STRING = XSD + "string"
@@ -89,13 +89,13 @@ _STRING = XSD + "string"
 
 def marks(store: Any) -> dict[str, Watermark]:
     """Return how far each graph of a store reaches; of two marks, left by a crash between, the later one counts."""
-    answer: dict[str, Watermark] = {}
+    reached: dict[str, Watermark] = {}
     for quad in store.quads_for_pattern(None, ox.NamedNode(HOLDS), None, ox.NamedNode(MARKS)):
         if quad.subject.value != ONTOLOGY_GRAPH:
             mark = Watermark.of(str(quad.object))
-            if mark.commits >= answer.get(quad.subject.value, mark).commits:
-                answer[quad.subject.value] = mark
-    return answer
+            if mark.commits >= reached.get(quad.subject.value, mark).commits:
+                reached[quad.subject.value] = mark
+    return reached
 
 
 @lru_cache(maxsize=512)  # properties, agents, sessions and graphs are asked about again and again
@@ -117,9 +117,9 @@ def node(term: Term) -> Any:
 
 
 def write_triples(triples: Iterable[Triple], form: str, prefixes: dict[str, str]) -> bytes:
-    """Return *triples* as bytes in *form*, one of the graph formats of the results."""
-    answer = (ox.Triple(*map(node, triple)) for triple in triples)
-    data = ox.serialize(answer, format=results.GRAPH_FORMATS[form], prefixes=prefixes)
+    """Return *triples* as bytes in *form*, one of `results.GRAPH_FORMATS`."""
+    rows = (ox.Triple(*map(node, triple)) for triple in triples)
+    data = ox.serialize(rows, format=results.GRAPH_FORMATS[form], prefixes=prefixes)
     assert data is not None
     return data
 
@@ -482,9 +482,7 @@ class OxigraphIndex:
                 self._buffered_bytes += len(document)
         finally:  # who is interrupted is told so when all of them are in, or nothing
             if self._holds(graph, commits[-1]):
-                self._notify(
-                    graph, commits
-                )  # first: the mark before may not be taken out, and these are in all the same
+                self._notify(graph, commits)  # first: the commits are in even if the former mark cannot be removed
                 self._set_mark(graph, mark)
         if self._buffered_bytes > MAX_BUFFERED_BYTES:
             self._store.flush()

@@ -89,12 +89,12 @@ class Likeness:
 
     def cosines(self, to: Sequence[float], numbers: Sequence[int]) -> dict[int, float]:
         """Return how alike each of *numbers* is, as far as it is there."""
-        vector = np.asarray(numbers, np.int64)
-        rows = np.searchsorted(self._numbers[: self.count], vector)
+        wanted = np.asarray(numbers, np.int64)
+        rows = np.searchsorted(self._numbers[: self.count], wanted)
         there = rows < self.count
-        there[there] = self._numbers[rows[there]] == vector[there]
-        found = self._cosines(self._unit(to), rows[there])
-        return {int(number): float(cosine) for number, cosine in zip(vector[there], found, strict=True)}
+        there[there] = self._numbers[rows[there]] == wanted[there]
+        cosines = self._cosines(self._unit(to), rows[there])
+        return {int(number): float(cosine) for number, cosine in zip(wanted[there], cosines, strict=True)}
 
     def _cosines(self, vector: Numbers, rows: NDArray[np.intp]) -> Numbers:
         """Return the cosines, as far as they are the same whatever else is looked at."""

@@ -324,8 +324,8 @@ class ContextManager:
         """Return what both tiers hold of what *query* asks, each up to *limit* entries, the best first.
 
         `short_term` has key and value of each entry whose key or content holds a word of the query: those first that
-        hold most of them, of these the newest. `long_term` has iri, type, content, keys and score of each memory in
-        force that was promoted under the query, or under a word of it, as its key; then of those that recall finds.
+        hold most of them, of these the newest. `long_term` has iri, type, content, keys and score of each active
+        memory that was promoted under the query, or under a word of it, as its key; then of those that recall finds.
         Raises InvalidRequest for an empty query and a limit that is none.
         """
         scores = {hit.id: hit.score for hit in self._recalled(query, limit)}

@@ -300,7 +300,7 @@ class HttpExchange:
             error = InvalidRequest("the body was cut", hint="send all of it")
             if self.link.interrupted:
                 detail = "the server is stopping, and the rest of the body did not come"
-                error = Busy(detail, hint="send it again after its start")
+                error = Busy(detail, hint="send it again after the server has started")
         except h11.RemoteProtocolError as malformed:
             error = InvalidRequest(f"the chunks of the body cannot be read: {malformed}", hint="send it again")
         self._failed = True

@@ -186,8 +186,8 @@ def detect(
     if not conflicts:
         return [], warnings
     settlement = _settlement(intent, conflicts.values(), ends)
-    coexisting = [other for other in intent.coexists_with if view.in_force(iri(other))]
-    beside = () if alone or ends else tuple(dict.fromkeys([*coexisting, *conflicts]))
+    still_active = [other for other in intent.coexists_with if view.in_force(iri(other))]
+    beside = () if alone or ends else tuple(dict.fromkeys([*still_active, *conflicts]))
     return [replace(item, resolve_with=settlement, coexists_with=beside) for item in conflicts.values()], warnings
 
 

@@ -197,8 +197,8 @@ def test_the_content_is_the_union_of_the_commits_however_they_were_grouped(on_di
         index = OxigraphIndex(ox.Store(folder) if on_disk else None)
         edges = [0, *sorted(cuts), 12]
         for start, end in pairwise(edges):
-            take = index.bulk_load if bulk and end == 12 else index.load
-            take(A, COMMITS[start:end])
+            load = index.bulk_load if bulk and end == 12 else index.load
+            load(A, COMMITS[start:end])
             assert index.mark(A) == Watermark(end, Version.of([COMMITS[end - 1].head]))
         for number in again:
             index.load(A, COMMITS[number : number + 1])

@@ -1,8 +1,8 @@
-"""A process that decides on contested topics: python competitor.py ADDRESS HOME NAME ROUNDS [blind] tells what it kept.
+"""A process that decides on contested topics: python competitor.py ADDRESS HOME NAME ROUNDS [blind] prints its writes.
 
-Each of its decisions ends what it finds active on the topic; one that is refused is tried again with what is in
-force then. With `blind` the log takes each append on whatever it was built, and the first waits until the other process
-has built one, too.
+Each decision supersedes the active decisions on its topic; a refused decision is submitted again against the decisions
+that are active then. With `blind` the log accepts each append whatever it was built on, and the first append waits
+until the other process has built one, too.
 """
 
 import json

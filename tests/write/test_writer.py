@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 import pyoxigraph as ox
 import pytest
-from conftest import START, decision, files, fixed_sources, intent
+from conftest import START, decision, files, fixed_sources, intent, is_search_file
 from writing import GRAPH, MEMORY, codes, held, journalled, open_with, refusal, said
 
 import jidomem
@@ -164,8 +164,8 @@ def test_what_is_written_is_readable_at_once_by_a_new_reader(memory):  # C020
 
 
 def states(root):
-    """Return the change time and the bytes of each file and folder of *root*, without the cache."""
-    paths = [path for path in root.rglob("*") if path.relative_to(root).parts[0] != "cache"]
+    """Return the change time and the bytes of each file and folder of *root*, without the search files."""
+    paths = [path for path in root.rglob("*") if not is_search_file(path, root)]
     return {path: (path.stat().st_mtime_ns, path.is_file() and path.read_bytes()) for path in paths}
 
 
