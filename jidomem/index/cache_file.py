@@ -109,13 +109,13 @@ class CacheDatabase:
 
     def metadata(self, name: str) -> Any:
         """Return the metadata of that name, None if there is none."""
-        row = self._store.execute("SELECT value FROM said WHERE name = ?", (name,)).fetchone()
+        row = self._store.execute("SELECT value FROM metadata WHERE name = ?", (name,)).fetchone()
         return None if row is None else json.loads(row[0])
 
     def set_metadata(self, **values: Any) -> None:
         """Set each of *values* as the metadata of its name."""
         rows = [(name, json.dumps(value)) for name, value in values.items()]
-        self._store.executemany("INSERT OR REPLACE INTO said VALUES (?, ?)", rows)
+        self._store.executemany("INSERT OR REPLACE INTO metadata VALUES (?, ?)", rows)
 
 
 F = TypeVar("F", bound=CacheDatabase)

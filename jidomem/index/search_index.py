@@ -164,9 +164,9 @@ class VectorFile(CacheDatabase):
     A vector is written as a number of 8 bits for each of its own, the largest of them as 127.
     """
 
-    FORM = 1
+    FORM = 2
     TABLES = """
-CREATE TABLE said (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
+CREATE TABLE metadata (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
 CREATE TABLE vector (number INTEGER PRIMARY KEY AUTOINCREMENT, digest BLOB UNIQUE, value BLOB);
 """
 

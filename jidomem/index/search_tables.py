@@ -157,7 +157,7 @@ class Passages:
 STEP = 500
 _WRITTEN_FIELDS = ", ".join(FIELD_WEIGHTS)
 _TABLES = f"""
-CREATE TABLE said (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
+CREATE TABLE metadata (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
 CREATE TABLE kind (number INTEGER PRIMARY KEY, types TEXT UNIQUE);
 CREATE TABLE memory (number INTEGER PRIMARY KEY, item TEXT UNIQUE, kind INTEGER, recorded TEXT, ended TEXT,
   inactive TEXT, agent TEXT, session TEXT, confidence TEXT, valid_from TEXT, valid_until TEXT, successors TEXT,
@@ -191,7 +191,7 @@ class _Old(NamedTuple):
 class SearchIndexWriter(CacheDatabase):
     """The file at *path* as it is written: memories with their words, and `passages`, what they say word for word."""
 
-    FORM = 11
+    FORM = 12
     TABLES = _TABLES
 
     def __init__(self, path: str, stemmer: Stemmer, wait: float, marker: int = 0) -> None:

@@ -1,5 +1,6 @@
 """Lists, disagreements and short ids read from the projection, held against the engine and against a rebuilt file."""
 
+import os
 import shutil
 import signal
 import subprocess
@@ -161,6 +162,28 @@ def test_lists_of_another_branch_or_under_another_ontology_are_made_again(tmp_pa
                 memory.writer.submit_intent("p", rule | {"extra_triples": sort})
             assert len(memory.reader.ask("agent-rules", project="p")) == count
             assert paged(memory.reader, "agent-rules") == memory.reader.ask("agent-rules", project="p")
+
+
+@pytest.mark.parametrize("file", ["level", "behind", "missing"])
+def test_lists_of_a_root_that_may_not_be_written_are_what_the_engine_finds(small_disk, tmp_path, file):
+    root, random = small_disk / "root", Random(3)
+    with jidomem.open(root, project="p") as memory:
+        for number in range(8):
+            remember(memory, random, random.choice(["fact", "task", "lesson_learned"]))
+            if number == 4:
+                shutil.copytree(root / "cache", tmp_path / "cache then")
+        expected = answers(memory, [{}])
+    if file != "level":
+        shutil.rmtree(root / "cache")
+    if file == "behind":
+        shutil.copytree(tmp_path / "cache then", root / "cache")
+    subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
+    assert os.statvfs(small_disk).f_flag & os.ST_RDONLY
+
+    with jidomem.open(root, project="p") as memory:
+        for name in LISTS:
+            assert paged(memory.reader, name) == memory.reader.ask(name, project="p")
+        assert answers(memory, [{}]) == expected
 
 
 PROGRAM = """
