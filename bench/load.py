@@ -2,8 +2,9 @@
 
     python -m bench.load N ROOT [--seed 7] [--unjudged]
 
-With --unjudged what the writer does not have to find out about these memories is not asked: a test holds the bytes
-equal to those of the writer, and another one that it accepts every memory.  Roots of more than 200,000 are built so.
+With --unjudged what the writer does not have to find out about these memories is not asked: a test holds the bytes of
+the first 1,800 equal to those of the writer (later receipts lack warnings of decisions about one file), and another one
+that it accepts every memory.  Roots of more than 200,000 are built so.
 The journal's clock is that of the generated project: what is recorded spreads over the same two years as what is said,
 so that asking as of a moment means something.  Benchmarks share roots, which are built once and kept in
 `$TMPDIR/jidomem-bench/`; whatever changes the bytes of a journal makes new ones.  That folder may be deleted.
@@ -35,13 +36,14 @@ from jidomem.index.store import Watermark
 from jidomem.journal.commit import Commit
 from jidomem.journal.journal import FileJournal, Stream
 from jidomem.rdf.terms import Term, Triple
-from jidomem.rdf.vocab import BASE, TYPE
+from jidomem.rdf.vocab import BASE, TYPE, jido
 from jidomem.records.policy import Policy
 from jidomem.schema import ontology
 from jidomem.schema.ontology import EffectiveRules
 from jidomem.write import triples
 from jidomem.write.group_commit import CommitQueue
 from jidomem.write.pipeline import Pipeline
+from jidomem.write.snapshot import ITEM_MARK
 from jidomem.write.submission import Outcome, Submission
 
 PROJECT = "bench"
@@ -50,10 +52,11 @@ JUDGED = 200_000  # larger roots that benchmarks share are built unjudged
 
 
 class Known:
-    """In place of index and tail: of what was written, the things that are no memories, and what they are."""
+    """In place of index and tail: of what was written, which things are memories, and the classes of the others."""
 
     def __init__(self, journal: FileJournal) -> None:
         self.journal, self.index, self.life = journal, self, 0
+        self._memories: set[Term] = set()
         self._types: dict[Term, Term] = {}
 
     def catch_up(self, stream: Stream) -> None:
@@ -61,6 +64,7 @@ class Known:
 
     def apply(self, stream: Stream, commit: Commit) -> None:
         rows = commit.triples
+        self._memories |= {s for s, p, _ in rows if p == ITEM_MARK}
         self._types |= {s: o for s, p, o in rows if p == TYPE and not s.startswith(f"<{BASE}memory/")}
 
     def mark(self, graph: str) -> Watermark:
@@ -73,6 +77,8 @@ class Known:
     def match(
         self, graph: str, subject: Term | None, predicate: Term | None = None, value: Term | None = None
     ) -> list[Triple]:
+        if subject in self._memories and predicate in (None, ITEM_MARK):
+            return [(subject, ITEM_MARK, jido("Asserted"))]
         if subject not in self._types or predicate not in (None, TYPE):
             return []
         return [(subject, TYPE, self._types[subject])] if value in (None, self._types[subject]) else []

@@ -15,6 +15,7 @@ from bench import load
 from bench.generate import file_name, intents
 from jidomem.errors import JidomemError
 from jidomem.rdf import vocab
+from jidomem.write import group_commit
 
 NUMBER = 2_000
 
@@ -105,6 +106,14 @@ def test_a_root_built_unjudged_has_the_bytes_the_writer_would_have_written(tmp_p
 
     assert len(files(tmp_path / "True" / "projects")) > 20
     assert files(tmp_path / "False" / "projects") == files(tmp_path / "True" / "projects")
+
+
+def test_memories_of_a_root_built_unjudged_may_name_others_of_an_earlier_snapshot(tmp_path, monkeypatch):
+    monkeypatch.setattr(group_commit, "VIEW_TRIPLES", 5_000)
+    load.build(tmp_path, 1_000, judged=False)
+
+    with jidomem.open(tmp_path, project=load.PROJECT) as memory:
+        assert len(memory.reader.ask("timeline", project=load.PROJECT, include_inactive=True)) == 1_000
 
 
 def test_a_loaded_root_is_as_old_as_what_is_said_in_it_and_its_copy_may_be_written_to(tmp_path, made):
