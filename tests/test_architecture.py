@@ -7,6 +7,7 @@ from pathlib import Path, PurePath
 
 import pytest
 
+from bench.house import definitions, is_everyday, modules, prose
 from jidomem import errors
 
 ROOT = Path(__file__).parent.parent
@@ -121,10 +122,6 @@ PURE = [
 IMPURE_MODULES = {"jidomem.base.files"}
 PURE_FUNCTIONS_OF_TIME = {f"jidomem.base.clock.{name}" for name in ("format_timestamp", "parse_moment")}
 IMPURE_IMPORTS = {"os", "pathlib", "time", "random", "uuid", "secrets", "logging", "flask", "sqlite3", "rdflib"}
-
-
-def modules():
-    return sorted([*(ROOT / "jidomem").rglob("*.py"), *(ROOT / "cli").rglob("*.py")])
 
 
 def unit(path):
@@ -306,45 +303,14 @@ def test_each_package_names_the_module_to_start_with():
     } == {}
 
 
-#: Everyday words that name no thing of the field; `NotFound` is the word of HTTP, `asked_by` a field of a turn in JSON.
-EVERYDAY = {
-    "told", "said", "held", "kept", "asked", "found", "amiss", "anew", "besides", "gone", "here", "law", "desk",
-    "deeds", "sight", "harm", "shelf", "manner",
-}  # fmt: skip
-WORDS_OF_THE_FIELD = {"NotFound", "asked_by"}
-#: The packages whose names are done; the others are added as theirs are.
-NAMED = [
-    "extras/transfer",
-    "adapters", "base", "check", "cli", "clients", "curation", "entries", "exchange", "extras/code", "extras/memoryos",
-    "extras/web", "guard", "index", "journal", "models", "providers",
-    "rdf", "read", "recall", "records", "repository", "runtime", "schema", "serve", "working", "write",
-]  # fmt: skip
+def test_public_names_are_nouns_and_verbs_of_the_field():
+    names = {name for path in modules() for name in definitions(ast.parse(path.read_text("utf-8")))}
+
+    assert sorted(filter(is_everyday, names)) == []
 
 
-def definitions(path):
-    """The names of the classes, functions, parameters and constants of a module."""
-    tree = ast.parse(path.read_text("utf-8"))
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            yield node.name
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield from (each.arg for each in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs))
-    for node in tree.body:
-        yield from (each.id for each in getattr(node, "targets", ()) if isinstance(each, ast.Name))
-
-
-def words_of(name):
-    apart = name if name.isupper() else re.sub(r"([A-Z])", r"_\1", name)
-    return set(apart.lower().split("_"))
-
-
-@pytest.mark.parametrize("package", NAMED)
-def test_public_names_are_nouns_and_verbs_of_the_field(package):
-    folder = ROOT / package if package == "cli" else ROOT / "jidomem" / package
-    paths = folder.rglob("*.py")
-    names = {name for path in paths for name in definitions(path)}
-
-    assert sorted(name for name in names - WORDS_OF_THE_FIELD if words_of(name) & EVERYDAY) == []
+def test_readme_and_docs_have_at_most_45000_words():
+    assert len(prose().split()) <= 45_000
 
 
 def test_each_function_that_answers_a_question_exists():
