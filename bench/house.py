@@ -22,7 +22,7 @@ from typing import Any
 
 import jidomem
 from jidomem import MemoryUpdateIntent
-from jidomem.journal.disk import SETTLE
+from jidomem.base.disk import SETTLE
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = (ROOT / "jidomem", ROOT / "cli")

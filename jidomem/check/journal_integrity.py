@@ -32,7 +32,7 @@ from jidomem.index.follower import BulkLoader, IndexFollower
 from jidomem.index.snapshots import STORE_ERRORS, Clones
 from jidomem.index.store import OxigraphIndex
 from jidomem.journal.branches import Revision, head_of, vanished
-from jidomem.journal.commit import ASIDE, COMMIT, EDITED, Commit, aside_of, each_file, set_aside, stem_of
+from jidomem.journal.commit import ASIDE, COMMIT, EDITED, Commit, aside_of, stem_of
 from jidomem.journal.journal import FileJournal, Stream
 from jidomem.journal.rewrite import (
     CommitForm,
@@ -44,7 +44,7 @@ from jidomem.journal.rewrite import (
     taken_out,
 )
 from jidomem.journal.stream import beyond
-from jidomem.journal.stream_files import FROM_ROOT, in_repository
+from jidomem.journal.stream_files import FROM_ROOT, each_file, in_repository, set_aside
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import Term, Triple, iri, is_iri, parse_literal, plain_value
 from jidomem.rdf.vocab import jido

@@ -19,9 +19,9 @@ from shlex import quote
 from types import MappingProxyType
 from urllib.parse import unquote
 
+from jidomem.base.disk import LARGEST
 from jidomem.base.words import normal_text
 from jidomem.journal.commit import COMMIT, DESCRIPTION, Commit
-from jidomem.journal.disk import LARGEST
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import Term, Triple, iri, is_iri, literal, parse_literal, plain_value
 from jidomem.rdf.vocab import LABEL, TYPE, XSD, jido, local_name

@@ -24,10 +24,10 @@ from secrets import token_hex
 from time import time_ns
 from typing import Any, Literal
 
-from jidomem.base import files
+from jidomem.base import disk, files
+from jidomem.base.disk import create_local_marker, local_marker
 from jidomem.base.json_values import decode_json
 from jidomem.errors import JidomemError
-from jidomem.journal.disk import create_local_marker, local_marker
 from jidomem.rdf.terms import Term, Triple, plain_value
 from jidomem.rdf.vocab import TYPE, jido
 from jidomem.records.intent import CommitRef, Version
@@ -212,8 +212,8 @@ def keep(root: Path, project: str, state: Mapping[str, object], rules: Rules, ba
     """Keep *rules* as those of *state*, made on *basis*; where nothing can be written, nothing is."""
     with suppress(OSError, sqlite3.Error):
         folder = root / FOLDER
-        files.make_folders(root / _INDEX)
-        files.make_folders(folder)
+        disk.make_folders(root / _INDEX)
+        disk.make_folders(folder)
         file = folder / f"{project}-{token_hex(8)}.sqlite"
         _write(file, rules)
         head = {"here": create_local_marker(root / _INDEX), "file": file.name, "heads": _heads(basis.version)}

@@ -16,10 +16,9 @@ from threading import RLock
 from typing import Any, ClassVar, Generic, TypeVar
 from weakref import finalize
 
-from jidomem.base import files
+from jidomem.base import disk, files
 from jidomem.base.files import enable_wal
 from jidomem.errors import Busy, Failed
-from jidomem.journal import disk
 
 T = TypeVar("T")
 
@@ -244,7 +243,7 @@ class CacheFolder(Generic[F]):
 
     def _at(self, path: Path) -> tuple[F, tuple[int, int]]:
         """Return the file at *path*, opened or made, and which it is; raises OSError where none can be written."""
-        files.make_folders(self.folder)
+        disk.make_folders(self.folder)
         with self._alone():  # nobody throws it away between this file and those beside it
             if _is_emptied(path):
                 raise CacheInvalid("it was emptied")
@@ -268,7 +267,7 @@ class CacheFolder(Generic[F]):
     @contextmanager
     def _alone(self) -> Iterator[None]:
         """Hold the lock under which files are opened and thrown away, for a moment."""
-        descriptor = files.open_file(self.folder / f"{self.folder.name}.lock")
+        descriptor = disk.open_file(self.folder / f"{self.folder.name}.lock")
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             yield

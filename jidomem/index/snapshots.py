@@ -26,10 +26,19 @@ from typing import Any
 
 import pyoxigraph as ox
 
-from jidomem.base.files import acquire_lock, create_file, inherit_at, make_folder, make_folders, write_file
+from jidomem.base.disk import (
+    acquire_lock,
+    create_file,
+    create_local_marker,
+    flush,
+    inherit_at,
+    local_marker,
+    make_folder,
+    make_folders,
+)
+from jidomem.base.files import write_file
 from jidomem.base.json_values import decode_json
 from jidomem.index.store import OxigraphIndex, Watermark
-from jidomem.journal.disk import create_local_marker, flush, local_marker
 
 _LIBRARY: Any = ctypes.CDLL(None)
 _TRIM_THRESHOLD = -1  # M_TRIM_THRESHOLD of glibc's malloc.h

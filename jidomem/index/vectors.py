@@ -13,7 +13,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
-from jidomem.base import files
+from jidomem.base import disk
 from jidomem.base.background import PeriodicTask
 from jidomem.base.clock import monotonic_time
 from jidomem.errors import ModelUnavailable
@@ -264,13 +264,13 @@ class Vectors:
     def _alone(self, name: str) -> Iterator[bool]:
         """Hold the lock of who makes vectors; yield whether it is held, which it is not while another holds it."""
         try:
-            files.make_folders(self._files.folder)
-            descriptor = files.open_file(self._files.folder / f"{name}.lock")
+            disk.make_folders(self._files.folder)
+            descriptor = disk.open_file(self._files.folder / f"{name}.lock")
         except OSError:  # nothing can be written, so nobody else's vectors are here either
             yield True
             return
         try:
-            yield files.acquire_lock(descriptor, wait=False)
+            yield disk.acquire_lock(descriptor, wait=False)
         finally:
             os.close(descriptor)
 

@@ -11,10 +11,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from pathlib import Path
 from shlex import quote
 
+from jidomem.base import disk
 from jidomem.errors import BranchChanged, InvalidRequest, JournalDamaged
-from jidomem.journal import disk
-from jidomem.journal.commit import each_file, is_pack, short_id, stem, stem_of
+from jidomem.journal.commit import is_pack, short_id, stem, stem_of
 from jidomem.journal.stream import Folder, lacking
+from jidomem.journal.stream_files import each_file
 from jidomem.records.intent import SHORT, CommitRef
 from jidomem.repository import git
 

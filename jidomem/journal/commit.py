@@ -7,7 +7,7 @@ time. Pure.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Protocol
 import pyoxigraph
 
 from jidomem.errors import TooLarge
-from jidomem.journal import disk
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import Term, Triple, date_time, integer, iri, literal, parse_literal
 from jidomem.records.intent import SHORT, CommitRef, Version
@@ -521,11 +520,6 @@ def is_pack(name: str) -> bool:
     return _PACK.fullmatch(name) is not None
 
 
-def each_file(path: str) -> list[str]:
-    """Return the names in a folder that are, or claim to be, commits or packs; none where there is no folder."""
-    return [name for name in disk.names(path) if name.endswith(".ttl") and name[0] != "."]
-
-
 def aside_of(name: str) -> str:
     """Return the name of the file that was set aside under a name, less the number that tells it from another form.
 
@@ -533,8 +527,3 @@ def aside_of(name: str) -> str:
     '20261121T080000.123456Z-3fa9c1d20b7e.ttl'
     """
     return _NUMBERED.sub(".ttl", name)
-
-
-def set_aside(path: str) -> Iterator[str]:
-    """Yield the names of the damaged files in a folder that were set aside."""
-    return (name for name in disk.names(path) if name.endswith(f".ttl{ASIDE}") and name[0] != ".")

@@ -15,12 +15,12 @@ from functools import cached_property
 from pathlib import Path
 from time import monotonic, sleep, time, time_ns
 
+from jidomem.base import disk
 from jidomem.base.background import BackgroundTask
+from jidomem.base.disk import busy, flush_above, make_folders, write_durably, writing
 from jidomem.errors import BranchChanged, Busy, JidomemError, JournalDamaged, MemoryClosed, NotFound
-from jidomem.journal import disk
 from jidomem.journal.branches import explain
-from jidomem.journal.commit import Commit, FormatError, each_file, file_name
-from jidomem.journal.disk import busy, flush_above, make_folders, write_durably, writing
+from jidomem.journal.commit import Commit, FormatError, file_name
 from jidomem.journal.rewrite import (
     PAUSE,
     SEAL_LOCK,
@@ -35,6 +35,7 @@ from jidomem.journal.rewrite import (
     write_redacted,
 )
 from jidomem.journal.stream import NOTHING, Folder
+from jidomem.journal.stream_files import each_file
 from jidomem.rdf import vocab
 from jidomem.records.intent import CommitRef, Version
 
@@ -177,9 +178,9 @@ def acquire_lock_file(folder: str, path: str, deadline: float, seconds: float) -
     while True:
         with writing(folder):
             make_folders(folder)
-            descriptor = disk.open_shared(path)
+            descriptor = disk.open_file(path)
             try:
-                if disk.lock(descriptor):
+                if disk.acquire_lock(descriptor, wait=False):
                     return descriptor
             except OSError:  # a file system without locks
                 disk.close(descriptor)

@@ -17,10 +17,10 @@ from itertools import accumulate
 from threading import RLock
 from time import time_ns
 
+from jidomem.base import disk
 from jidomem.base.bounded_dict import BoundedDict
-from jidomem.journal import disk
+from jidomem.base.disk import Marks, move, prepare
 from jidomem.journal.commit import BYTES, EDITED, FormatError, compact, pack_name, parse, stem
-from jidomem.journal.disk import Marks, move, prepare
 from jidomem.records.intent import CommitRef
 
 _MOMENT = r"([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}Z)"

@@ -17,8 +17,9 @@ from hashlib import blake2b
 from itertools import count
 from time import time_ns
 
+from jidomem.base import disk
+from jidomem.base.disk import INCOMING, move, prepare, writing
 from jidomem.errors import NotFound
-from jidomem.journal import disk
 from jidomem.journal.commit import (
     ASIDE,
     DESCRIPTION,
@@ -31,14 +32,13 @@ from jidomem.journal.commit import (
     is_redaction_record,
     parse,
     salt_lines,
-    set_aside,
     short_id,
     stem,
     stem_of,
 )
-from jidomem.journal.disk import INCOMING, move, prepare, writing
 from jidomem.journal.packs import Pack, PackEntry, PackRow, place_pack, prepare_pack, write_pack
 from jidomem.journal.stream import NOTHING, Folder, beyond
+from jidomem.journal.stream_files import set_aside
 from jidomem.rdf.terms import Triple, iri, parse_literal, plain_value
 from jidomem.rdf.vocab import THIS, TYPE, jido
 from jidomem.records.intent import SHORT, Version

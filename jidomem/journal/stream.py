@@ -25,13 +25,13 @@ from pathlib import Path
 from time import time_ns
 from types import MappingProxyType
 
+from jidomem.base import disk
 from jidomem.base.clock import format_timestamp
+from jidomem.base.disk import SETTLE, is_settled
 from jidomem.errors import JournalDamaged, NotFound
-from jidomem.journal import disk
-from jidomem.journal.commit import Commit, advance, each_file, file_name, is_pack, stem, stem_of
-from jidomem.journal.disk import SETTLE, is_settled
+from jidomem.journal.commit import Commit, advance, file_name, is_pack, stem, stem_of
 from jidomem.journal.packs import Pack, PackEntry
-from jidomem.journal.stream_files import Contents
+from jidomem.journal.stream_files import Contents, each_file
 from jidomem.records.intent import SHORT, CommitRef, Version
 
 _LACKS = re.compile("its parent ([0-9a-f]{64}) is not here")

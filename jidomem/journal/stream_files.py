@@ -6,28 +6,26 @@ A damaged file is reported with its cause, such as a merge of git, and the comma
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from shlex import quote
 from time import time_ns
 
+from jidomem.base import disk
+from jidomem.base.disk import Marks
 from jidomem.errors import JournalDamaged
-from jidomem.journal import disk
 from jidomem.journal.commit import (
     ASIDE,
     EDITED,
     Commit,
     FormatError,
     UnknownFormat,
-    each_file,
     file_name,
     is_pack,
     parse,
-    set_aside,
     short_id,
     stem,
 )
-from jidomem.journal.disk import Marks
 from jidomem.journal.packs import Pack, PackEntry, PackRow, PackSet
 from jidomem.records.intent import SHORT, CommitRef
 
@@ -101,6 +99,16 @@ def in_repository(path: str) -> str:
         if disk.exists(f"{folder}/.git"):
             return path[len(folder) + 1 :]
     return path
+
+
+def each_file(path: str) -> list[str]:
+    """Return the names in a folder that are, or claim to be, commits or packs; none where there is no folder."""
+    return [name for name in disk.names(path) if name.endswith(".ttl") and name[0] != "."]
+
+
+def set_aside(path: str) -> Iterator[str]:
+    """Yield the names of the damaged files in a folder that were set aside."""
+    return (name for name in disk.names(path) if name.endswith(f".ttl{ASIDE}") and name[0] != ".")
 
 
 #: The bytes of parsed commits that are cached for the read after the look that parsed them.

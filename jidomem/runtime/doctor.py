@@ -22,8 +22,8 @@ from pathlib import Path
 from shlex import quote
 from typing import Literal
 
-from jidomem.base import files
 from jidomem.base.clock import format_timestamp, monotonic_time
+from jidomem.base.disk import acquire_lock, describe, repair, unwritable
 from jidomem.base.http_client import HttpClient, HttpFailure, HttpLimits, HttpOrigin
 from jidomem.check.journal_integrity import compare_with_git, findings
 from jidomem.errors import BranchChanged, InvalidRequest, JidomemError, NotFound
@@ -128,7 +128,7 @@ def file_system(root: Path) -> Iterator[Diagnostic]:
         )
     descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        files.acquire_lock(descriptor, wait=False, shared=True)
+        acquire_lock(descriptor, wait=False, shared=True)
         os.fsync(descriptor)
     except OSError as error:
         yield Diagnostic(
@@ -200,8 +200,8 @@ def permissions(root: Path) -> Iterator[Diagnostic]:
     user = f"uid {os.geteuid()}"
     if closed:
         yield Diagnostic("permissions", "fail", f"{closed[0]} cannot be read ({user})", f"chmod -R u+rwX {root}")
-    elif fixed := files.unwritable([*folders, *_common_files(root)]):
-        yield Diagnostic("permissions", "warn", files.describe(fixed), files.repair(fixed))
+    elif fixed := unwritable([*folders, *_common_files(root)]):
+        yield Diagnostic("permissions", "warn", describe(fixed), repair(fixed))
     elif any(path.stat().st_mode & stat.S_IWOTH for path in folders):
         yield Diagnostic("permissions", "warn", "every user of this machine may write here", f"chmod -R o-w {root}")
     else:

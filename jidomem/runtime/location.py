@@ -15,7 +15,7 @@ from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Protocol
 
-from jidomem.base import files
+from jidomem.base import disk, files
 from jidomem.base.background import PeriodicTask
 from jidomem.errors import JidomemError, MemoryClosed
 from jidomem.journal.journal import FileJournal, Stream
@@ -255,7 +255,7 @@ class InFolder:
     def change_file(self, path: str, how: Callable[[str | None], str]) -> None:
         """Keep what *how* makes of the text of the file *path* below it, None where there is none, all at once."""
         file = self._root / path
-        files.make_folders(file.parent)
+        disk.make_folders(file.parent)
         with files.file_lock(file.with_name(f".{file.stem}.lock")):
             text = how(file.read_text("utf-8") if file.exists() else None)
             files.write_atomically(file, text.encode())

@@ -12,17 +12,9 @@ from threading import RLock
 from typing import TYPE_CHECKING
 from weakref import finalize
 
-from jidomem.base import files
-from jidomem.base.files import (
-    check_writable,
-    describe,
-    enable_wal,
-    lay_file,
-    make_folders,
-    obstacle,
-    repair,
-    unwritable,
-)
+from jidomem.base import disk
+from jidomem.base.disk import check_writable, describe, make_folders, obstacle, repair, unwritable
+from jidomem.base.files import enable_wal, lay_file
 from jidomem.errors import Busy, Failed, JidomemError, MemoryClosed
 from jidomem.runtime.root_config import refuse_link
 
@@ -65,7 +57,7 @@ def _locked(path: Path, *, wait: bool) -> int | None:
     while True:
         descriptor = _opened(path)
         try:
-            is_locked = files.acquire_lock(descriptor, wait=wait)
+            is_locked = disk.acquire_lock(descriptor, wait=wait)
             if is_locked and _is_named(path, descriptor):
                 return descriptor
         except BaseException:
@@ -96,10 +88,10 @@ def _opened(path: Path) -> int:
     try:
         for folder in (path.parent.parent, path.parent):
             refuse_link(folder)
-        files.make_folders(path.parent)
-        return files.open_file(path)
+        make_folders(path.parent)
+        return disk.open_file(path)
     except OSError as error:
-        files.check_writable(files.obstacle(path))
+        check_writable(obstacle(path))
         raise Failed(f"{path}: {error.strerror or error}", hint="let this user write there") from error
 
 

@@ -11,11 +11,11 @@ from conftest import intent
 from sparql_endpoint import endpoint as told_endpoint
 
 import jidomem
+from jidomem.base.disk import SETTLE
 from jidomem.errors import Failed, InvalidRequest, QueryTimeout
 from jidomem.extras.servers.remote_index import RemoteIndex, endpoint
 from jidomem.extras.servers.remote_sync import RemoteGraphs, RemoteWatermark
 from jidomem.index.store import MARKS, Watermark
-from jidomem.journal.disk import SETTLE
 from jidomem.journal.journal import Stream
 from jidomem.rdf.sparql_client import SparqlEndpoint
 from jidomem.rdf.vocab import JIDO, graph_iri

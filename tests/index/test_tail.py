@@ -5,8 +5,8 @@ import shutil
 import pytest
 from index_world import STREAM, add, as_stored, commit_on, held, journalled, open_tail, small_limits
 
+from jidomem.base import disk as calls
 from jidomem.index.store import Watermark
-from jidomem.journal import disk as calls
 from jidomem.journal.journal import FileJournal, Stream
 from jidomem.records.intent import Version
 

@@ -3,8 +3,8 @@
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from jidomem.base import disk
 from jidomem.base.clock import format_timestamp
-from jidomem.journal import disk
 from jidomem.journal.commit import COMMIT, Commit, build
 from jidomem.journal.journal import FileJournal, Stream, VersionMismatch
 from jidomem.rdf import terms, vocab

@@ -11,7 +11,8 @@ from journal_world import STREAM, add, commit_on, fact, ids
 from test_commit import redacted_bytes
 from test_files import bring, commits_in
 
-from jidomem.journal import disk, rewrite
+from jidomem.base import disk
+from jidomem.journal import rewrite
 from jidomem.journal.commit import FormatError, is_redaction_record, parse
 from jidomem.journal.journal import FileJournal
 from jidomem.journal.rewrite import forms, leaves, redaction_records, taken_out, without

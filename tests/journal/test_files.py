@@ -22,8 +22,9 @@ import verifier
 from journal_world import STREAM, add, commit_on, ids, snapshot
 from test_contract import appender
 
+from jidomem.base import disk
 from jidomem.errors import Busy, Failed, JournalDamaged, NotFound
-from jidomem.journal import disk, stream_files
+from jidomem.journal import stream_files
 from jidomem.journal.commit import advance
 from jidomem.journal.journal import FileJournal, Stream
 from jidomem.journal.stream import FolderSnapshot

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from journal_world import STREAM, add, ids
 
-from jidomem.journal import disk
+from jidomem.base import disk
 from jidomem.journal.journal import FileJournal
 from jidomem.journal.stream import FolderSnapshot
 from jidomem.records.intent import CommitRef, Version

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from journal_world import STREAM, add, commit_on, ids, snapshot
 from test_files import branches, bring, commits_in, settle
 
+from jidomem.base import disk
 from jidomem.errors import Busy, Failed, JournalDamaged, NotFound
-from jidomem.journal import disk, rewrite
 from jidomem.journal import journal as files
+from jidomem.journal import rewrite
 from jidomem.journal.commit import stem
 from jidomem.journal.journal import FileJournal
 from jidomem.journal.packs import Pack, PackEntry, outline, write_pack
@@ -442,8 +443,8 @@ def test_a_pack_under_another_name_or_with_another_top_is_damage(tmp_path):
 def test_one_seals_at_a_time(journal, tmp_path, folder):
     for number in range(4):
         add(journal, f"n{number}")
-    descriptor = disk.open_shared(f"{folder}/{rewrite.SEAL_LOCK}")
-    assert disk.lock(descriptor)
+    descriptor = disk.open_file(f"{folder}/{rewrite.SEAL_LOCK}")
+    assert disk.acquire_lock(descriptor, wait=False)
     with pytest.raises(Busy):
         FileJournal(tmp_path).seal(STREAM)
     disk.close(descriptor)

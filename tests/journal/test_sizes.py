@@ -6,13 +6,14 @@ from collections import Counter
 import pytest
 from journal_world import STREAM, add, commit_on, fact
 
+from jidomem.base import disk
+from jidomem.base.disk import SETTLE
 from jidomem.base.json_values import BRACKETS, check_turtle
 from jidomem.errors import TooLarge
 from jidomem.journal import commit as commits
-from jidomem.journal import disk, stream_files
 from jidomem.journal import stream as looking
+from jidomem.journal import stream_files
 from jidomem.journal.commit import FormatError, file_name, parse
-from jidomem.journal.disk import SETTLE
 from jidomem.journal.journal import FileJournal
 from jidomem.records.intent import Version
 

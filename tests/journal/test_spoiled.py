@@ -22,10 +22,11 @@ from test_files import commits_in
 from test_packs import packs_in
 from test_second_reader import set_aside_by
 
+from jidomem.base import disk
 from jidomem.check.journal_integrity import findings
 from jidomem.errors import Failed, JournalDamaged
-from jidomem.journal import disk, rewrite
 from jidomem.journal import journal as files
+from jidomem.journal import rewrite
 from jidomem.journal.journal import FileJournal
 from jidomem.journal.packs import Pack
 

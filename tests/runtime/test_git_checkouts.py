@@ -11,8 +11,8 @@ from click.testing import CliRunner
 from conftest import intent
 
 import jidomem
+from jidomem.base import disk
 from jidomem.errors import BranchChanged, Busy, JournalDamaged
-from jidomem.journal import disk
 from jidomem.journal.commit import parse
 from jidomem.journal.journal import Stream
 from jidomem.runtime.location import init

@@ -1,4 +1,4 @@
-"""What a power cut may leave: record the calls of jidomem.journal.disk, and rebuild the folder from any part of them.
+"""What a power cut may leave: record the calls of jidomem.base.disk, and rebuild the folder from any part of them.
 
 The calls really happen; the log says what a disk knew. A name (made, renamed, unlinked) lasts once its folder is
 flushed, bytes last once their file is flushed; until then each may be there, missing or, for bytes, torn or zeroed,
@@ -11,9 +11,9 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from jidomem.journal import disk
+from jidomem.base import disk
 
-CALLS = ("make_folder", "create", "open_shared", "write", "overwrite", "fsync", "flush", "rename", "unlink")
+CALLS = ("make_folder", "create", "open_file", "write", "overwrite", "fsync", "flush", "rename", "unlink")
 
 
 @dataclass(frozen=True)
@@ -73,8 +73,8 @@ class Recorder:
         self._open[descriptor] = [path, self._file(path, new=True), 0]
         return descriptor
 
-    def open_shared(self, path):
-        descriptor = self.real["open_shared"](path)
+    def open_file(self, path):
+        descriptor = self.real["open_file"](path)
         self._open[descriptor] = [path, self._file(path), 0]
         return descriptor
 

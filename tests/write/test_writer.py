@@ -14,8 +14,8 @@ from writing import GRAPH, MEMORY, codes, held, journalled, open_with, refusal, 
 
 import jidomem
 from jidomem import JidomemError, MemoryReader, MemoryUpdateIntent, MemoryWriter, Receipt
+from jidomem.base import disk
 from jidomem.base.clock import Sources
-from jidomem.journal import disk
 from jidomem.journal.commit import parse
 from jidomem.journal.journal import Stream
 from jidomem.rdf.terms import iri

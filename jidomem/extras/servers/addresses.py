@@ -16,12 +16,12 @@ from hashlib import blake2b
 from pathlib import Path
 from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
 
+from jidomem.base.disk import LARGEST
 from jidomem.base.files import atomic_file, file_lock
 from jidomem.base.json_values import decode_json
 from jidomem.errors import Failed, InvalidRequest
 from jidomem.extras.servers.checkpoints import copying
 from jidomem.extras.servers.log import SharedLog, check_file
-from jidomem.journal.disk import LARGEST
 
 #: The scheme of an address -> the extra that it needs.
 _EXTRAS = {"postgresql": "postgres", "postgres": "postgres", "s3": "objects"}

@@ -28,18 +28,19 @@ from secrets import token_hex
 from time import time
 from typing import Any
 
+from jidomem.base import disk
+from jidomem.base.disk import INCOMING, create_local_marker, make_folders
 from jidomem.base.files import file_lock
 from jidomem.base.json_values import decode_json
 from jidomem.errors import Failed, NotFound
 from jidomem.extras.servers.log import File, LogEntry, Reach, SharedLog
 from jidomem.index.snapshots import FORM, Clones, Snapshot
-from jidomem.journal import disk
-from jidomem.journal.commit import FormatError, advance, each_file, file_name, is_pack, is_redaction_record
-from jidomem.journal.disk import INCOMING, create_local_marker, make_folders
+from jidomem.journal.commit import FormatError, advance, file_name, is_pack, is_redaction_record
 from jidomem.journal.journal import FileJournal, Stream
 from jidomem.journal.packs import PackEntry, outline, prove, verified, write_pack
 from jidomem.journal.rewrite import is_redacted
 from jidomem.journal.stream import LOCK, Folder
+from jidomem.journal.stream_files import each_file
 from jidomem.records.intent import SHORT, CommitRef, Version
 
 #: How many entries are put in place at once; so many make one pack.

@@ -14,13 +14,13 @@ from datetime import datetime
 from pathlib import Path
 from time import monotonic
 
+from jidomem.base import disk
+from jidomem.base.disk import INCOMING, flush_above, make_folders, move, prepare, writing
 from jidomem.errors import InvalidRequest, JidomemError, JournalDamaged
 from jidomem.extras.servers import addresses, checkpoints, shared_vectors
 from jidomem.extras.servers.checkpoints import CheckpointPosition, LogMismatch
 from jidomem.extras.servers.log import Reach, SharedLog, SingleFlight
-from jidomem.journal import disk
 from jidomem.journal.commit import Commit, advance, file_name, is_redaction_record
-from jidomem.journal.disk import INCOMING, flush_above, make_folders, move, prepare, writing
 from jidomem.journal.journal import NAMES, FileJournal, Stream, StreamLock, VersionMismatch, check_follows
 from jidomem.journal.packs import PackEntry, prepare_pack, write_pack
 from jidomem.journal.rewrite import BYTES, COMMITS, SEALING, pending_redactions

@@ -16,16 +16,17 @@ from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, Protocol, runtime_checkable
 
+from jidomem.base.disk import LARGEST, flush_above, make_folders, move, prepare, writing
 from jidomem.base.files import atomic_file
 from jidomem.base.json_values import decode_json
 from jidomem.errors import Busy, Failed, InvalidRequest, JournalDamaged
 from jidomem.extras.servers import addresses, checkpoints, shared_vectors
 from jidomem.extras.servers.journal import fill
 from jidomem.extras.servers.log import Chain, Extent, SharedLog, digest
-from jidomem.journal.commit import ASIDE, Commit, FormatError, is_redaction_record, parse, set_aside, short_id
-from jidomem.journal.disk import LARGEST, flush_above, make_folders, move, prepare, writing
+from jidomem.journal.commit import ASIDE, Commit, FormatError, is_redaction_record, parse, short_id
 from jidomem.journal.journal import FileJournal, Stream
 from jidomem.journal.rewrite import taken_out
+from jidomem.journal.stream_files import set_aside
 
 MANIFEST = "manifest.json"
 FORM = "jidomem backup 1"

@@ -16,14 +16,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from jidomem.base import files
+from jidomem.base import disk
+from jidomem.base.disk import move, prepare, writing
 from jidomem.base.json_values import decode_json
 from jidomem.errors import Failed, InvalidRequest, NotFound
 from jidomem.extras.memoryos import jobs, storage
 from jidomem.extras.servers.log import Extent, SharedLog
 from jidomem.extras.transfer import endpoints
 from jidomem.extras.transfer.endpoints import Brought, FolderEnd, LogEnd, Progress, TransferEndpoint, bring
-from jidomem.journal.disk import move, prepare, writing
 from jidomem.journal.journal import Stream
 from jidomem.providers.stores import TABLES as KV
 from jidomem.runtime import agent_memory, logs
@@ -93,7 +93,7 @@ def copied(state: bytes | None, where: Where, *, mark: bool = True) -> str:
     if path.exists() and not _is_unused(path, came):
         return "kept"
     try:
-        files.make_folders(path.parent)
+        disk.make_folders(path.parent)
         for end in ("-wal", "-shm"):
             path.with_name(path.name + end).unlink(missing_ok=True)
     except OSError as error:

@@ -1,6 +1,11 @@
-"""The disk module makes every call of the journal to the disk, so that a test can record and fail them.
+"""The disk: the calls to the file system, so that a test can record and fail those of the journal.
 
 A commit file is durable and whole, or absent (`write_durably`).
+
+Each file has the owner, group and mode that its folder passes on: the umask of the process that happens to come first
+would lock out the other users of a shared root. A file gets the mode bits of its folder except the executable ones,
+the group of the folder and, created by uid 0, its owner. A folder that a group may write in gets the setgid bit as
+well, so that files created there by a library have that group too.
 
 Derived files are trusted only where they were made. A local marker is a file whose inode and change time the system
 sets and no checkout, archive or copy can choose: a derived file that names those of the marker beside it was written
@@ -10,22 +15,28 @@ here. Everything else may come from a clone, with any content.
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from hashlib import blake2b
 from io import FileIO
 from pathlib import Path
+from shlex import quote
+from time import monotonic, sleep, time
 
-from jidomem.base import files
 from jidomem.errors import Busy, Failed
 
-_FILE = "here"
+_NEW = os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW
+#: So many seconds after it was made a file may still have the mode of a umask, for the moment until it has its own.
+_YOUNG = 0.5
+_MARKER_FILE = "here"
 
 
-def local_marker(folder: Path | str, file: str = _FILE) -> str:
+def local_marker(folder: Path | str, file: str = _MARKER_FILE) -> str:
     """Return the marker that derived files in *folder* have to name; empty where there is none."""
     with suppress(OSError):
         status = os.stat(os.path.join(folder, file), follow_symlinks=False)
@@ -33,9 +44,9 @@ def local_marker(folder: Path | str, file: str = _FILE) -> str:
     return ""
 
 
-def create_local_marker(folder: Path | str, file: str = _FILE) -> str:
+def create_local_marker(folder: Path | str, file: str = _MARKER_FILE) -> str:
     """Return the marker of *folder*, made where there is none; raises OSError where it cannot be written."""
-    os.close(files.open_file(os.path.join(folder, file), os.O_RDONLY | os.O_NONBLOCK))
+    os.close(open_file(os.path.join(folder, file), os.O_RDONLY | os.O_NONBLOCK))
     return local_marker(folder, file)
 
 
@@ -140,15 +151,114 @@ def size(path: str) -> int:
     return os.stat(path).st_size
 
 
-#: Make a folder where there is none; its name is durable once the parent folder is flushed.
-make_folder = files.make_folder
+def create_file(path: str | Path, flags: int = os.O_WRONLY) -> int:
+    """Return the descriptor of a new file; raises FileExistsError where there is one."""
+    descriptor = _open_when_settled(path, flags | _NEW)
+    try:
+        inherit(descriptor, os.path.dirname(path) or ".")
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def open_file(path: str | Path, flags: int = os.O_RDWR) -> int:
+    """Return the descriptor of a file that several processes open, made where it is not there."""
+    while True:
+        with suppress(FileNotFoundError):
+            return _open_when_settled(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW)
+        with suppress(FileExistsError):
+            return create_file(path, flags)
+
+
+def acquire_lock(descriptor: int, *, wait: bool = True, shared: bool = False) -> bool:
+    """Return whether this process has the kernel lock of an open file; it goes when the file is closed.
+
+    Without *wait*, an exclusive lock that another process has is not waited for. Raises OSError
+    where the file system has no locks.
+    """
+    kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
+    try:
+        fcntl.flock(descriptor, kind if wait else kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _open_when_settled(path: str | Path, flags: int) -> int:
+    """Open a file as *flags* say; one that was just made, or its folder, is given a moment to get its mode."""
+    until = monotonic() + _YOUNG
+    while True:
+        try:
+            return os.open(path, flags, 0o666)
+        except PermissionError:
+            if monotonic() > until or not (_is_young(path) or _is_young(os.path.dirname(path) or ".")):
+                raise
+        sleep(0.005)
+
+
+def _is_young(path: str | Path) -> bool:
+    with suppress(OSError):
+        return 0 <= time() - os.stat(path, follow_symlinks=False).st_ctime < _YOUNG
+    return False
+
+
+def make_folder(path: str | Path) -> None:
+    """Make a folder where there is none."""
+    try:
+        os.mkdir(path)
+    except FileExistsError:
+        if not os.path.isdir(path):
+            raise
+    else:
+        inherit_at(path)
+
+
+def make_folders(path: str | Path) -> None:
+    """Make a folder and those above it, where there are none."""
+    if not os.path.isdir(path):
+        make_folders(os.path.dirname(path) or ".")
+        make_folder(path)
+
+
+def inherit_at(path: str | Path) -> None:
+    """Let a file or folder that this process just made have what its folder passes on."""
+    with suppress(FileNotFoundError):
+        descriptor = os.open(path, _FOLDER if os.path.isdir(path) else os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        try:
+            inherit(descriptor, os.path.dirname(path) or ".")
+        finally:
+            os.close(descriptor)
+
+
+def inherit(descriptor: int, folder: str) -> None:
+    """Let an open file or folder that this process just made have what *folder* passes on.
+
+    A file whose group this user may not set gives its group no more rights than everybody has.
+    """
+    above, own = os.stat(folder), os.fstat(descriptor)
+    owner = above.st_uid if os.geteuid() == 0 else own.st_uid
+    group = above.st_gid
+    if (owner, group) != (own.st_uid, own.st_gid):
+        try:
+            os.fchown(descriptor, owner, group)
+        except OSError:
+            group = own.st_gid
+    mode = above.st_mode & (0o2777 if stat.S_ISDIR(own.st_mode) else 0o666)
+    if group != above.st_gid:
+        mode = mode & 0o707 | (mode & 0o7) << 3
+    elif stat.S_ISDIR(own.st_mode) and mode & stat.S_IWGRP:
+        mode |= stat.S_ISGID
+    if mode != stat.S_IMODE(own.st_mode):
+        with suppress(OSError):  # a file system without modes
+            os.fchmod(descriptor, mode)
 
 
 def create(path: str) -> int:
     """Return the descriptor of a new, empty file; a file of that name is removed."""
     while True:
         try:
-            return files.create_file(path)
+            return create_file(path)
         except FileExistsError:
             with suppress(FileNotFoundError):
                 os.unlink(path)
@@ -170,9 +280,13 @@ def fsync(descriptor: int) -> None:
 close = os.close
 
 
-def flush(path: str) -> None:
+def flush(path: str | Path) -> None:
     """Make a file, or the names in a folder, durable."""
-    files.flush(path)
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def rename(source: str, target: str) -> None:
@@ -183,14 +297,6 @@ def rename(source: str, target: str) -> None:
 def unlink(path: str) -> None:
     """Remove a file."""
     os.unlink(path)
-
-
-#: Return the descriptor of a file that several processes write, made where there is none.
-open_shared = files.open_file
-
-
-#: Return whether this process now holds the kernel lock of a file, which its close or death releases.
-lock = partial(files.acquire_lock, wait=False)
 
 
 def overwrite(descriptor: int, data: bytes) -> None:
@@ -218,11 +324,11 @@ def writing(path: str) -> Iterator[None]:
         yield
     except OSError as error:
         where = error.filename or path
-        closed = files.obstacle(where) if isinstance(error, PermissionError) else []
-        whose = f": {files.describe(closed)}" if closed else ""
+        closed = obstacle(where) if isinstance(error, PermissionError) else []
+        whose = f": {describe(closed)}" if closed else ""
         raise Failed(
             f"{where}: the journal could not be written, nothing was kept: {error.strerror}{whose}",
-            hint=files.repair(closed) or _HINTS.get(error.errno or 0, "put that right and submit again"),
+            hint=repair(closed) or _HINTS.get(error.errno or 0, "put that right and submit again"),
         ) from error
 
 
@@ -275,13 +381,6 @@ def move(source: str, target: str) -> None:
         raise
 
 
-def make_folders(path: str) -> None:
-    """Make a folder and its parents."""
-    if not exists(path):
-        make_folders(str(Path(path).parent))
-        make_folder(path)
-
-
 def flush_above(path: str) -> None:
     """Make the names of a folder and its parents on the same file system durable."""
     here = device(path)
@@ -298,6 +397,71 @@ def busy(path: str, wait: float) -> Busy:
         f"another writer has held {path} for more than {wait:g} second{'' if wait == 1 else 's'}; nothing was written",
         hint="submit again; if it stays so, stop the process that holds that file",
     )
+
+
+def unwritable(paths: Iterable[str | Path]) -> list[str]:
+    """Return which of *paths* are there and may not be read and written by this user."""
+    return [str(path) for path in paths if not _is_writable(path)]
+
+
+def obstacle(path: str | Path) -> list[str]:
+    """Return the paths that this user may not write to write *path*: the file or its nearest existing folder."""
+    above = next((each for each in (str(path), *map(str, Path(path).parents)) if os.path.exists(each)), "/")
+    return unwritable([above] if os.path.isdir(above) else [os.path.dirname(above) or ".", above])
+
+
+def check_writable(paths: Iterable[str | Path]) -> None:
+    """Raise Failed where one of *paths* is there and may not be read and written by this user."""
+    if closed := unwritable(paths):
+        raise Failed(describe(closed), hint=repair(closed))
+
+
+def describe(paths: Iterable[str | Path]) -> str:
+    """Return the message that this user may not use *paths*, with their owners and modes."""
+    owners = [(path, os.stat(path)) for path in paths]
+    listed = (f"{path} (mode {stat.S_IMODE(own.st_mode):04o}, {own.st_uid}:{own.st_gid})" for path, own in owners)
+    return f"uid {os.geteuid()} may not read and write {', '.join(listed)}"
+
+
+def repair(paths: Iterable[str | Path]) -> str:
+    """Return the command that lets this user read and write *paths*, files or folders that are there.
+
+    Their owner keeps them: a group of this user may write them, too. Only what another user made in a folder of this
+    user is handed over.
+    """
+    commands = dict[str, list[str]]()
+    for path in paths:
+        for command in _repairs(str(path)):
+            commands.setdefault(command, []).append(quote(str(path)))
+    return " && ".join(f"{command} {' '.join(of)}" for command, of in commands.items())
+
+
+def _repairs(path: str) -> Iterator[str]:
+    own, above = os.stat(path), os.stat(os.path.dirname(path) or ".")
+    groups, is_folder = {os.getegid(), *os.getgroups()}, stat.S_ISDIR(own.st_mode)
+    shared = above.st_gid if above.st_mode & stat.S_IWGRP else own.st_gid
+    if own.st_uid == os.geteuid():
+        yield "chmod u+rwx" if is_folder else "chmod u+rw"
+    elif shared in groups and (is_folder or above.st_mode & stat.S_IWGRP):
+        if own.st_gid != shared:
+            yield f"sudo chgrp {shared}"
+        yield "sudo chmod g+rwxs" if is_folder else "sudo chmod g+rw"
+    elif above.st_uid == os.geteuid():
+        yield f"sudo chown {os.geteuid()}"
+    else:  # of another user, who goes on writing it
+        yield f"sudo chgrp {os.getegid()}"
+        yield "sudo chmod g+rwxs" if is_folder else "sudo chmod g+rw"
+
+
+def _is_writable(path: str | Path) -> bool:
+    until = monotonic() + _YOUNG
+    while not os.access(path, os.R_OK | os.W_OK | os.X_OK * os.path.isdir(path), effective_ids=True):
+        if not os.path.lexists(path):
+            return True
+        if not _is_young(path) or monotonic() > until:
+            return False
+        sleep(0.005)
+    return True
 
 
 #: The nanoseconds after a change from which a later change certainly alters the modification time of a folder.
