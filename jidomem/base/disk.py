@@ -96,6 +96,26 @@ def mark(path: str) -> tuple[int, ...]:
     return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
+def tree_state(paths: Iterable[str], folders: Iterable[str]) -> dict[str, tuple[int, int, int]]:
+    """Return size, time and inode of the files *paths* and of those below *folders*, where there are such.
+
+    A link to a folder is not followed, as it may lead to one above it; names that begin with a dot are left out.
+    """
+    statuses, left = dict[str, os.stat_result](), [*folders]
+    for path in paths:
+        with suppress(OSError):
+            statuses[path] = os.stat(path)
+    while left:
+        with suppress(OSError), os.scandir(left.pop()) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    left.append(entry.path)
+                elif entry.name[0] != ".":
+                    with suppress(OSError):  # a link that leads nowhere, or a file that was removed just now
+                        statuses[entry.path] = entry.stat()
+    return {path: (status.st_size, status.st_mtime_ns, status.st_ino) for path, status in statuses.items()}
+
+
 def device(path: str) -> int:
     """Return the number of the file system a path is on."""
     return os.stat(path).st_dev

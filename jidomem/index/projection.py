@@ -21,7 +21,8 @@ from jidomem.index.results import Solutions
 from jidomem.index.store import OxigraphIndex
 from jidomem.rdf.terms import Term, Triple, iri, is_iri, literal, plain_value
 from jidomem.rdf.vocab import BASE, ONTOLOGY_GRAPH, RDFS, TYPE, graph_iri, graphs_of, jido
-from jidomem.records.active import ACCEPTED, CLASH, Convention
+from jidomem.records.active import ACCEPTED, Convention
+from jidomem.records.intent import CLASH
 from jidomem.records.named_query import ListOrder
 
 #: The keys of docs/conflicts.md that two active memories may not share.

@@ -22,8 +22,7 @@ from jidomem.index.results import Answer, AnswerLimits, Serialized, malformed, p
 from jidomem.journal.commit import Commit, advance
 from jidomem.rdf.terms import Term, Triple, is_iri, literal, ntriples_line, parse_literal, plain_value
 from jidomem.rdf.vocab import BASE, JIDO, ONTOLOGY_GRAPH, XSD
-from jidomem.records.active import lacking
-from jidomem.records.intent import CommitRef, Version
+from jidomem.records.intent import CommitRef, Version, missing_keys
 
 #: The graph of the marks, and what a mark says of a graph; no query is given that graph.
 MARKS = "urn:jidomem:index:marks"
@@ -79,7 +78,7 @@ def trig(graph: str, commits: Iterable[Commit], mark: Watermark | None = None) -
         head, _, body = commit.data.partition(b"\n\n")
         bodies.append(body)
         if _TOPIC in body:
-            bodies += [f"\n{ntriples_line(triple)}".encode() for triple in lacking(commit.triples)]
+            bodies += [f"\n{ntriples_line(triple)}".encode() for triple in missing_keys(commit.triples)]
     mark_graph = f"<{MARKS}> {{ <{graph}> <{HOLDS}> {mark.term} }}\n" if mark else ""
     return b"".join([head, *bodies, b"}\n", mark_graph.encode()])
 

@@ -18,8 +18,8 @@ from jidomem.rdf.vocab import GRAPHS, LABEL, TYPE, conv, graph_iri, jido, local_
 from jidomem.read import memory_detail
 from jidomem.read.history import Revisions, node_texts
 from jidomem.read.playbook import Rows
-from jidomem.records.active import CLASH, Convention
-from jidomem.records.intent import anchors_of
+from jidomem.records.active import Convention
+from jidomem.records.intent import CLASH, anchors_of
 from jidomem.records.named_query import FOREVER, to_term
 from jidomem.schema import shacl_compiler
 from jidomem.schema.ontology import Schema

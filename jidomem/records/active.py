@@ -5,23 +5,18 @@ memory supersedes or invalidates it, and it is valid: from its valid_from until 
 valid_until. Every named query contains the lines of `filters`, which a test compares; other queries
 are built from the functions here.
 
-The module also makes conflict keys: two memories that share a key disagree; two conventions do
-where `Convention.clashes` says so too. `lacking` returns the keys that commits of earlier versions
-lack.
+Two conventions that share a conflict key disagree where `Convention.clashes` says so too.
 """
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from hashlib import blake2b
 from typing import Any
 
-from jidomem.base.words import normal_text, topic_key
-from jidomem.rdf.terms import Term, Triple, literal, parse_literal
-from jidomem.rdf.vocab import DECISION_STATUS, TYPE, jido, local_name, type_of
+from jidomem.base.words import normal_text
+from jidomem.rdf.vocab import DECISION_STATUS, local_name
 
 ACTIVE = "active"
 ACCEPTED = "accepted"
@@ -167,13 +162,6 @@ class Inactive:
         return {"count": self.count, "statuses": dict(self.statuses), "notice": self.notice(option)}
 
 
-KEY, TOPIC = jido("conflictKey"), jido("topic")
-_SUMMARY, _ABOUT, _SCOPE = jido("summary"), jido("about"), jido("hasConventionScope")
-_ENCODER = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"))
-
-
-#: The kind of a key that two conventions share.
-CLASH = "convention_clash"
 _WILD = re.compile(r"[*?\[{]")
 
 
@@ -205,72 +193,6 @@ class Convention:
         """
         is_same = bool(self.text) and (self.text, self.level) == (other.text, other.level)
         return not is_same and _overlap(self.places, other.places)
-
-
-def digest(*values: Any) -> str:
-    """Return 32 hex digits of BLAKE2b over *values* as JSON."""
-    return blake2b(_ENCODER.encode(values).encode(), digest_size=16).hexdigest()
-
-
-def duplicate(kind: str, summary: str, topic: str, about: Collection[str]) -> str:
-    """Return the key of two memories of the type *kind* that say the same."""
-    return f"duplicate:{digest(kind, normal_text(summary), topic_key(topic), _compared(about))}"
-
-
-def overlapping_decision(topic: str) -> str:
-    """Return the key of two decisions on one *topic*."""
-    return f"overlapping_decision:{digest('decision', topic_key(topic))}"
-
-
-def contradiction(topic: str, about: Collection[str]) -> str:
-    """Return the key of two facts on one *topic* about the same things."""
-    return f"contradiction:{digest('fact', topic_key(topic), _compared(about))}"
-
-
-def convention_clash(topic: str, scope: str | None) -> str:
-    """Return the key of two conventions on one *topic* at the same *scope*."""
-    return f"{CLASH}:{digest(('topic', topic_key(topic)), scope)}"
-
-
-def lacking(triples: Iterable[Triple]) -> list[Triple]:
-    """Return the keys that a commit of *triples* lacks: those of topics that an earlier version compared otherwise.
-
-    Up to 0.1.0 a dash and a space told two topics apart. A redacted memory gets no key, since a kind of key that it
-    lacks is not made again.
-    """
-    topics = [(subject, text) for subject, predicate, value in triples if predicate == TOPIC
-              if topic_key(text := parse_literal(value).text) != normal_text(text)]  # fmt: skip
-    if not topics:
-        return []
-    properties: dict[Term, dict[Term, list[Term]]] = {subject: {} for subject, _ in topics}
-    for subject, predicate, value in triples:
-        if subject in properties:
-            properties[subject].setdefault(predicate, []).append(value)
-    return sorted({each for subject, text in topics for each in _lacking_of(subject, text, properties[subject])})
-
-
-def _lacking_of(item: Term, topic: str, properties: dict[Term, list[Term]]) -> Iterable[Triple]:
-    present = properties.get(KEY, [])
-    kinds = {parse_literal(key).text.partition(":")[0] for key in present}
-    about = [
-        parse_literal(value).text if value.startswith('"') else value[1:-1] for value in properties.get(_ABOUT, [])
-    ]
-    made: list[str] = []
-    if "overlapping_decision" in kinds:
-        made.append(overlapping_decision(topic))
-    if "contradiction" in kinds:
-        made.append(contradiction(topic, about))
-    if CLASH in kinds:
-        made += [convention_clash(topic, local_name(scope)) for scope in properties.get(_SCOPE, [])]
-    if "duplicate" in kinds:
-        summaries = [parse_literal(value).text for value in properties.get(_SUMMARY, [])]
-        types = [kind for kind in map(type_of, properties.get(TYPE, [])) if kind]
-        made += [duplicate(kind, summary, topic, about) for kind in types for summary in summaries]
-    return [(item, KEY, literal(key)) for key in made if literal(key) not in present]
-
-
-def _compared(about: Iterable[str]) -> Sequence[str]:
-    return sorted(set(map(normal_text, about)))
 
 
 def _extent(place: str) -> str:

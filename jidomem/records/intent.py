@@ -2,7 +2,8 @@
 
 `Version` is the set of head commits of a stream. An `Anchor` is the path of a file that a memory is
 about and the id that git gives its content. `MemoryItem` is a memory as a plain value: type,
-content, time, confidence and source.
+content, time, confidence and source. A conflict key is a digest of the fields on which two memories
+must agree; `missing_keys` returns those that commits of earlier versions lack.
 """
 
 from __future__ import annotations
@@ -11,21 +12,22 @@ import json
 import math
 import posixpath
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from functools import partial
+from hashlib import blake2b
 from inspect import unwrap
 from operator import attrgetter
 from typing import Any, NamedTuple
 
 from jidomem.base import clock
-from jidomem.base.words import misspelling_of
+from jidomem.base.words import misspelling_of, normal_text, topic_key
 from jidomem.errors import ConflictItem, IntentRefused, InvalidRequest, Violation, hint_fields, nearest_names
 from jidomem.rdf import vocab
-from jidomem.rdf.terms import Term, Triple, literal, plain_value
-from jidomem.rdf.vocab import jido
+from jidomem.rdf.terms import Term, Triple, literal, parse_literal, plain_value
+from jidomem.rdf.vocab import TYPE, jido, local_name, type_of
 
 SHORT = 12
 _VERSION_FORM = re.compile(r"([0-9]{1,18})-([0-9a-f]{4,64}(?:\+[0-9a-f]{4,64})*)")
@@ -379,6 +381,81 @@ class Receipt:
             "conflicts": [conflict.to_dict() for conflict in self.conflicts],
             "warnings": list(self.warnings),
         }
+
+
+#: The property of a conflict key: two memories that share one disagree.
+CONFLICT_KEY = jido("conflictKey")
+#: The kind of a key that two conventions share.
+CLASH = "convention_clash"
+_TOPIC, _SUMMARY, _ABOUT = jido("topic"), jido("summary"), jido("about")
+_SCOPE = jido("hasConventionScope")
+_ENCODER = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+
+
+def digest(*values: Any) -> str:
+    """Return 32 hex digits of BLAKE2b over *values* as JSON."""
+    return blake2b(_ENCODER.encode(values).encode(), digest_size=16).hexdigest()
+
+
+def duplicate(kind: str, summary: str, topic: str, about: Collection[str]) -> str:
+    """Return the key of two memories of the type *kind* that say the same."""
+    return f"duplicate:{digest(kind, normal_text(summary), topic_key(topic), _compared(about))}"
+
+
+def overlapping_decision(topic: str) -> str:
+    """Return the key of two decisions on one *topic*."""
+    return f"overlapping_decision:{digest('decision', topic_key(topic))}"
+
+
+def contradiction(topic: str, about: Collection[str]) -> str:
+    """Return the key of two facts on one *topic* about the same things."""
+    return f"contradiction:{digest('fact', topic_key(topic), _compared(about))}"
+
+
+def convention_clash(topic: str, scope: str | None) -> str:
+    """Return the key of two conventions on one *topic* at the same *scope*."""
+    return f"{CLASH}:{digest(('topic', topic_key(topic)), scope)}"
+
+
+def missing_keys(triples: Iterable[Triple]) -> list[Triple]:
+    """Return the keys that a commit of *triples* lacks: those of topics that an earlier version compared otherwise.
+
+    Up to 0.1.0 a dash and a space told two topics apart. A redacted memory gets no key, since a kind of key that it
+    lacks is not made again.
+    """
+    topics = [(subject, text) for subject, predicate, value in triples if predicate == _TOPIC
+              if topic_key(text := parse_literal(value).text) != normal_text(text)]  # fmt: skip
+    if not topics:
+        return []
+    properties: dict[Term, dict[Term, list[Term]]] = {subject: {} for subject, _ in topics}
+    for subject, predicate, value in triples:
+        if subject in properties:
+            properties[subject].setdefault(predicate, []).append(value)
+    return sorted({each for subject, text in topics for each in _missing_keys_of(subject, text, properties[subject])})
+
+
+def _missing_keys_of(item: Term, topic: str, properties: dict[Term, list[Term]]) -> Iterable[Triple]:
+    present = properties.get(CONFLICT_KEY, [])
+    kinds = {parse_literal(key).text.partition(":")[0] for key in present}
+    about = [
+        parse_literal(value).text if value.startswith('"') else value[1:-1] for value in properties.get(_ABOUT, [])
+    ]
+    made: list[str] = []
+    if "overlapping_decision" in kinds:
+        made.append(overlapping_decision(topic))
+    if "contradiction" in kinds:
+        made.append(contradiction(topic, about))
+    if CLASH in kinds:
+        made += [convention_clash(topic, local_name(scope)) for scope in properties.get(_SCOPE, [])]
+    if "duplicate" in kinds:
+        summaries = [parse_literal(value).text for value in properties.get(_SUMMARY, [])]
+        types = [kind for kind in map(type_of, properties.get(TYPE, [])) if kind]
+        made += [duplicate(kind, summary, topic, about) for kind in types for summary in summaries]
+    return [(item, CONFLICT_KEY, literal(key)) for key in made if literal(key) not in present]
+
+
+def _compared(about: Iterable[str]) -> Sequence[str]:
+    return sorted(set(map(normal_text, about)))
 
 
 ANCHOR = jido("aboutBlob")

@@ -17,13 +17,15 @@ from jidomem.rdf import vocab
 ON_CONFLICT = ("refuse", "propose", "warn")
 ON_SECRET = ("refuse", "warn", "off")
 JUDGES = ("compiled", "pyshacl")
+#: The role of an agent that was granted none.
+DEFAULT_ROLE = "Implementer"
 
 
 @dataclass(frozen=True, slots=True)
 class AgentPolicy:
     """The role and capabilities an agent's first mention declares (local names of the ontology)."""
 
-    role: str = "Implementer"
+    role: str = DEFAULT_ROLE
     capabilities: tuple[str, ...] = ("CanQueryMemory",)
 
 
@@ -209,7 +211,7 @@ class AccessPolicy:
 
     def role_of(self, agent: str) -> str:
         """Return the role of the agent of that IRI."""
-        return self.granted.get(agent, "Implementer")
+        return self.granted.get(agent, DEFAULT_ROLE)
 
     def verdict(
         self, agent: str, role: str, kinds: Sequence[str], places: Iterable[str] = (), scope: str | None = None

@@ -1,19 +1,18 @@
 """The location of a root: a folder of this machine, or a shared log with a copy in a folder.
 
-The configuration watcher loads the schema, the playbook and the policy of a root again when its files
-change. `init` makes the folder `.jidomem/`.
+`read` loads the schema, the playbook and the policy of a root. `init` makes the folder `.jidomem/`.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from os import PathLike
 from pathlib import Path
-from threading import RLock
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from jidomem.base import disk, files
 from jidomem.base.background import PeriodicTask
@@ -48,52 +47,6 @@ class LoadedConfig:
     playbook: Playbook
 
 
-class Rooted(Protocol):
-    """Where the files of a root lie."""
-
-    def rules(self) -> object:
-        """Return what is another one as soon as one of them was changed, as far as that is known now."""
-
-    def bring_rules(self) -> object:
-        """Return the same once they are here as they are now."""
-
-
-class ConfigWatcher:
-    """Keeps the active configuration as the files of a root have it; any thread may read it.
-
-    What cannot be used is a `problem`: a write is refused with it, and reads use the configuration before.
-    """
-
-    def __init__(self, place: Rooted, load: Callable[[], LoadedConfig], take: Callable[[LoadedConfig], object]) -> None:
-        """Look at the files in *place*, which *load* reads, and let *take* have what they say where that changed."""
-        self.problem: JidomemError | None = None
-        self._place, self._load, self._take = place, load, take
-        self._lock = RLock()
-        self._mark = place.bring_rules()
-        self.first = load()
-
-    def look(self) -> None:
-        """Take in what changed since the last look; raises the `problem` where it cannot be used."""
-        if self._place.rules() != self._mark:
-            with self._lock:
-                self._level()
-        if self.problem is not None:
-            raise self.problem
-
-    def quietly(self) -> None:
-        """Take in what changed, if it can be used."""
-        with suppress(JidomemError):
-            self.look()
-
-    def _level(self) -> None:
-        while (mark := self._place.bring_rules()) != self._mark:  # again where they are changed while they are read
-            self._mark, self.problem = mark, None
-            try:
-                self._take(self._load())
-            except JidomemError as error:
-                self.problem = error
-
-
 def read(root: Path) -> LoadedConfig:
     """Return what the files of *root* say now; raises what cannot be used of them."""
     policy = settings.policy_of(root)
@@ -104,32 +57,6 @@ def read(root: Path) -> LoadedConfig:
 def _has(root: Path, *folders: str) -> bool:
     """Return whether a root extends what is shipped in one of *folders*."""
     return any((root / folder).is_dir() for folder in folders)
-
-
-def mark_of(folder: Path) -> object:
-    """Return what is another one as soon as a file of the root in *folder* is: names, sizes and times."""
-    return tuple(_marks(str(folder)))
-
-
-def _marks(folder: str) -> Iterator[tuple[str, int, int, int]]:
-    with suppress(OSError):
-        yield _mark(f"{folder}/{settings.CONFIG}", os.stat(f"{folder}/{settings.CONFIG}"))
-    for name in FOLDERS:
-        yield from _below(f"{folder}/{name}")
-
-
-def _below(folder: str) -> Iterator[tuple[str, int, int, int]]:
-    with suppress(OSError), os.scandir(folder) as entries:
-        for entry in sorted(entries, key=lambda each: each.name):
-            if entry.is_dir(follow_symlinks=False):  # links may lead round
-                yield from _below(entry.path)
-            elif entry.name[0] != ".":
-                with suppress(OSError):  # a link that leads nowhere, or a file that has just gone
-                    yield _mark(entry.path, entry.stat())
-
-
-def _mark(path: str, status: os.stat_result) -> tuple[str, int, int, int]:
-    return path, status.st_size, status.st_mtime_ns, status.st_ino
 
 
 FILES = (settings.CONFIG, ".gitignore", ".gitattributes")
@@ -223,19 +150,15 @@ class InFolder:
     def __init__(self, root: Path) -> None:
         self._root, self.name, self._is_closed = root, str(root), False
         self._journal: FileJournal | None = None
+        files_of_rules, folders = [str(root / settings.CONFIG)], [str(root / name) for name in FOLDERS]
+        #: Return the state of its configuration, terms, rules and queries; nothing has to be brought here.
+        self.rules: Callable[[], object] = partial(disk.tree_state, files_of_rules, folders)
+        self.bring_rules = self.rules
 
     def journal(self, wait: float) -> FileJournal:
         """Return its journal, whose turns are waited for *wait* seconds."""
         self._journal = FileJournal(self._root, wait=wait)
         return self._journal
-
-    def rules(self) -> object:
-        """Return what is another one as soon as its configuration, terms, rules or questions were changed."""
-        return mark_of(self._root)
-
-    def bring_rules(self) -> object:
-        """Return the same: they are here."""
-        return self.rules()
 
     def state(self, name: str, tables: str) -> StateStore:
         """Return its working state with these *tables*; they all lie in one file, whatever their *name*.

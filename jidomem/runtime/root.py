@@ -25,7 +25,6 @@ from jidomem.runtime import settings
 from jidomem.runtime.agent_api import AgentApi
 from jidomem.runtime.governance_api import GovernanceApi
 from jidomem.runtime.location import (
-    ConfigWatcher,
     InFolder,
     LoadedConfig,
     SharedLocation,
@@ -36,7 +35,7 @@ from jidomem.runtime.logs import READ_LOG_TABLES, SERVER_LOG_TABLES, DoorLog, Re
 from jidomem.runtime.recall_api import RecallApi
 from jidomem.runtime.state import State
 from jidomem.runtime.worker_pool import Checks, Pool
-from jidomem.schema.ontology import EffectiveRules
+from jidomem.schema.ontology import ConfigWatcher, EffectiveRules
 
 if TYPE_CHECKING:
     from jidomem.check.check import Options

@@ -2,7 +2,7 @@
 
 `load` reads the shipped ontology, `extended_by` adds the overlay of a root and refuses what an
 overlay may not contain. `digest` identifies an overlay. `EffectiveRules` is the schema and policy
-of an open root, reloaded when its files change.
+of an open root, and the `ConfigWatcher` loads them again when its files change.
 """
 
 from __future__ import annotations
@@ -10,12 +10,13 @@ from __future__ import annotations
 from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
-from typing import NamedTuple
+from threading import RLock
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import pyoxigraph as ox
 
@@ -24,7 +25,7 @@ from jidomem.base.json_values import check_turtle
 from jidomem.base.regex import Unsearchable, compiled
 from jidomem.base.time_limit import time_limited
 from jidomem.base.words import misspelling_of
-from jidomem.errors import Failed, nearest_names
+from jidomem.errors import Failed, JidomemError, nearest_names
 from jidomem.rdf.terms import Term, Triple, iri, is_iri, parse_literal, plain_value, short_parse_error
 from jidomem.rdf.vocab import BASE, CONVERSATION, JIDO, RDF, RDFS, SHAPE, TYPE, jido, local_name
 from jidomem.records.policy import Policy
@@ -461,6 +462,55 @@ def _parse(path: Path) -> list[Triple]:
         raise _unusable(
             f"{path}:{error.lineno}: {short_parse_error(error)}", "correct the Turtle in that line"
         ) from error
+
+
+Config = TypeVar("Config")
+
+
+class RuleSource(Protocol):
+    """The location of the files of a root: its configuration, terms, rules and queries."""
+
+    def rules(self) -> object:
+        """Return the state of the files, which differs after each change, as far as this machine knows now."""
+
+    def bring_rules(self) -> object:
+        """Return the same, once the files are here as they are now."""
+
+
+class ConfigWatcher(Generic[Config]):
+    """The configuration of a root, loaded again when its files change; any thread may read it.
+
+    A configuration that cannot be used is a `problem`: a write is refused with it, and reads use the one before.
+    """
+
+    def __init__(self, source: RuleSource, load: Callable[[], Config], apply: Callable[[Config], object]) -> None:
+        """Watch the files of *source*, which *load* reads; *apply* is called with each later configuration."""
+        self.problem: JidomemError | None = None
+        self._source, self._load, self._apply = source, load, apply
+        self._lock = RLock()
+        self._state = source.bring_rules()
+        self.first = load()
+
+    def look(self) -> None:
+        """Apply the changes since the last look; raises the `problem` where they cannot be used."""
+        if self._source.rules() != self._state:
+            with self._lock:
+                self._load_changes()
+        if self.problem is not None:
+            raise self.problem
+
+    def quietly(self) -> None:
+        """Apply the changes since the last look, if they can be used."""
+        with suppress(JidomemError):
+            self.look()
+
+    def _load_changes(self) -> None:
+        while (state := self._source.bring_rules()) != self._state:  # again where they change while they are read
+            self._state, self.problem = state, None
+            try:
+                self._apply(self._load())
+            except JidomemError as error:
+                self.problem = error
 
 
 class EffectiveRules:

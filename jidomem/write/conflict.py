@@ -16,9 +16,17 @@ from jidomem.base.words import normal_text
 from jidomem.errors import ConflictItem
 from jidomem.rdf.terms import Term, iri, literal, parse_literal, plain_value
 from jidomem.rdf.vocab import TYPE, jido, type_of
-from jidomem.records import active
-from jidomem.records.active import CLASH, Convention, digest, is_accepted
-from jidomem.records.intent import MemoryUpdateIntent
+from jidomem.records.active import Convention, is_accepted
+from jidomem.records.intent import (
+    CLASH,
+    CONFLICT_KEY,
+    MemoryUpdateIntent,
+    contradiction,
+    convention_clash,
+    digest,
+    duplicate,
+    overlapping_decision,
+)
 from jidomem.write.canonical import family
 from jidomem.write.snapshot import ITEM_MARK, WriteSnapshot
 from jidomem.write.triples import names_a_thing, value_of
@@ -69,18 +77,18 @@ def keys(intent: MemoryUpdateIntent) -> dict[str, str]:
             else:
                 content[name] = _comparable(value)
     content |= {"about": about, "extra_triples": _without_subject(intent)}
-    found = [f"identical:{digest(content)}", active.duplicate(intent.type, intent.summary or "", topic, about)]
+    found = [f"identical:{digest(content)}", duplicate(intent.type, intent.summary or "", topic, about)]
     kind, scope = family(intent.type), intent.convention_scope
     if kind == "decision" and topic:
-        found.append(active.overlapping_decision(topic))
+        found.append(overlapping_decision(topic))
     elif kind == "decision" and about:  # for earlier versions, which warn by this key
         found.append(f"similar_decision:{digest(kind, about)}")
     elif kind == "fact" and topic:
-        found.append(active.contradiction(topic, about))
+        found.append(contradiction(topic, about))
     if kind == "convention" and (name := normal_text(intent.convention_name or "")):
         found.append(f"convention_clash:{digest(('name', name), scope)}")
     if kind == "convention" and topic:
-        found.append(active.convention_clash(topic, scope))
+        found.append(convention_clash(topic, scope))
     return {key: key.partition(":")[0] for key in found}
 
 
@@ -102,8 +110,8 @@ def identical(intent: MemoryUpdateIntent, keys: Mapping[str, str], view: WriteSn
         return None
     identical_key, duplicate_key = list(keys)[:2]
     same = literal(identical_key)
-    for item in view.subjects(jido("conflictKey"), literal(duplicate_key)):
-        if same in view.objects(item, jido("conflictKey")) and view.in_force(item):
+    for item in view.subjects(CONFLICT_KEY, literal(duplicate_key)):
+        if same in view.objects(item, CONFLICT_KEY) and view.in_force(item):
             return plain_value(item)
     return None
 
@@ -119,7 +127,7 @@ def proposed_already(intent: MemoryUpdateIntent, keys: Mapping[str, str], view: 
         jido("coexistsWith"): set(map(iri, intent.coexists_with)),
     }
     if "identical" in key_of:
-        alike = view.subjects(jido("conflictKey"), literal(key_of["identical"]))
+        alike = view.subjects(CONFLICT_KEY, literal(key_of["identical"]))
     elif intent.type == "deleted_marker" and intent.invalidates:
         alike = view.subjects(jido("invalidates"), iri(intent.invalidates[0]))
         texts = (("summary", intent.summary), ("rationale", intent.rationale))
@@ -166,7 +174,7 @@ def detect(
     for slot, value in slots.items():
         for item in _holders(slot, view):
             other = plain_value(item)
-            differs = literal(value) not in view.objects(item, jido("conflictKey"))
+            differs = literal(value) not in view.objects(item, CONFLICT_KEY)
             if other not in settled and differs and _overlap(intent, item, view):
                 conflicts.setdefault(other, _conflict("contradiction", intent, other, view))
                 alone.add(other)
@@ -254,14 +262,14 @@ def rivals(item: Term, view: WriteSnapshot) -> list[Term]:
 
 def _by_keys(item: Term, view: WriteSnapshot) -> Iterable[Term]:
     """Yield the active memories that share a key with *item* and are not kept apart from it."""
-    own = view.objects(item, jido("conflictKey"))
+    own = view.objects(item, CONFLICT_KEY)
     values = {key for key in own if plain_value(key).startswith("value-is:")}
     beside = view.objects(item, jido("coexistsWith"))
     for key in sorted(own):
         kind = plain_value(key).partition(":")[0]
         for rival in _holders(plain_value(key), view) if kind in (*WHY, "value") else ():
             if kind == "value":
-                differs = values.isdisjoint(view.objects(rival, jido("conflictKey")))
+                differs = values.isdisjoint(view.objects(rival, CONFLICT_KEY))
             else:
                 clashes = kind != CLASH or _convention(item, view).clashes(_convention(rival, view))
                 differs = clashes and rival not in beside
@@ -320,7 +328,7 @@ def _moment(term: Term | None) -> datetime | None:
 
 
 def _holders(key: str, view: WriteSnapshot) -> list[Term]:
-    return [item for item in view.subjects(jido("conflictKey"), literal(key)) if view.is_active(item)]
+    return [item for item in view.subjects(CONFLICT_KEY, literal(key)) if view.is_active(item)]
 
 
 def _unknown(under: UniqueKey, view: WriteSnapshot) -> Iterable[str]:

@@ -65,7 +65,7 @@ class WriteContext:
     def is_curator(self, view: WriteSnapshot, agent: str) -> bool:
         """Return whether *agent* may judge for the project of *view*."""
         rules, node = permissions.authority(view, self.pipeline.policy), self.pipeline.node(agent, "agents")
-        return permissions.role_of(plain_value(node), rules, self.pipeline.speaker) in CURATORS
+        return permissions.role_in_use(plain_value(node), rules, self.pipeline.speaker) in CURATORS
 
 
 def project_node(project: str) -> Term:

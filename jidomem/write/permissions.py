@@ -11,7 +11,7 @@ from jidomem.rdf import vocab
 from jidomem.rdf.terms import Term, Triple, boolean, integer, iri, literal, parse_literal, plain_value
 from jidomem.rdf.vocab import TYPE, jido
 from jidomem.records.intent import MemoryUpdateIntent
-from jidomem.records.policy import CURATORS, OTHER_WRITES, PRESETS, AccessPolicy, Policy, PolicyChange
+from jidomem.records.policy import CURATORS, DEFAULT_ROLE, OTHER_WRITES, PRESETS, AccessPolicy, Policy, PolicyChange
 from jidomem.write.canonical import family, is_absolute
 from jidomem.write.snapshot import WriteSnapshot
 from jidomem.write.triples import alternative_nodes
@@ -73,7 +73,7 @@ def permitted(intent: MemoryUpdateIntent, view: WriteSnapshot, policy: Policy, s
     agent = intent.asserted_by
     if agent is None or intent.type is None:
         return Permission(is_curator=False)  # refused for that in a moment
-    role = role_of(agent, rules, speaker)
+    role = role_in_use(agent, rules, speaker)
     if speaker is not None and speaker.by_rule:
         return Permission(is_curator=False)
     if rules.is_open and role != "MemoryReader":
@@ -92,7 +92,7 @@ def check_other_write(what: str, agent: str, view: WriteSnapshot, policy: Policy
     """Raise PolicyDenied unless *agent* may write *what* is no memory: a session, or a description."""
     assert what in OTHER_WRITES
     rules = authority(view, policy)
-    role = role_of(agent, rules, speaker)
+    role = role_in_use(agent, rules, speaker)
     verdict, rule = rules.verdict(agent, role, (what, what))
     if verdict == "deny":
         raise _denied(f"{vocab.local_name(agent)}, {_a(role)}, may not write a {what}", rule, rules, agent, role)
@@ -101,7 +101,7 @@ def check_other_write(what: str, agent: str, view: WriteSnapshot, policy: Policy
 def check_moves(session: Term, agent: Term, view: WriteSnapshot, policy: Policy, speaker: Speaker | None) -> None:
     """Raise PolicyDenied unless *session* is of *agent*, or that is a curator; while nobody says who is, all may."""
     rules, opener = authority(view, policy), view.first(session, jido("hasPrimaryAgent"))
-    role = role_of(plain_value(agent), rules, speaker)
+    role = role_in_use(plain_value(agent), rules, speaker)
     if opener in (None, agent) or role in CURATORS or not _matters_who(role, rules.curators, speaker):
         return
     who, name = vocab.local_name(opener or ""), vocab.local_name(session)
@@ -111,16 +111,16 @@ def check_moves(session: Term, agent: Term, view: WriteSnapshot, policy: Policy,
     )
 
 
-def role_of(agent: str, rules: AccessPolicy, speaker: Speaker | None) -> str:
+def role_in_use(agent: str, rules: AccessPolicy, speaker: Speaker | None) -> str:
     """Return the role of *agent*: the speaker's, whom a door knows, else the one the project gives it.
 
     Raises PolicyDenied where a speaker who is no curator speaks for somebody else.
     """
     if speaker is None:
-        return rules.role_of(agent)
-    role = speaker.role or rules.role_of(speaker.agent)
+        return rules.granted.get(agent, DEFAULT_ROLE)
+    role = speaker.role or rules.granted.get(speaker.agent, DEFAULT_ROLE)
     if speaker.role is None and role in CURATORS:
-        role = "Implementer"  # a curator is one by the token
+        role = DEFAULT_ROLE  # a curator is one by the token
     if agent != speaker.agent and role not in CURATORS:
         raise PolicyDenied(
             f"{vocab.local_name(speaker.agent)} may not speak for {vocab.local_name(agent)}",
@@ -132,7 +132,7 @@ def role_of(agent: str, rules: AccessPolicy, speaker: Speaker | None) -> str:
 def check_speaks(agent: str | None, view: WriteSnapshot, policy: Policy, speaker: Speaker | None) -> None:
     """Raise PolicyDenied where *agent* is another than whom a door knows to speak, and that is no curator."""
     if speaker is not None and agent is not None:
-        role_of(agent, authority(view, policy), speaker)
+        role_in_use(agent, authority(view, policy), speaker)
 
 
 def change_triples(project: Term, changes: Iterable[tuple[Term, PolicyChange]]) -> list[Triple]:
@@ -151,7 +151,7 @@ def change_triples(project: Term, changes: Iterable[tuple[Term, PolicyChange]]) 
 
 def check_may_change(agent: str, rules: AccessPolicy, after: AccessPolicy, speaker: Speaker | None) -> None:
     """Raise PolicyDenied unless *agent* may change the policy from *rules* to *after*."""
-    role, others = role_of(agent, rules, speaker), rules.administrators
+    role, others = role_in_use(agent, rules, speaker), rules.administrators
     if role != "Administrator" and _matters_who(role, others, speaker):
         raise _not_one("change the policy", agent, role, others, "admin")
     if others and not after.administrators:
@@ -161,7 +161,7 @@ def check_may_change(agent: str, rules: AccessPolicy, after: AccessPolicy, speak
 
 def check_curates(what: str, agent: str, rules: AccessPolicy, speaker: Speaker | None) -> None:
     """Raise PolicyDenied unless *agent* may do *what* is for curators; while a project has none, every agent may."""
-    role, others = role_of(agent, rules, speaker), rules.curators
+    role, others = role_in_use(agent, rules, speaker), rules.curators
     if role not in CURATORS and _matters_who(role, others, speaker):
         raise _not_one(what, agent, role, others, "curator")
 

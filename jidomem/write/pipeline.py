@@ -17,7 +17,15 @@ from jidomem.errors import Conflict, ConflictItem, IntentRefused, JidomemError, 
 from jidomem.rdf import vocab
 from jidomem.rdf.terms import Term, Triple, iri, literal, plain_value
 from jidomem.rdf.vocab import TYPE, jido
-from jidomem.records.intent import INTENT_FIELDS, LIST_FIELDS, MemoryUpdateIntent, Receipt, Version, file_anchor_triples
+from jidomem.records.intent import (
+    CONFLICT_KEY,
+    INTENT_FIELDS,
+    LIST_FIELDS,
+    MemoryUpdateIntent,
+    Receipt,
+    Version,
+    file_anchor_triples,
+)
 from jidomem.records.policy import LITERAL_LIMIT, AgentPolicy, Policy
 from jidomem.schema.ontology import EffectiveRules, Schema
 from jidomem.write import canonical, conflict, permissions, secrets, triples, validate
@@ -49,7 +57,7 @@ from jidomem.write.submission import (
 )
 from jidomem.write.triples import WRITER_AGENT, restated_in
 
-_EVIDENCE, _CONFLICT_KEY = jido("Evidence"), jido("conflictKey")
+_EVIDENCE = jido("Evidence")
 #: How the warning begins that says why a memory is only proposed.
 PROPOSED_PREFIX = "proposed, not asserted: "
 _CHECK_WAITS = "its check waits for a curator: the guard applies it once one accepts or confirms it"
@@ -379,7 +387,7 @@ class Pipeline:
             for slot in conflict.value_keys(intent, self._is_functional).items():
                 all_keys += slot
         item = iri(intent.iri or "")
-        return [(item, _CONFLICT_KEY, literal(key)) for key in all_keys]
+        return [(item, CONFLICT_KEY, literal(key)) for key in all_keys]
 
     def _deduplicated(self, intent: MemoryUpdateIntent, same: str, request: str, view: WriteSnapshot) -> Decision:
         """Return the receipt of the identical memory *same*; a retry of its key gets the same."""

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from jidomem.errors import ConflictItem, IdempotencyMismatch, JidomemError
 from jidomem.rdf.terms import Term, Triple, iri, literal, parse_literal, plain_value
 from jidomem.rdf.vocab import TYPE, jido, local_name
-from jidomem.records.active import digest
-from jidomem.records.intent import CommitRef, MemoryUpdateIntent, Receipt, Version
+from jidomem.records.intent import CommitRef, MemoryUpdateIntent, Receipt, Version, digest
 from jidomem.write import canonical
 from jidomem.write.conflict import UniqueKey
 from jidomem.write.snapshot import WriteSnapshot

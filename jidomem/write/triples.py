@@ -30,8 +30,7 @@ from jidomem.rdf.terms import (
     plain_value,
 )
 from jidomem.rdf.vocab import TYPE, jido
-from jidomem.records.active import digest
-from jidomem.records.intent import MemoryUpdateIntent
+from jidomem.records.intent import MemoryUpdateIntent, digest
 from jidomem.records.policy import AgentPolicy, Policy
 from jidomem.write.canonical import DECISIONS, ERRORS, is_absolute, moment, nearest, put, squash
 from jidomem.write.snapshot import WriteSnapshot

@@ -22,7 +22,7 @@ from jidomem.journal.journal import FileJournal, Stream
 from jidomem.journal.rewrite import leaves, without
 from jidomem.rdf.terms import iri, literal, plain_value
 from jidomem.rdf.vocab import RDFS, TYPE, jido
-from jidomem.records.active import digest
+from jidomem.records.intent import digest
 from jidomem.records.policy import PolicyChange
 
 STREAM = Stream("p")

@@ -15,7 +15,7 @@ from jidomem.journal.commit import parse
 from jidomem.rdf.terms import iri
 from jidomem.rdf.vocab import BASE, graph_iri
 from jidomem.read.provenance import on_topic
-from jidomem.records.active import KEY, lacking
+from jidomem.records.intent import CONFLICT_KEY, missing_keys
 
 #: One commit that version 0.1.0 wrote: a decision on `internal-dns-zones`, a fact on `Server Port`, a convention on
 #: `white space`.
@@ -92,26 +92,26 @@ def test_the_journal_of_an_earlier_version_is_not_changed_and_the_index_has_the_
     old.catch_up("p")
 
     commit = parse(next(iter(before.values())))
-    lacked = lacking(commit.triples)
-    kept = {triple for triple in commit.triples if triple[1] == KEY}
+    lacked = missing_keys(commit.triples)
+    kept = {triple for triple in commit.triples if triple[1] == CONFLICT_KEY}
     assert {subject for subject, _, _ in lacked} == {iri(ZONES), iri(PORT), iri(RULE)}
-    assert {*old.index.triples(graph_iri("p"), None, KEY)} == kept | {*lacked}
+    assert {*old.index.triples(graph_iri("p"), None, CONFLICT_KEY)} == kept | {*lacked}
     assert {path.name: path.read_bytes() for path in (old.settings.root / "projects/p/memory").glob("*.ttl")} == before
-    assert lacking(commit.triples | {*lacked}) == []
+    assert missing_keys(commit.triples | {*lacked}) == []
 
 
 def test_a_commit_of_this_version_lacks_no_key(memory):
     for _, rival in RIVALS.values():
         memory.writer.submit_intent("p", {**rival, "topic": f"{rival['topic']} {len(rival['summary'])}"})
     for path in (memory.settings.root / "projects/p/memory").glob("*.ttl"):
-        assert lacking(parse(path.read_bytes()).triples) == []
+        assert missing_keys(parse(path.read_bytes()).triples) == []
 
 
 def test_a_text_that_was_taken_out_gets_no_key_again():
     commit = parse(next(WRITTEN.iterdir()).read_bytes())
-    rest = {triple for triple in commit.triples if triple[0] != iri(PORT) or triple[1] != KEY}
+    rest = {triple for triple in commit.triples if triple[0] != iri(PORT) or triple[1] != CONFLICT_KEY}
 
-    assert iri(PORT) not in {subject for subject, _, _ in lacking(rest)}
+    assert iri(PORT) not in {subject for subject, _, _ in missing_keys(rest)}
 
 
 TEXTS = st.text(st.sampled_from("aB1 2-_\u2010\u00e9\u00ad\n"), min_size=1, max_size=8).filter(str.strip)
