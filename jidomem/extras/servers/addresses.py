@@ -1,8 +1,7 @@
-"""The addresses of shared roots: their parsing, their display without passwords, and the folder of
-the local copy.
+"""The addresses of shared roots: parsing, display without passwords, and the folder of the local copy.
 
-The configuration, terms, shapes and queries of a shared root are one file of its log, so that a
-change of several is atomic: a reader has all of them as of one moment.
+The configuration, terms, shapes and queries of a shared root are one file of its log, so that a change of several of
+them is atomic: a reader sees all of them as of one moment.
 """
 
 from __future__ import annotations
@@ -27,15 +26,15 @@ from jidomem.extras.servers.log import SharedLog, check_file
 _EXTRAS = {"postgresql": "postgres", "postgres": "postgres", "s3": "objects"}
 #: The variables that name another object store than AWS.
 _ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
-#: The file that names the root whose copy a folder has.
+#: The file in a folder that names the root of which the folder is a copy.
 _MARK = "copy-of"
-#: The parameters of a query that name the database.
+#: The query parameters that identify the database.
 _NAMING = ("host", "hostaddr", "port", "dbname", "service", "schema", "options")
 _SECRET = re.compile(r"pass|secret|key|token|credential", re.IGNORECASE)
 
 
 def checked(address: str) -> str:
-    """Return *address*; raise InvalidRequest unless it is one of a shared root."""
+    """Return *address*; raise InvalidRequest if it is not the address of a shared root."""
     if address.partition("://")[0] not in _EXTRAS:
         raise InvalidRequest(
             f"{shown(address)} is no address memory can be kept at",
@@ -45,7 +44,7 @@ def checked(address: str) -> str:
 
 
 def shown(address: str) -> str:
-    """Return *address* without what is nobody's business.
+    """Return *address* without passwords, keys and tokens.
 
     >>> shown("postgresql://jido:secret@db:5432/team?sslmode=require&sslpassword=x")
     'postgresql://jido@db:5432/team?sslmode=require'
@@ -64,14 +63,14 @@ def shown(address: str) -> str:
 
 
 def _split(address: str) -> SplitResult:
-    """Return the parts of an address, in which # begins no fragment: it may stand in a password."""
+    """Return the parts of an address. A # starts no fragment, because a password may contain it."""
     return urlsplit(address.replace("#", "%23"))
 
 
 def home_of(address: str, environment: Mapping[str, str]) -> Path:
-    """Return the folder of this machine that has the copy of the root at *address*: `JIDOMEM_HOME`, else the user's.
+    """Return the folder for the local copy of the root at *address*: `JIDOMEM_HOME`, else one in the user's cache.
 
-    The copy stays the same when the password, or the way of connecting, changes.
+    The folder does not depend on the password or on the way of connecting.
     """
     if chosen := environment.get("JIDOMEM_HOME"):
         return Path(chosen).expanduser().resolve()
@@ -82,15 +81,15 @@ def home_of(address: str, environment: Mapping[str, str]) -> Path:
 
 
 def claim(home: Path, address: str, environment: Mapping[str, str]) -> None:
-    """Make *home* the folder of the copy of the root at *address*, where it is not.
+    """Mark *home* as the folder of the copy of the root at *address*, unless it is marked already.
 
-    Raise Failed `invalid_config` where it holds something else: what is in a copy may be thrown away at any time.
+    Raise Failed `invalid_config` if the folder has other content: the files of a copy may be deleted at any time.
     """
     mark, place = home / _MARK, _place(address, environment)
     try:
         if not home.exists() or all(entry.name.startswith(f".{_MARK}") for entry in home.iterdir()):
             _put(mark, place)
-        if not mark.exists():  # looked for again: others may have begun with it at the same time
+        if not mark.exists():  # checked again: another process may have created the file meanwhile
             what = "is a folder with something else in it"
         elif (owner := mark.read_text("utf-8")) == place:
             return
@@ -112,7 +111,7 @@ def _put(mark: Path, place: str) -> None:
 
 
 def _place(address: str, environment: Mapping[str, str]) -> str:
-    """Return the name of the place at *address*, which is the same however it is reached."""
+    """Return the name of the place at *address*, which does not depend on the way of connecting."""
     split = _split(address)
     host = split.netloc.rpartition("@")[2].lower()
     if split.scheme == "s3":
@@ -124,7 +123,7 @@ def _place(address: str, environment: Mapping[str, str]) -> str:
 
 
 def _implied(split: SplitResult, environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield the options that libpq takes from the environment; a database without a name has that of the user."""
+    """Yield the options that libpq takes from the environment; the default database name is the user's name."""
     login, _, host = split.netloc.rpartition("@")
     pairs = dict(parse_qsl(split.query))
     if "service" in pairs:
@@ -142,10 +141,10 @@ def _implied(split: SplitResult, environment: Mapping[str, str]) -> Iterator[tup
 
 
 def open_log(address: str, environment: Mapping[str, str], *, wait: float = 10.0) -> SharedLog:
-    """Return the log at *address*, in which *wait* is how many seconds an answer is waited for.
+    """Return the log at *address*, which waits up to *wait* seconds for an answer.
 
-    *environment* says what else an object store needs. Raises InvalidRequest for an address of another kind, Failed
-    `missing_extra` where a package is missing and what the log raises that cannot be reached.
+    *environment* has the other settings of an object store. Raises InvalidRequest for an address of another kind,
+    Failed `missing_extra` if a package is missing, and the error of the log if the store cannot be reached.
     """
     kind = checked(address).partition("://")[0]
     try:
@@ -168,19 +167,19 @@ NAME = "root.json"
 _ALONE = ("config.toml", "baseline.toml")
 _BELOW = ("ontology", "shapes", "queries")
 _ASIDE = ".ttl.aside"
-#: Which of them a copy in a home has: the tag of NAME.
+#: The file in a local copy with the tag of the NAME that it was written from.
 _TAG = "root.tag"
 
 Files = Mapping[str, str]
 
 
 def load(log: SharedLog) -> dict[str, str]:
-    """Return the text of each file of the root, by its path; raises Failed where they cannot be read."""
+    """Return the text of each file of the root, by path; raises Failed if they cannot be read."""
     return _read(log)[0]
 
 
 def change(log: SharedLog, how: Callable[[Files], Files]) -> None:
-    """Store the files that *how* makes of the latest ones; raises InvalidRequest for a path of no root file."""
+    """Replace the files of the root by `how(files)`; raises InvalidRequest for a path that is no file of a root."""
     while True:
         files, tag = _read(log)
         changed = how(files)
@@ -192,9 +191,9 @@ def change(log: SharedLog, how: Callable[[Files], Files]) -> None:
 
 
 def bring(log: SharedLog, home: Path) -> str:
-    """Lay the files of the root out in *home*, the copy on this machine, where they changed since; return their tag.
+    """Update the files of the root in *home*, the local copy, if they changed; return their tag.
 
-    Raises Failed `write_failed` where they cannot be written there.
+    Raises Failed `write_failed` if they cannot be written there.
     """
     tag_file = home / _TAG
     with copying(str(home), log.name):
@@ -213,7 +212,7 @@ def bring(log: SharedLog, home: Path) -> str:
 
 
 def of_folder(folder: Path) -> dict[str, str]:
-    """Return the files in *folder* that a shared root has; raises InvalidRequest for one that is no text."""
+    """Return the files in *folder* that belong to a shared root; raises InvalidRequest for a file that is no text."""
     texts = {}
     for path in sorted(_there(folder)):
         try:
@@ -227,7 +226,7 @@ def of_folder(folder: Path) -> dict[str, str]:
 
 
 def overlay_files(folder: Path) -> Iterator[Path]:
-    """Yield the files below the folders of an overlay of the root in *folder*, sorted; no link is followed."""
+    """Yield the files below the overlay folders of the root in *folder*, sorted; links are not followed."""
     for name in _BELOW:
         if not (folder / name).is_symlink():
             yield from sorted(
@@ -239,7 +238,7 @@ def overlay_files(folder: Path) -> Iterator[Path]:
 
 
 def check(path: str) -> None:
-    """Raise InvalidRequest unless *path* is one of a file that a shared root has."""
+    """Raise InvalidRequest unless *path* is the path of a file of a shared root."""
     check_file(path)
     first, _, rest = path.partition("/")
     is_aside = first == "projects" and path.endswith(_ASIDE) and path.count("/") == 3
@@ -268,7 +267,7 @@ def _read(log: SharedLog) -> tuple[dict[str, str], str | None]:
 
 
 def _there(folder: Path) -> Iterator[str]:
-    """Yield the paths of the files in *folder* that a shared root has; nothing of a link, and nothing hidden."""
+    """Yield the paths of the files in *folder* that belong to a shared root, without links and hidden files."""
     tops = [*(folder / name for name in _ALONE), *folder.glob(f"projects/*/*/*{_ASIDE}")]
     for path in (*tops, *overlay_files(folder)):
         inner = path.relative_to(folder)
@@ -283,7 +282,7 @@ def _text(path: Path) -> str | None:
 
 
 def write(path: Path, text: str) -> None:
-    """Put a file in place in one step; raises OSError."""
+    """Write a file atomically; raises OSError."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_file(path, 0o666) as file:
         file.write(text.encode())

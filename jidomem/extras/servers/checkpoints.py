@@ -4,10 +4,9 @@
     checkpoints/pieces/<digest>   the pieces, deflated; an unchanged file keeps its pieces
     checkpoints/making.json       the lease of the server that makes a checkpoint
 
-A checkpoint is trusted less than the log: its last commits are compared with the log, and each
-commit with its id. It is void once a stream is rewritten, and deleted at a redaction. `fill`
-appends log entries to the local copy of a stream; `gathered` links the files of a copy and of its
-newest index snapshot into a private folder.
+A checkpoint is trusted less than the log: its last commits are compared with the log, and each commit with its id. It
+is void once a stream is rewritten, and deleted at a redaction. `fill` appends log entries to the local copy of a
+stream; `gathered` links the files of a copy and of its newest index snapshot into a private folder.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ from jidomem.journal.stream import LOCK, Folder
 from jidomem.journal.stream_files import each_file
 from jidomem.records.intent import SHORT, CommitRef, Version
 
-#: How many entries are put in place at once; so many make one pack.
+#: How many entries are written at a time, and make one pack.
 CHUNK = 2_000
 #: The moment in the file name of a document that does not parse.
 _NO_MOMENT = "00000000T000000.000000Z"
@@ -53,8 +52,8 @@ _NO_MOMENT = "00000000T000000.000000Z"
 class CheckpointPosition:
     """The position of a copy in its log: its reach, its last commit and its version.
 
-    *orders* are the commits in it that order a redaction of which nobody here has seen that it was carried out. It is
-    of one *life* of the log.
+    *orders* are the redaction records among its commits that this machine has not yet seen carried out. *life* is the
+    life of the log to which the position belongs.
     """
 
     reach: Reach
@@ -65,7 +64,7 @@ class CheckpointPosition:
 
     @staticmethod
     def from_dict(values: Mapping[str, Any]) -> CheckpointPosition:
-        """Return the position that `to_dict` wrote; raise KeyError, TypeError and ValueError where it is none."""
+        """Return the position that `to_dict` wrote; raise KeyError, TypeError or ValueError for other values."""
         heads = Version.of(CommitRef(*head) for head in values["heads"])
         reach = Reach(values["length"], values["rewrites"])
         return CheckpointPosition(reach, values["last"], heads, tuple(values.get("orders", ())), values["life"])
@@ -77,28 +76,28 @@ class CheckpointPosition:
         return {**reach, "last": self.last, "heads": heads}
 
     def is_level(self, reach: Reach, life: str) -> bool:
-        """Return whether a log of that *life* reaches as far, and ends with the same commit where it tells that.
+        """Return whether a log of that *life* has the same reach and the same last commit, if it reports that.
 
-        One that lost its end, as a replica has it that was behind, may be as long again with another.
+        A replica that was behind and lost its end may have the same length again with another commit.
         """
         return (self.reach, self.life) == (reach, life) and reach.last in ("", self.last)
 
     def is_behind(self, reach: Reach, life: str) -> bool:
-        """Return whether a log of that *life* reaches farther, and nothing was rewritten since."""
+        """Return whether a log of that *life* is longer and was not rewritten since."""
         return (self.reach.rewrites, self.life) == (reach.rewrites, life) and self.reach.length < reach.length
 
 
 class LogMismatch(Exception):
-    """The log does not continue the copy, which is of another log or life."""
+    """The log does not continue the copy: the copy is of another log or life."""
 
 
 def path_of(home: str, stream: Stream) -> str:
-    """Return where it is kept how far the copy of a stream in *home* reaches: beside what it is about."""
+    """Return the path of the file with the position of the copy of a stream in *home*."""
     return f"{home}/reach/{stream.project}.{stream.name}.json"
 
 
 def load(path: str) -> CheckpointPosition | None:
-    """Return how far a copy reaches; None where that is not known, so that the copy is believed by nobody."""
+    """Return the stored position of a copy; None if it cannot be read, in which case the copy is not used."""
     try:
         return CheckpointPosition.from_dict(decode_json(disk.read(path)))
     except (OSError, ValueError, KeyError, TypeError):
@@ -106,20 +105,20 @@ def load(path: str) -> CheckpointPosition | None:
 
 
 def save(path: str, position: CheckpointPosition) -> None:
-    """Keep how far a copy reaches, in one step; raise OSError. A power failure may lose it, and with it the copy."""
+    """Store the position of a copy atomically, not durably: a power failure may lose it. Raise OSError."""
     make_folders(dirname(path))
     _write(f"{path}.new", json.dumps({**position.to_dict(), "orders": position.orders}).encode())
     disk.rename(f"{path}.new", path)
 
 
 def put_copy(folder: str, name: str, data: bytes) -> None:
-    """Put a file into a folder in one step, not durable: it is a copy. Raise OSError."""
+    """Write a file into a folder atomically but not durably, because it is a copy. Raise OSError."""
     _write(f"{folder}/{INCOMING}", data)
     disk.rename(f"{folder}/{INCOMING}", f"{folder}/{name}")
 
 
 def empty(folder: Folder, descriptor: int, path: str) -> None:
-    """Throw a copy away, the lock of its folder in hand; nobody believes it from the first moment on."""
+    """Empty a copy under the lock of its folder. Its position is removed first, so that no process uses the copy."""
     with suppress(FileNotFoundError):
         disk.unlink(path)
     with _sharing(folder, descriptor):
@@ -138,10 +137,10 @@ def fill(
     *,
     doubted: bool,
 ) -> CheckpointPosition:
-    """Put *entries* on top of *position*, the lock of the folder in hand, and return the position then.
+    """Append *entries* to the copy at *position*, under the lock of its folder, and return the new position.
 
-    Each chunk is saved once its files are in place. Raise LogMismatch where an entry goes on from a commit that is
-    not here, unless it was *doubted* before: then it is the log that lacks it.
+    The position is saved after the files of each chunk. Raise LogMismatch if the parent of an entry is missing, unless
+    the copy is *doubted*, that is, fetched a second time: then the commit is missing in the log itself.
     """
     coming = iter(entries)
     while chunk := list(islice(coming, CHUNK)):
@@ -161,7 +160,7 @@ def fill(
 
 
 def outlined(entry: LogEntry) -> CommitRef | None:
-    """Return the reference of an entry's commit, None where its document is not that commit."""
+    """Return the reference of an entry's commit; None if its document is not that commit."""
     outline_ = _outline(entry)
     return outline_.head if outline_ is not None else None
 
@@ -200,8 +199,8 @@ def _put(folder: Folder, chunk: Sequence[LogEntry], outlines: Sequence[PackEntry
 
 @contextmanager
 def _sharing(folder: Folder, descriptor: int) -> Iterator[None]:
-    """Change what is in a folder, its lock in hand, and keep in the lock file what is there then."""
-    disk.overwrite(descriptor, replace(folder.snapshot, mtime=-1).dump())  # believed by nobody until it is true again
+    """Change the files of a folder under its lock; then write the new state of the folder into the lock file."""
+    disk.overwrite(descriptor, replace(folder.snapshot, mtime=-1).dump())  # not valid until it is true again
     yield
     folder.look()
     disk.overwrite(descriptor, folder.snapshot.dump())
@@ -209,7 +208,7 @@ def _sharing(folder: Folder, descriptor: int) -> Iterator[None]:
 
 @contextmanager
 def copying(home: str, name: str) -> Iterator[None]:
-    """Turn an error of the operating system into Failed: nothing is lost but the copy of the log *name* here."""
+    """Turn an OSError into Failed: only the local copy of the log *name* is affected."""
     try:
         yield
     except OSError as error:
@@ -230,9 +229,10 @@ def _write(path: str, data: bytes) -> None:
 
 @contextmanager
 def gathered(home: Path, clones: Clones) -> Iterator[tuple[Path, Mapping[Stream, CheckpointPosition]]]:
-    """Give a folder with what *home* holds of each stream, one pack of its loose files, and the newest snapshot.
+    """Yield a folder with links to the streams of *home*, loose files as one pack, and its newest index snapshot.
 
-    Also how far each stream reaches in it: of none where there is no snapshot, or it has a stream that is not here.
+    The second value is the position of each stream in it: empty without a snapshot, or if a stream of it is missing
+    here.
     """
     folder = home / f"gathered-{token_hex(4)}"
     try:
@@ -257,7 +257,7 @@ def _gather(home: Path, clones: Clones, folder: Path) -> Mapping[Stream, Checkpo
 
 
 def _is_of(snapshot: Snapshot, folder: Path, streams: Mapping[str, Stream]) -> bool:
-    """Return whether a snapshot is of the streams in *folder*, and nothing was redacted after it: it shows that yet."""
+    """Return whether a snapshot is of the streams in *folder*, with no redaction after it: it still has that text."""
     journal = FileJournal(folder)
     try:
         return not any(
@@ -270,9 +270,9 @@ def _is_of(snapshot: Snapshot, folder: Path, streams: Mapping[str, Stream]) -> b
 
 
 def _stream(home: Path, stream: Stream, folder: Path) -> CheckpointPosition | None:
-    """Return how far what was linked of a stream reaches; None where that is not known.
+    """Return the position of the linked files of a stream; None if it is not known.
 
-    So it is where a redaction is under way, or a loose file is not sound: no checkpoint takes that to others.
+    It is not known during a redaction or if a loose file is damaged: a checkpoint must not pass these on.
     """
     source, target = (each / "projects" / stream.project / stream.name for each in (home, folder))
     with file_lock(source / LOCK):  # under which the copy of a stream is changed
@@ -287,7 +287,7 @@ def _stream(home: Path, stream: Stream, folder: Path) -> CheckpointPosition | No
 
 
 def _packed(target: Path, graph: str, loose: Sequence[tuple[str, bytes]]) -> bool:
-    """Return whether commit files are sound, each as its name and document; then one pack of them is in *target*."""
+    """Return whether commit files, given by name and document, are sound; then write one pack of them to *target*."""
     sealed = list[tuple[PackEntry, bool, bytes]]()
     for name, data in loose:
         entry, redacted = verified(data, graph), ".redacted." in name
@@ -308,29 +308,29 @@ def _link(source: Path, target: Path) -> None:
 
 
 NEWEST, MAKING, PIECES = "checkpoints/newest.json", "checkpoints/making.json", "checkpoints/pieces/"
-#: The format of a checkpoint and of its index: one of another format is not used.
+#: The format of a checkpoint and of its index; a checkpoint of another format is not used.
 _FORM = f"2 {FORM}"
 PIECE = 16 << 20
-#: Seconds for which who makes one is waited for after its last sign, and for which a piece stays that is named no more.
+#: Seconds until a lease expires, and for which a piece stays after the manifest stopped naming it.
 LEASE, GRACE = 120.0, 3600.0
 #: Bytes of commits that a new server may have to read beyond a checkpoint: some six seconds.
 FAR = 16 << 20
-#: How many pieces are fetched at once.
+#: How many pieces are fetched concurrently.
 _AT_ONCE = 4
 
 
 def is_due(log: SharedLog, home: Path) -> bool:
-    """Return whether the copy in *home* is that far beyond the newest checkpoint that a new one is worth making."""
+    """Return whether the copy in *home* is so far beyond the newest checkpoint that a new one is worthwhile."""
     size, newest = _size(home), _newest(log)
     known = newest[0].get("size", 0) if newest is not None and _fits(log, newest[0]) else 0
     return size - known > max(FAR, size // 32)
 
 
 def make(log: SharedLog, home: Path) -> bool:
-    """Return whether the copy in *home*, with the newest snapshot of its index, is the newest checkpoint of *log* now.
+    """Return whether the newest checkpoint of *log* is now that of the copy in *home* with its newest index snapshot.
 
-    Nothing is done without a snapshot, or while somebody else makes one. The uploaded pieces are removed again
-    where the log was rewritten meanwhile.
+    Does nothing without a snapshot, or while another server makes a checkpoint. If the log is rewritten meanwhile, the
+    uploaded pieces are removed again.
     """
     with _lease(log) as lease:
         if lease is None:
@@ -341,7 +341,7 @@ def make(log: SharedLog, home: Path) -> bool:
         there = _named(manifest) & pieces
         if not lease.goes_on():
             return False
-        log.remove([PIECES + digest for digest in pieces - there])  # of the dead
+        log.remove([PIECES + digest for digest in pieces - there])  # left by servers that were killed
         with gathered(home, Clones(home / "index")) as (folder, streams):
             if not streams:
                 return False
@@ -353,22 +353,22 @@ def make(log: SharedLog, home: Path) -> bool:
         made = {"form": _FORM, "size": _size(home), "streams": positions, "files": files, "going": going}
         data = (json.dumps(made, indent=1, sort_keys=True) + "\n").encode()
         if lease.goes_on() and _fits(log, made) and log.put(NEWEST, data, newest[1] if newest else None) is not None:
-            if not _fits(log, made):  # rewritten as it was put: its files may show what was taken out
+            if not _fits(log, made):  # rewritten during the put: its files may have the removed text
                 discard(log)
                 return False
             if lease.goes_on():
                 log.remove([PIECES + digest for digest in there - _named(made)])
             return True
-        if not _fits(log, made):  # else another has the turn, maybe with the same pieces, and sees to the dead
+        if not _fits(log, made):  # another server has the lease, maybe with the same pieces: it removes the rest
             newest = _newest(log)
             log.remove([PIECES + digest for digest in {*came} - (_named(newest[0]) if newest else set())])
         return False
 
 
 def fetch(log: SharedLog, home: Path) -> bool:
-    """Return whether *home*, in which there is no copy yet, has the newest checkpoint of *log* now.
+    """Return whether the newest checkpoint of *log* was fetched into *home*, which has no copy yet.
 
-    Every piece is held against its digest. Without one that may be used, or whole, nothing is changed.
+    Every piece is compared with its digest. Nothing is changed if there is no valid and complete checkpoint.
     """
     if (home / "reach").exists():
         return False
@@ -389,26 +389,26 @@ def _brought(log: SharedLog, home: Path, manifest: Mapping[str, Any]) -> bool:
         if not is_whole or not _fits(log, manifest):
             return False
         return _moved(draft, home, _streams(manifest))
-    except (OSError, ValueError, KeyError):  # no room, or no checkpoint: every commit is read then
+    except (OSError, ValueError, KeyError):  # a full disk or an unreadable checkpoint: every commit is read instead
         return False
     finally:
         shutil.rmtree(draft, ignore_errors=True)
 
 
 def discard(log: SharedLog) -> None:
-    """Remove every checkpoint, and who makes one now is told by it to stop."""
+    """Remove every checkpoint; a server that is making one loses its lease."""
     log.remove([NEWEST, MAKING, *log.names(PIECES)])
 
 
 class _Lease:
-    """The turn of who makes a checkpoint, which ends by itself where it is not renewed."""
+    """The lease of a server that makes a checkpoint; it expires unless it is renewed."""
 
     def __init__(self, log: SharedLog, tag: str) -> None:
         self._log = log
         self.tag: str | None = tag
 
     def goes_on(self) -> bool:
-        """Return whether it is held still, and is from now on for as long again."""
+        """Renew the lease and return True; return False if it was lost."""
         if self.tag is not None:
             self.tag = self._log.put(MAKING, _until(), self.tag)
         return self.tag is not None
@@ -438,7 +438,7 @@ def _is_leased(file: File) -> bool:
 
 
 def _newest(log: SharedLog) -> tuple[dict[str, Any], str] | None:
-    """Return the manifest of the newest checkpoint and its tag; an empty manifest for another format, None for none."""
+    """Return the manifest of the newest checkpoint and its tag: an empty manifest for another format, None for none."""
     file = log.get(NEWEST)
     if file is None:
         return None
@@ -453,7 +453,7 @@ def _newest(log: SharedLog) -> tuple[dict[str, Any], str] | None:
 
 
 def _fits(log: SharedLog, manifest: Mapping[str, Any]) -> bool:
-    """Return whether the log goes on from what a checkpoint says, and nothing was redacted since."""
+    """Return whether the log continues the streams of a checkpoint, and none was rewritten since."""
     streams = _streams(manifest)
     now = log.reach(list(streams))
     return bool(streams) and all(
@@ -486,7 +486,7 @@ def _files(folder: Path) -> Iterator[tuple[str, Path]]:
 
 
 def _uploaded(log: SharedLog, path: Path, there: set[str], came: list[str], lease: _Lease) -> list[str]:
-    """Return the digests of the pieces of a file, all of which the log has once the lease was held throughout."""
+    """Upload the missing pieces of a file while the lease is valid; return the digests of all its pieces."""
     digests = []
     with path.open("rb") as file:
         while data := file.read(PIECE):
@@ -511,7 +511,7 @@ def _fetched(log: SharedLog, path: Path, digests: list[str]) -> bool:
 
 
 def _inflated(data: bytes) -> bytes | None:
-    """Return the inflated data of a piece; None where it is damaged, or more than a piece."""
+    """Return the inflated data of a piece; None if it is damaged or larger than a piece."""
     inflating = zlib.decompressobj()
     try:
         document = inflating.decompress(data, PIECE + 1)

@@ -1,7 +1,6 @@
 """The journal of a shared root: its log is the truth, and reads use a local copy in a folder.
 
-`fill` writes many commits into the folder of a stream that has no other writer, as packs where they
-are many.
+`fill` writes many commits into the folder of a stream that has no other writer, in packs if there are enough.
 """
 
 from __future__ import annotations
@@ -29,9 +28,9 @@ from jidomem.records.intent import CommitRef, Version
 
 
 def fill(folder: str, commits: Iterable[Commit], *, packed: bool = True) -> None:
-    """Keep *commits*, parents first, in *folder*, which is made; raises Failed where it cannot be written.
+    """Write *commits*, parents first, into *folder*, which is created; raises Failed if they cannot be written.
 
-    An interrupted call leaves the first of them. With *packed*, every full 2,000 become a pack.
+    An interrupted call leaves the first of them. With *packed*, every 2,000 commits become a pack.
     """
     with writing(folder):
         make_folders(folder)
@@ -49,7 +48,7 @@ def fill(folder: str, commits: Iterable[Commit], *, packed: bool = True) -> None
 
 
 def _batches(commits: Iterable[Commit]) -> Iterator[tuple[Sequence[Commit], bool]]:
-    """Yield *commits* some at a time, and whether that is as many as a pack takes."""
+    """Yield *commits* in batches, each with whether it is as large as a pack."""
     batch, size = list[Commit](), 0
     for commit in commits:
         batch.append(commit)
@@ -66,35 +65,35 @@ def _put(folder: str, name: str, data: bytes) -> None:
     move(f"{folder}/{INCOMING}", f"{folder}/{name}")
 
 
-#: Held by the one process of this machine that writes to a stream; the lock of its files is for those who copy.
+#: Held by the one process of this machine that writes to a stream; the lock of its files protects the copy.
 _WRITERS = ".writers.lock"
-#: Files of the log: the streams of which something is being taken out.
+#: Files of the log: the streams of which a redaction is under way.
 _REDACTING = "redacting/"
 
 
 class MirroredJournal(FileJournal):
-    """The streams of one log, copied to a folder that any number of processes of this machine have in common.
+    """The streams of one log, copied to a folder that any number of processes of this machine share.
 
-    Each look asks the log how far a stream reaches and brings the copy level before it answers. The copy is nobody's
-    truth: where it is damaged, was cut short or does not go on as the log does, it is thrown away and fetched anew.
+    Each read gets the reach of the stream from the log and updates the copy first. The log is authoritative: a copy
+    that is damaged, cut short or does not continue as the log does is deleted and fetched again.
     """
 
     def __init__(self, log: SharedLog, home: Path, *, wait: float = 10.0) -> None:
-        """Read and write *log*, with its copy in *home*; *wait* is how many seconds the lock is waited for."""
+        """Read and write *log*, with its copy in *home*; wait up to *wait* seconds for the lock."""
         super().__init__(home, wait=wait)
         self.log = log
         self._writers: dict[Stream, StreamLock] = {}
-        self._proved: set[Stream] = set()  # whose copy was seen to be of this log, by this process
-        self._given_up: dict[Stream, Reach] = {}  # where the log itself is damaged, and a copy as well
+        self._proved: set[Stream] = set()  # whose copy this process has compared with the log
+        self._given_up: dict[Stream, Reach] = {}  # where the log itself is damaged, and so its copy
         self._looks = SingleFlight(self._looked)
         self._local = threading.local()
         self._life = ""
-        #: The tag that the file of the root had when the log was asked last: its configuration, terms and rules.
+        #: The tag that the file of the root (configuration, terms and rules) had at the last request.
         self.rules: str | None = None
 
     @contextmanager
     def asking(self, streams: Sequence[Stream]) -> Iterator[None]:
-        """Ask how far *streams* reach in one question, and no more of them within, in this thread."""
+        """Get the reach of *streams* in one request, and use it for all reads of this thread inside the block."""
         before = getattr(self._local, "reaches", {})
         self._local.reaches = {**before, **self._reaches(list(streams))}
         try:
@@ -104,41 +103,41 @@ class MirroredJournal(FileJournal):
 
     @property
     def is_tracked(self) -> bool:
-        """Return False: nobody tracks a copy."""
+        """Return False: a copy is not tracked by git."""
         return False
 
     def streams(self) -> list[Stream]:
-        """Return the streams that hold commits, sorted."""
+        """Return the streams that have commits, sorted."""
         return self.log.streams()
 
     def exists(self, stream: Stream) -> bool:
-        """Return whether the stream holds a commit."""
+        """Return whether the stream has a commit."""
         return self._reach(stream).length > 0
 
     def knows(self, project: str) -> bool:
-        """Return whether a project may hold something."""
+        """Return whether a project has a commit in any of its streams."""
         return any(self._reach(Stream(project, name)).length for name in NAMES)
 
     def moved(self, stream: Stream, version: Version, seconds: float) -> bool:
-        """Return whether a stream has another version by now, or within so many *seconds*; the log wakes who waits."""
+        """Return whether a stream gets another version within *seconds*; the log wakes the waiting thread."""
         position = self._level(stream)
         if position.version == version and self.log.wait(stream, position.reach, seconds) == position.reach:
             return False
         return self.head(stream) != version
 
     def head(self, stream: Stream) -> Version:
-        """Return the version of a stream now."""
+        """Return the current version of a stream."""
         self._level(stream)
         return super().head(stream)
 
     def damage(self, stream: Stream) -> tuple[JournalDamaged, ...]:
-        """Return the damage known of a stream: that of the log, as what only the copy has is fetched anew."""
+        """Return the known damage of a stream in the log; damage of the copy alone is repaired by fetching it again."""
         if self._known(stream)[0].is_damaged:
             self._level(stream)
         return super().damage(stream)
 
     def verify(self, stream: Stream, seen: Callable[[Commit], object] | None = None) -> tuple[JournalDamaged, ...]:
-        """Return the damage of a stream, every byte of it read again from the log, and the copy held to it."""
+        """Return the damage of a stream: reads every byte again from the log, and compares the copy with it."""
         self._level(stream)
         folder, ids = self._known(stream)[0], set[str]()
         for entry in self.log.read(stream):
@@ -152,14 +151,14 @@ class MirroredJournal(FileJournal):
         return super().verify(stream, seen)
 
     def holds(self, stream: Stream, version: Version) -> bool:
-        """Return whether the heads of *version* are here."""
+        """Return whether the heads of *version* are in the copy, after an update if necessary."""
         if super().holds(stream, version):
             return True
         self._level(stream)
         return super().holds(stream, version)
 
     def document(self, stream: Stream, head: CommitRef) -> tuple[str, int, bytes] | None:
-        """Return in which file of the copy a commit stands, after how many lines, and its document."""
+        """Return the file of the copy with a commit, the number of lines before it there, and its document."""
         if (document_ := super().document(stream, head)) is None:
             self._level(stream)
             document_ = super().document(stream, head)
@@ -176,7 +175,7 @@ class MirroredJournal(FileJournal):
         return super().loose(stream)
 
     def seen(self, stream: Stream) -> Folder:
-        """Return the folder of a stream's copy, once it is level."""
+        """Return the folder of a stream's copy, up to date with the log."""
         self._level(stream)
         return super().seen(stream)
 
@@ -184,7 +183,7 @@ class MirroredJournal(FileJournal):
     def lock(self, stream: Stream, *, wait: float | None = None) -> Iterator[Version]:
         """Hold the lock of the writers on this machine and yield the version; other machines may write meanwhile.
 
-        Raises what `FileJournal.lock` raises.
+        Raises the errors of `FileJournal.lock`.
         """
         folder, lock, seconds = self._known(stream)[0], self._lock_of(stream), self.wait if wait is None else wait
         with lock.hold(folder.path, f"{folder.path}/{_WRITERS}", seconds):
@@ -194,10 +193,10 @@ class MirroredJournal(FileJournal):
             yield version
 
     def append(self, stream: Stream, expected: Version, commit: Commit) -> Version | VersionMismatch:
-        """Return the new version once *commit* is durable in the log; VersionMismatch where *expected* is not present.
+        """Return the new version once *commit* is durable in the log; VersionMismatch if the version is not *expected*.
 
-        A commit that is there already is answered with the present version. Raises what `FileJournal.append` raises,
-        and what the log does: after Failed `outcome_unknown` the same append tells what became of it.
+        If the commit is there already, return the present version. Raises the errors of `FileJournal.append` and of the
+        log; after Failed `outcome_unknown` the same append settles the outcome.
         """
         if self._lock_of(stream).is_mine:
             return self._append_locked(stream, expected, commit)
@@ -205,14 +204,14 @@ class MirroredJournal(FileJournal):
             return self._append_locked(stream, expected, commit)
 
     def confirm(self, stream: Stream) -> None:
-        """Do nothing: what the log shows is durable, and a copy need not be."""
+        """Do nothing: commits in the log are durable, and a copy need not be."""
 
     @contextmanager
     def redacting(self, stream: Stream, leaves: Mapping[str, frozenset[str]]) -> Iterator[Version]:
-        """Give the version, and carry out what was appended: the order to take the leaves *leaves* out of the log.
+        """Yield the version; then remove the leaves *leaves* from the log, as the record that the caller appended says.
 
-        The order comes first, as it names commits and leaves. Every process that reads an order carries it out
-        before it reads anything else: a process that is killed at any moment leaves nothing half done.
+        The redaction record comes first: it names commits and leaves. Every process that reads it carries it out before
+        it reads anything else, so a process that is killed at any moment leaves nothing half done.
         """
         with self.lock(stream) as version:
             yield version
@@ -221,20 +220,20 @@ class MirroredJournal(FileJournal):
     def set_aside(
         self, stream: Stream, which: str, record: Callable[[Version, str], Commit], now: datetime | None = None
     ) -> str:
-        """Raise InvalidRequest: what is damaged in a shared log is put right where that lies."""
+        """Raise InvalidRequest: damage in a shared log is repaired in its store."""
         raise InvalidRequest(
             f"{which} cannot be set aside: what is here is a copy, and nothing is taken out of {self.log.name}",
             hint="restore that database or bucket from a backup, then: jidomem journal verify",
         )
 
-    # how the copy is kept level
+    # the update of the copy
 
     def _reaches(self, streams: list[Stream]) -> Mapping[Stream, Reach]:
         self._check_open()
         try:
             return self._looks.of(streams)
         except JidomemError:
-            self._proved.clear()  # what answers next may be another one
+            self._proved.clear()  # the next store that answers may be another one
             raise
 
     def _looked(self, streams: list[Stream]) -> Mapping[Stream, Reach]:
@@ -264,7 +263,7 @@ class MirroredJournal(FileJournal):
         return is_whole or self._given_up.get(stream) == position.reach
 
     def _bring_level(self, stream: Stream, *, from_scratch: bool = False) -> CheckpointPosition:
-        """Bring the copy level and return its position; what the log lacks, or *from_scratch* all, is fetched again."""
+        """Update the copy and return its position; fetch all again with *from_scratch* or if it differs."""
         home = str(self.folder)
         with checkpoints.copying(home, self.log.name), self._lock_files(stream, self.wait) as (folder, lock):
             position = self._leveled(stream, folder, lock, None if from_scratch else self._position(stream))
@@ -290,9 +289,10 @@ class MirroredJournal(FileJournal):
         return self._fetched(stream, folder, lock, reach)
 
     def _carried_out(self, stream: Stream, folder: Folder, position: CheckpointPosition) -> bool:
-        """Return whether something was taken out of the log just now, as orders that came say it is to be.
+        """Return whether redaction records that arrived were now carried out in the log.
 
-        What was made of the texts goes as well; of who was killed while it did all that, too.
+        Checkpoints and vectors made of the texts are removed too, also after a process that was killed during a
+        redaction.
         """
         documents = pending_redactions(folder, position.orders)
         mark = f"{_REDACTING}{stream.project}.{stream.name}"
@@ -302,7 +302,7 @@ class MirroredJournal(FileJournal):
             if documents:
                 self.log.rewrite(stream, documents)
             checkpoints.discard(self.log)
-            shared_vectors.discard(self.log, stream.project)  # of who had not seen the order yet
+            shared_vectors.discard(self.log, stream.project)  # from servers that had not read the record yet
             self.log.remove([mark])
         return bool(documents)
 
@@ -334,7 +334,7 @@ class MirroredJournal(FileJournal):
         self._proved.add(stream)
         return filled
 
-    # how the log is written
+    # writing to the log
 
     def _lock_of(self, stream: Stream) -> StreamLock:
         with self._guard:
@@ -352,13 +352,16 @@ class MirroredJournal(FileJournal):
             if self.log.append(stream, position.reach.length + 1, commit.id, commit.data, after=position.last):
                 self.on_kept(monotonic() - began)
                 return self._copied(stream, position, commit)
-        except ValueError:  # the log does not reach as far as the copy: it is another one by now
+        except ValueError:  # the log is shorter than the copy: another log has taken its place
             self._proved.discard(stream)
         now = self._bring_level(stream).version
         return now if folder.holds(Version.of([commit.head])) else VersionMismatch(now)
 
     def _copied(self, stream: Stream, position: CheckpointPosition, commit: Commit) -> Version:
-        """Return the version with *commit*, which is durable, once it is in the copy; else the next look fetches it."""
+        """Add *commit*, which is durable in the log, to the copy, and return the version with it.
+
+        If the copy cannot be changed now, the next read fetches the commit.
+        """
         reach = Reach(position.reach.length + 1, position.reach.rewrites)
         orders = (*position.orders, commit.id) if is_redaction_record(commit.data) else position.orders
         after = CheckpointPosition(reach, commit.id, advance(position.version, [commit]), orders, position.life)

@@ -1,8 +1,7 @@
-"""The shared log: the port of streams of documents, numbered without gaps, and of files beside
-them.
+"""The port of a shared log: streams of documents, numbered without gaps, and files beside them.
 
-A `Chain` verifies commits as they arrive: parents first, with the next position and time.
-`SingleFlight` lets concurrent callers share one request.
+A `Chain` verifies commits as they arrive: parents first, with the next position and time. `SingleFlight` lets
+concurrent callers share one request.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from jidomem.journal.commit import Commit
 from jidomem.journal.journal import Stream
 from jidomem.records.intent import SHORT
 
-#: How large a file beside the streams may be.
+#: The maximum size of a file beside the streams, in bytes.
 FILE_BYTES = 64 << 20
 
 _NAME = re.compile(r"(?!.*(?:^|/)\.\.?(?:/|$))[A-Za-z0-9._-]+(?:/[A-Za-z0-9._-]+)*")
@@ -29,7 +28,7 @@ _NAME_LENGTH = 400
 
 @dataclass(frozen=True, slots=True)
 class LogEntry:
-    """One commit as the log has it: its number in the stream, from 1 without gaps, its id and its document."""
+    """One commit in the log: its number in the stream, from 1 without gaps, its id and its document."""
 
     number: int
     commit: str
@@ -38,9 +37,9 @@ class LogEntry:
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """The reach of a stream: the number of its last entry, 0 where there is none, and its rewrites.
+    """The reach of a stream: the number of its last entry, 0 for an empty stream, and the count of its rewrites.
 
-    *last* is the commit of that entry where the log tells it with the rest, at no cost; else it is empty.
+    *last* is the commit of that entry if the log reports it in the same request, else empty.
     """
 
     length: int = 0
@@ -50,9 +49,9 @@ class Reach:
 
 @dataclass(frozen=True, slots=True)
 class LogState:
-    """The state of a log: the reach of streams, the tag of a file, and the life of the log.
+    """The reach of streams, the tag of a file, and the life of the log.
 
-    That is given when a log is made, so that one which was made anew in its place has another.
+    The life is assigned when a log is created, so that a log recreated in the same place has another one.
     """
 
     reaches: Mapping[Stream, Reach]
@@ -61,83 +60,82 @@ class LogState:
 
 
 class SharedLog(Protocol):
-    """An append-only list of documents for each stream, which any number of processes write to at once.
+    """An append-only list of documents for each stream, to which any number of processes write concurrently.
 
-    It is the commit point: what `append` acknowledged is durable as the store promises durability, and is seen by
-    every `reach` that begins later, in whatever process. It judges nothing. Any thread may call it. Each call raises
-    Failed `store_unreachable`, with what to look at, while the store cannot be reached or refuses to answer.
+    It is the commit point: an acknowledged `append` is as durable as the store promises, and every `reach` that begins
+    later, in any process, includes it. It does not validate documents. It is thread-safe. Each call raises Failed
+    `store_unreachable`, with a hint, while the store cannot be reached or refuses to answer.
     """
 
     @property
     def name(self) -> str:
-        """Return the address as it may be shown: without a password or a key."""
+        """Return the address for display: without a password or a key."""
 
     def streams(self) -> list[Stream]:
-        """Return the streams that hold an entry, sorted."""
+        """Return the streams that have an entry, sorted."""
 
     def reach(self, streams: list[Stream]) -> Mapping[Stream, Reach]:
-        """Return how far each of *streams* reaches now."""
+        """Return the present reach of each of *streams*."""
 
     def look(self, streams: list[Stream], name: str) -> LogState:
-        """Return how far each of *streams* reaches now, the tag of the file *name*, None where there is none, and more.
+        """Return the present reach of *streams*, the tag of the file *name* (None if there is none), and the life.
 
-        There is at least one stream; it costs no more than `reach`, but for a request at the same time.
+        *streams* is not empty. It costs no more than `reach`, except for one concurrent request.
         """
 
     def read(self, stream: Stream, after: int = 0) -> Iterator[LogEntry]:
-        """Return the entries with a number above *after*, in order; it need not be used up."""
+        """Yield the entries with a number above *after*, in order; the iterator need not be exhausted."""
 
     def append(self, stream: Stream, number: int, commit: str, document: bytes, *, after: str = "") -> bool:
-        """Return True once *document* is durable under *number*, False where another commit has that number.
+        """Return True once *document* is durable under *number*, False if another commit has that number.
 
-        A log that tells what is last in a stream returns False, too, where another commit than *after*, if that is
-        said, has the number before: it lost its end, as a replica does that was behind, and has another by now.
-        *number* is one more than the length of the stream: ValueError where it is larger. A commit that stands under
-        the number already is answered with True, so an append whose outcome is unknown is settled by the same append
-        again, and never puts its document back where that was rewritten; one whose connection is lost is settled so
-        here as long as the store can be reached. Raises Failed `outcome_unknown`, naming the commit, where it could
-        not be, and ValueError for a number below 1.
+        With *after*, a log that reports the last commit of a stream also returns False if the number before has another
+        commit: a replica that was behind lost its end and has another one now. *number* is one more than the length of
+        the stream; a larger one raises ValueError, as does one below 1. If *commit* is already stored under *number*,
+        the result is True; so the same append again settles an append whose outcome is unknown, and never restores a
+        document that was rewritten. A lost connection is settled here in that way while the store can be reached;
+        otherwise Failed `outcome_unknown` is raised, which names the commit.
         """
 
     def rewrite(self, stream: Stream, documents: Mapping[str, bytes]) -> None:
-        """Put other documents in the place of those of these commits, by id: all of them or none, and count it.
+        """Replace the documents of these commits, by id, all of them or none, and increase the count of rewrites.
 
-        Nothing else ever changes an entry. Raises NotFound for a commit that the stream has not.
+        Nothing else ever changes an entry. Raises NotFound for a commit that is not in the stream.
         """
 
     def wait(self, stream: Stream, known: Reach, seconds: float) -> Reach:
-        """Return how far *stream* reaches, as soon as that is not *known*, or after *seconds*."""
+        """Return the reach of *stream* as soon as it differs from *known*, or after *seconds*."""
 
     def get(self, name: str) -> File | None:
-        """Return the file *name*, None where there is none; raises what `check_file` does."""
+        """Return the file *name*, None if there is none; raises the errors of `check_file`."""
 
     def put(self, name: str, data: bytes, expected: str | None = None, *, force: bool = False) -> str | None:
-        """Return the new tag of the file once it is durable, None where it has another tag than *expected*.
+        """Return the new tag of the file once it is durable; None if its tag is not *expected*.
 
-        None expects that there is no such file; with *force* it is put whatever is there.
-        Raises what `check_file` does, before anything is asked of the store.
+        *expected* None means that there is no such file; *force* replaces any file. Raises the errors of `check_file`
+        before any request.
         """
 
     def names(self, prefix: str = "") -> list[str]:
         """Return the names of the files that begin with *prefix*, sorted."""
 
     def remove(self, names: list[str]) -> None:
-        """Remove these files; one that is not there is removed already."""
+        """Remove these files; a missing file counts as removed."""
 
     def close(self) -> None:
-        """Let go of what is held open."""
+        """Release the connections."""
 
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """The data of a file, and its tag, which changes whenever its bytes do."""
+    """The data of a file, and its tag, which changes with its bytes."""
 
     data: bytes
     tag: str
 
 
 def check_file(name: str, data: bytes = b"") -> None:
-    """Raise InvalidRequest unless *name* is one of a file, and TooLarge where *data* is too much for one.
+    """Raise InvalidRequest unless *name* is a valid name of a file, and TooLarge if *data* is too large.
 
     >>> check_file("root/ontology/terms.ttl")
     """
@@ -167,10 +165,10 @@ class Extent:
 
 
 class Chain:
-    """The commits of one stream as far as they came; `forms` has the digest of each document."""
+    """The verified commits of one stream; `forms` has the digest of each document."""
 
     def __init__(self, where: str, explained: Collection[str] = ()) -> None:
-        """Tell of damage in *where*; parents whose ids begin with one of *explained* were set aside."""
+        """Report damage with the path *where*; parents whose ids begin with one of *explained* were quarantined."""
         self.forms: Forms = {}
         self.size = 0
         self._where = where
@@ -178,7 +176,7 @@ class Chain:
         self._heads: dict[bytes, tuple[str, int]] = {}
 
     def add(self, commit: Commit) -> None:
-        """Take a commit in; raise JournalDamaged unless its parents came before and it follows from them."""
+        """Add a commit; raise JournalDamaged unless its parents came before it and its position and time follow."""
         known = [self._heads.get(bytes.fromhex(parent)) for parent in commit.parents]
         missing = [parent for parent, head in zip(commit.parents, known, strict=True) if head is None]
         for parent in missing:
@@ -197,7 +195,7 @@ class Chain:
         self.size += len(commit.data)
 
     def extent(self) -> Extent:
-        """Return how much came."""
+        """Return the extent of the commits added so far."""
         return Extent(len(self.forms), self.size, digest(self.forms))
 
     def _damaged(self, commit: Commit, problem: str) -> JournalDamaged:
@@ -205,7 +203,7 @@ class Chain:
 
 
 def chained(commits: Iterable[Commit], where: str, explained: Collection[str] = ()) -> Chain:
-    """Return the chain of *commits*; raises JournalDamaged where they are none."""
+    """Return the chain of *commits*; raises JournalDamaged if they do not form one."""
     chain = Chain(where, explained)
     for commit in commits:
         chain.add(commit)
@@ -213,7 +211,7 @@ def chained(commits: Iterable[Commit], where: str, explained: Collection[str] = 
 
 
 def digest(forms: Forms) -> str:
-    """Return one digest of ids and documents, whatever the order they came in.
+    """Return one digest of ids and documents, independent of their order.
 
     >>> digest({b"a": b"1", b"b": b"2"}) == digest({b"b": b"2", b"a": b"1"})
     True
@@ -231,17 +229,17 @@ V = TypeVar("V")
 class SingleFlight(Generic[K, V]):
     """Concurrent reads of keys share one request; no value is older than the call.
 
-    One question is on its way at a time, so that the more there are who ask, the fewer questions each of them takes.
+    Only one request runs at a time, so the number of requests does not grow with the number of callers.
     """
 
     def __init__(self, ask: Callable[[list[K]], Mapping[K, V]]) -> None:
-        """Ask *ask*, which one thread at a time does."""
+        """Get values by calling *ask*, in one thread at a time."""
         self._ask = ask
         self._lock, self._turn = Lock(), Lock()
         self._next: _Question[K, V] | None = None
 
     def of(self, keys: Iterable[K]) -> Mapping[K, V]:
-        """Return the values of at least *keys*, as *ask* tells them from now on; raises what it raises."""
+        """Return the values of at least *keys*, from a call of *ask* that begins now or later; raises its errors."""
         while True:
             with self._lock:
                 is_mine = self._next is None
@@ -252,11 +250,11 @@ class SingleFlight(Generic[K, V]):
             question.is_answered.wait()
             if question.failure is not None:
                 raise copy(question.failure)
-            if question.answer is not None:  # else who asked was interrupted
+            if question.answer is not None:  # else the calling thread was interrupted
                 return question.answer
 
     def _put(self, question: _Question[K, V]) -> Mapping[K, V]:
-        """Return the answer to a question once it is its turn; who comes then is too late for it."""
+        """Return the answer to a request, which is closed to further keys when its call begins."""
         try:
             with self._turn:
                 self._close(question)
@@ -276,7 +274,7 @@ class SingleFlight(Generic[K, V]):
 
 
 class _Question(Generic[K, V]):
-    """The keys that some want to know of, and what they are told."""
+    """The keys of one request, and its answer or failure."""
 
     def __init__(self) -> None:
         self.keys: set[K] = set()

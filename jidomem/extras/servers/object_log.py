@@ -1,23 +1,21 @@
-"""The shared log in an object store (S3): one object for each commit, put only where its number is
-free.
+"""The shared log in an object store (S3): one object for each commit, put only if its number is free.
 
-Below the prefix lie
+Below the prefix are
 
     log/<project>.<stream>/000/000/017    `# commit <id>`, a line end, and the document of entry 17
     rewrites                              rewrite counts of the streams, the pending rewrite, the life of the log
     files/<name>                          the files beside the streams; their ETag is the tag
     probe                                 an object put on opening to check conditional puts
 
-An append is one put with `If-None-Match: *`. It is made only for the number after an existing one,
-and entries are never removed, so there are no gaps; a reader that meets one (a restored bucket, a
-lifecycle rule) reports it. The end of a stream is found by reading the next number; a new reader
-finds it in three listings: numbers are cut in three so that a folder has at most a thousand names.
+An append is one put with `If-None-Match: *`. It is made only for the number after an existing one, and entries are
+never removed, so there are no gaps; a reader that meets one (a restored bucket, a lifecycle rule) reports it. The end
+of a stream is found by reading the next number; a new reader finds it in three listings: numbers are cut in three so
+that a folder has at most a thousand names.
 
-A rewrite changes several objects and is atomic: it is first written, documents included, to
-`rewrites` with `If-Match`, and counts as done from then on; a reader that finds a pending rewrite
-carries it out before it answers. Each document is put with the ETag read before the rewrite was
-seen to be pending, so that a delayed process cannot restore content that a later rewrite removed.
-Counting and clearing a rewrite is one put.
+A rewrite changes several objects and is atomic: it is first written, documents included, to `rewrites` with `If-Match`,
+and counts as done from then on; a reader that finds a pending rewrite carries it out before it answers. Each document
+is put with the ETag read before the rewrite was seen to be pending, so that a delayed process cannot restore content
+that a later rewrite removed. Counting and clearing a rewrite is one put.
 """
 
 from __future__ import annotations
@@ -48,9 +46,9 @@ if TYPE_CHECKING:
     from obstore import ListResult, ObjectMeta, PutMode
     from obstore.store import ClientConfig, RetryConfig, S3Config
 
-#: How many seconds the store may say nothing.
+#: Seconds for which the store may send nothing.
 ANSWER = 10.0
-#: How large what is put may be before it is given minutes, not seconds, to arrive.
+#: The size, in bytes, above which a put has minutes, not seconds, to arrive.
 LARGE = 1 << 20
 _MINUTES = 300.0
 _ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
@@ -62,7 +60,7 @@ _FORM = "an object store is named as in: --root s3://BUCKET/PREFIX"
 
 @dataclass(frozen=True, slots=True)
 class _Cause:
-    """The cause of an error, its hint, whether it is transient, and may have been served."""
+    """A cause of an error: its hint, whether it is transient, and whether the request may have been served."""
 
     mark: str
     hint: str
@@ -96,14 +94,13 @@ _CAUSES = (
 
 
 class Bucket:
-    """The objects below one prefix. A put that was cut off is tried again until its outcome is known."""
+    """The objects below one prefix. An interrupted put is repeated until its outcome is known."""
 
     def __init__(self, address: str, environment: Mapping[str, str], wait: float) -> None:
-        """Take the address `s3://bucket/prefix`; nothing is asked yet. *wait* is how many seconds what
-        failed for a reason that may pass is tried again.
+        """Take the address `s3://bucket/prefix`, without a request; transient failures are retried for *wait* seconds.
 
-        Of *environment* the endpoint is used, and whether it may be spoken to in plain HTTP; obstore takes the keys and
-        the region from the environment of the process. Raises InvalidRequest for an address of another kind.
+        *environment* names the endpoint and whether plain HTTP is allowed; obstore takes the keys and the region from
+        the environment of the process. Raises InvalidRequest for an address of another kind.
         """
         parts = urlsplit(address)
         if parts.scheme != "s3" or not parts.netloc or parts.query or parts.fragment or "@" in parts.netloc:
@@ -132,14 +129,14 @@ class Bucket:
             )
 
         try:
-            self._once = store(ANSWER, 0)  # a put that is tried again behind our back could be taken for another's
+            self._once = store(ANSWER, 0)  # a retry by obstore could be taken for another writer's put
             self._patient = store(ANSWER, 10)
             self._slow = store(_MINUTES, 0)
         except BaseError as error:
             raise self._unreachable(error) from error
 
     def probe(self) -> None:
-        """Raise Failed unless the store can be reached, written to, and keeps the conditions of a put."""
+        """Raise Failed unless the store can be reached, is writable and honours conditional puts."""
         wrong: PutMode = {"e_tag": '"00000000000000000000000000000000"'}
         try:
             ignored = [
@@ -157,7 +154,7 @@ class Bucket:
             )
 
     def _takes(self, mode: PutMode) -> bool:
-        """Return whether the store puts an object, which is there after the first time, on a condition."""
+        """Return whether the store accepts a conditional put of an object that exists after the first call."""
         try:
             obstore.put(self._once, "probe", b"1", mode=mode, use_multipart=False)
         except _REFUSED as error:
@@ -167,9 +164,9 @@ class Bucket:
         return True
 
     def get(self, key: str, unless: str | None = None) -> File | None:
-        """Return an object and its tag; None where there is none, and where its tag is *unless*.
+        """Return an object and its tag; None if there is none, or if its tag is *unless*.
 
-        Raises JournalDamaged where it had that tag and is gone.
+        Raises JournalDamaged if *unless* is given and the object is missing.
         """
         try:
             response = obstore.get(self._patient, key, options={"if_none_match": unless} if unless else None)
@@ -194,7 +191,7 @@ class Bucket:
         return self.tag(key) is not None
 
     def tag(self, key: str) -> str | None:
-        """Return the tag of an object, None where there is none; raises Failed `store_unreachable`."""
+        """Return the tag of an object, None if there is none; raises Failed `store_unreachable`."""
         try:
             return obstore.head(self._patient, key)["e_tag"] or ""
         except FileNotFoundError:
@@ -212,11 +209,11 @@ class Bucket:
         *,
         force: bool = False,
     ) -> str | None:
-        """Return the tag of what was put once it is durable, None where there is another than *expected*, or any.
+        """Return the tag of the object once it is durable; None if its tag is not *expected* (None: no object).
 
-        *force* puts it whatever is there. *ours* is told what is there where the condition did not hold, and whether an
-        earlier try may have put it, and says whether that is what was to be put. Raises Failed `outcome_unknown`,
-        naming *what*, where none can tell.
+        *force* replaces any object. If the condition fails, `ours(data, doubt)` decides whether the stored data is that
+        of this put; *doubt* is whether an earlier try may have been served. Raises Failed `outcome_unknown`, which
+        names *what*, if the outcome cannot be determined.
         """
         store = self._slow if len(data) > LARGE else self._once
         mode: PutMode = "overwrite" if force else "create" if expected is None else {"e_tag": expected}
@@ -231,7 +228,7 @@ class Bucket:
                 if there is not None and ours(there.data, doubt):
                     return there.tag
                 if (there.tag if there else None) != expected:
-                    return None  # else another request was in the way: S3 says 409
+                    return None  # else a concurrent request was in the way: S3 answers 409
                 last: Exception = error
             except _ERRORS as error:
                 why = _cause(error)
@@ -267,7 +264,7 @@ class Bucket:
             raise self._unreachable(error) from error
 
     def below(self, prefix: str) -> list[str]:
-        """Return the keys of all objects in a folder and in those in it, sorted; raises Failed `store_unreachable`."""
+        """Return the keys of all objects in a folder and its subfolders, sorted; raises Failed `store_unreachable`."""
         try:
             objects = obstore.list(self._patient, prefix, chunk_size=1000).collect()
         except _ERRORS as error:
@@ -275,7 +272,7 @@ class Bucket:
         return sorted(each["path"] for each in objects)
 
     def delete(self, keys: list[str]) -> None:
-        """Remove these objects; one that is not there is removed already. Raises Failed `store_unreachable`."""
+        """Remove these objects; a missing one counts as removed. Raises Failed `store_unreachable`."""
         try:
             obstore.delete(self._patient, keys)
         except FileNotFoundError as error:
@@ -304,7 +301,7 @@ class Bucket:
 
 
 def _inside(folder: str, paths: Sequence[str]) -> list[str]:
-    """Return the names of what is in a folder, sorted: a store may list the folder itself as one of them."""
+    """Return the names in a folder, sorted, without the folder itself, which some stores list."""
     return sorted(path.removeprefix(f"{folder}/") for path in paths if path.startswith(f"{folder}/"))
 
 
@@ -330,9 +327,9 @@ _REWRITES_KEY = "rewrites"
 
 @dataclass(frozen=True, slots=True)
 class Rewrites:
-    """The rewrite counts of the streams, and the pending rewrite: a stream, and new bytes of its keys.
+    """The rewrite counts of the streams, and the pending rewrite: its stream, and the new bytes by key.
 
-    *life* is the log's own, given when it is made.
+    *life* is the life of the log, assigned when it is created.
     """
 
     counts: Mapping[str, int] = field(default_factory=dict)
@@ -358,24 +355,24 @@ class Rewrites:
 
 
 class Rewriter:
-    """The one object that says what is rewritten. Every look at it first carries out what it finds under way."""
+    """The object of the rewrites. Every read of it first carries out the pending rewrite."""
 
     def __init__(self, bucket: Bucket) -> None:
         self._bucket = bucket
         self._seen: tuple[Rewrites, str | None] = (Rewrites(), None)
 
     def begin(self) -> str:
-        """Return the life of the log, which is given to one that has none."""
+        """Return the life of the log, after one was assigned to a new log."""
         while not (now := self._settled())[0].life:
             self._put(replace(now[0], life=token_hex(8)), now[1])
         return now[0].life
 
     def state(self) -> Rewrites:
-        """Return how often each stream was rewritten, and the life of the log."""
+        """Return the rewrite counts of the streams and the life of the log, with no rewrite pending."""
         return self._settled()[0]
 
     def rewrite(self, stream: str, pending: Mapping[str, bytes]) -> None:
-        """Give the objects *pending* other bytes, and count it for *stream*."""
+        """Replace the bytes of the objects *pending*, and increase the count of *stream*."""
         while True:
             before, tag = self._settled()
             if self._put(replace(before, stream=stream, pending=pending), tag):
@@ -398,10 +395,10 @@ class Rewriter:
                 self._put(replace(now, counts=counts, stream="", pending={}), tag)
 
     def _replaced(self, key: str, data: bytes, tag: str | None) -> bool:
-        """Return True once the object holds *data*, False where the rewriting of that *tag* was ended by another.
+        """Return True once the object has *data*, False if another process ended the rewrite of that *tag*.
 
-        The object is read before it is seen that the rewriting still goes on, and put only if it is still that one:
-        so a process that slept in between cannot undo a later rewriting.
+        The object is read before the rewrite is seen to be still pending, and put only if it is unchanged; so a process
+        that was delayed in between cannot undo a later rewrite.
         """
         while (there := self._bucket.get(key)) is not None and there.data != data:
             if self._bucket.get(_REWRITES_KEY, unless=tag) is not None:
@@ -414,13 +411,13 @@ class Rewriter:
         return self._bucket.put(_REWRITES_KEY, data, tag, lambda now, doubt: doubt and now == data, "a rewriting")
 
 
-#: How many requests a reading has under way at most.
+#: How many requests of one read run concurrently, at most.
 _AT_ONCE = 32
-#: After how many entries that came meanwhile, each found by its number, the rest is found by listing.
+#: After how many new entries, each found by its number, the end is found by listing instead.
 _STEPS = 4
-#: How many entries are looked through at once at most, where a commit is looked for.
+#: How many entries are read at once, at most, in the search for a commit.
 _MANY = 1024
-#: For how many seconds the last entry is believed to be there: an older state may be restored in its place.
+#: Seconds for which the last entry is not read again: an older state of the bucket may have been restored.
 BELIEVED = 10.0
 _FIRST_PAUSE, _LAST_PAUSE = 0.05, 1.0
 
@@ -429,10 +426,10 @@ class ObjectLog:
     """The streams and files below one prefix of a bucket."""
 
     def __init__(self, address: str, environment: Mapping[str, str], *, wait: float = 10.0) -> None:
-        """Open `s3://bucket/prefix`; Failed `store_unreachable` where it cannot be reached, or ignores conditions.
+        """Open `s3://bucket/prefix`; Failed `store_unreachable` if it cannot be reached or ignores conditions.
 
-        *environment* may name the endpoint (`AWS_ENDPOINT_URL`), and allow plain HTTP to another machine
-        (`AWS_ALLOW_HTTP=true`). *wait* is how many seconds what failed is tried again.
+        *environment* may name the endpoint (`AWS_ENDPOINT_URL`) and allow plain HTTP to another machine
+        (`AWS_ALLOW_HTTP=true`). Transient failures are retried for *wait* seconds.
         """
         self._bucket = Bucket(address, environment, wait)
         self._bucket.probe()
@@ -441,24 +438,24 @@ class ObjectLog:
         self._pool = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="jidomem-objects")
         self._guard = Lock()
         self._lengths: dict[Stream, int] = {}  # the largest number seen there
-        self._checked_at: dict[Stream, float] = {}  # when what stands under it was asked for
+        self._checked_at: dict[Stream, float] = {}  # when the entry of that number was last read
         self._closed = Event()
 
     @property
     def name(self) -> str:
-        """Return the address as it may be shown, with the endpoint where one was set."""
+        """Return the address for display, with the endpoint if one is set."""
         return self._bucket.name
 
     def streams(self) -> list[Stream]:
-        """Return the streams that hold an entry, sorted."""
+        """Return the streams that have an entry, sorted."""
         return sorted(Stream(*name.split(".")) for name in self._bucket.folders("log"))
 
     def reach(self, streams: list[Stream]) -> Mapping[Stream, Reach]:
-        """Return how far each of *streams* reaches now; all of them, and the rewritings, are asked for at once."""
+        """Return the present reach of each of *streams*, all requested concurrently with the rewrites."""
         return self._reaches(streams) if streams else {}
 
     def look(self, streams: list[Stream], name: str) -> LogState:
-        """Return how far each of *streams* reaches now, and the tag of the file *name*, None where there is none."""
+        """Return the present reach of *streams*, the tag of the file *name* (None if there is none), and the life."""
         tag = self._pool.submit(self._bucket.tag, f"files/{name}")
         reaches = self._reaches(streams)
         return LogState(reaches, tag.result(), self._life)
@@ -470,13 +467,13 @@ class ObjectLog:
         reaches = {stream: Reach(end.result()[0], counts[stream], end.result()[1]) for stream, end in ends.items()}
         if now.life == self._life:
             return reaches
-        with self._guard:  # it was made anew in its place, and what was known is of the one before
+        with self._guard:  # the log was recreated: what was known is of the one before
             self._lengths.clear()
             self._life = now.life
         return self._reaches(streams)
 
     def read(self, stream: Stream, after: int = 0) -> Iterator[LogEntry]:
-        """Return the entries with a number above *after*, in order; what comes next is fetched while one is used."""
+        """Yield the entries with a number above *after*, in order, fetched in batches that grow."""
         number, many = after + 1, 1
         while True:
             known = self._lengths.get(stream, 0) - number + 1
@@ -490,7 +487,7 @@ class ObjectLog:
                 return
 
     def _has(self, stream: Stream, number: int, later: bool) -> bool:
-        """Return whether an entry came while it was read; raise JournalDamaged where only *later* ones are there."""
+        """Return whether an entry came during the read; raise JournalDamaged if only *later* ones exist."""
         if later and not self._bucket.exists(_key(stream, number)):
             raise JournalDamaged(
                 "this object is not there any more, and later ones of its stream are",
@@ -500,9 +497,9 @@ class ObjectLog:
         return later
 
     def append(self, stream: Stream, number: int, commit: str, document: bytes, *, after: str = "") -> bool:
-        """Return True once *document* is durable under *number*, False where another commit has that number.
+        """Return True once *document* is durable under *number*, False if another commit has that number.
 
-        The entry before it is not read: no store takes back a put on its own.
+        The entry before it is not read: an object store does not lose an acknowledged put by itself.
         """
         known = self._lengths.get(stream, -1)
         if number > known + 1:
@@ -517,21 +514,21 @@ class ObjectLog:
             lambda there, doubt: there.startswith(top),
             f"the commit {commit}",
         )
-        self._saw(stream, number)  # of whomever: it is taken
+        self._saw(stream, number)  # whichever commit it is, the number is taken
         return tag is not None
 
     def rewrite(self, stream: Stream, documents: Mapping[str, bytes]) -> None:
-        """Put other documents in the place of those of these commits: all of them or none, and count it."""
+        """Replace the documents of these commits, all of them or none, and increase the count of rewrites."""
         numbers = self._numbers(stream, documents)
         pending = {_key(stream, numbers[commit]): _top(commit) + data for commit, data in documents.items()}
         if pending:
             self._rewriter.rewrite(_name(stream), pending)
 
     def _numbers(self, stream: Stream, documents: Mapping[str, bytes]) -> dict[str, int]:
-        """Return the numbers of these commits; NotFound where one is not there.
+        """Return the numbers of these commits; NotFound for a commit that is not in the stream.
 
-        A commit is looked for from the position on that its document says: it is its number, or, where branches were
-        merged, somewhat less.
+        The search for a commit starts at the position in its document: that is its number or, after merges of branches,
+        somewhat less.
         """
         last, starts = self._length(stream), {commit: _position(data) for commit, data in documents.items()}
         numbers = self._numbers_of(stream, (start for start in starts.values() if start <= last))
@@ -549,7 +546,7 @@ class ObjectLog:
         return {entry.commit: entry.number for entry in entries if entry is not None}
 
     def wait(self, stream: Stream, known: Reach, seconds: float) -> Reach:
-        """Return how far *stream* reaches, asked for until that is not *known*, or *seconds* are over."""
+        """Return the reach of *stream* as soon as it differs from *known*, or after *seconds*; it polls."""
         until, pause = time.monotonic() + seconds, _FIRST_PAUSE
         while (now := self.reach([stream])[stream]) == known:
             left = until - time.monotonic()
@@ -559,12 +556,12 @@ class ObjectLog:
         return now
 
     def get(self, name: str) -> File | None:
-        """Return the file *name*; None where there is none."""
+        """Return the file *name*; None if there is none."""
         check_file(name)
         return self._bucket.get(f"files/{name}")
 
     def put(self, name: str, data: bytes, expected: str | None = None, *, force: bool = False) -> str | None:
-        """Return the new tag of the file once it is durable, None where it has another tag than *expected*."""
+        """Return the new tag of the file once it is durable; None if its tag is not *expected*."""
         check_file(name, data)
         key, what = f"files/{name}", f"the file {name}"
         return self._bucket.put(key, data, expected, lambda now, doubt: doubt and now == data, what, force=force)
@@ -575,12 +572,12 @@ class ObjectLog:
         return [name for key in keys if (name := key.removeprefix("files/")).startswith(prefix)]
 
     def remove(self, names: list[str]) -> None:
-        """Remove these files; one that is not there is removed already."""
+        """Remove these files; a missing file counts as removed."""
         if names:
             self._bucket.delete([f"files/{name}" for name in names])
 
     def close(self) -> None:
-        """End what waits, and let go of the connections."""
+        """End every wait, and release the connections."""
         self._closed.set()
         self._pool.shutdown()
 
@@ -598,7 +595,7 @@ class ObjectLog:
             self._lengths[stream] = max(number, self._lengths.get(stream, 0))
 
     def _end(self, stream: Stream) -> tuple[int, str]:
-        """Return the number of the last entry, and its commit where that was asked for because it was long ago."""
+        """Return the number of the last entry, and its commit if it was read again because `BELIEVED` had passed."""
         known, now = self._lengths.get(stream), time.monotonic()
         if not known or now - self._checked_at.setdefault(stream, now) < BELIEVED:
             return self._length(stream), ""
@@ -631,7 +628,7 @@ class ObjectLog:
 
 
 def _name(stream: Stream) -> str:
-    """Return the folder of a stream, and what its rewritings are counted under."""
+    """Return the folder of a stream, which is also its key in the rewrite counts."""
     return f"{stream.project}.{stream.name}"
 
 

@@ -1,6 +1,6 @@
 """The PostgreSQL connection of a root: its address, its pool and its tables.
 
-Tables are made at the first opening and brought up to date at a later one.
+Tables are created at the first opening and migrated at a later one.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from psycopg.sql import SQL, Composed, Identifier
 
 from jidomem.errors import Busy, Failed, InvalidRequest, JidomemError
 
-#: The schema the tables lie in, unless the address names another.
+#: The schema of the tables, unless the address names another.
 SCHEMA = "jidomem"
 
 _SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,40}")
 _FORM = "postgresql://USER@HOST:5432/DATABASE"
-#: The options of a connection unless the address names others: a machine that is gone is not waited for.
+#: The default options of a connection: it does not wait for a machine that is gone.
 _DEFAULT_OPTIONS = {
     "fallback_application_name": "jidomem",
     "connect_timeout": 5,
@@ -53,7 +53,7 @@ class PostgresAddress:
 
 
 def read(text: str) -> PostgresAddress:
-    """Return the address that *text* is; raises InvalidRequest, which shows nothing of it, where it is none.
+    """Return the parsed address; raises InvalidRequest, which shows no part of it, for other texts.
 
     >>> read("postgresql://ada:secret@db1,db2/notes?schema=team").name
     'postgresql://ada@db1,db2/notes?schema=team'
@@ -71,7 +71,7 @@ def read(text: str) -> PostgresAddress:
     rest = urlencode([pair for pair in pairs if pair[0] != "schema"], quote_via=quote)
     try:
         given_options = conninfo_to_dict(f"{url}?{rest}" if rest else url)
-    except ProgrammingError:  # its words may show a part of the password
+    except ProgrammingError:  # its message may show a part of the password
         raise _unreadable() from None
     options = {**_DEFAULT_OPTIONS, **given_options}
     if "," in str(options.get("host", "")):
@@ -85,7 +85,7 @@ def _unreadable() -> InvalidRequest:
 
 
 def _shown(options: Mapping[str, Any], schema: str) -> str:
-    """Return an address of what tells databases apart, and who asks."""
+    """Return the address for display: hosts, ports, user, database, and the service or schema."""
     hosts = str(options.get("host") or options.get("hostaddr") or "").split(",")
     ports = str(options.get("port") or "").split(",")
     ports = ports * len(hosts) if len(ports) == 1 else ports
@@ -102,28 +102,28 @@ def _shown(options: Mapping[str, Any], schema: str) -> str:
 T = TypeVar("T")
 _PLAIN = re.compile(r"[a-z_][a-z0-9_]*|USER")
 
-#: How many seconds one statement may take.
+#: Seconds that one statement may take.
 LONGEST = 30.0
-#: How many connections a process has to one root, each for the log and for the working state.
+#: How many connections a process has to one root, for the log and for the working state each.
 SIZE = 6
-#: The states of a schema or table that was there at the opening and is missing now.
+#: The error states of a schema or table that existed at the opening and is missing now.
 _MISSING_OBJECT_CODES = ("3F000", "42P01")
-#: The settings of each session; the locks of a machine that is gone are released when it does not answer.
+#: The settings of each session. Keepalives let the server release the locks of a machine that is gone.
 _SETTINGS = """
 SELECT set_config('statement_timeout', %s, false), set_config('tcp_keepalives_idle', '10', false),
   set_config('tcp_keepalives_interval', '5', false), set_config('tcp_keepalives_count', '3', false)"""
-#: The errors that another try may not meet: deadlocks, races, a server that starts, ends or is full.
+#: The errors after which another try may succeed: deadlocks, races, a server that starts, stops or is full.
 _AGAIN = ("40001", "40P01", "25006", "53300", "57P01", "57P02", "57P03", "57P05")
 
 
 class PostgresConnection(psycopg.Connection[tuple[Any, ...]]):
-    """One connection, which is lost where no statement is answered in time; `warned` is what the server warned of."""
+    """One connection, closed when a statement exceeds its time; `warned` is the last warning of the server."""
 
     longest = LONGEST
     warned = ""
 
     def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
-        """Do what the class above does, for as long as a statement may take."""
+        """Wait as the superclass does, but no longer than a statement may take."""
         return super().wait(self._bounded(gen), interval) if timeout is None else super().wait(gen, interval, timeout)
 
     def _bounded(self, gen: Any) -> Any:
@@ -141,10 +141,10 @@ class PostgresConnection(psycopg.Connection[tuple[Any, ...]]):
 
 
 class PostgresPool:
-    """The connections of one process to a root. Any thread may ask; each statement is a transaction unless it says so.
+    """The connections of one process to a root, for any thread. Each statement is a transaction unless it begins one.
 
-    It is asked again, for up to *wait* seconds, where a connection is lost that was there before; what is raised then
-    is Failed `store_unreachable`.
+    A statement is retried for up to *wait* seconds if an established connection is lost; then Failed
+    `store_unreachable` is raised.
     """
 
     def __init__(self, address: PostgresAddress, wait: float, size: int = SIZE) -> None:
@@ -155,7 +155,7 @@ class PostgresPool:
         self._was_there = self._closed = False
 
     def run(self, work: Callable[[PostgresConnection], T]) -> T:
-        """Return the result of *work* with a connection; after a lost connection it is done again, maybe twice."""
+        """Return the result of *work* with a connection; it is called again, maybe twice, after a lost connection."""
         deadline, pause = monotonic() + self.wait, 0.01
         while True:
             try:
@@ -169,7 +169,7 @@ class PostgresPool:
 
     @contextmanager
     def lent(self) -> Iterator[PostgresConnection]:
-        """Give a connection that nobody else has; raises psycopg's errors, and Busy where all are held for long."""
+        """Yield a connection for exclusive use; raises psycopg's errors, and Busy if none is free in time."""
         if not self._places.acquire(timeout=self.wait):
             raise Busy(f"every connection to {self.address.name} was held for {self.wait:g} s", hint="ask again")
         try:
@@ -200,18 +200,18 @@ class PostgresPool:
         return connection
 
     def sql(self, text: LiteralString) -> Composed:
-        """Return a statement with the schema of the root in the place of `{s}`."""
+        """Return a statement with the schema of the root in place of `{s}`."""
         return SQL(text).format(s=Identifier(self.address.schema))
 
     def drop(self) -> None:
-        """Close the connections that nobody has."""
+        """Close the idle connections."""
         with self._lock:
             idle, self._idle = self._idle, []
         for connection in idle:
             connection.close()
 
     def close(self) -> None:
-        """Close the connections, and from now on each once it was used."""
+        """Close the idle connections now and the others when they are returned."""
         with self._lock:
             self._closed = True
         self.drop()
@@ -242,7 +242,7 @@ class PostgresPool:
 
 
 def may_pass(error: Error) -> bool:
-    """Return whether the same may be done by asking again, on another connection."""
+    """Return whether another try, on another connection, may succeed."""
     if error.sqlstate is None:
         return isinstance(error, (OperationalError, InterfaceError))
     return error.sqlstate in _AGAIN or error.sqlstate.startswith("08")
@@ -272,7 +272,7 @@ def _keep_warning(connection: PostgresConnection, notice: psycopg.errors.Diagnos
             connection.warned = notice.message_primary or "a warning"
 
 
-#: The statements from each layout of the tables to the next; {s} is the schema. A released step never changes.
+#: The migrations from each layout of the tables to the next; {s} is the schema. A released one never changes.
 STEPS = (
     """
     CREATE TABLE {s}.commits (
@@ -325,30 +325,30 @@ STEPS = (
     ALTER TABLE {s}.layout ADD COLUMN life text NOT NULL DEFAULT gen_random_uuid()::text;
     """,
 )
-#: The tables of the working state, each with what numbers its rows where that is no column of the file's.
+#: The tables of the working state, each with its number column if the SQLite file has no such column.
 STATE = {
     **dict.fromkeys(("agents", "key_values", "memoryos_holders", "memoryos_parts", "memoryos_asked", "memoryos_notes")),
     "jobs": "id",
     "shown": "rowid",
     "guarded": "number",
 }
-#: The errors of two processes that open a root for the first time at once: one of them made the tables.
+#: The errors of two processes that open a root for the first time concurrently: one of them created the tables.
 _RACES = (errors.UniqueViolation, errors.DuplicateSchema, errors.DuplicateTable, errors.SerializationFailure)
 _TRIES = 10
 
 
 def prepare(link: PostgresPool) -> None:
-    """Make the tables, or bring them up to date.
+    """Create the tables, or migrate them.
 
-    Raises Failed `invalid_config` for those of a newer jidomem, and where this user may not make them, with the SQL
-    that an administrator runs.
+    Raises Failed `invalid_config` for tables of a newer jidomem, and, with the SQL for an administrator, if this user
+    may not create them.
     """
     if link.run(lambda connection: _version(connection, link)) < len(STEPS):
         link.run(lambda connection: _made(connection, link))
 
 
 def _version(connection: PostgresConnection, link: PostgresPool) -> int:
-    """Return which layout the tables have, 0 where there are none; raises Failed for one of a later time."""
+    """Return the layout of the tables, 0 if there are none; raises Failed for a later one."""
     try:
         row = connection.execute(link.sql("SELECT version FROM {s}.layout")).fetchone()
     except (errors.UndefinedTable, errors.InvalidSchemaName):

@@ -26,17 +26,17 @@ from jidomem.extras.servers.log import File, LogEntry, LogState, Reach, check_fi
 from jidomem.extras.servers.postgres_connection import PostgresConnection, PostgresPool, may_pass, prepare
 from jidomem.journal.journal import Stream
 
-#: How many seconds pass between two looks of who waits: while news are heard, and where they are not.
+#: Seconds between two polls of a waiting thread: with notifications, and without.
 HEARD, DEAF = 1.0, 0.05
-#: How many seconds pass before it is tried again to listen.
+#: Seconds between two attempts to listen.
 _AGAIN = 5.0
 
 
 class NotificationListener:
     """The notifications of each stream. None is required: a waiting thread also polls.
 
-    Some servers tell nobody, and some poolers pass nothing on: once a look has found what was not told, looks come
-    often, until something is told.
+    Some servers and poolers deliver no notifications. After a poll has found a change without a notification, polls are
+    frequent until one arrives.
     """
 
     def __init__(self, link: PostgresPool, channel: str) -> None:
@@ -48,35 +48,35 @@ class NotificationListener:
         self._hears, self._closed = False, False
 
     def listen(self) -> None:
-        """Begin to listen, unless it is done."""
+        """Start the listener thread, unless it runs."""
         with self._news:
             if self._thread is None and not self._closed:
                 self._thread = Thread(target=self._work, name="jidomem-ear", daemon=True)
                 self._thread.start()
 
     def count(self, stream: str) -> int:
-        """Return how often something was told of *stream*."""
+        """Return the number of notifications of *stream*."""
         with self._news:
             return self._counts[stream]
 
     def wait(self, stream: str, count: int, seconds: float) -> bool:
-        """Return True as soon as more was told than *count*, False when it is time for a look, or after *seconds*."""
+        """Return True as soon as the number of notifications differs from *count*, False when a poll is due."""
         with self._news:
             pause = min(seconds, HEARD if self._hears else DEAF)
             return self._news.wait_for(lambda: self._closed or self._counts[stream] != count, pause)
 
     @property
     def closed(self) -> bool:
-        """Return whether nobody is to wait any more."""
+        """Return whether the listener is closed, so that every wait ends."""
         return self._closed
 
     def missed(self) -> None:
-        """Take note that a look found what was not told."""
+        """Record that a poll found a change without a notification."""
         with self._news:
             self._hears = False
 
     def close(self) -> None:
-        """End the thread, and every wait."""
+        """Stop the thread, and end every wait."""
         with self._news:
             self._closed = True
             self._news.notify_all()
@@ -93,14 +93,14 @@ class NotificationListener:
                 self._hear()
             with self._news:
                 self._hears = False
-                self._counts.update(list(self._counts))  # what was told meanwhile is not known: everybody looks
+                self._counts.update(list(self._counts))  # notifications may have been lost: every waiting thread polls
                 self._news.notify_all()
                 self._news.wait_for(lambda: self._closed, _AGAIN if self._connection is None else DEAF)
                 self._connection = None
 
     def _hear(self) -> None:
         with self._link.connected() as connection:
-            connection.longest = inf  # there may be no news for long
+            connection.longest = inf  # there may be no notification for long
             connection.execute(SQL("LISTEN {}").format(Identifier(self._channel)))
             with self._news:
                 self._connection, self._hears = connection, True
@@ -114,7 +114,7 @@ class NotificationListener:
                         self._news.notify_all()
 
 
-#: How many entries are read at first, how many at most, and how many bytes at a time about.
+#: How many entries the first request reads, how many any request reads, and about how many bytes.
 _FEW, _MANY, _BYTES = 16, 2_000, 4 << 20
 #: Nothing is acknowledged before it is durable, whatever the server, the database or the role have set.
 _DURABLE = (
@@ -131,9 +131,9 @@ ON CONFLICT DO NOTHING"""
 _APPEND_NEXT = """
 INSERT INTO {s}.commits (stream, number, commit, document)
 VALUES (%(stream)s, %(number)s, %(commit)s, %(document)b)"""
-#: Apart from what it tells of: those who tell wait for each other, and would for what each of them has on its way.
+#: A separate transaction: notifying transactions run one after the other, each until its commit is durable.
 _TELL = "SELECT set_config('synchronous_commit', 'off', true), pg_notify(%s, %s)"
-#: Settles an append: what stands there already is durable once this is, and nothing of it is changed.
+#: A transaction of its own: notifying transactions commit one after the other, and each would wait for the disk.
 _SETTLE = f"""
 UPDATE {{s}}.commits SET commit = commit
 WHERE stream = %(stream)s AND number = %(number)s AND commit = %(commit)s AND EXISTS (SELECT 1 {_DURABLE})"""
@@ -157,13 +157,13 @@ _PUTS = {
 
 
 class PostgresLog:
-    """The log in one schema of a database, as `SharedLog` has it; docs/backends.md tells what it asks of the server."""
+    """The log in one schema of a database, as `SharedLog` defines it; docs/backends.md has the requirements."""
 
     def __init__(self, address: str, *, wait: float = 10.0) -> None:
-        """Open the log at *address*, a URL that libpq reads, with `schema` beside its own options; make its tables.
+        """Open the log at *address*, a URL of libpq that may also have the option `schema`; create its tables.
 
-        A connection that is lost is had again for up to *wait* seconds. Raises InvalidRequest for what is no address,
-        Failed `store_unreachable`, or `invalid_config` where this user may not use or make the tables.
+        A lost connection is retried for up to *wait* seconds. Raises InvalidRequest for an invalid address, Failed
+        `store_unreachable`, or `invalid_config` if this user may not use or create the tables.
         """
         self.address = postgres_connection.read(address)
         self._link = PostgresPool(self.address, wait)
@@ -178,26 +178,26 @@ class PostgresLog:
 
     @property
     def name(self) -> str:
-        """Return the address as it may be shown: without a password."""
+        """Return the address for display: without a password."""
         return self.address.name
 
     def streams(self) -> list[Stream]:
-        """Return the streams that hold an entry, sorted."""
+        """Return the streams that have an entry, sorted."""
         rows = self._rows("SELECT stream FROM {s}.commits WHERE number = 1")
         return sorted(Stream(*row[0].split("/", 1)) for row in rows)
 
     def reach(self, streams: list[Stream]) -> Mapping[Stream, Reach]:
-        """Return how far each of *streams* reaches now."""
+        """Return the present reach of each of *streams*."""
         return self.look(streams, "").reaches if streams else {}
 
     def look(self, streams: list[Stream], name: str) -> LogState:
-        """Return how far each of *streams* reaches now, and the tag of the file *name*, None where there is none."""
+        """Return the present reach of *streams*, the tag of the file *name* (None if there is none), and the life."""
         rows = self._rows(_REACH, name, [_key(stream) for stream in streams])
         reaches = {key: Reach(int(length), int(times), last) for key, length, last, times, _, _ in rows}
         return LogState({stream: reaches[_key(stream)] for stream in streams}, rows[0][4], rows[0][5])
 
     def read(self, stream: Stream, after: int = 0) -> Iterator[LogEntry]:
-        """Return the entries with a number above *after*, in order; it need not be used up."""
+        """Yield the entries with a number above *after*, in order; the iterator need not be exhausted."""
         count = _FEW
         while True:
             rows = self._rows(_READ, _key(stream), after, count)
@@ -209,9 +209,9 @@ class PostgresLog:
             count = max(_FEW, min(_MANY, _BYTES // size, 8 * count))
 
     def append(self, stream: Stream, number: int, commit: str, document: bytes, *, after: str = "") -> bool:
-        """Return True once *document* is durable under *number*, False where another commit has that number.
+        """Return True once *document* is durable under *number*, False if another commit has that number.
 
-        And where another than *after*, if that is said, has the number before.
+        With *after*, also return False if another commit has the number before.
         """
         if number < 1:
             raise ValueError(f"{number} is no number of an entry: the first is 1")
@@ -243,9 +243,9 @@ class PostgresLog:
             raise
 
     def append_many(self, stream: Stream, number: int, entries: Sequence[tuple[str, bytes]]) -> bool:
-        """Return True once all of *entries*, ids with documents, are durable from *number* on; False where none is.
+        """Return True once all of *entries*, ids with documents, are durable from *number* on; else False, and none is.
 
-        They are kept together or not at all; a connection that is lost is settled as `append` does.
+        They are one transaction; a lost connection is settled as in `append`.
         """
         key = _key(stream)
         rows = [{"stream": key, "number": number + n, "commit": c, "document": d} for n, (c, d) in enumerate(entries)]
@@ -256,9 +256,9 @@ class PostgresLog:
                     if not self._appended(connection, {**rows[0], "after": ""}):
                         return False
                     if len(rows) > 1 and connection.execute(self._link.sql(_SETTLE), rows[-1]).rowcount == 1:
-                        return True  # they were kept by a try whose answer was lost
+                        return True  # stored by a try whose answer was lost
                     connection.cursor().executemany(self._link.sql(_APPEND_NEXT), rows[1:])
-            except UniqueViolation:  # the first of them is there, and others of somebody else after it
+            except UniqueViolation:  # the first of them is stored, followed by entries of another writer
                 return False
             self._tell(connection, key)
             return True
@@ -266,7 +266,7 @@ class PostgresLog:
         return not rows or self._link.run(work)
 
     def rewrite(self, stream: Stream, documents: Mapping[str, bytes]) -> None:
-        """Put other documents in the place of those of these commits, by id: all of them or none, and count it."""
+        """Replace the documents of these commits, by id, all of them or none, and increase the count of rewrites."""
         key = _key(stream)
 
         def work(connection: PostgresConnection) -> None:
@@ -283,7 +283,7 @@ class PostgresLog:
         self._link.run(work)
 
     def wait(self, stream: Stream, known: Reach, seconds: float) -> Reach:
-        """Return how far *stream* reaches, as soon as that is not *known*, or after *seconds*."""
+        """Return the reach of *stream* as soon as it differs from *known*, or after *seconds*."""
         deadline, key = monotonic() + seconds, _key(stream)
         if self._tells:
             self._ear.listen()
@@ -299,13 +299,13 @@ class PostgresLog:
             woken = self._ear.wait(key, count, left)
 
     def get(self, name: str) -> File | None:
-        """Return the file *name*, None where there is none."""
+        """Return the file *name*, None if there is none."""
         check_file(name)
         rows = self._rows("SELECT data, tag FROM {s}.files WHERE name = %s", name)
         return File(bytes(rows[0][0]), rows[0][1]) if rows else None
 
     def put(self, name: str, data: bytes, expected: str | None = None, *, force: bool = False) -> str | None:
-        """Return the new tag of the file once it is durable, None where it has another tag than *expected*."""
+        """Return the new tag of the file once it is durable; None if its tag is not *expected*."""
         check_file(name, data)
         how = "any" if force else "new" if expected is None else "next"
         row = {"name": name, "tag": token_hex(12), "data": data, "expected": expected}
@@ -314,7 +314,7 @@ class PostgresLog:
             with connection.transaction():
                 connection.execute("SET LOCAL synchronous_commit TO on")
                 done = connection.execute(self._link.sql(_PUTS[how]), row).rowcount == 1
-            mine = "SELECT tag FROM {s}.files WHERE name = %(name)s AND tag = %(tag)s"  # by a try whose answer was lost
+            mine = "SELECT tag FROM {s}.files WHERE name = %(name)s AND tag = %(tag)s"  # of an earlier try
             done = done or connection.execute(self._link.sql(mine), row).fetchone() is not None
             return str(row["tag"]) if done else None
 
@@ -326,12 +326,12 @@ class PostgresLog:
         return sorted(row[0] for row in rows)
 
     def remove(self, names: list[str]) -> None:
-        """Remove these files; one that is not there is removed already."""
+        """Remove these files; a missing file counts as removed."""
         statement = self._link.sql("DELETE FROM {s}.files WHERE name = ANY(%s)")
         self._link.run(lambda connection: connection.execute(statement, (list(names),)).rowcount)
 
     def close(self) -> None:
-        """Let go of what is held open, and of who waits."""
+        """Release the connections, and end every wait."""
         self._ear.close()
         self._link.close()
 
@@ -341,7 +341,7 @@ class PostgresLog:
             connection.warned = ""
             done = connection.execute(append, row).rowcount == 1
             done = done or connection.execute(self._link.sql(_SETTLE), row).rowcount == 1
-            if done and connection.warned:  # it is here, and nobody waited until it is durable where it has to be
+            if done and connection.warned:  # stored, but the wait for the required durability was cut short
                 raise OperationalError(connection.warned)
             if done:
                 return True
@@ -356,7 +356,7 @@ class PostgresLog:
         return int(row[1]), str(row[2])
 
     def _tell(self, connection: PostgresConnection, stream: object) -> None:
-        """Tell who waits; what is not told is found by who looks."""
+        """Notify the waiting threads; a notification that fails is made up for by their polls."""
         if self._tells:
             with suppress(Error):
                 connection.execute(_TELL, (self._channel, stream))

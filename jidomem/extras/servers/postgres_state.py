@@ -1,6 +1,4 @@
-"""The working state of a root in PostgreSQL: the tables, the locks, and the export to and import
-from a file.
-"""
+"""The working state of a root in PostgreSQL: the tables, the locks, and the export to and import from a file."""
 
 from __future__ import annotations
 
@@ -26,11 +24,11 @@ from jidomem.errors import Busy, Failed, InvalidRequest, JidomemError, MemoryClo
 from jidomem.extras.servers import postgres_connection
 from jidomem.extras.servers.postgres_connection import STATE, PostgresConnection, PostgresPool, may_pass, prepare
 
-#: How many seconds a transaction waits for that of another process.
+#: Seconds that a transaction waits for that of another process.
 WAIT = 5.0
-#: How many milliseconds who writes may ask nothing: it was stopped, and everybody waits for it.
+#: Milliseconds for which a writer may send nothing: it was stopped, and all other writers wait for it.
 _IDLE = 60_000
-#: How many turns a process may have at once, each with a connection of its own.
+#: How many named locks a process may hold at once, each with a connection of its own.
 _TURNS = 32
 _CHANGING = f"""
 BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL search_path TO {{s}}; SET LOCAL lock_timeout TO {WAIT * 1000:.0f};
@@ -39,24 +37,23 @@ SELECT set_config('synchronous_commit', CASE WHEN current_setting('synchronous_c
   THEN 'remote_apply' ELSE 'on' END, true)"""
 _TURN = "BEGIN; SET LOCAL idle_in_transaction_session_timeout TO 0"
 _READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL search_path TO {s}"
-#: Keeps every other writer out until the end, and tells afterwards whether the end was reached.
+#: Excludes all other writers until the transaction ends, and shows afterwards whether it was committed.
 _MINE = "UPDATE {s}.writers SET number = number + 1, token = %s WHERE name = %s RETURNING number"
 _LAST = "SELECT number, token FROM {s}.writers WHERE name = %s FOR UPDATE"
 _INDEXED = re.compile(r"\sINDEXED BY \w+")
 
 
 class PostgresState:
-    """The working state of a root for all servers of it, as `jidomem.records.interfaces.StateStore` has it.
+    """The working state of a root for all its servers, as `jidomem.records.interfaces.StateStore` defines it.
 
-    Writers come one after the other, by a row that each of them locks first, as BEGIN IMMEDIATE has it; who reads sees
-    one moment, and waits for nobody. A connection that is lost when a transaction ends is settled by what that row
-    says then.
+    Each writer first locks one row, so writers run one after the other, as with BEGIN IMMEDIATE. A reader sees the
+    state of one moment and waits for nobody. If the connection is lost during a COMMIT, that row shows the outcome.
     """
 
     def __init__(self, address: str, name: str = "working", *, wait: float = 10.0) -> None:
-        """Keep it at *address*, which a `PostgresLog` has; *name* is `working`, or `read` for the read log.
+        """Use the tables at *address*, the address of a `PostgresLog`; *name* is `working`, or `read` for the read log.
 
-        Nothing is asked of the server before the first transaction. Raises what `PostgresLog` raises, then.
+        No request is sent before the first transaction, which raises the errors of `PostgresLog`.
         """
         self.address, self._name = postgres_connection.read(address), name
         self._link, self._turns = PostgresPool(self.address, wait), PostgresPool(self.address, wait, _TURNS)
@@ -64,9 +61,9 @@ class PostgresState:
 
     @contextmanager
     def changing(self) -> Iterator[Tables]:
-        """Give the tables in a transaction that may write, durable once the block ends; nobody else writes meanwhile.
+        """Yield the tables in a write transaction, durable once the block ends; no other process writes meanwhile.
 
-        Raises Busy where others write for `WAIT` seconds, and Failed `store_unreachable` where nothing was changed.
+        Raises Busy if others write for `WAIT` seconds, and Failed `store_unreachable` if nothing was changed.
         """
         token = token_hex(12)
         with self._once(), ExitStack() as stack:
@@ -85,7 +82,7 @@ class PostgresState:
 
     @contextmanager
     def reading(self) -> Iterator[Tables]:
-        """Give the tables in a transaction that sees them as they are now."""
+        """Yield the tables in a transaction that sees them as they are now."""
         with self._once(), ExitStack() as stack:
             connection, _ = self._begun(stack, _READING)
             with self._worded():
@@ -95,10 +92,10 @@ class PostgresState:
 
     @contextmanager
     def turn(self, *of: str, wait: bool = False) -> Iterator[bool]:
-        """Give whether it is the caller's turn for what *of* names, of all processes; with *wait* it always is, then.
+        """Yield whether the caller has the lock named *of*, across all processes; with *wait* it waits for the lock.
 
-        The server takes it back from whoever is gone, and where the connection is lost: who does jobs twice then is
-        told so when the second one changes what the first one has changed.
+        The server releases the lock when its owner is gone or the connection is lost. Two owners may then do the same
+        work; the second one gets an error when it changes what the first one has changed.
         """
         name = "\0".join((self.address.schema, *of)).encode("utf-8", "surrogateescape")
         key, pause = int.from_bytes(blake2b(name, digest_size=8).digest(), "big", signed=True), 0.02
@@ -109,13 +106,13 @@ class PostgresState:
                 pause = min(2 * pause, 0.5)
             with _rollback_on_error(connection):
                 yield mine
-            with suppress(Error):  # the turn is over also where the connection is
+            with suppress(Error):  # the lock is released even if the connection is lost
                 connection.execute("COMMIT")
 
     def scrub(self) -> None:
-        """Write the tables anew, so that none of their bytes holds what was taken out; logs and backups still do.
+        """Rewrite the tables so that no byte of removed content remains in them; logs and backups still have it.
 
-        Only who owns them may: for another an administrator does it.
+        Only the owner of the tables may do this; for other users an administrator does it.
         """
         self._prepared()
 
@@ -124,16 +121,16 @@ class PostgresState:
             connection.execute(f"SET lock_timeout TO {WAIT * 1000:.0f}; SET statement_timeout TO 0")
             for table in STATE:
                 connection.execute(SQL("VACUUM FULL {}").format(Identifier(self.address.schema, table)))
-            connection.close()  # with what was set for it
+            connection.close()  # with its settings
 
         self._link.run(work)
 
     def damaged(self, what: str) -> Failed:
-        """Return the error for *what* was kept and cannot be read."""
+        """Return the error for stored data that cannot be read: *what* is wrong with it."""
         return Failed(f"{self.address.name}: {what}", hint="restore its tables from a backup: jidomem root restore")
 
     def close(self) -> None:
-        """Let go of the connections; from now on a transaction raises MemoryClosed."""
+        """Close the connections; later transactions raise MemoryClosed."""
         self._is_closed = True
         self._link.close()
         self._turns.close()
@@ -154,7 +151,7 @@ class PostgresState:
         *,
         on: PostgresPool | None = None,
     ) -> tuple[PostgresConnection, Any]:
-        """Return a connection in a transaction, and what *mine* gave: it is held until *stack* ends."""
+        """Return a connection in a transaction, held until *stack* ends, and the row that *mine* returned."""
         self._prepared()
         link = on or self._link
         deadline, pause = monotonic() + link.wait, 0.01
@@ -174,7 +171,7 @@ class PostgresState:
             pause = min(2 * pause, 0.5)
 
     def _was_committed(self, number: int, token: str, error: Error) -> bool:
-        """Return whether a transaction ended well whose answer was lost; raises Failed `outcome_unknown`."""
+        """Return whether a COMMIT without an answer succeeded; raises Failed `outcome_unknown`."""
         try:
             now, last = self._link.run(lambda connection: self._last(connection))
         except JidomemError as failure:
@@ -203,7 +200,7 @@ class PostgresState:
             yield
         except Error as error:
             if isinstance(error, ProgrammingError) and error.sqlstate != "42501":
-                raise  # what was asked makes no sense, and that is nothing about the server
+                raise  # a faulty statement says nothing about the server
             raise self._worded_error(error) from error
 
     def _worded_error(self, error: Error) -> JidomemError:
@@ -216,7 +213,7 @@ class PostgresState:
 
 
 class Tables:
-    """The tables in a transaction, asked as SQLite is asked."""
+    """The tables in a transaction, with the interface of an SQLite connection."""
 
     def __init__(self, connection: PostgresConnection) -> None:
         self._connection = connection
@@ -226,14 +223,14 @@ class Tables:
         return self._connection.cursor(binary=True).execute(_psycopg_statement(sql), parameters)
 
     def executemany(self, sql: str, parameters: list[tuple[Any, ...]], /) -> None:
-        """Do a statement once for each of the rows of values."""
+        """Execute a statement once for each row of values."""
         if parameters:
             self._connection.cursor().executemany(_psycopg_statement(sql), parameters)
 
 
 @lru_cache(maxsize=256)
 def _psycopg_statement(sql: str) -> bytes:
-    """Return a statement of the form that SQLite takes in that of psycopg.
+    """Return a statement in SQLite's form in psycopg's form.
 
     >>> _psycopg_statement("SELECT x FROM t INDEXED BY i WHERE a = ? AND b LIKE '50%'")
     b"SELECT x FROM t WHERE a = %s AND b LIKE '50%%'"
@@ -261,14 +258,14 @@ def _unknown(name: str, why: str) -> Failed:
     return Failed(f"{why}; whether the change was kept in {name} is not known", hint=hint, code="outcome_unknown")
 
 
-#: Among those who write, and count it: how often all of them had when a state was put there as a whole.
+#: The row of `writers` with the sum of their counts at the last import.
 _CAME = "came"
-#: How many rows are carried at a time.
+#: How many rows are copied at a time.
 _ROWS = 500
 
 
 def export_state(state: PostgresState, path: Path, tables: str) -> bool:
-    """Return whether anything is kept; it lies in a new file then, all of one moment, with the *tables* of that."""
+    """Write the state of one moment to a new SQLite file with the schema *tables*; return False if there is none."""
     with state.reading() as source:
         if not any(source.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone() for table in STATE):
             return False
@@ -284,9 +281,9 @@ def export_state(state: PostgresState, path: Path, tables: str) -> bool:
 
 
 def import_state(state: PostgresState, path: Path) -> None:
-    """Put what the file at *path* holds into the tables, all of it or nothing, in the place of what came so before.
+    """Replace the tables by the content of the file at *path*, all of it or nothing.
 
-    Raises InvalidRequest where something is kept there that did not come so, or anybody wrote there since.
+    Raises InvalidRequest if the tables have content that was not imported, or were written to after an import.
     """
     store = connect(f"file:{path}?mode=ro", uri=True)
     try:
@@ -307,7 +304,7 @@ def import_state(state: PostgresState, path: Path) -> None:
 
 
 def _is_unused(tables: Tables) -> bool:
-    """Return whether nothing is kept, or what was put there as a whole, and nobody wrote since but who asks."""
+    """Return whether the tables are empty, or unchanged since an import except by this transaction."""
     if not any(tables.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone() for table in STATE):
         return True
     rows = dict(tables.execute("SELECT name, number FROM writers").fetchall())
@@ -316,7 +313,7 @@ def _is_unused(tables: Tables) -> bool:
 
 
 def _copy(source: Any, target: Any, table: str, columns: Sequence[str], number: str | None) -> None:
-    """Copy the rows of a table; the column that numbers them is given anew, in the same order."""
+    """Copy the rows of a table; the database assigns its number column again, in the same order."""
     names, marks = ", ".join(f'"{name}"' for name in columns), ", ".join("?" * len(columns))
     rows = source.execute(f"SELECT {names} FROM {table}{f' ORDER BY {number}' if number else ''}")
     while some := rows.fetchmany(_ROWS):

@@ -28,10 +28,9 @@ from jidomem.rdf.vocab import BASE, RDFS, jido
 
 
 def rewrite_query(text: str, bindings: Mapping[str, Term]) -> str:
-    r"""Return *text* with the terms of *bindings* in the place of their variables, and without FROM and FROM NAMED.
+    r"""Return *text* with the terms of *bindings* in place of their variables, and without FROM and FROM NAMED.
 
-    The dataset goes beside the text. Each term stands as a term does, and a variable that is selected is selected
-    still, under its name.
+    The dataset is sent beside the query. A selected variable stays selected, under its name.
 
     >>> rewrite_query("SELECT ?s ?o FROM <urn:g> { ?s ?p ?o } ORDER BY ?s", {"s": "<urn:a>"}).partition("\n")[2]
     'SELECT (<urn:a> AS ?s) ?o  { <urn:a> ?p ?o } ORDER BY (<urn:a>)'
@@ -42,7 +41,7 @@ def rewrite_query(text: str, bindings: Mapping[str, Term]) -> str:
 
 
 def _placed(pieces: Sequence[SparqlToken], bindings: Mapping[str, Term], selects: bool) -> Iterator[str]:
-    """Yield the pieces, a term in place of its variable: named where it is selected, bracketed after the pattern."""
+    """Yield the tokens with the terms of bound variables: with AS in the SELECT, in parentheses after the pattern."""
     braces = brackets = 0
     begun = False
     for piece in pieces:
@@ -59,7 +58,7 @@ def _placed(pieces: Sequence[SparqlToken], bindings: Mapping[str, Term], selects
 
 
 def _without_from(pieces: Iterator[SparqlToken]) -> Iterator[SparqlToken]:
-    """Yield the pieces but for FROM, NAMED and the graph that follows: nothing else has a word of that name."""
+    """Yield the tokens without FROM, NAMED and their graph: no other token is such a word."""
     for piece in pieces:
         if piece.kind != "word" or piece.text.upper() not in ("FROM", "FROMNAMED"):
             yield piece
@@ -69,9 +68,9 @@ def _without_from(pieces: Iterator[SparqlToken]) -> Iterator[SparqlToken]:
                 break
 
 
-#: Lines of one request: of 2,000 and more its compiler gives up.
+#: Lines of one request: Virtuoso's compiler fails at 2,000.
 VIRTUOSO_LINES = 1_000
-#: The shipped questions that it answers as the engine of this process does; a test asks both of every question.
+#: The shipped queries that Virtuoso answers as the local engine does; a test compares both for every query.
 PROVEN = frozenset((
     "active-decisions", "agent-rules", "commits", "conflicts", "conventions",
     "dangling-supersessions", "decision-log", "decisions", "decisions-without-rationale", "disagreements",
@@ -81,12 +80,12 @@ PROVEN = frozenset((
     "severe-errors", "stale", "strict-conventions", "supersessions", "tasks-of-agent", "tasks-without-assignee",
     "unexplained-root-causes", "verified-conventions",
 ))  # fmt: skip
-#: The patterns that it answers wrongly beside OPTIONAL and NOT EXISTS: a class, or the classes at or below one.
+#: The patterns that Virtuoso answers wrongly beside OPTIONAL and NOT EXISTS: a class and its subclasses.
 _BELOW = re.compile(r"(?:\ba/|(\?\w+) )rdfs:subClassOf\* jido:(\w+)")
 
 
 def rewrite_for_virtuoso(text: str, below: Callable[[Term], Iterable[Term]]) -> str:
-    """Return *text*, one of the shipped questions, with each class written out as those *below* it.
+    """Return *text*, a shipped query, with each class pattern replaced by a list of the classes *below* it.
 
     >>> rewrite_for_virtuoso("{ ?t a/rdfs:subClassOf* jido:Task ; ?p ?o }", lambda name: ["<urn:A>", "<urn:B>"])
     '{ ?t a ?below1 ; ?p ?o  FILTER(?below1 IN (<urn:A>, <urn:B>)) }'
@@ -111,7 +110,7 @@ def _end(text: str, at: int) -> int:
 
 
 def speaks(query: SparqlEndpoint) -> bool:
-    """Return whether a store is Virtuoso: it alone knows a function of its own."""
+    """Return whether a store is Virtuoso: no other store has its function `bif:sys_stat`."""
     try:
         query.ask("SELECT (bif:sys_stat('st_dbms_ver') AS ?version) {}", "application/sparql-results+json")
     except EndpointError:
@@ -162,14 +161,14 @@ PROBES: Mapping[str, str] = {
     ),
     "ASK is answered": "ASK { <urn:p:a> <urn:p:true> true }",
 }  # fmt: skip
-#: The abilities that every store must have: no graph is shown but those of the query.
+#: The abilities that every store must have: only the graphs of the query are visible.
 _NEEDED = ("GRAPH reaches the named graphs alone",)
 _MISFIT = "jidomem asks stores that answer as SPARQL 1.1 has it: Oxigraph, or one that docs/backends.md names"
 
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """The abilities of a store; with `proven` it is asked these queries alone."""
+    """The abilities of a store; with `proven` it answers only these queries."""
 
     lines: int = LINES
     conditional: bool = True
@@ -177,19 +176,19 @@ class Fit:
     name: str = "SPARQL 1.1"
 
     def answers(self, question: str | None) -> bool:
-        """Return whether the store may be asked a shipped question of that name; any other where there is no name."""
+        """Return whether the store answers the shipped query of that name, or any other query for None."""
         return self.proven is None or question in self.proven
 
     def spelled(self, text: str, below: Callable[[Term], Iterable[Term]]) -> str:
-        """Return *text* as the store understands it; *below* gives the classes at and below one."""
+        """Return *text* in the store's dialect; *below* returns a class and its subclasses."""
         return text if self.proven is None else rewrite_for_virtuoso(text, below)
 
 
 def probe_endpoint(query: SparqlEndpoint, update: SparqlEndpoint) -> Fit:
-    """Return how a store is to be asked, after it was asked about a graph of a few triples, which it is given.
+    """Return the abilities of a store, after probe queries on a graph of a few triples, which is written if necessary.
 
-    Raises Failed `store_unfit`, naming what it answers otherwise, for a store that is neither as the standard has it
-    nor one whose ways are known.
+    Raises Failed `store_unfit`, which names the first deviation, for a store that neither follows the standard nor is
+    Virtuoso.
     """
     wrong = _wrong(query)
     if wrong:
@@ -223,7 +222,7 @@ def _wrong(query: SparqlEndpoint) -> dict[str, str]:
 
 
 def _put(update: SparqlEndpoint) -> None:
-    """Put the small graph in, and another beside it that no question may reach."""
+    """Write the probe graph, and another graph that no query may reach."""
     aside = f'INSERT DATA {{ GRAPH <{ASIDE}> {{ <urn:p:a> <urn:p:text> "aside" }} }}'
     try:
         update.change(f"INSERT DATA {{ GRAPH <{PROBE}> {{ {_DATA} }} }} ; {aside}")
@@ -235,18 +234,18 @@ SCHEMES = ("sparql+http://", "sparql+https://")
 _ROWS, _TRIPLES = "application/sparql-results+json", "application/n-triples"
 _BOUNDS = AnswerLimits()
 _UNDER = iri(RDFS + "subClassOf")
-#: The size of a row of a store, in times of its size in the answer.
+#: The size of a row in a store, as a multiple of its size in the answer.
 _ROOM = 4
 
 
 class RemoteIndex:
     """The index in a remote store, synchronised with the journal before every query.
 
-    `answers` says which questions it may be asked: the index of this process answers all the others.
+    `answers` returns which queries it can answer; the local index answers all others.
     """
 
     def __init__(self, address: str, journal: FileJournal, own: OxigraphIndex, ontology: Iterable[Triple]) -> None:
-        """Ask the store at *address*, `sparql+http://...`; nothing is sent before the first question."""
+        """Use the store at *address*, `sparql+http://...`; nothing is sent before the first query."""
         self._query = endpoint(address)
         path = self._query.beside()
         self._update = replace(self._query, path=path, shown=self._query.shown.removesuffix(self._query.path) + path)
@@ -259,7 +258,7 @@ class RemoteIndex:
         self._following = SyncThread(self.level)
 
     def put_ontology(self, ontology: Iterable[Triple]) -> None:
-        """Feed the store with *ontology* from now on; one that has another is refused until it is taken over."""
+        """Write *ontology* to the store from now on; a store with another one is refused until that is replaced."""
         with self._lock:
             self._ontology, self._feed = tuple(ontology), None
 
@@ -269,26 +268,26 @@ class RemoteIndex:
         return self._query.shown
 
     def fit(self) -> Fit:
-        """Return the abilities of the store; raises Failed `store_unfit` for a store that is of no use."""
+        """Return the abilities of the store; raises Failed `store_unfit` if it cannot be used."""
         with self._lock:
             if self._fit is None:
                 self._fit = probe_endpoint(self._query, self._update)
             return self._fit
 
     def level(self, streams: Sequence[Stream]) -> None:
-        """Return once the store holds all that the journal has of *streams*; raises what `Feed.level` raises."""
+        """Return once the store has all commits of *streams*; raises the errors of `Feed.level`."""
         self._fed().level(streams)
 
     def notify(self, stream: Stream) -> None:
-        """Take note that there is more in *stream*, and return at once: the store is brought level beside this."""
+        """Record that *stream* has new commits, and return at once: a thread synchronises the store."""
         self._following.notify(stream)
 
     def rebuild(self) -> dict[Stream, Watermark]:
-        """Return how far each stream reaches in the store, after all of it was put in anew."""
+        """Write all streams again, and return the watermark of each."""
         return self._fed().rebuild(self._journal.streams())
 
     def answers(self, question: str | None) -> bool:
-        """Return whether the store is asked a question of that name, of the shipped ones; without a name, any other."""
+        """Return whether the store answers the shipped query of that name, or any other query for None."""
         return self.fit().answers(question)
 
     def query(
@@ -299,7 +298,7 @@ class RemoteIndex:
         named: Sequence[str] | None = None,
         bindings: Mapping[str, Term] | None = None,
     ) -> Answer:
-        """Return what `OxigraphIndex.query` does; raises Failed `store_unreachable` besides."""
+        """Return what `OxigraphIndex.query` returns; raises also Failed `store_unreachable`."""
         answer = self._execute(sparql, graphs, named, bindings)
         if isinstance(answer, list):
             return tuple((str(each.subject), str(each.predicate), str(each.object)) for each in answer)
@@ -317,12 +316,12 @@ class RemoteIndex:
         within: AnswerLimits = _BOUNDS,
         seconds: float = TIMEOUT,
     ) -> Serialized:
-        """Return what `OxigraphIndex.serialized` does; raises Failed, and QueryTimeout after *seconds*, besides."""
+        """Return what `OxigraphIndex.serialized` returns; raises also Failed, and QueryTimeout after *seconds*."""
         answer: Any = self._execute(sparql, graphs, named, bindings, seconds, _ROOM * within.size)
         return results.write_result(answer, rows_as, graph_as, within)
 
     def close(self) -> None:
-        """Close the connections that were kept, once what is being fed is in; that is not waited for long."""
+        """Close the connections, after a short wait for a synchronisation that is under way."""
         self._following.close()
         self._query.close()
         self._update.close()
@@ -349,7 +348,7 @@ class RemoteIndex:
         seconds: float = TIMEOUT,
         most: int | None = None,
     ) -> Any:
-        """Return the answer as the engine of this process reads it; a set of triples is a list of them, each once."""
+        """Return the answer as the local engine parses it; triples as a list without duplicates."""
         reached = {*graphs, *(named or ())}
         projects = {stream.project for stream in self._journal.streams()}
         streams = (Stream(project, name) for project in sorted(projects) for name in NAMES)
@@ -382,7 +381,7 @@ class RemoteIndex:
 
 
 def endpoint(address: str) -> SparqlEndpoint:
-    """Return where the store at *address* is asked; raises InvalidRequest for what is no `sparql+http(s)://...`."""
+    """Return the endpoint of the store at *address*; raises InvalidRequest if that is not `sparql+http(s)://...`."""
     if not address.startswith(SCHEMES):
         hint = 'index = "sparql+http://localhost:7878/query", or no index at all: then it is kept by this process'
         raise InvalidRequest("the index is not a sparql+http:// or sparql+https:// address", hint=hint)
@@ -390,7 +389,7 @@ def endpoint(address: str) -> SparqlEndpoint:
 
 
 def refuse(address: str) -> None:
-    """Raise Failed `invalid_config` unless *address* names a store."""
+    """Raise Failed `invalid_config` unless *address* is the address of a store."""
     try:
         endpoint(address)
     except InvalidRequest as error:

@@ -31,14 +31,14 @@ from jidomem.rdf.vocab import JIDO, ONTOLOGY_GRAPH
 from jidomem.records.intent import CommitRef, Version
 
 ROWS = "application/sparql-results+json"
-#: Lines, and characters, of one request.
+#: The maximum of lines, and of characters, in one request.
 LINES, CHARACTERS = 5_000, 1_000_000
-#: Seconds that a request which changes much may take.
+#: Seconds that a large update may take.
 CLAIM_TIMEOUT = 120.0
 _LIFE, _NEWEST, _ORIGIN, _LACKS, _FORM = (
     f"urn:jidomem:index:{name}" for name in ("life", "newest", "origin", "lacks", "form")
 )
-#: The form in which commits are put in: with the conflict keys that they lack. A graph of another form is fed anew.
+#: The form of the triples: with the conflict keys that the commits lack. A graph of another form is written again.
 FORM = "2"
 _POSITION = f"<{JIDO}position>"
 _STATE = (
@@ -51,8 +51,8 @@ _STATE = (
 class RemoteWatermark:
     """The watermark of a remote graph: its life, and the commits `applied`.
 
-    `origin` is the commit it began with, `newest` the one put in last, of which `whole` tells whether it is there.
-    `lacks` are the files that were damaged when it was fed; `form` says how it was fed, empty up to 0.1.0.
+    `origin` is the first commit of the graph and `newest` the last one written; `whole` is whether the latter is there.
+    `lacks` are the files that were damaged at that time; `form` is the form of the triples, empty up to 0.1.0.
     """
 
     life: str
@@ -65,11 +65,11 @@ class RemoteWatermark:
 
     @property
     def mark(self) -> Watermark:
-        """Return how far the graph reaches."""
+        """Return the version that the graph has applied."""
         return Watermark.of(self.applied)
 
     def lacking(self, paths: Iterable[str]) -> RemoteWatermark:
-        """Return the same without what is in the files *paths*, too."""
+        """Return the watermark with the files *paths* added to those that are missing."""
         return replace(self, lacks=self.lacks.union(paths))
 
     def triples(self, graph: str) -> str:
@@ -87,19 +87,19 @@ class RemoteWatermark:
 
 
 class RemoteGraphs:
-    """The graphs of one store; with *conditional* it puts in only in the life for which something was meant."""
+    """The graphs of one store; with *conditional* a request writes only if the graph still has the expected life."""
 
     def __init__(
         self, query: SparqlEndpoint, update: SparqlEndpoint, *, lines: int = LINES, conditional: bool = True
     ) -> None:
-        """Ask *query*, and change at *update*, up to so many *lines* a request."""
+        """Send queries to *query* and updates to *update*, of up to *lines* lines each."""
         self.conditional = conditional
         self._query = query
         self._update = update
         self._lines = lines
 
     def watermarks(self, graphs: Sequence[str]) -> dict[str, RemoteWatermark]:
-        """Return the watermark of each of *graphs* that has one, in one life."""
+        """Return the watermark of each of *graphs* that has a valid one."""
         text = _STATE % ", ".join(f"<{graph}>" for graph in graphs)
         try:
             rows = solutions(self._query.ask(text, ROWS)).rows
@@ -115,14 +115,14 @@ class RemoteGraphs:
         return {graph: watermark for graph, watermark in watermarks if watermark is not None}
 
     def empty(self, graph: str, watermark: RemoteWatermark) -> None:
-        """Empty *graph*, which then is what *watermark* says."""
+        """Empty *graph* and set its *watermark*."""
         self._change(
             f"DROP SILENT GRAPH <{graph}> ; {_forget(graph)} ; "
             f"INSERT DATA {{ GRAPH <{MARKS}> {{ {watermark.triples(graph)} }} }}"
         )
 
     def fill(self, graph: str, lines: Sequence[str], applied: Term) -> None:
-        """Make *lines* the whole content of *graph*, whose mark then is *applied*."""
+        """Replace the content of *graph* by *lines*, and set its watermark to *applied*."""
         watermark = RemoteWatermark("", applied)
         self._change(f"DROP SILENT GRAPH <{graph}> ; {_forget(graph)}")
         for batch in self._batches(lines):
@@ -130,9 +130,9 @@ class RemoteGraphs:
         self._change(f"INSERT DATA {{ GRAPH <{MARKS}> {{ {watermark.triples(graph)} }} }}")
 
     def put(self, graph: str, watermark: RemoteWatermark, commits: Sequence[Commit]) -> RemoteWatermark:
-        """Apply *commits*, which follow *watermark*, and return the watermark then; it moves with the last of them.
+        """Apply *commits*, which follow *watermark*, and return the new watermark, which is set with the last of them.
 
-        A watermark that another process moved meanwhile stays as it is.
+        A watermark that another process changed meanwhile stays as it is.
         """
         after = replace(
             watermark,
@@ -150,7 +150,7 @@ class RemoteGraphs:
         return after
 
     def unfit(self, what: str, hint: str) -> Failed:
-        """Return why the store is of no use: *what* it is or does."""
+        """Return the error for an unusable store: *what* it is or does."""
         return Failed(f"{self._query.shown} {what}", hint=hint, code="store_unfit")
 
     def _batches(self, lines: Sequence[str]) -> Iterator[list[str]]:
@@ -164,7 +164,7 @@ class RemoteGraphs:
         yield batch
 
     def _add(self, form: str, batch: Sequence[str]) -> None:
-        """Put *batch* in as *form* says; where that is more than the store takes at once, in halves from now on."""
+        """Write *batch* by the update *form*; if the store refuses it as too long, in halves from now on."""
         try:
             self._change(form % "\n".join(batch), too_much=len(batch) > 1)
         except _TooMuch:
@@ -187,7 +187,7 @@ class _TooMuch(Exception):
 
 
 def refusal_of(store: SparqlEndpoint, refusal: EndpointError) -> JidomemError:
-    """Return why a change was refused, and what lets it be done."""
+    """Return the error for a refused update, with a hint."""
     if refusal.status in (401, 403):
         hint = "name who may write in the address: sparql+http://user:password@host/..., or let it be written to"
         return store.unavailable(f"lets nobody change it who comes so ({refusal})", hint)
@@ -207,7 +207,7 @@ def _swap_watermark(graph: str, before: RemoteWatermark, after: RemoteWatermark)
 
 
 def _read_watermark(properties: dict[str, list[Term]], there: set[Term | None]) -> RemoteWatermark | None:
-    """Return the watermark with these properties; None where it has no life, or two."""
+    """Return the watermark with these properties; None if it has no life or more than one."""
     lives, marks = properties.get(_LIFE, []), properties.get(HOLDS, [])
     if len(lives) != 1 or not marks:
         return None
@@ -224,9 +224,9 @@ def _read_watermark(properties: dict[str, list[Term]], there: set[Term | None]) 
 
 
 def _lines(graph: str, commits: Sequence[Commit]) -> list[str]:
-    """Return the triples of *commits* as the engine of this process gives them back, a line each.
+    """Return the triples of *commits* as the local engine serialises them, a line each.
 
-    So a store that keeps literals as they were written has them in the form in which any other index answers.
+    So a store that keeps the lexical form of literals returns them as any other index does.
     """
     store = ox.Store()
     store.load(trig(graph, commits), ox.RdfFormat.TRIG, lenient=True)
@@ -235,7 +235,7 @@ def _lines(graph: str, commits: Sequence[Commit]) -> list[str]:
     return data.decode().rstrip("\n").split("\n")
 
 
-#: So often a graph is fed without coming nearer to the journal before its store is given up.
+#: After how many rounds without progress the synchronisation of a graph is given up.
 TRIES = 5
 
 
@@ -246,16 +246,16 @@ class _Rules:
 
     @classmethod
     def of(cls, triples: Iterable[Triple]) -> _Rules:
-        """Return them in one order."""
+        """Return the triples as sorted lines, with their digest."""
         lines = tuple(sorted(set(map(ntriples_line, triples))))
         return cls(lines, literal(blake2b("\n".join(lines).encode(), digest_size=16).hexdigest()))
 
 
 class Feed:
-    """The feeding of one store from one journal; any thread may have it brought level."""
+    """The synchronisation of one store from one journal, for any thread."""
 
     def __init__(self, journal: FileJournal, remote: RemoteGraphs, ontology: Iterable[Triple] = ()) -> None:
-        """Put what *journal* has into *remote*, beside *ontology*."""
+        """Write the commits of *journal*, and *ontology*, to *remote*."""
         self._journal = journal
         self._remote = remote
         self._rules = _Rules.of(ontology)
@@ -263,9 +263,9 @@ class Feed:
         self._lock = RLock()
 
     def level(self, streams: Sequence[Stream]) -> None:
-        """Return once the store holds what the journal has of *streams*, and the ontology.
+        """Return once the store has all commits of *streams*, and the ontology.
 
-        Raises Failed `store_unreachable`, and `store_unfit` for a store that somebody else keeps another memory in.
+        Raises Failed `store_unreachable`, and `store_unfit` for a store with another memory.
         """
         with self._lock:
             watermarks = self._remote.watermarks([ONTOLOGY_GRAPH, *(stream.graph for stream in streams)])
@@ -274,14 +274,14 @@ class Feed:
                 self._level(stream, watermarks.get(stream.graph))
 
     def rebuild(self, streams: Iterable[Stream]) -> dict[Stream, Watermark]:
-        """Return the watermark of each of *streams*, after its graph, of whatever root, was emptied and fed again."""
+        """Empty the graphs of *streams*, of whatever root, write them again, and return their watermarks."""
         with self._lock:
             self._remote.fill(ONTOLOGY_GRAPH, self._rules.lines, self._rules.applied)
             self._ruled = True
             return {stream: self._level(stream, self._empty_graph(stream)).mark for stream in streams}
 
     def _level_rules(self, watermark: RemoteWatermark | None) -> None:
-        """Put the ontology in unless it is there; raises Failed where somebody put another one in its place."""
+        """Write the ontology unless it is there; raises Failed if another process has replaced ours."""
         if watermark is None or watermark.applied != self._rules.applied:
             if self._ruled and watermark is not None:
                 raise self._remote.unfit(
@@ -307,22 +307,22 @@ class Feed:
             put = self._add(stream, watermark)
             watermark = self._remote.watermarks([stream.graph]).get(stream.graph)
             if not self._remote.conditional and (watermark is None or watermark.life != put.life):
-                watermark = None  # what was put in may have come after somebody emptied the graph: it is emptied again
+                watermark = None  # the triples may have come after another process emptied the graph
             now = watermark.mark.commits if watermark else -1
             tries, reached = (0, now) if now > reached else (tries + 1, reached)
         raise self._remote.unfit(f"changes <{stream.graph}> as often as it is fed", "see who else writes to that graph")
 
     def _continues(self, stream: Stream, watermark: RemoteWatermark) -> bool:
-        """Return whether the journal goes on from what is held; raises Failed for what is of another memory."""
+        """Return whether the journal continues the content of the graph; raises Failed for that of another memory."""
         if watermark.mark.version.heads and not self._journal.holds(stream, watermark.mark.version):
             if watermark.origin is None or not self._journal.holds(stream, Version.of([watermark.origin])):
                 raise self._remote.unfit(
                     f"holds another memory in <{stream.graph}>",
                     "give each root a store of its own; to have this one take its place there: jidomem root reindex",
                 )
-            return False  # another branch was checked out, or what was here was taken back
+            return False  # another branch was checked out, or commits were taken back
         damage = {each.path for each in self._journal.damage(stream)}
-        return watermark.lacks <= damage  # else what was left out is there again
+        return watermark.lacks <= damage  # else a damaged file was restored
 
     def _empty_graph(self, stream: Stream) -> RemoteWatermark:
         watermark = RemoteWatermark(token_hex(16), Watermark().term)
@@ -330,9 +330,9 @@ class Feed:
         return watermark
 
     def _add(self, stream: Stream, watermark: RemoteWatermark) -> RemoteWatermark:
-        """Return the watermark after the new commits of the journal were put in.
+        """Return the watermark after the new commits of the journal were written.
 
-        That is nothing where the graph may have held what was taken out of the journal.
+        The graph is emptied instead if it may have content that was redacted in the journal.
         """
         began, head, ordered, missed = watermark.mark.version, self._journal.head(stream), False, set[str]()
         while True:
@@ -357,22 +357,22 @@ class Feed:
         return True
 
 
-#: Seconds that a process which ends waits for it.
+#: Seconds that `close` waits.
 STOP_TIMEOUT = 5.0
 
 
 class SyncThread:
-    """Brings the streams it is told of level, one batch after the other; where that fails, the next question tries."""
+    """A thread that synchronises the streams it is notified of, in batches; after a failure the next query does."""
 
     def __init__(self, level: Callable[[Sequence[Stream]], None]) -> None:
-        """Bring streams level by *level*."""
+        """Synchronise streams by calling *level*."""
         self._level = level
         self._due: dict[Stream, None] = {}
         self._thread: Thread | None = None
         self._lock = Lock()
 
     def notify(self, stream: Stream) -> None:
-        """Take note that there is more in *stream*, and return at once."""
+        """Record that *stream* has new commits, and return at once."""
         with self._lock:
             self._due[stream] = None
             if self._thread is None:
@@ -380,7 +380,7 @@ class SyncThread:
                 self._thread.start()
 
     def close(self) -> None:
-        """Wait for what is being done, for some seconds."""
+        """Wait some seconds for the synchronisation that is under way."""
         thread = self._thread
         if thread is not None:
             thread.join(STOP_TIMEOUT)
@@ -393,5 +393,5 @@ class SyncThread:
                 if not due:
                     self._thread = None
                     return
-            with suppress(Exception):  # the journal has it: the next query reports the error
+            with suppress(Exception):  # the commits are in the journal: the next query reports the error
                 self._level(due)

@@ -30,22 +30,22 @@ from jidomem.records.interfaces import Embedder
 
 T = TypeVar("T")
 
-#: The digest of a text, and its vector as it is kept.
+#: The digest of a text, and its vector as stored.
 Row = tuple[bytes, bytes]
 
 
 class PeerVectorCache(VectorFile):
-    """A vector file that has also what others made of texts that were not looked at here yet."""
+    """A vector file that also has vectors of other servers for texts that were not read here yet."""
 
     FORM = 2
     TABLES = VectorFile.TABLES + "CREATE TABLE offered (digest BLOB PRIMARY KEY, value BLOB) WITHOUT ROWID;\n"
 
     def begun(self) -> None:
-        """Note who makes vectors here, whatever process does."""
+        """Assign an identity for the leases, which all processes with this file share."""
         self.set_metadata(who=token_hex(16))
 
     def known(self, digests: Sequence[bytes]) -> set[bytes]:
-        """Return which of *digests* need no vector made."""
+        """Return those of *digests* that have a vector."""
         return {*self.numbers(digests), *self._offered(digests)}
 
     def keep(self, digests: Sequence[bytes], made: Mapping[bytes, bytes]) -> None:
@@ -55,7 +55,7 @@ class PeerVectorCache(VectorFile):
         self._store.executemany("DELETE FROM offered WHERE digest = ?", ((digest,) for digest in offered))
 
     def offer(self, segment: str, rows: Sequence[Row], listed: Sequence[str]) -> None:
-        """Take in one of the segments *listed*, while the turn to write is held."""
+        """Add the rows of *segment*, one of the segments *listed*, inside a write transaction."""
         there = self.numbers([digest for digest, _ in rows])
         fresh = [row for row in rows if row[0] not in there]
         self._store.executemany("INSERT OR IGNORE INTO offered VALUES (?, ?)", fresh)
@@ -63,7 +63,7 @@ class PeerVectorCache(VectorFile):
 
     @property
     def seen(self) -> list[str]:
-        """Return the segments that were taken in."""
+        """Return the segments whose rows were added."""
         return [str(name) for name in self.metadata("seen") or []]
 
     def _offered(self, digests: Sequence[bytes]) -> dict[bytes, bytes]:
@@ -75,22 +75,21 @@ class PeerVectorCache(VectorFile):
 
 
 class SharedVectors(Vectors):
-    """The vectors of one root on this machine, of which none is made that another server of the root made.
+    """The vectors of one root on this machine; no text is embedded that another server of the root embedded.
 
-    A vector of another server counts as one made here; while another server has the lease, the texts without a
-    vector wait.
+    A vector of another server counts as one made here. While another server has the lease, texts without a vector wait.
     """
 
     KEPT_IN: ClassVar[type[VectorFile]] = PeerVectorCache
 
     def __init__(self, root: Path, texts: Texts, embedder: Embedder, common: VectorSegments) -> None:
-        """Keep below *root* what *embedder* makes of what is in *texts*, here or elsewhere: *common* has it."""
+        """Store below *root* the vectors that *embedder* makes of *texts*, and share them through *common*."""
         super().__init__(root, texts, embedder)
         self._common = common
-        self._elsewhere: set[Stream] = set()  # where it was another's turn when it was asked last
+        self._elsewhere: set[Stream] = set()  # where another server had the lease at the last attempt
 
     def status(self, stream: Stream) -> dict[str, Any]:
-        """Return the state of a stream's vectors, with `elsewhere` where another server makes the missing ones."""
+        """Return the state of a stream's vectors, with `elsewhere` if another server makes the missing ones."""
         state = super().status(stream)
         return {**state, "elsewhere": True} if state["pending"] and stream in self._elsewhere else state
 
@@ -125,7 +124,7 @@ class SharedVectors(Vectors):
             self._offers(stream, lambda file: file.set_metadata(seen=listed))
 
     def _brings(self, stream: Stream, identity: str) -> bool:
-        """Return whether segments came; none is taken in once the texts were made anew."""
+        """Return whether segments arrived; none is added if the search text was rebuilt meanwhile."""
         dimensions, came = self.embedder.dimensions(), False
         listed, seen = self._common.listed(stream, self._model), self._offers(stream, lambda file: file.seen)
         for name in listed:
@@ -158,9 +157,9 @@ class SharedVectors(Vectors):
 
 
 FOLDER, LIST = "vectors/", "list.json"
-#: Seconds after its last sign for which who makes vectors is waited for.
+#: Seconds until a lease expires that is not renewed.
 LEASE = 60.0
-#: So many vectors, or bytes, a segment has at most; smaller ones are merged.
+#: The maximum of vectors, and of bytes, in a segment; smaller segments are merged.
 MANY, MUCH = 8_192, 16 << 20
 _FORM, _DIGEST = 1, 16
 
@@ -191,19 +190,19 @@ class Listed:
 
     @property
     def data(self) -> bytes:
-        """Return the stored bytes, which are never the same twice."""
+        """Return the stored bytes, which are unique to each call."""
         values = {"form": _FORM, "segments": self.segments, "by": self.by, "until": self.until, "state": token_hex(8)}
         return json.dumps(values).encode()
 
     def is_leased(self, who: str) -> bool:
-        """Return whether it is the turn of another than *who*."""
+        """Return whether another server than *who* has the lease."""
         return self.by != who and 0.0 < self.until - time() <= 2 * LEASE  # clocks differ
 
 
 class VectorSegments:
-    """The segments in *log*, by stream and by the digest of a model, and the last seen list of each.
+    """The segments in *log*, by stream and digest of the model, and the list of each as last read.
 
-    One thread at a time asks for one stream and model.
+    For one stream and model it is used by one thread at a time.
     """
 
     def __init__(self, log: SharedLog) -> None:
@@ -211,13 +210,13 @@ class VectorSegments:
         self._seen: dict[str, Listed] = {}
 
     def listed(self, stream: Stream, model: str) -> list[str]:
-        """Return the segments there are now."""
+        """Return the present segments."""
         folder = _folder(stream, model)
         self._seen[folder] = now = Listed.of(self._log.get(folder + LIST))
         return [name for name, _ in now.segments]
 
     def rows(self, stream: Stream, model: str, name: str) -> list[Row] | None:
-        """Return the rows of a segment, None for a missing or damaged one: its name is the digest of its bytes."""
+        """Return the rows of a segment; None for a missing or damaged one: its name is the digest of its bytes."""
         folder = _folder(stream, model)
         if (segment_rows := self._rows(folder, name)) is None:
             before = self._seen[folder]
@@ -225,7 +224,7 @@ class VectorSegments:
         return segment_rows
 
     def turn(self, stream: Stream, model: str, who: str) -> bool:
-        """Return whether it is the turn of *who* to make more, and nothing changed since `listed` was asked."""
+        """Return whether *who* now has the lease and the list is unchanged since `listed` read it."""
         folder = _folder(stream, model)
         before = self._seen[folder]
         if before.is_leased(who):
@@ -234,15 +233,15 @@ class VectorSegments:
             return True
         if not self._put(folder, replace(before, by=who, until=time() + LEASE)):
             return False
-        if before.until or not before.by:  # who had the turn before did not give it back: what it left is nobody's
+        if before.until or not before.by:  # the last holder did not release the lease: unlisted segments are garbage
             there = {folder + LIST, *(folder + name for name, _ in before.segments)}
             self._log.remove([name for name in self._log.names(folder) if name not in there])
         return True
 
     def put(self, stream: Stream, model: str, who: str, rows: Sequence[Row], *, goes_on: bool) -> list[str] | None:
-        """Return the segments once one has *rows*, None where it was no longer the turn of *who*.
+        """Return the segments once one has *rows*; None if *who* no longer had the lease.
 
-        The last ones are put into the new one where they are no larger. The turn is kept where it *goes_on*.
+        The last segments are merged into the new one if they are no larger. *goes_on* keeps the lease.
         """
         folder = _folder(stream, model)
         before = self._seen[folder]
@@ -259,7 +258,7 @@ class VectorSegments:
         return [name for name, _ in now.segments]
 
     def end(self, stream: Stream, model: str, who: str) -> None:
-        """Give the turn back, where it was taken here and not lost since."""
+        """Release the lease if *who* has it."""
         folder = _folder(stream, model)
         before = self._seen.get(folder, Listed())
         if before.by == who and before.until:
@@ -285,7 +284,7 @@ class VectorSegments:
 
 
 def discard(log: SharedLog, project: str) -> None:
-    """Remove every vector of *project*; who makes some now lists them no more."""
+    """Remove all vectors of *project*; a server that is embedding loses its lease."""
     names = log.names(f"{FOLDER}{project}/")
     lists = [name for name in names if name.endswith(f"/{LIST}")]
     for name in lists:
@@ -294,7 +293,7 @@ def discard(log: SharedLog, project: str) -> None:
 
 
 def packed(rows: Sequence[Row]) -> bytes:
-    """Return the bytes of a segment: its vectors are of one length.
+    """Return the bytes of a segment, all of whose vectors have one length.
 
     >>> unpacked(packed([(b"0123456789abcdef", b"xyz")]))
     [(b'0123456789abcdef', b'xyz')]
@@ -304,7 +303,7 @@ def packed(rows: Sequence[Row]) -> bytes:
 
 
 def unpacked(data: bytes) -> list[Row] | None:
-    """Return the rows of a segment, None for other bytes."""
+    """Return the rows of a segment; None for other bytes."""
     count = int.from_bytes(data[:4], "big")
     size, rest = divmod(len(data) - 4 - count * _DIGEST, count) if count else (0, 1)
     if rest or size <= 0:
