@@ -46,10 +46,10 @@ class Links:
 def tie(
     records: Mapping[str, Record], is_known: Callable[[str], bool], moved: Mapping[str, str] = MappingProxyType({})
 ) -> Links:
-    """Return how *records* (by name) hang together.
+    """Return the links between *records* (by name).
 
-    *is_known* tells whether the record of a file by that name, which is not among them, is in memory: that can be
-    superseded and amended, and says nothing itself. *moved* gives, for the path that a record had before, its path now.
+    *is_known* returns whether memory has the record of a file with that name that is not in *records*; such a record
+    can be superseded and amended. *moved* maps each earlier path of a record to its present path.
     """
     tying = _Tying(records, is_known, moved)
     tying.claim()
@@ -61,7 +61,7 @@ def tie(
 
 @dataclass(frozen=True, slots=True)
 class _Claim:
-    """One record saying that *new* comes after *old*; `by` is the one that says so."""
+    """A statement of the record `by` that *new* supersedes *old*."""
 
     new: str
     old: str
@@ -70,7 +70,7 @@ class _Claim:
 
 
 class _Tying:
-    """The links as they are found, judged and put in order."""
+    """The resolver of links: collects claims, chooses successors and sorts the records."""
 
     def __init__(
         self, records: Mapping[str, Record], is_known: Callable[[str], bool], moved: Mapping[str, str]
@@ -103,7 +103,7 @@ class _Tying:
         return self.records[name].path if name in self.records else name
 
     def find(self, record: Record, reference: Reference) -> list[str]:
-        """Return the records a reference can mean: by file, else by number (in its folder first), else by title."""
+        """Return the records a reference can mean: by file, else by number (first in its own folder), else by title."""
         address = urlsplit(reference.href or (reference.text if reference.text.endswith(".md") else ""))
         file = unquote(address.path)
         if file:
@@ -122,7 +122,7 @@ class _Tying:
         return self.by_title.get(slug(unnumbered(reference.text)), [])
 
     def claim(self) -> None:
-        """Find the record behind each reference; one that names none, or several, stays words."""
+        """Resolve each reference to a record; one that matches no record or several stays text."""
         for name, record in self.records.items():
             for reference in record.references:
                 self._claim(name, record, reference)
@@ -148,7 +148,7 @@ class _Tying:
             self.amends[new].add(old)
 
     def choose_successors(self) -> None:
-        """Give each superseded record one successor: the one it names itself, else the first."""
+        """Choose one successor for each superseded record: the one that the record itself names, else the first."""
         for old, claims in self.claims.items():
             named = {claim.new for claim in claims if claim.by == old}
             standing = [claim for claim in claims if claim.new in named or not self._only_intends(claim)]
@@ -162,7 +162,9 @@ class _Tying:
                 self.ends[standing[0].new].add(old)
 
     def _only_intends(self, claim: _Claim) -> bool:
-        """Return whether a record not active says it supersedes another, which is not yet so; notes it."""
+        """Return whether the superseding record is proposed or rejected, so that its claim has no effect yet; add a
+        note.
+        """
         new = self.records[claim.new]
         if new.status not in ("proposed", "rejected"):
             return False
@@ -172,7 +174,9 @@ class _Tying:
         return True
 
     def order(self) -> tuple[str, ...]:
-        """Return the records, each after those it names, else as given; links that run in a circle are taken out."""
+        """Return the records in topological order, each after those it links to; other than that the order of the input
+        stays. Links that form a cycle are removed.
+        """
         place = {name: number for number, name in enumerate(self.records)}
         while True:
             sorter = TopologicalSorter({name: sorted(self.ends[name] | self.amends[name]) for name in self.records})
@@ -213,10 +217,10 @@ __all__ = ["AdrReading", "RecordNote", "read_records", "record_iri"]
 
 @dataclass(frozen=True, slots=True)
 class AdrReading:
-    """The records as entries, each after those it supersedes or amends, and what is to be said about the files.
+    """The records as entries, each after those it supersedes or amends, and notes on the files.
 
-    The key of an entry is the name of its file, for a second file of one name its path; its place is the path.
-    `refused` are the notes, of them, that say why a record cannot be read, `skipped` those that say why a file is none.
+    The key of an entry is the name of its file, or the path for a second file of the same name; its place is the path.
+    `refused` are the notes on files that could not be read, `skipped` the notes on files without a record.
     """
 
     entries: tuple[ForeignEntry, ...]
@@ -226,12 +230,12 @@ class AdrReading:
 
 
 def record_iri(project: str, name: str) -> str:
-    """Return the IRI of the first version of the record in a file called *name*, without folders and extension."""
+    """Return the IRI of the first version of the record in the file *name*, without folders and extension."""
     return named_iri(f"adr\n{project}\n{name}")
 
 
 def named_iri(text: str) -> str:
-    """Return the IRI of the memory that *text* names; it never changes.
+    """Return the IRI derived from *text*; the same text always has the same IRI.
 
     Its last part is a UUID of version 8 (RFC 9562): SHA-256 of the text, cut to 128 bits.
     """
@@ -252,12 +256,12 @@ def read_records(
 ) -> AdrReading:
     """Return an entry for every record in *files* (path and content).
 
-    A decision is about its record, and the files that the record names, as far as *find* of its path has them; links
-    name the records it supersedes and amends, among the files or, as *is_known* tells by their names, in memory.
-    *moved* gives, for the path that a record had before, its path now, so that links to the old path name it.
+    A decision is about its record and the files that the record names, if *find* of its path finds them. Links name the
+    records it supersedes and amends: those in *files*, and those in memory (*is_known* by name). *moved* maps each
+    earlier path of a record to its present path, so that links to the old path resolve.
 
-    A file that gives no entry has a note that says why, and so has all that found no field of its own; its words are
-    then in the explanation. A text of a record has at most *largest* bytes.
+    A note gives the reason for each file without an entry and for each part of a record that fits no field; such a part
+    goes into the explanation. Each text of a record has at most *largest* bytes.
     """
     notes: list[RecordNote] = []
     records = _records(files, largest, notes)
@@ -304,14 +308,14 @@ def read_records(
 
 
 def _content(record: Record) -> list[Any]:
-    """Return what a record says itself: not where its file is, nor what other records make of its status."""
+    """Return the content of a record that its digest covers, independent of its path and of the links of others."""
     references = [[each.relation, each.text] for each in record.references]
     texts = [record.title, record.status, record.own_date, record.rationale, record.explanation]
     return [*texts, [*record.alternatives], [*record.evidence], references]
 
 
 def _records(files: Sequence[tuple[str, bytes]], largest: int, notes: list[RecordNote]) -> dict[str, Record]:
-    """Return the records by the names of their files, for a second file of one name by its path."""
+    """Return the records by the name of their file, or by path for a second file of the same name."""
     records: dict[str, Record] = {}
     shown: dict[str, list[str]] = {}
     for path, content in dict(files).items():
@@ -335,7 +339,9 @@ def _records(files: Sequence[tuple[str, bytes]], largest: int, notes: list[Recor
 
 
 def _status(name: str, record: Record, links: Links, notes: list[RecordNote]) -> str:
-    """Return the decision status; superseded without a successor here is deprecated, so that nobody follows it."""
+    """Return the decision status. A superseded record without a known successor becomes deprecated, so that agents do
+    not follow it.
+    """
     if record.status != "superseded":
         return record.status
     if name in links.ended:

@@ -51,7 +51,7 @@ _IN_NAME = re.compile(r"((?:19|20)\d\d)([-_.]?)(\d\d)\2(\d\d)(?!\d)")
 def dates_in(text: str, others: Iterable[str] = ()) -> Iterator[str]:
     """Yield the dates in *text* as moments in UTC, those in ISO 8601 first.
 
-    05/06/2022 is a date only where another, such as 25/04/2022 in *text* or *others*, shows that the day comes first.
+    05/06/2022 is a date only if another date, such as 25/04/2022 in *text* or *others*, shows that the day comes first.
 
     >>> [*dates_in("25/04/2022: draft, 05/06/2022: accepted")], [*dates_in("05/06/2022")]
     (['2022-04-25T00:00:00Z', '2022-06-05T00:00:00Z'], [])
@@ -75,7 +75,8 @@ def dates_in(text: str, others: Iterable[str] = ()) -> Iterator[str]:
 
 
 def ambiguous_in(text: str, others: Iterable[str] = ()) -> list[tuple[str, str, str]]:
-    """Return the dates of *text* of which neither it nor *others* shows the order: as written, and both readings.
+    """Return the dates of *text* whose order of day and month is unclear, also from *others*: as written, and both
+    readings.
 
     >>> ambiguous_in("05/01/2022"), ambiguous_in("05/01/2022", ["25/04/2022"])
     ([('05/01/2022', '2022-01-05', '2022-05-01')], [])
@@ -92,7 +93,7 @@ def ambiguous_in(text: str, others: Iterable[str] = ()) -> list[tuple[str, str, 
 
 
 def ordered_dates(text: str) -> list[str]:
-    """Return the dates of *text* in numbers that show whether the day or the month comes first."""
+    """Return the numeric dates of *text* that show whether the day or the month comes first."""
     return [match[0] for match in _NUMBERS.finditer(text) if (int(match[1]) > 12) != (int(match[3]) > 12)]
 
 
@@ -104,7 +105,7 @@ def _orders(texts: Iterable[str]) -> set[str]:
 
 
 def date_of_name(name: str) -> str | None:
-    """Return the date that a file name begins with, as a moment in UTC; None where it begins with none.
+    """Return the date at the start of a file name, as a moment in UTC, or None.
 
     >>> date_of_name("20200924-use-a-queue"), date_of_name("0007-use-a-queue")
     ('2020-09-24T00:00:00Z', None)
@@ -125,7 +126,7 @@ def _moment(moment: datetime | None) -> str | None:
 
 
 _MARKDOWN = MarkdownIt("commonmark")
-#: Stands in the text of a line where a link stood: the place of the link among `links`, between two marks.
+#: The placeholder of a link in the text of a line: its index in `links` between two NUL characters.
 MARK = re.compile("\x00(\\d+)\x00")
 
 
@@ -133,7 +134,7 @@ MARK = re.compile("\x00(\\d+)\x00")
 class MarkdownLine:
     """One line of a paragraph, list item or field: its words, with a `MARK` for each link, and the links themselves.
 
-    `number` counts from 0; `links` are (text, address); `whole` tells whether the line is exactly one line of the file.
+    `number` counts from 0; `links` are (text, address); `whole` is True if the line is exactly one line of the file.
     """
 
     number: int
@@ -143,13 +144,13 @@ class MarkdownLine:
 
     @property
     def plain(self) -> str:
-        """Return the words with the text of each link in its place."""
+        """Return the words with each link replaced by its text."""
         return MARK.sub(lambda mark: self.links[int(mark[1])][0], self.text)
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One key of the front matter, its values (one, or those of a list; what is nested, as written) and its lines."""
+    """One key of the front matter, its values (one or a list; nested values as written) and its lines."""
 
     key: str
     values: tuple[str, ...]
@@ -158,7 +159,9 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class MarkdownSection:
-    """A heading and what is under it: its own text ends at the next heading, all of it at the next of its level."""
+    """A heading and its lines: `own_end` is the line of the next heading, `end` that of the next heading of its level
+    or above.
+    """
 
     title: str
     level: int
@@ -200,7 +203,7 @@ class MarkdownPage:
 
 
 def parse_page(text: str) -> MarkdownPage:
-    """Return *text* taken apart; `fault` says why its front matter could not be read and was left as text."""
+    """Return *text* parsed. `fault` is the reason if the front matter is invalid and stays text."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     start = _front_matter_end(lines)
     fields, fault = _fields(lines[1 : start - 1]) if start else ((), "")
@@ -214,14 +217,14 @@ def parse_line(number: int, text: str) -> MarkdownLine:
 
 
 def _front_matter_end(lines: Sequence[str]) -> int:
-    """Return the line after the front matter, 0 when there is none."""
+    """Return the line after the front matter, or 0 if there is none."""
     if lines[0].rstrip() != "---":
         return 0
     return next((n + 1 for n, line in enumerate(lines[1:], 1) if line.rstrip() in ("---", "...")), 0)
 
 
 def _fields(lines: Sequence[str]) -> tuple[tuple[Field, ...], str]:
-    """Return the fields of the front matter and, when it is no YAML mapping, what is wrong with it."""
+    """Return the fields of the front matter, and the fault if it is no YAML mapping."""
     text = "\n".join(lines)
     try:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
@@ -237,7 +240,7 @@ def _fields(lines: Sequence[str]) -> tuple[tuple[Field, ...], str]:
 
 
 def _values(node: yaml.Node, text: str) -> tuple[str, ...]:
-    """Return the scalars of *node* or, if it is nested deeper, its text."""
+    """Return the scalars of *node*, or its text if it is nested deeper."""
     nodes = node.value if isinstance(node, yaml.SequenceNode) else [node]
     if all(isinstance(scalar, yaml.ScalarNode) for scalar in nodes):
         return tuple(scalar.value for scalar in nodes)
@@ -245,7 +248,7 @@ def _values(node: yaml.Node, text: str) -> tuple[str, ...]:
 
 
 def _sections(tokens: Sequence[Token], length: int) -> Iterator[MarkdownSection]:
-    """Yield every heading that stands on its own, not in a quote or a list item."""
+    """Yield every heading that is not inside a quote or a list item."""
     opened = [
         (int(token.tag[1]), token.map[0], token.map[1], _plain(inline.children or []))
         for token, inline in pairwise(tokens)
@@ -292,14 +295,14 @@ def _pieces(row: Sequence[Token]) -> tuple[str, tuple[tuple[str, str], ...]]:
 
 
 def _plain(children: Sequence[Token]) -> str:
-    """Return the words of a heading or a list item, its breaks as blanks and without the marks of Markdown."""
+    """Return the words of a heading or list item without Markdown markup; line breaks become spaces."""
     words = (
         " " if child.type.endswith("break") else child.content for child in children if child.type != "html_inline"
     )
     return " ".join("".join(words).split())
 
 
-#: The headings of a record, by the part that they open.
+#: The headings of each part of a record.
 _HEADINGS: Mapping[str, tuple[str, ...]] = {
     "status": ("status", "decision status", "statut", "estado", "stato", "状态"),
     "date": ("date", "decision date", "datum", "fecha"),
@@ -343,8 +346,8 @@ _FURTHER: Mapping[str, tuple[str, ...]] = {
     ),
 }  # fmt: skip
 _PART_OF = PART | {name: part for part, names in _FURTHER.items() for name in names}
-#: The parts of a record in the order in which a reader wants them: the decision first, the context after what follows
-#: from the decision; `None` are sections that have a heading of their own.
+#: The parts of a record in reading order: the decision first, the context after the consequences; `None` stands for
+#: sections with other headings.
 ORDER = ("decision", "reason", "consequences", "confirmation", "proposal", None, "drivers", "context", "options",
          "pros", "links", "changelog", "status", "date")  # fmt: skip
 
@@ -373,7 +376,7 @@ _STATUS: Mapping[str, tuple[str, ...]] = {
 }  # fmt: skip
 WORDS = {word: status for status, words in _STATUS.items() for word in words}
 _STATUS_WORD = re.compile(rf"({'|'.join(sorted(WORDS, key=len, reverse=True))})\b")
-#: The fields that date a record, the one that says when it was decided first; and fields by their other names.
+#: The fields that date a record, the date of the decision first; and the other names of fields.
 DATE_KEYS = (
     "decision date", "date decided", "decided", "decided on", "date", "date accepted", "accepted on", "approved on",
     "created", "created on", "creation date", "date created", "start date", "proposed on", "submitted",
@@ -382,7 +385,7 @@ KEY_ALIASES: Mapping[str, str] = {
     "decision status": "status", "current status": "status", "state": "status", "statut": "status",
     "estado": "status", "stato": "status", "datum": "date", "fecha": "date",
 }  # fmt: skip
-#: Headings of level 1 that are no titles.
+#: Headings of level 1 that are not the title.
 UNTITLED = frozenset(
     ("summary", "meta", "metadata", "abstract", "introduction", "overview", "table of contents", "contents")
 )
@@ -392,7 +395,7 @@ PLACEMENT = frozenset(
 )
 
 _PARTLY = r"(?:part(?:ly|ial(?:ly)?)|(?:mostly|largely)|in[ -]part)"
-#: `superseded by` with its historic spellings, and the other words that tie one record to another; see `relation_of`.
+#: `superseded by` with its historic spellings, and the other words for a relation between records; see `relation_of`.
 RELATION = re.compile(
     rf"\b(?P<before>{_PARTLY}[ ,-]+)?"
     rf"(?:(?P<ended>super[cs]+e+ded(?P<within>[ ,-]+{_PARTLY}\b)?(?:[ -]+(?:by|in|with))?"
@@ -416,7 +419,7 @@ _CHOSEN = re.compile(
     r"(?:[^\w\"'”’]*because\b(?P<why>.*)|[\s*_]*(?:\.\s|\n|$))",
     re.IGNORECASE | re.DOTALL,
 )
-#: The words by which a sentence gives a reason; "since" with a date or a version is none.
+#: Words that introduce a reason; "since" before a date or a version does not.
 _REASON = re.compile(
     r"\b(?:because|since(?!\s+(?:then|v?\d|version|release|the (?:release|version|beginning|start)))|so that"
     r"|in order to|due to)\b",
@@ -427,7 +430,9 @@ URL = re.compile(r"https?://[^\s<>\"{}|\\^`]+")
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """One record naming another: `relation` is ends, ended, amends or amended; `href` is the address of a link."""
+    """A reference from one record to another: `relation` is ends, ended, amends or amended; `href` is the address of a
+    link.
+    """
 
     relation: str
     text: str
@@ -436,7 +441,7 @@ class Reference:
 
 
 def slug(text: str) -> str:
-    """Return *text* as one lower-case word with dashes, to compare and to name by.
+    """Return *text* as one lower-case word with dashes, used for comparison and as a name.
 
     >>> slug("Use `adr-log`, not a Wiki")
     'use-adr-log-not-a-wiki'
@@ -445,7 +450,7 @@ def slug(text: str) -> str:
 
 
 def stem(path: str) -> str:
-    """Return the name of a record by the path of its file, or of the folder of its own that it lies in.
+    """Return the name of a record: that of its file, or of its folder if it has one of its own.
 
     >>> stem("docs/adr/0007-use-oxigraph.md"), stem("../0008-use-a-log/")
     ('0007-use-oxigraph', '0008-use-a-log')
@@ -454,7 +459,7 @@ def stem(path: str) -> str:
 
 
 def title_of_name(path: str) -> str:
-    """Return the title that the name of a file stands for.
+    """Return the title implied by the name of a file.
 
     >>> title_of_name("rfcs/0007-use-a_queue.md")
     'Use a queue'
@@ -465,12 +470,12 @@ def title_of_name(path: str) -> str:
 
 
 def heading_name(title: str) -> str:
-    """Return a heading as it is looked up: lower case, without numbering and colon."""
+    """Return a heading normalised for lookup: lower case, without number and colon."""
     return " ".join(re.sub(r"^[\W\d_]+|[\W_]+$", "", title.casefold()).split())
 
 
 def part_of(title: str) -> str | None:
-    """Return the part of a record that a heading opens, None for a heading of its own.
+    """Return the part of a record that a heading opens, or None for any other heading.
 
     >>> part_of("2. Decision Outcome:"), part_of("Positive Consequences"), part_of("Sidekiq")
     ('decision', 'consequences', None)
@@ -479,19 +484,19 @@ def part_of(title: str) -> str | None:
 
 
 def is_title(heading: str) -> bool:
-    """Return whether the first heading of a page is its title: `# Decisions` is, of a list of them."""
+    """Return whether the first heading of a page is its title. `# Decisions`, the title of a list of decisions, is."""
     return heading_name(heading) not in PART.keys() | UNTITLED or heading_name(heading) == "decisions"
 
 
 def key_name(text: str) -> str:
-    """Return the key of a field as it is looked up: lower case, words apart."""
+    """Return the key of a field normalised for lookup: lower case, words separated by spaces."""
     return re.sub(r"[\s_-]+", " ", text.strip().casefold())
 
 
 def relation_of(match: re.Match[str]) -> str:
-    """Return how what `RELATION` found ties two records: ends, ended, amends or amended.
+    """Return the relation that `RELATION` matched: ends, ended, amends or amended.
 
-    One that supersedes another in part amends it: the other one stands.
+    A record that supersedes another in part only amends it: the other stays active.
     """
     relation = str(match.lastgroup)
     is_partial = match["before"] or match["within"]
@@ -499,9 +504,10 @@ def relation_of(match: re.Match[str]) -> str:
 
 
 def status_word(line: MarkdownLine) -> str:
-    """Return the known status word a line opens with, `superseded` when it only names a successor, or nothing.
+    """Return the status word a line begins with, `superseded` if it only names a successor, or an empty text.
 
-    A record that only names what amends it is accepted; one superseded, deprecated or rejected in part is `partly` so.
+    A record that only names the record that amends it is accepted. One that is superseded, deprecated or rejected in
+    part is `partly` so.
     """
     plain = re.sub(r"~~.*?~~", "", ISO_DATE.sub("", line.plain))
     relation = RELATION.search(plain)
@@ -519,7 +525,7 @@ def status_word(line: MarkdownLine) -> str:
 
 
 def references(line: MarkdownLine, text: str) -> Iterator[Reference]:
-    """Yield the records that *text* (of *line*) names after each word that ties it to them."""
+    """Yield a reference for each record named in *text* (of *line*) after a word for a relation."""
     verbs = list(RELATION.finditer(text))
     for verb, following in zip_longest(verbs, verbs[1:]):
         segment = ISO_DATE.sub("", text[verb.end() : following.start() if following else len(text)])
@@ -534,7 +540,7 @@ def references(line: MarkdownLine, text: str) -> Iterator[Reference]:
 
 
 def number_of(path: str, title: str) -> int | None:
-    """Return the number in a file's name, or else in the title of the record; a date is none.
+    """Return the number in the name of a file, else in the title of the record; a date is not a number.
 
     >>> number_of("docs/rfc-12-use-a-queue.md", ""), number_of("20200924-use-a-queue.md", "Use a queue")
     (12, None)
@@ -554,7 +560,7 @@ def unnumbered(title: str) -> str:
 
 
 def chosen(outcome: str) -> tuple[str, str]:
-    """Return the option a MADR outcome chose and the justification after it, both empty in any other text.
+    """Return the option that a MADR outcome chose and its justification; both are empty for any other text.
 
     >>> chosen('Chosen option: "Neutral, because …", because it fits best.')
     ('Neutral, because …', 'it fits best.')
@@ -568,7 +574,7 @@ def chosen(outcome: str) -> tuple[str, str]:
 
 
 def gives_reason(text: str) -> bool:
-    """Return whether words of *text* give a reason.
+    """Return whether *text* contains words that introduce a reason.
 
     >>> gives_reason("We use Meilisearch, because Lunr is deprecated."), gives_reason("In use since 2019.")
     (True, False)
@@ -577,6 +583,6 @@ def gives_reason(text: str) -> bool:
 
 
 def number_in(text: str) -> int | None:
-    """Return the number *text* opens with, as in `ADR-0009`, `#9` and `9. Help scripts`."""
+    """Return the number at the start of *text*, as in `ADR-0009`, `#9` and `9. Help scripts`."""
     match = re.match(r"\W*(?:ADR|decision|record)?[\s#_-]*(\d{1,8})(?!\d)", text, re.IGNORECASE)
     return int(match[1]) if match else None

@@ -48,20 +48,20 @@ from jidomem.repository.record_files import Chance, is_record_name, is_request, 
 Severity = Literal["info", "warning", "error"]
 _SKIPPED = "; skipped"
 
-#: Stands for the reason where a record has no words that could be one: nothing is made up for it.
+#: The rationale of a record that states none.
 NO_REASON = "The record gives no reason."
 _LONGEST_TITLE = 500
 _PLACEHOLDER = re.compile(
     r"^\{.*\}$|^<.*>$|^\[.*\]$|NUMBER\. TITLE|\{(?:short |adr[-_ ]?)?(?:title|number|name)[^}]*\}", re.IGNORECASE
 )
 _TABLE_KEYS = frozenset(("status", "date", *DATE_KEYS, *KEY_ALIASES))
-#: Parts that stand below the decision in some records and are no words of the decision.
+#: Parts that some records nest below the decision, and that are not part of it.
 _APART = ("consequences", "confirmation", "options", "pros", "drivers", "links")
 
 
 @dataclass(frozen=True, slots=True)
 class RecordNote:
-    """Something about one file that a person should know; `line` counts from 1."""
+    """A note on one file; `line` counts from 1."""
 
     path: str
     line: int | None
@@ -70,18 +70,18 @@ class RecordNote:
 
     @property
     def is_skip(self) -> bool:
-        """Return whether it says why the file holds no record."""
+        """Return whether the note is the reason why a file without a record was skipped."""
         return self.message.endswith(_SKIPPED) and self.severity != "error"
 
     @property
     def reason(self) -> str:
-        """Return the message, less that the file was skipped."""
+        """Return the message without "; skipped"."""
         return self.message.removesuffix(_SKIPPED)
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A decision record as its file has it; `status` is a decision status or `superseded`."""
+    """A decision record as parsed from its file; `status` is a decision status or `superseded`."""
 
     path: str
     title: str
@@ -93,17 +93,17 @@ class Record:
     alternatives: tuple[str, ...]
     evidence: tuple[str, ...]
     references: tuple[Reference, ...]
-    #: The date without what other records show of the order of day and month.
+    #: The date that the file gives without the help of other records, which may show the order of day and month.
     own_date: str | None = None
 
 
 def read_record(
     path: str, content: bytes, largest: int, dates: Sequence[str] = ()
 ) -> tuple[Record | None, tuple[RecordNote, ...]]:
-    """Return the record in a file, or None when it holds none, and what is to be said about it.
+    """Return the record in a file, or None if there is none, and the notes on it.
 
-    One with a text of more than *largest* bytes, which no memory takes, is none. *dates* of other records of its folder
-    show whether the day or the month comes first, where its own do not.
+    A record with a text of more than *largest* bytes is refused. *dates* of other records of its folder show whether
+    the day or the month comes first, if its own dates do not.
     """
     try:
         text = content.decode("utf-8-sig")
@@ -116,7 +116,7 @@ def read_record(
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """One piece of metadata, wherever it stood: its key, its value, and the lines of the file that say nothing else."""
+    """One piece of metadata: its key, its value, and the lines of the file that contain nothing else."""
 
     key: str
     value: MarkdownLine
@@ -125,7 +125,9 @@ class _Entry:
 
 
 class _Reading:
-    """One pass over a page. Lines that another field contains in full are `used`; all others become the explanation."""
+    """One pass over a page. `used` are the lines that another field contains in full; all others become the
+    explanation.
+    """
 
     def __init__(self, path: str, page: MarkdownPage, dates: Sequence[str] = ()) -> None:
         self.path = path
@@ -151,7 +153,7 @@ class _Reading:
         self.notes.append(RecordNote(self.path, None if line is None else line + 1, message, severity))
 
     def record(self, largest: int) -> Record | None:
-        """Return the record, or None, with the reason in the notes."""
+        """Return the record, or None with the reason in the notes."""
         title = self._title()
         if not title:
             return None
@@ -183,7 +185,7 @@ class _Reading:
             return None
         return record
 
-    # -- what stands where ---------------------------------------------------------------------------------------
+    # -- structure -----------------------------------------------------------------------------------------------
 
     def _entries(self) -> Iterator[_Entry]:
         """Yield the metadata in order of precedence: front matter, lines below the title, sections."""
@@ -215,7 +217,7 @@ class _Reading:
                 yield _entry(line, "section")
 
     def _title_section(self) -> MarkdownSection | None:
-        """Return the heading that is the title: the first of level 1, else the first of all, if it names no part."""
+        """Return the heading that is the title: the first of level 1, else the first, unless it names a part."""
         sections = self.page.sections
         ahead = [section for section in sections if section.level == 1]
         if not ahead and not any(key_name(field.key) == "title" for field in self.page.fields):
@@ -223,7 +225,7 @@ class _Reading:
         return next((s for s in ahead[:1] if is_title(s.title)), None)
 
     def _title(self) -> str:
-        """Return the title without its number, or nothing when this is no decision record."""
+        """Return the title without its number, or an empty text if the page is not a decision record."""
         if reason := self._lacks():
             looks = is_record_name(self.path) and self.title_at
             self.note("warning" if looks else "info", f"not a decision record ({reason}){_SKIPPED}")
@@ -245,10 +247,10 @@ class _Reading:
         return unnumbered(title)
 
     def _lacks(self) -> str:
-        """Return what the page lacks to be a decision record, nothing where it is one.
+        """Return the reason why the page is not a decision record, or an empty text if it is.
 
-        It is one by its sections. One that lies among records, or is called like one and states its status or another
-        part of a record, is one in whatever form it is written.
+        Its sections make it one. A page in a folder of records is one in any form; so is a page with the name of a
+        record that has a status or another part of a record.
         """
         sections = self.parts.keys()
         if "decision" in sections or ("context" in sections and sections & {"status", "options", "consequences"}):
@@ -265,7 +267,7 @@ class _Reading:
     # -- status, date, references --------------------------------------------------------------------------------
 
     def _status(self) -> str:
-        """Return the status the record gives itself; the last word counts where a section has several."""
+        """Return the status of the record; of several words in a section the last counts."""
         entries = [entry for entry in self.entries if entry.key == "status" and entry.value.plain.strip()]
         entries = [entry for entry in entries if entry.source == entries[0].source]
         if not entries and is_request(self.path):
@@ -291,9 +293,9 @@ class _Reading:
         return status
 
     def _date(self) -> tuple[str | None, str | None]:
-        """Return the moment of the decision, and that which its file has by itself.
+        """Return the date of the decision, and the date that the file gives without other records.
 
-        It is that of its date, its status, its first change or its file name.
+        The date is that of its date fields, its status, its first change or its file name.
         """
         keys = [
             key for key in DATE_KEYS if any(entry.key == key and entry.value.plain.strip() for entry in self.entries)
@@ -326,7 +328,7 @@ class _Reading:
         return min(changed, default=None) or date_of_name(stem(self.path))
 
     def _note_ambiguous(self, lines: Iterable[MarkdownLine], every: Sequence[str], used: str | None) -> None:
-        """Note each date of *lines* whose order of day and month nothing shows, and the date *used* in its place."""
+        """Add a note on each date of *lines* whose order of day and month is unclear, with the date *used* instead."""
         instead = f"{used[:10]} is used" if used else "the date at which git first got the file is used"
         for line in lines:
             for written, day_first, month_first in ambiguous_in(line.plain, every):
@@ -334,14 +336,16 @@ class _Reading:
                 self.note("warning", f"{readings}: neither is used, {instead}; write one of the two", line.number)
 
     def _use(self, entry: _Entry) -> None:
-        """Take the lines of *entry* out of the explanation, with one blank line where there was one on either side."""
+        """Remove the lines of *entry* from the explanation, with the blank line after them if there is one on either
+        side.
+        """
         self.used |= set(entry.lines)
         around = [*self.page.lines[: entry.lines.start][-1:], *self.page.lines[entry.lines.stop :][:1]]
         if entry.lines and len(around) == 2 and not any(map(str.strip, around)):
             self.used.add(entry.lines.stop)
 
     def _references(self) -> Iterator[Reference]:
-        """Yield every record this one says it ends, is ended by, amends or is amended by."""
+        """Yield every reference to a record that this one ends, is ended by, amends or is amended by."""
         for entry in self.entries:
             if entry.key == "status":
                 yield from references(entry.value, entry.value.text)
@@ -353,7 +357,9 @@ class _Reading:
     # -- texts ---------------------------------------------------------------------------------------------------
 
     def _front_matter(self) -> None:
-        """Leave out what only places the page on a website, saying so; a fault leaves all of it in the text."""
+        """Leave out front matter that only places the page on a website, with a note; if it is invalid, all of it stays
+        text.
+        """
         if self.page.fault:
             self.note("warning", f"front matter cannot be read: {_short(self.page.fault)}; kept as text", 0)
         placed = [field for field in self.page.fields if field.key in PLACEMENT]
@@ -366,14 +372,14 @@ class _Reading:
         return self.page.text(section.body, section.end) if section else ""
 
     def _chosen(self) -> tuple[str, str]:
-        """Return the option a MADR outcome chose and the justification that follows it."""
+        """Return the option that a MADR outcome chose and its justification."""
         section = self.parts.get("decision")
         return chosen(self.page.text(section.body, section.own_end)) if section else ("", "")
 
     def _rationale(self) -> str:
-        """Return the decision as the record words it and the reasons it gives; nothing is made up.
+        """Return the text of the decision and the reasons given. Nothing is invented.
 
-        A record without a decision lends its proposal, else its consequences, drivers or context, else the paragraphs
+        A record without a decision uses its proposal, else its consequences, drivers or context, else the paragraphs
         that give a reason.
         """
         decision = self._take_decision() or self._take("proposal")
@@ -389,7 +395,7 @@ class _Reading:
         return "\n\n".join(texts)
 
     def _reasons(self) -> list[range]:
-        """Return the lines of the paragraphs that give a reason, and of the sections that are called "Why ..."."""
+        """Return the lines of the paragraphs that give a reason, and of the sections titled "Why ..."."""
         lines, start = self.page.lines, self.page.start
         ends = [n for n in range(start, len(lines)) if not lines[n].strip() or n in self.used]
         blocks = [range(first + 1, end) for first, end in pairwise([start - 1, *ends, len(lines)])]
@@ -398,7 +404,7 @@ class _Reading:
         return [*reasons, *(why for why in whys if self.page.text(why.start, why.stop))]
 
     def _take_reasons(self) -> str:
-        """Return the text of `_reasons`, which the explanation then leaves out."""
+        """Return the text of `_reasons` and remove it from the explanation."""
         texts = []
         for block in self._reasons():
             if self.used.isdisjoint(block):
@@ -407,7 +413,7 @@ class _Reading:
         return "\n\n".join(texts)
 
     def _take(self, part: str) -> str:
-        """Return the text of the first section of *part* that has one, which the explanation then leaves out."""
+        """Return the text of the first section of *part* that has text, and remove it from the explanation."""
         for section in self.top:
             text = self.page.text(section.body, section.end)
             if text and part_of(section.title) == part:
@@ -416,7 +422,7 @@ class _Reading:
         return ""
 
     def _take_decision(self) -> str:
-        """Return the text of the sections of the decision, each up to the first of another part below it."""
+        """Return the text of the decision sections, each up to the first nested section of another part."""
         texts = []
         for section in self.top:
             if part_of(section.title) == "decision":
@@ -427,15 +433,15 @@ class _Reading:
         return "\n\n".join(texts)
 
     def _apart(self, decision: MarkdownSection) -> Iterator[MarkdownSection]:
-        """Yield the sections below *decision* that are another part of the record, such as its consequences."""
+        """Yield the sections nested in *decision* that are another part of the record, such as its consequences."""
         for section in self.page.sections:
             if decision.start < section.start < decision.end and part_of(section.title) in _APART:
                 yield section
 
     def _explanation(self) -> str:
-        """Return every line that no other field says in full, as written; sections stand in the order of ORDER.
+        """Return every line that no other field contains in full, as written; sections have the order of ORDER.
 
-        The lines below the title follow the context; kept front matter comes last, fenced.
+        The lines below the title follow the context; remaining front matter comes last, fenced.
         """
         page = self.page
         decisions = [section for section in self.top if part_of(section.title) == "decision"]
@@ -454,7 +460,7 @@ class _Reading:
         return "\n\n".join(filter(None, [*ordered, fenced]))
 
     def _alternatives(self) -> tuple[str, ...]:
-        """Return the considered options, as plain text, without the chosen one."""
+        """Return the considered options as plain text, without the chosen one."""
         options: list[str] = []
         for section in (self.parts[part] for part in ("options", "pros") if part in self.parts and not options):
             options = list(self.page.items(section.body, section.own_end))
@@ -469,7 +475,7 @@ class _Reading:
         return tuple(option for option in options if option not in taken[:1])
 
     def _evidence(self) -> tuple[str, ...]:
-        """Return what a `Technical Story:` (or ticket, or issue) points to: its address, else its words."""
+        """Return the targets of `Technical Story:` (or ticket, or issue): the address, else the words."""
         section: MarkdownSection | None = self.parts.get("context")
         listed = [_entry(line, "") for line in self.page.lines_between(section.body, section.end)] if section else []
         sources: list[str] = []
@@ -499,7 +505,7 @@ def _entries_of(lines: Iterable[MarkdownLine]) -> Iterator[_Entry]:
 
 
 def _rows(rows: Sequence[MarkdownLine]) -> Iterator[_Entry]:
-    """Yield the metadata of a table: its columns have the keys where its head does, else its first column has them."""
+    """Yield the metadata of a table: the keys are in its head if that contains known keys, else in its first column."""
     cells = [[cell.strip(" *_`") for cell in re.split(r"(?<!\\)\|", row.text.strip().strip("|"))] for row in rows]
     keys = [key_name(cell) for cell in cells[0]] if cells else []
     in_head = len(set(keys) & _TABLE_KEYS) > 1 or (len(keys) != 2 and bool(set(keys) & _TABLE_KEYS))
@@ -512,7 +518,7 @@ def _rows(rows: Sequence[MarkdownLine]) -> Iterator[_Entry]:
 
 
 def _entry(line: MarkdownLine, source: str) -> _Entry:
-    """Return a line of the text as metadata; its key is empty when it is not of the form `key: value`."""
+    """Return a line of text as metadata; its key is empty unless the line has the form `key: value`."""
     lines = range(line.number, line.number + 1) if line.whole else range(0)
     match = KEY.match(line.text)
     if match and "\x00" not in match[0][: match.start(2)]:

@@ -44,10 +44,10 @@ from jidomem.write.normalize import ITEM_LISTS
 from jidomem.write.triples import restate
 
 _GENID = vocab.BASE + ".well-known/genid/"
-#: JSON-LD drops names without an IRI and relative references silently: they are read as one of these.
+#: JSON-LD silently drops names without an IRI and relative references. These prefixes mark them, to refuse them.
 _NAMELESS, _RELATIVE = "x-jidomem-nameless:", "x-jidomem-relative://here/"
 _NO_IRI = re.compile(r'[\x00-\x20<>"{}|\\^`]')
-#: A term with one of our prefixes as its scheme is no IRI that anybody means.
+#: An IRI with one of our prefixes as its scheme is a prefixed name that was not expanded.
 _PREFIXED = tuple(f"<{prefix}:" for prefix in ("jido", "owl", "rdf", "rdfs", "xsd"))
 
 
@@ -67,10 +67,11 @@ _READ_AS = {
 
 
 def parse(name: str, data: bytes, form: DocumentFormat = DocumentFormat.TURTLE) -> dict[Term, list[Triple]]:
-    """Return the triples of a document by the bare IRI of their graph, "" for the default; blank nodes as IRIs.
+    """Return the triples of a document by the bare IRI of their graph, "" for the default graph. Blank nodes become
+    IRIs.
 
-    Raises InvalidRequest, with file and line where there is one, for what cannot be read, and for JSON-LD that names
-    a context elsewhere (nothing is fetched), a property its context does not know or a relative IRI.
+    Raises InvalidRequest, with file and line if known, for a syntax error, and for JSON-LD that refers to an external
+    context (nothing is fetched), a property unknown to its context or a relative IRI.
     """
     print_ = blake2b(data, digest_size=8).hexdigest()
     blanks: dict[str, Term] = {}
@@ -106,7 +107,9 @@ def _unreadable(name: str, error: SyntaxError) -> InvalidRequest:
 
 
 def _strict(name: str, data: bytes) -> bytes:
-    """Return a JSON-LD document whose names without an IRI are read as _NAMELESS instead of being left out."""
+    """Return a JSON-LD document whose names without an IRI get an IRI that begins with _NAMELESS instead of being
+    dropped.
+    """
     try:
         document = parse_json(data)
     except InvalidRequest as error:
@@ -122,7 +125,7 @@ def _strict(name: str, data: bytes) -> bytes:
 
 
 def _refuse_broken_names(name: str, nodes: list[Any]) -> None:
-    """Raise InvalidRequest for an @id or @type that is no IRI, which JSON-LD would leave out with what it says."""
+    """Raise InvalidRequest for an @id or @type that is not an IRI; JSON-LD would silently drop its statements."""
     for node in nodes:
         if isinstance(node, list):
             _refuse_broken_names(name, node)
@@ -146,7 +149,7 @@ def _in_view(node: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _refuse_unnamed(name: str, terms: tuple[Term, ...]) -> None:
-    """Raise InvalidRequest for a term that JSON-LD would have left out, or whose prefix its context does not know."""
+    """Raise InvalidRequest for a term that JSON-LD would have dropped, or whose prefix is not in its context."""
     for each in terms:
         word = each[1:-1]
         if each.startswith(f"<{_NAMELESS}"):
@@ -163,16 +166,16 @@ def _refuse_unnamed(name: str, terms: tuple[Term, ...]) -> None:
 OWL = "http://www.w3.org/2002/07/owl#"
 _STRING = vocab.XSD + "string"
 PREFIXES = {"jido": vocab.JIDO, "owl": OWL, "rdf": vocab.RDF, "rdfs": vocab.RDFS, "xsd": vocab.XSD}
-#: The journal's own bookkeeping: how and when things were recorded, not what is remembered.
+#: The bookkeeping properties of the journal: how and when memories were recorded. Exports omit them.
 BOOKKEEPING = frozenset(
     map(jido, ("recordedAt", "recordedIn", "conflictKey", "idempotencyKey", "requestDigest", "receipt"))
 )
 
 
 def turtle(project: str, commits: Iterable[Commit], ontology_version: str) -> bytes:
-    """Return `<project>_memory.ttl`: an owl:Ontology that imports the memory ontology, and all that is remembered.
+    """Return `<project>_memory.ttl`: an owl:Ontology that imports the memory ontology, and all content of the memory.
 
-    The bytes depend on what is remembered alone, not on how commits were grouped or in which order they are given.
+    The bytes depend on the content alone, not on the grouping or order of the commits.
     """
     text = "\n".join(map(ntriples_line, _document(project, commits, ontology_version)))
     quads = ox.parse(text, format=ox.RdfFormat.N_TRIPLES)
@@ -181,7 +184,7 @@ def turtle(project: str, commits: Iterable[Commit], ontology_version: str) -> by
 
 
 def jsonld(project: str, commits: Iterable[Commit], ontology_version: str) -> bytes:
-    """Return the same document as JSON-LD 1.1, its context in it: an object for each thing described, in order."""
+    """Return the same document as JSON-LD 1.1 with its context: one object for each subject, sorted."""
     rows = _document(project, commits, ontology_version)
     schemes = {term[1:].partition(":")[0] for row in rows for term in row if is_iri(term)}
     context = {prefix: whole for prefix, whole in PREFIXES.items() if prefix not in schemes}  # jido:x may be an IRI
@@ -190,7 +193,7 @@ def jsonld(project: str, commits: Iterable[Commit], ontology_version: str) -> by
 
 
 def nquads(graphs: Mapping[str, Iterable[Commit]]) -> bytes:
-    """Return what the commits of *graphs* (bare IRI -> commits) say, a statement a line, each with its graph."""
+    """Return the content of the commits of *graphs* (bare IRI -> commits), one statement a line with its graph."""
     lines = (
         f"{ntriples_line(row)[:-2]} {iri(graph)} .\n"
         for graph in sorted(graphs)
@@ -244,7 +247,7 @@ def _value(value: Term, context: Mapping[str, str]) -> Any:
 
 
 def _compact(name: str, context: Mapping[str, str]) -> str:
-    """Return an IRI with its prefix, where it has one of *context*."""
+    """Return an IRI with its prefix, if it has one of *context*."""
     for prefix, whole in context.items():
         rest = name.removeprefix(whole)
         if rest not in ("", name) and not rest.startswith("//"):
@@ -253,7 +256,7 @@ def _compact(name: str, context: Mapping[str, str]) -> str:
 
 
 _SKIPPED = {iri(OWL + "Ontology"), jido("Commit"), jido("Submission"), jido("PolicyChange")}
-#: The link from a memory to the one that ended it -> the field of the later intent that makes the link.
+#: The property that links a memory to the one that ended it -> the field of the later intent that creates the link.
 LINKS = {jido("supersededBy"): "supersedes", jido("invalidatedBy"): "invalidates"}
 _NO_REASON = "The document it was imported from gives no reason."
 _INTERNAL_PROPERTIES = BOOKKEEPING | LINKS.keys()
@@ -261,9 +264,9 @@ _INTERNAL_PROPERTIES = BOOKKEEPING | LINKS.keys()
 
 @dataclass(frozen=True, slots=True)
 class MemoryStatement:
-    """One memory of a file: the intent that says it, and the line its description begins on, where that is clear.
+    """One memory of a file: its intent, and the first line of its description if known.
 
-    `assumed` are the fields that the file leaves open; one that was `proposed` there waits for a curator here, too.
+    `assumed` are the fields missing in the file. A memory that was `proposed` in the file is imported as a proposal.
     """
 
     intent: Mapping[str, Any]
@@ -282,10 +285,11 @@ class TurtleFile:
 
 
 def read(rows: Sequence[Triple], schema: Schema, *, stand_in: Mapping[str, Any], text: str = "") -> TurtleFile:
-    """Return what the triples of a document say; *text* is the document, if its lines are to be told.
+    """Return the memories and declarations in the triples of a document; *text* is the document, from which lines are
+    taken.
 
-    Foreign terms are mapped by the ontology's alignment, and *stand_in* gives the fields that memories in a foreign
-    vocabulary have no term for (agent, session, project).
+    Foreign terms are mapped by the alignment of the ontology. *stand_in* has values for the fields for which a foreign
+    vocabulary has no term (agent, session, project).
     """
     about, foreign = _described(rows, schema.alignment)
     kinds = {node: {value for _, p, value in rows if p == TYPE} for node, rows in about.items()}
@@ -318,13 +322,13 @@ def read(rows: Sequence[Triple], schema: Schema, *, stand_in: Mapping[str, Any],
 
 
 def mapped(triples: Sequence[Triple], schema: Schema) -> list[Triple]:
-    """Return *triples* with the properties and classes of other vocabularies as ours, where they mean the same."""
+    """Return *triples* with the properties and classes of other vocabularies replaced by their equivalents of ours."""
     to = schema.alignment
     return [(s, to.get(p, p), to.get(o, o) if to.get(p, p) == TYPE else o) for s, p, o in triples]
 
 
 def _described(rows: Iterable[Triple], alignment: Mapping[Term, Term]) -> tuple[dict[Term, list[Triple]], set[Term]]:
-    """Return the triples by subject, foreign terms mapped, and the subjects that used one."""
+    """Return the triples by subject, with foreign terms mapped, and the subjects that used a foreign term."""
     about: dict[Term, list[Triple]] = defaultdict(list)
     foreign = set()
     for subject, predicate, value in rows:
@@ -337,7 +341,7 @@ def _described(rows: Iterable[Triple], alignment: Mapping[Term, Term]) -> tuple[
 
 
 def _sourced(triple: Triple) -> Triple:
-    """Return a source given as the text `session:NAME` as the session it names (decision C7)."""
+    """Return *triple*; a source given as the text `session:NAME` becomes a link to that session (decision C7)."""
     subject, predicate, value = triple
     if predicate == jido("hasSourceType") and not is_iri(value):
         kind, colon, name = parse_literal(value).text.partition(":")
@@ -347,7 +351,7 @@ def _sourced(triple: Triple) -> Triple:
 
 
 def _inline_texts(about: Mapping[Term, list[Triple]], kinds: Mapping[Term, set[Term]]) -> dict[Term, str]:
-    """Return the text of the evidence and alternatives that an intent gives as text, by node."""
+    """Return, by node, the text of evidence and alternatives that an intent gives as text."""
     texts = {}
     for node, rows in about.items():
         values = {predicate: value for _, predicate, value in rows}
@@ -359,14 +363,14 @@ def _inline_texts(about: Mapping[Term, list[Triple]], kinds: Mapping[Term, set[T
 
 
 def _of_one_class(rows: list[Triple], schema: Schema) -> list[Triple]:
-    """Return *rows* with the most specific class alone."""
+    """Return *rows* with only the most specific class."""
     classes = {value for _, predicate, value in rows if predicate == TYPE}
     above = {cls for cls in classes if any(cls != other and schema.is_a(other, cls) for other in classes)}
     return [row for row in rows if row[1] != TYPE or row[2] not in above]
 
 
 def _shortened(intent: dict[str, Any]) -> dict[str, Any]:
-    """Return *intent* with the first line of a long content as its summary and all of it as the explanation."""
+    """Return *intent*; a summary of several lines becomes the explanation, and its first line the summary."""
     summary = intent.get("summary", "")
     if "\n" in summary.strip():
         intent = {**intent, "summary": summary.strip().splitlines()[0], "detailed_explanation": summary}
@@ -374,7 +378,7 @@ def _shortened(intent: dict[str, Any]) -> dict[str, Any]:
 
 
 def _link(intents: dict[str, dict[str, Any]], rows: Iterable[Triple]) -> None:
-    """Add to each intent the memories that it superseded or invalidated by the file."""
+    """Add to each intent the memories that it superseded or invalidated according to the file."""
     for subject, predicate, value in rows:
         if predicate in LINKS and (after := intents.get(plain_value(value))) is not None:
             named = after.setdefault(LINKS[predicate], [])
@@ -383,7 +387,7 @@ def _link(intents: dict[str, dict[str, Any]], rows: Iterable[Triple]) -> None:
 
 
 def _give_reasons(intents: Mapping[str, dict[str, Any]], assumed: dict[str, frozenset[str]]) -> None:
-    """Say of each memory that took the place of another agent's, and that gives no reason, that the file has none."""
+    """Add _NO_REASON to each memory that replaced another agent's and gives no reason."""
     for node, intent in intents.items():
         ended = (intents[old] for name in LINKS.values() for old in intent.get(name, ()) if old in intents)
         if any(old.get("asserted_by") != intent.get("asserted_by") for old in ended) and not intent.get("reason"):
@@ -392,7 +396,7 @@ def _give_reasons(intents: Mapping[str, dict[str, Any]], assumed: dict[str, froz
 
 
 def _in_order(intents: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Return the memories by time, each after what it names; those of a cycle last, for the writer to refuse."""
+    """Return the memories by time, each after those it names; those of a cycle are last, for the writer to refuse."""
     before = {
         node: {other for field in ITEM_LISTS for other in intent.get(field, ())} & intents.keys()
         for node, intent in intents.items()
@@ -415,7 +419,7 @@ def _in_order(intents: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 
 def _lines(text: str) -> dict[str, int]:
-    """Return the number of the first line that begins with a name, an IRI or what follows a prefix and a colon."""
+    """Return the number of the first line that begins with each IRI or (as ":name") each local name after a prefix."""
     line_numbers: dict[str, int] = {}
     for number, line in enumerate(text.splitlines(), 1):
         for word in line.split(None, 1)[:1]:

@@ -30,17 +30,17 @@ from jidomem.write.writer import MemoryWriter
 
 _HINT = "correct that entry and import the file again; what came in stays"
 _ENCODED = "make it UTF-8 (iconv -f latin1 -t utf-8 FILE) and import it again; what came in stays"
-#: How many bytes of a file are looked at to find out whether it is a text.
+#: Bytes at the start of a file that are checked for U+0000.
 _BEGINNING = 8192
 
 
 @dataclass(frozen=True, slots=True)
 class ForeignEntry:
-    """One entry: the `key` it had there (others may share it), where it stands, and the fields of its intent.
+    """One entry of a foreign file: its `key` there (others may share it), its place, and the fields of its intent.
 
-    `links` name other entries: the property that says it, and their key. `files` are those it names or is for; which
-    of them the repository has is no part of what it says. `headings` and `line` are where a page has it. `content` is
-    what the digest is taken of, where the fields depend on other files.
+    `links` name other entries: property and key. `files` are the files it names or applies to; they are not part of its
+    content, as they depend on the repository. `headings` and `line` are its position on a page. `content`, if given, is
+    digested instead of the fields, where those depend on other files.
     """
 
     key: str
@@ -54,16 +54,16 @@ class ForeignEntry:
 
     @property
     def summary(self) -> str:
-        """Return what it says in short."""
+        """Return the summary."""
         return str(self.fields.get("summary", ""))
 
     @property
     def digest(self) -> str:
-        """Return 32 hex digits that change when the entry says something else, wherever its file is."""
+        """Return 32 hex digits that identify the content of the entry, independent of the path of its file."""
         return self.digest_under(self.key)
 
     def digest_under(self, key: str) -> str:
-        """Return the digest that the entry would have by another key, such as one without the path of its file."""
+        """Return the digest of the entry under another key, such as one without the path of its file."""
         fields = {name: value for name, value in self.fields.items() if name != "evidence"}
         identity: Any = [key, fields, self.links] if self.content is None else self.content
         return blake2b(json.dumps(identity, sort_keys=True, ensure_ascii=True).encode(), digest_size=16).hexdigest()
@@ -71,7 +71,7 @@ class ForeignEntry:
 
 @dataclass(frozen=True, slots=True)
 class UnreadableEntry:
-    """An entry that cannot be read: where it stands, and why."""
+    """An entry that cannot be read: its place and the reason."""
 
     place: str
     error: JidomemError
@@ -81,8 +81,8 @@ class UnreadableEntry:
 class Reading:
     """The entries of a file; `left_out` counts other content by reason, `source_type` is its kind.
 
-    `places` has a line for each part that is left out, where its place is known.
-    With `alone` an entry that changed is known by its key, which no other has.
+    `places` has a line for each part that is left out, if its place is known. With `alone` each entry has a key of its
+    own, by which a changed entry is recognised.
     """
 
     source_type: str
@@ -94,15 +94,15 @@ class Reading:
     places: list[str] = field(default_factory=list)
 
     def leave_out(self, place: str, reason: str) -> None:
-        """Count a part that is no memory, and note its place."""
+        """Count a part that is not a memory, and note its place."""
         self.left_out[reason] += 1
         self.places.append(f"{place}: left out: {reason}")
 
 
 def objects(name: str, data: bytes, reading: Reading) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield each JSON object of a file of JSON lines with its place; what is none is noted as broken.
+    """Yield each JSON object of a file of JSON lines with its place; any other line is recorded as broken.
 
-    So is a file that is no text, as a whole.
+    A file with U+0000 in its first bytes is recorded as broken as a whole.
     """
     if b"\0" in data[:_BEGINNING]:
         reading.broken.append(UnreadableEntry(name, not_utf8("no text in UTF-8, as it holds U+0000")))
@@ -124,7 +124,7 @@ def objects(name: str, data: bytes, reading: Reading) -> Iterator[tuple[str, dic
 
 
 def line_of(place: str) -> int | None:
-    """Return the line that a place ends with.
+    """Return the line number at the end of a place.
 
     >>> line_of("memory.jsonl:3"), line_of("memory.json: entity 3")
     (3, None)
@@ -134,30 +134,30 @@ def line_of(place: str) -> int | None:
 
 
 def wrong(detail: str) -> InvalidRequest:
-    """Return the refusal of an entry that is not as its kind is written."""
+    """Return the refusal of an entry in a wrong form."""
     return InvalidRequest(detail, hint=_HINT)
 
 
 def not_utf8(detail: str) -> InvalidRequest:
-    """Return the refusal of what is no UTF-8."""
+    """Return the refusal of a file or entry that is not UTF-8."""
     return InvalidRequest(detail, hint=_ENCODED)
 
 
 def text_of(value: Any) -> str:
-    """Return a value as text, trimmed; nothing for what is no text."""
+    """Return a text without surrounding spaces; an empty text for any other value."""
     return value.strip() if isinstance(value, str) else ""
 
 
-#: Triples of one commit; a stream of more is kept in several, each of whole subjects.
+#: Triples of one commit; more are written in several commits, with all triples of a subject in one.
 _AT_ONCE = 150_000
 
 
 @dataclass(frozen=True, slots=True)
 class ImportedEntry:
-    """The outcome of one memory of a file: a receipt, a refusal, or neither if it is known already.
+    """The outcome of one memory of a file: a receipt, a refusal, or None if memory has it already.
 
-    Of an entry of a source `change` says what it was, of `jidomem.exchange.sync_plan.CHANGES`; `kind` and
-    `path` are those of its file, `moved_from` is the one that it was in before, `note` what a person should know of it.
+    For an entry of a source, `change` is one of `jidomem.exchange.sync_plan.CHANGES`, `kind` and `path` are those of
+    its file, `moved_from` is its earlier file, and `note` a remark for the user.
     """
 
     iri: str
@@ -175,7 +175,7 @@ class ImportedEntry:
 class ImportReport:
     """The outcome of an import; content that is left out has a note or is counted by reason.
 
-    `passed` are the files that hold nothing of the kind: path and reason; `places` has a line for each part of a page
+    `passed` are the files without entries of their kind: path and reason; `places` has a line for each part of a page
     that is left out.
     """
 
@@ -187,12 +187,12 @@ class ImportReport:
 
     @property
     def refusals(self) -> list[ImportedEntry]:
-        """Return the memories that were not accepted."""
+        """Return the memories that were refused."""
         return [entry for entry in self.entries if isinstance(entry.outcome, JidomemError)]
 
     @property
     def accepted(self) -> list[ImportedEntry]:
-        """Return the memories that were kept."""
+        """Return the memories that were accepted."""
         return [entry for entry in self.entries if isinstance(entry.outcome, Receipt)]
 
 
@@ -204,11 +204,12 @@ def import_document(
     data: bytes,
     form: DocumentFormat = DocumentFormat.TURTLE,
 ) -> ImportReport:
-    """Return what became of the memories and descriptions of a document, an export or one written by hand.
+    """Import the memories and descriptions of a document, exported or written by hand; return the outcome of each.
 
-    A memory that is here already as the file has it is left alone; one that differs is refused, since a memory is
-    never rewritten. Statements in the other graphs of the project (in N-Quads) are stored there. Raises InvalidRequest,
-    with file and line, for what cannot be read, NotFound for a graph that the project does not have.
+    A memory that the project has with the same content is skipped; one with other content is refused, since memories
+    are never rewritten. Statements in the other graphs of the project (in N-Quads) are stored there. Raises
+    InvalidRequest, with file and line, for a document that cannot be parsed, and NotFound for a graph that the project
+    does not have.
     """
     streams = _by_stream(project, name, parse(name, data, form))
     document = documents.read(
@@ -235,7 +236,7 @@ def import_document(
 
 
 def _parts(rows: Sequence[Triple]) -> Iterator[Sequence[Triple]]:
-    """Yield *rows* in parts that a commit takes, all of a subject in one; the rows themselves where one will do."""
+    """Yield *rows* in parts for one commit each, all triples of a subject in one part."""
     if len(rows) <= _AT_ONCE:
         yield rows
         return
@@ -252,7 +253,7 @@ def _parts(rows: Sequence[Triple]) -> Iterator[Sequence[Triple]]:
 
 
 def _by_stream(project: str, name: str, graphs: Mapping[str, list[Triple]]) -> dict[str, list[Triple]]:
-    """Return the triples of a document by the stream of their graph; what is in none are memories."""
+    """Return the triples of a document by the stream of their graph; those of the default graph are memories."""
     streams: dict[str, list[Triple]] = defaultdict(list)
     known = {"": "memory", **{Stream(project, stream).graph: stream for stream in NAMES}}
     for graph, rows in graphs.items():
@@ -265,7 +266,7 @@ def _by_stream(project: str, name: str, graphs: Mapping[str, list[Triple]]) -> d
 
 
 def stand_in(writer: MemoryWriter, project: str) -> dict[str, Any]:
-    """Return the fields of a memory in a foreign vocabulary that has no term for them."""
+    """Return values for the fields for which a foreign vocabulary has no term."""
     who = {"asserted_by": writer.agent, "asserted_in": writer.session}
     return {"applies_to_project": project, **who, "confidence": 0.5}
 
@@ -277,7 +278,7 @@ def _is_taken(outcome: Receipt | JidomemError | None) -> bool:
 def _bring_in(
     writer: MemoryWriter, project: str, statements: Sequence[documents.MemoryStatement], places: Sequence[str]
 ) -> list[ImportedEntry]:
-    """Return what became of each memory; a refusal says what there is to do when it is here already, but different."""
+    """Submit the memories and return their outcomes; the hint of a refusal says how to change an existing memory."""
     is_new = [not is_in_project(writer, project, statement) for statement in statements]
     new = [statement for statement, wanted in zip(statements, is_new, strict=True) if wanted]
     outcomes = chain.from_iterable(
@@ -288,11 +289,11 @@ def _bring_in(
     for statement, place, wanted in zip(statements, places, is_new, strict=True):
         iri, outcome = str(statement.intent.get("iri", "")), next(outcomes) if wanted else None
         if isinstance(outcome, JidomemError):
-            outcome.position = None  # it has a place of its own
+            outcome.position = None  # the entry states the place
             if outcome.code == "project_mismatch":
                 other = local_name(str(statement.intent.get("applies_to_project")))
                 outcome.hint = f"it is a memory of another project, to keep it there: --project {other}"
-            elif _is_taken(outcome) and is_in_project(writer, project, statement):  # another import was as fast
+            elif _is_taken(outcome) and is_in_project(writer, project, statement):  # another import wrote it meanwhile
                 outcome = None
             elif _stored_memory(writer, project, iri) is not None:
                 outcome.hint = f"a memory is never rewritten; change it with: jidomem edit {iri} --set FIELD=VALUE"
@@ -301,7 +302,7 @@ def _bring_in(
 
 
 def is_in_project(writer: MemoryWriter, project: str, statement: documents.MemoryStatement) -> bool:
-    """Return whether a memory is in the project already, as *statement* has it."""
+    """Return whether the project has a memory with the content of *statement*."""
     stored = _stored_memory(writer, project, str(statement.intent.get("iri", "")))
     return stored is not None and _content(stored, statement.assumed) == _content(statement.intent, statement.assumed)
 
@@ -314,7 +315,9 @@ def _stored_memory(writer: MemoryWriter, project: str, iri: str) -> dict[str, An
 
 
 def _content(intent: Mapping[str, Any], assumed: Collection[str]) -> dict[str, Any]:
-    """Return what a memory says, less what is *assumed*, in the one form that lists and their order do not change."""
+    """Return the content of a memory without the *assumed* fields, normalised so that the order of lists does not
+    matter.
+    """
     values = MemoryUpdateIntent.from_dict(dict(intent)).to_dict()
     values["about"] = [*map(plain_path, values.get("about") or ())]
     plain = {name: value for name, value in values.items() if name not in ("timestamp", *assumed)}
@@ -325,9 +328,9 @@ _WRITERS = {jido(name) for name in (*WRITER_ONLY, "idempotencyKey")}
 
 
 def insert(writer: MemoryWriter, schema: Schema, project: str, triples: Sequence[Triple]) -> None:
-    """Keep the memories and descriptions that *triples* say: all of them in one commit, or none.
+    """Write the memories and descriptions in *triples* in one commit, or none of them.
 
-    A memory that is here already as it is said is left alone. Raises the first refusal.
+    A memory that the project has with the same content is skipped. Raises the first refusal.
     """
     rows = documents.mapped(triples, schema)
     _refuse_what_would_be_lost(rows, schema)
@@ -339,12 +342,14 @@ def insert(writer: MemoryWriter, schema: Schema, project: str, triples: Sequence
     try:
         writer.keep_together(project, document.declarations, new)
     except JidomemError as refusal:
-        refusal.position = None  # a list of statements is no list of intents
+        refusal.position = None  # positions count intents, not statements
         raise
 
 
 def _refuse_what_would_be_lost(rows: Sequence[Triple], schema: Schema) -> None:
-    """Raise IntentRefused for a triple that no intent can say: of the writer's own, or a second value of a field."""
+    """Raise IntentRefused for a triple that no intent can express: a property of the writer, or a second value of a
+    field.
+    """
     items = {s for s, p, o in rows if p == TYPE and schema.is_a(o, jido("MemoryItem"))}
     first: dict[tuple[Term, Term], Term] = {}
     for subject, predicate, value in rows:
@@ -363,7 +368,7 @@ def _refuse_what_would_be_lost(rows: Sequence[Triple], schema: Schema) -> None:
 
 
 def _is_second(first: dict[tuple[Term, Term], Term], triple: Triple, schema: Schema) -> bool:
-    """Return whether a memory is given a further value of what it says once, a class beside another among it."""
+    """Return whether *triple* adds a second value to a property with one value, or a class unrelated to the first."""
     subject, predicate, value = triple
     if predicate == TYPE:
         before = first.setdefault((subject, predicate), value)

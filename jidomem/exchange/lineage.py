@@ -1,6 +1,4 @@
-"""The lineage of an entry: the memories that were imported, one after the other, from one entry of
-a source. Pure.
-"""
+"""The lineage of an entry: the memories that were imported, one after the other, from one entry of a source. Pure."""
 
 from __future__ import annotations
 
@@ -8,24 +6,24 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-#: The states of an entry's memory: active, only proposed, succeeded by that of another entry, withdrawn by a
-#: synchronisation, and ended by anybody else.
+#: The states of an entry's memory: active, only proposed, superseded by that of another entry, withdrawn by a
+#: synchronisation, and ended in another way.
 ACTIVE, PENDING, SUCCEEDED, GONE, SETTLED = "active", "pending", "succeeded", "gone", "settled"
 
-#: Why a synchronisation withdraws a memory, as `jido:sourceState` says it.
+#: The reasons of a synchronisation to withdraw a memory: the values of `jido:sourceState`.
 REMOVED, REPLACED = "removed", "replaced"
 
 
 @dataclass(frozen=True, slots=True)
 class SourceVersion:
-    """One memory that carries its source: imported from there, or written here in the place of such a one.
+    """One memory with a source: imported from it, or written here in place of an imported memory.
 
-    `digest` is None for a decision record that version 0.1.0 imported, and where a redaction took it out. `content`
-    is what it says by the names of properties, without who says it and where it came from. `ended_by` are the
-    memories that superseded or withdrew it; `is_withdrawn` is true where one withdrew it, and `withdrawn_as` is why
-    a synchronisation did. `withdrawals` are the pending proposals of synchronisations to withdraw it; `is_doubted`
-    is true where there was one, whatever became of it, unless its source came back; `returns` is how often that was
-    so. `is_redacted` is true where a redaction took a part of it out: its entry is then known by its place alone.
+    `digest` is None for a decision record imported by version 0.1.0, and after a redaction. `content` holds its values
+    by property, without author and source. `ended_by` are the memories that superseded or withdrew it; `is_withdrawn`
+    is True if one of them withdrew it, and `withdrawn_as` is the reason if a synchronisation did. `withdrawals` are the
+    pending proposals of synchronisations to withdraw it. `is_doubted` is True if there was such a proposal, whatever
+    its outcome, unless its source came back; `returns` counts how often it did. `is_redacted` is True if a part of it
+    was redacted: its entry is then recognised by its place alone.
     """
 
     iri: str
@@ -50,12 +48,12 @@ class SourceVersion:
 
     @property
     def is_live(self) -> bool:
-        """Return whether nothing has superseded or withdrawn it."""
+        """Return whether no memory has superseded or withdrawn it."""
         return not self.ended_by
 
     @property
     def text(self) -> str:
-        """Return what it says as one text, by which it is likened to others."""
+        """Return its content as one text, for comparison with others."""
         content = dict(self.content)
         return " ".join(content[name] for name in ("summary", "rationale", "detailedExplanation") if name in content)
 
@@ -64,8 +62,8 @@ class SourceVersion:
 class Lineage:
     """The versions of one entry, oldest first, and its state.
 
-    `rejected` are the digests of versions that somebody ended here for a reason of their own, `successors` the memories
-    of other entries that took its place.
+    `rejected` are the digests of versions that were ended here, not by a synchronisation. `successors` are the memories
+    of other entries that superseded it.
     """
 
     versions: tuple[SourceVersion, ...]
@@ -90,39 +88,40 @@ class Lineage:
 
     @property
     def last_asserted(self) -> SourceVersion | None:
-        """Return the asserted version that was recorded last, active or not; None where there was only a proposal."""
+        """Return the asserted version that was recorded last, active or not; None if there were only proposals."""
         return next((each for each in reversed(self.versions) if each.is_asserted), None)
 
     @property
     def current(self) -> SourceVersion | None:
-        """Return the version that stands for the entry as last read: the newest proposed, else the active one."""
+        """Return the version that represents the entry as last read: the newest proposed one, else the active one."""
         return next(iter((*self.pending, *self.active)), None)
 
     @property
     def redacted(self) -> SourceVersion | None:
-        """Return the live version of which a part was redacted, the active one first; None where there is none."""
+        """Return the live version with a redacted part, the active one first, or None."""
         return next((each for each in (*self.active, *self.pending) if each.is_redacted), None)
 
     @property
     def is_edited(self) -> bool:
-        """Return whether the active version says something else than was imported: it was edited here."""
+        """Return whether the active version was edited here, so that its content differs from the imported one."""
         return any(self._imported(each).content != each.content for each in self.active)
 
     @property
     def read(self) -> SourceVersion:
-        """Return the version that says what the entry said when it was last read."""
+        """Return the version with the content of the entry when it was last read."""
         return self._imported(self.newest)
 
     def _imported(self, version: SourceVersion) -> SourceVersion:
-        """Return the version that was imported when the entry said what *version* came from."""
+        """Return the version that was imported from the same content of the entry as *version*."""
         return next((each for each in self.versions if each.digest == version.digest is not None), version)
 
 
 def lineages(versions: Iterable[SourceVersion]) -> list[Lineage]:
     """Return the lineages of *versions*, those of the oldest entries first.
 
-    One version follows another where it names it as its previous import, or takes its place and carries its digest, as
-    what a curator accepts, edits or restores does; a redacted one, that has no digest, where it is at the same place.
+    A version follows another if it names that as its previous import, or if it replaces that and has the same digest
+    (as after an acceptance, an edit or a restoration by a curator). A redacted version has no digest; it follows a
+    redacted version at the same place.
     """
     by_iri: dict[str, SourceVersion] = {}
     for each in sorted(versions, key=lambda each: (each.recorded, each.iri)):
@@ -147,7 +146,7 @@ def lineages(versions: Iterable[SourceVersion]) -> list[Lineage]:
 
 
 def _with_redaction(version: SourceVersion, earlier: Mapping[str, SourceVersion]) -> SourceVersion:
-    """Return *version* as redacted where it took the place of a redacted one: it tells as little about its entry."""
+    """Return *version*, marked as redacted if it replaced a redacted version at the same place."""
     before = (earlier[iri] for iri in (*version.supersedes, *version.revives) if iri in earlier)
     is_redacted = version.digest is None and any(each.is_redacted and _is_at(version, each) for each in before)
     return replace(version, is_redacted=True) if is_redacted else version
@@ -158,7 +157,9 @@ def _is_at(version: SourceVersion, other: SourceVersion) -> bool:
 
 
 def _with_doubt(version: SourceVersion, earlier: Mapping[str, SourceVersion]) -> SourceVersion:
-    """Return *version* as doubted where it says again what a doubted one said, as what somebody confirms does."""
+    """Return *version*, marked as doubted if it replaced a doubted version with the same content, as a confirmation
+    does.
+    """
     restated = (iri for iri in version.revives if iri not in version.previous)
     before = (earlier[iri] for iri in (*version.supersedes, *restated) if iri in earlier)
     is_doubted = any(each.is_doubted and each.path == version.path and _is_same(version, each) for each in before)

@@ -1,8 +1,6 @@
-"""The notes that agents are given as Markdown (MEMORY.md, CLAUDE.md, AGENTS.md), read as memories.
-Pure.
+"""Notes for agents in Markdown (MEMORY.md, CLAUDE.md, AGENTS.md), parsed as memories. Pure.
 
-`mentions` returns the files of the repository that a page names, `scopes` those that its front
-matter is for.
+`mentions` returns the files of the repository that a page names, `scopes` the files that its front matter applies to.
 """
 
 from __future__ import annotations
@@ -19,35 +17,35 @@ from jidomem.exchange.adr_markdown import gives_reason
 from jidomem.exchange.importer import ForeignEntry, Reading, UnreadableEntry, not_utf8
 from jidomem.exchange.note_statements import IMPORT, NoteStatement, read_statements
 
-#: Returns the path of what a page calls so, None where the repository has no such file or folder.
+#: Returns the path of the file or folder that a page calls by a name, or None if the repository has none.
 Find = Callable[[str], str | None]
-#: How many files one entry is about: a page that lists more is about none of them in particular.
+#: The most files that one entry is about.
 MOST = 12
 #: Stands for every file of the repository.
 EVERYWHERE = "**"
-#: The longest word that may be a path, how much of a list of patterns is read, and how many are taken from it.
+#: The longest word that may be a path, the longest list of patterns that is read, and the most patterns of it.
 _LONGEST, _FRONT_MOST, _GLOBS_MOST = 1024, 16_384, 200
-#: Nothing is tried again that was taken once, nor looked for without an end: others wrote what is read.
+#: Pages are untrusted, so the patterns are possessive and bounded: no match backtracks without limit.
 _FENCED = re.compile(r"^[ \t]*+(`{3,}+|~{3,}+).*?^[ \t]*+\1", re.DOTALL | re.MULTILINE)
 _NAMED = re.compile(r"`([^`\n]+)`|\]\(<?([^)\s>]{1,1024}+)>?[^)\n]{0,1024}+\)")
-#: The web address of a file, also where it stands alone or is the target of a reference link.
+#: A web address, also outside brackets or as the target of a reference link.
 _ADDRESS = re.compile(r"https?://[^\s)>\]\"'`]{1,1024}+")
 _PLACE_IN = re.compile(r"(?::\d+(?:[-:]\d+)*|#[\w-]+)$")
 _GLOBS = re.compile(r"^(?:globs|applyTo|paths)[ \t]*:[ \t]*(.*(?:\n[ \t]*-[ \t].*)*)", re.MULTILINE)
 _FRONT = re.compile(r"\A\ufeff?---\n(.*?)\n---(?=\n|\Z)", re.DOTALL)
 _BRACES = re.compile(r"\{([^{}]*)\}")
-#: Pages of instructions for the folder they lie in, and the folders of agents, whose pages are for the folder above.
+#: Pages of instructions for their own folder, and folders of agents, whose pages are for the folder above.
 _FOR_ITS_FOLDER = re.compile(r"(?:^|/)(?:CLAUDE|AGENTS?|GEMINI)\.md$")
 _OF_AN_AGENT = re.compile(r"(?:^|/)\.(?:agents?|claude|clinerules|codex|copilot|cursor|gemini|windsurf)(?:/|$)")
 _HIDDEN = re.compile(r"(?:^|/)\.")
-#: A pattern of names without a folder, as `*.pb.go`, `test_*.py`; it has an ending, so that `*args` is none.
+#: A pattern of file names without a folder, as `*.pb.go`, `test_*.py`; the extension excludes `*args`.
 _GLOB = re.compile(r"[\w.-]*\*[\w.-]*\.\w[\w.-]*")
 
 
 def mentions(text: str, find: Find) -> list[str]:
-    """Return what *text* names in backticks or links to, as far as the repository has it, each once, at most MOST.
+    """Return the files that *text* names in backticks or links to and that *find* returns, each once, at most MOST.
 
-    *find* is given web addresses, too.
+    *find* also gets web addresses.
 
     >>> here = {"src/a.py": "src/a.py", "tools/": "tools"}
     >>> mentions("See `src/a.py:12`, run `make -C tools/` and read [why](docs/no.md)", here.get)
@@ -60,7 +58,7 @@ def mentions(text: str, find: Find) -> list[str]:
 def globs(text: str, find: Find) -> list[str]:
     """Return the patterns of file names that *text* has in backticks, as patterns of paths, at most MOST.
 
-    *find* is given each with `**/` before it, and returns it where a file is called so.
+    *find* gets each with `**/` before it, and returns it if a file matches.
 
     >>> there = {"**/*.pb.go": "**/*.pb.go"}
     >>> globs("Never edit `*.pb.go`; `*args` and `*.example.com` are no files", there.get)
@@ -72,10 +70,10 @@ def globs(text: str, find: Find) -> list[str]:
 
 
 def scopes(name: str, text: str) -> list[str]:
-    r"""Return the files a page of instructions is for: what its front matter says, else the folder it lies in.
+    r"""Return the files that a page of instructions is for: those of its front matter, else its folder.
 
-    A page at the top names none, as it is for all of them. The folder of an agent (`.cursor`, `.claude`) stands for the
-    folder it lies in, and so does `.github` for `copilot-instructions.md`, but not for an `AGENTS.md` in it.
+    A page at the top has no scope, since it is for all files. The folder of an agent (`.cursor`, `.claude`) stands for
+    the folder above it, and so does `.github` for `copilot-instructions.md`, but not for an `AGENTS.md` in it.
 
     >>> scopes("web/AGENTS.md", "# Web"), scopes("web/.cursor/rules/a.mdc", "# A"), scopes("AGENTS.md", "# All")
     (['web'], ['web'], [])
@@ -97,7 +95,7 @@ def scopes(name: str, text: str) -> list[str]:
 
 
 def _words(text: str) -> Iterator[str]:
-    """Yield what may be a path: each word of code within a line, the target of each link, and web addresses."""
+    """Yield possible paths: each word of inline code, the target of each link, and web addresses."""
     plain = _FENCED.sub("", text)
     for code, address in _NAMED.findall(plain):
         words = code.split()
@@ -110,7 +108,7 @@ def _words(text: str) -> Iterator[str]:
 
 
 def _existing_path(word: str, find: Find) -> str | None:
-    """Return the path that *word* names; a pattern counts where the folder it begins at is there."""
+    """Return the path that *word* names; a pattern counts if the folder it begins with exists."""
     if "://" in word:
         return find(word)
     plain = _PLACE_IN.sub("", word).lstrip("/")
@@ -122,7 +120,7 @@ def _existing_path(word: str, find: Find) -> str | None:
 
 
 def _listed(globs: str) -> Iterator[str]:
-    """Yield each pattern of a list as front matter has it: quoted or not, in brackets, by commas or one a line."""
+    """Yield each pattern of a list in front matter: quoted or not, in brackets, separated by commas or line breaks."""
     for part in re.split(r",(?![^{}]*\})|\n", globs):
         glob = re.sub(r"^\s*-\s", "", part).strip(" \t[]\"'")
         if glob:
@@ -130,7 +128,7 @@ def _listed(globs: str) -> Iterator[str]:
 
 
 def _expanded(glob: str) -> Iterator[str]:
-    """Yield the patterns that one with braces stands for."""
+    """Yield the patterns that a pattern with braces stands for."""
     braces = _BRACES.search(glob)
     if braces is None:
         yield glob
@@ -140,12 +138,12 @@ def _expanded(glob: str) -> Iterator[str]:
 
 
 def _anywhere(glob: str) -> str:
-    """Return *glob* as patterns of memories are: without a folder it stands for files in every folder."""
+    """Return *glob* in the form of memories, where a pattern without a folder matches files in every folder."""
     glob = glob.removeprefix("./").lstrip("/")
     return glob if "/" in glob or glob == EVERYWHERE else f"**/{glob}" if glob != "*" else EVERYWHERE
 
 
-#: A word of a heading -> what stands below it; the nearest heading decides, else what it says and where.
+#: A word of a heading -> the kind of the statements below it; the nearest heading decides.
 _KINDS: Mapping[str, str] = {
     "convention": "convention", "rule": "convention", "style": "convention", "guideline": "convention",
     "standard": "convention", "practice": "convention", "principle": "convention",
@@ -154,19 +152,19 @@ _KINDS: Mapping[str, str] = {
     "lesson": "lesson_learned", "learning": "lesson_learned", "gotcha": "lesson_learned", "pitfall": "lesson_learned",
     "risk": "risk", "open question": "unknown",
 }  # fmt: skip
-#: Headings of what is to be done; "Common tasks" says how something is done.
+#: Headings above open tasks; "Common tasks" is a heading above instructions.
 _TASKS = re.compile(r"(?:open |current |remaining |pending )?tasks?:?", re.IGNORECASE)
-#: Pages that give instructions, of which those that hold nothing but rules are the second.
+#: Pages of instructions, and among them pages that contain only rules.
 _INSTRUCTS = re.compile(r"(?:^|/)(?:(?:CLAUDE|AGENTS?|GEMINI)\.md|[^/]*\.mdc|[^/]*\.instructions\.md)$")
 _RULES = re.compile(
     r"(?:^|/)(?:\.(?:cursor|windsurf|cline)rules|[^/]*\.mdc|[^/]*\.instructions\.md|copilot-instructions\.md"
     r"|\.(?:claude|windsurf)/rules/.*\.md)$"
 )
-#: Stands for the reason where there is none: nothing is made up for it.
+#: The rationale of a decision whose page states none.
 NO_REASON = "The file gives no reason."
-#: The largest page that is read, in bytes: a page made to be slow costs the parser some 40 s at this size.
+#: The largest page that is read, in bytes: the parser needs some 40 s for the worst page of this size.
 _LARGEST = 1_000_000
-#: Check boxes below such words are asked of each change; elsewhere they are tasks.
+#: Check boxes below such words are a checklist for each change; all others are tasks.
 _CHECKLIST = re.compile(
     r"check-?lists?|\bbefore\b|\bwhen(?:ever)?\b|\bensure\b|\bverify\b|\breview|\bpull request|\bPRs?\b|\bdone\b",
     re.IGNORECASE,
@@ -186,7 +184,7 @@ class _Page:
 def read(name: str, data: bytes, find: Find = lambda named: None) -> Reading:
     """Return a memory for each statement of a page, with the headings, lead-ins and parents that its meaning needs.
 
-    It is about the files it names, as far as *find* has them, and those that a page of instructions is for.
+    Its files are those it names, as far as *find* returns them, and those that a page of instructions is for.
     """
     reading = Reading("ExternalDocumentSource")
     if len(data) > _LARGEST:
@@ -243,7 +241,7 @@ def _entry(page: _Page, statement: NoteStatement) -> ForeignEntry:
 
 
 def _files(page: _Page, text: str) -> tuple[str, ...]:
-    """Return the files a note is about: those it names, by name or by a pattern, and those that its page is for."""
+    """Return the files a note is about: those it names, by name or pattern, and those its page is for."""
     return tuple(dict.fromkeys((*mentions(text, page.find), *globs(text, page.find), *page.scope)))
 
 
@@ -258,7 +256,7 @@ def _kind(statement: NoteStatement, is_rules: bool) -> str:
 
 
 def _kind_below(statement: NoteStatement) -> str | None:
-    """Return the kind that the nearest heading names; that of the page is none if there is another one."""
+    """Return the kind that the nearest heading implies; the title of the page counts only without other headings."""
     for heading in reversed(statement.headings[statement.is_titled :] or statement.headings):
         if _TASKS.fullmatch(heading):
             return "task"

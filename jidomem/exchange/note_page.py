@@ -1,4 +1,4 @@
-"""A page of agents' notes, parsed as Markdown: its blocks as a tree, and each inline text as plain words.  Pure.
+"""A page of notes for agents, parsed as Markdown: its blocks as a tree, and each inline text as plain words. Pure.
 
 Lines that only mark up the page (tags, admonitions, front matter, comments) are blanked, so that lines keep their
 numbers.
@@ -30,20 +30,20 @@ _HTML = re.compile(
 _ADMONITION = re.compile(r"([ \t]*)(?:!!!|\?\?\?)\+?[ \t]+[\w -]*?(?:[ \t]*\"([^\"]*)\")?[ \t]*")
 _DIRECTIVE = re.compile(r"[ \t]*:{3,}.*")
 _BULLET = re.compile(r"([ \t]*)[•‣▪●◦∙·](?=[ \t])")
-#: How a line begins that may be no part of the text.
+#: The beginning of a line that may be markup of the page.
 _MARKUP = re.compile(r"[ \t>]*(?:<|!!!|\?\?\?|:::|[•‣▪●◦∙·])")
 _ALERT = re.compile(r"\s*\[!\w+\][-+]?\s*")
-#: Brackets that open nothing cost the parser up to forty times the time of other characters.
+#: Unmatched brackets cost the parser up to forty times the time of other characters.
 _BRACKETS = re.compile(r"(?:!?\[){20,}")
-#: A component of documentation pages, which shows how it is used: a parameter, a card, an update.
+#: A component of documentation pages: a parameter, a card, an update.
 _COMPONENT = re.compile(r"<[A-Z]\w*\s[^<>]*?\b(?:path|body|query|header|type|href|icon|label)=")
 _SAMPLE_TAG = re.compile(r"(?:^|[\W_])(?:examples?|samples?|snippets?|transcripts?)(?:$|[\W_])", re.IGNORECASE)
 
 
 class _BoundedBlocks(ParserBlock):
-    """A block parser that leaves out only the lines below its deepest level, and notes how many hold words.
+    """A block parser that drops only the lines below its deepest level, and counts those with words.
 
-    The one of the library leaves out the rest of the page as well.
+    The parser of the library drops the rest of the page as well.
     """
 
     def tokenize(self, state: StateBlock, startLine: int, endLine: int) -> None:  # noqa: N803 - names of the library
@@ -70,10 +70,10 @@ _MARKDOWN = _markdown()
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """An inline text: `plain` as one line of words, `raw` as written, and the words that stand outside code and links.
+    """An inline text: `plain` is one line of words, `raw` as written, `bare` the words outside code and links.
 
-    `label` is a strong or coloned beginning, `is_strong` says that all of the text is strong, `lines` are its lines
-    where line ends matter.
+    `label` is a strong beginning or one before a colon, `is_strong` is True if all of the text is strong, `lines` are
+    its lines where line ends matter.
     """
 
     plain: str
@@ -87,19 +87,19 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class NotePage:
-    """The blocks of a page, the lines of each tag section with its name, and the line and reason of what is hidden."""
+    """The blocks of a page, the lines and name of each tag section, and line and reason of each hidden part."""
 
     blocks: tuple[SyntaxTreeNode, ...]
     sections: tuple[tuple[range, str], ...]
     hidden: tuple[tuple[int, str], ...]
 
     def tags(self, line: int) -> list[str]:
-        """Return the names of the tag sections that *line* stands in, outermost first."""
+        """Return the names of the tag sections around *line*, outermost first."""
         return [name for lines, name in self.sections if line in lines]
 
 
 def is_sample_section(name: str) -> bool:
-    """Return whether a tag section of this name holds samples."""
+    """Return whether a tag section of this name contains samples."""
     return bool(_SAMPLE_TAG.search(name))
 
 
@@ -127,13 +127,13 @@ def parse_page(text: str) -> NotePage:
 
 
 def _code_lines(lines: Sequence[str]) -> set[int]:
-    """Return the numbers, from 0, of the lines that fences enclose."""
+    """Return the numbers, from 0, of the lines inside code fences."""
     tokens = _MARKDOWN.parse("\n".join(lines))
     return {line for token in tokens if token.type == "fence" and token.map for line in range(*token.map)}
 
 
 def _without_markup(lines: Sequence[str], code: set[int]) -> tuple[list[str], list[tuple[range, str]]]:
-    """Return the lines outside *code* without tags and admonitions, and what each tag spans, lines from 1."""
+    """Return the lines, those outside *code* without tags and admonitions, and lines (from 1) and name of each tag."""
     shown: list[str] = []
     opened: list[tuple[str, int, bool]] = []
     sections: list[tuple[range, str]] = []
@@ -169,7 +169,7 @@ def _spaced(name: str) -> str:
 
 
 def section_words(name: str) -> str:
-    """Return the name of a tag as words if it denies what it encloses, else nothing.
+    """Return the name of a tag as words if it negates its content, else an empty text.
 
     >>> section_words("never_do"), section_words("guidelines")
     ('never do', '')
@@ -201,7 +201,7 @@ def text_of(block: SyntaxTreeNode) -> Text:
 
 
 def _label(children: Sequence[SyntaxTreeNode]) -> str:
-    """Return the strong words or the words before a colon that a text begins with."""
+    """Return the strong words or the words before a colon at the beginning of a text."""
     first = next((child for child in children if child.type != "text" or child.content.strip()), None)
     if first is None:
         return ""
@@ -212,7 +212,7 @@ def _label(children: Sequence[SyntaxTreeNode]) -> str:
 
 
 def _pieces(children: Sequence[SyntaxTreeNode], *, in_link: bool) -> Iterator[tuple[str, bool]]:
-    """Yield the words of inline nodes, and whether they stand outside code and links; struck words are left out."""
+    """Yield the words of inline nodes, and whether they are outside code and links; struck words are left out."""
     for child in children:
         if child.type == "code_inline":
             pad = " " if "`" in child.content[:1] + child.content[-1:] else ""
@@ -223,7 +223,7 @@ def _pieces(children: Sequence[SyntaxTreeNode], *, in_link: bool) -> Iterator[tu
             yield child.content, False
         elif child.type == "link":
             words = list(_pieces(child.children, in_link=True))
-            if "".join(piece for piece, _ in words).isdigit():  # a number does not say of what it is one
+            if "".join(piece for piece, _ in words).isdigit():  # a number alone does not name its target
                 words = [(f"[{words[0][0]}]({child.attrs['href']})", False)]
             yield from words
         elif child.type == "s":

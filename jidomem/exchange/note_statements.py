@@ -1,7 +1,7 @@
-"""The statements of agents' notes: each keeps the headings, lead-ins and parents that its meaning needs.  Pure.
+"""The statements of notes for agents: each with the headings, lead-ins and parents that its meaning needs. Pure.
 
-A paragraph or a list item is a statement when it says something by itself or with what leads in. Code, tables, lists of
-links or names, samples and sentences about the page are none, and are counted by the reason.
+A paragraph or list item is a statement if it has a meaning by itself or with its lead-in. Code, tables, lists of links
+or names, samples and sentences about the page are not statements, and are counted by reason.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ from jidomem.exchange.note_words import (
     without_page,
 )
 
-#: A parent up to this length is repeated whole, and an item up to this length may be joined with its like.
+#: The longest parent that is repeated whole, and the longest item that may be joined with the others of its list.
 _WHOLE, _FRAGMENT = 160, 80
-#: A sentence up to this length that denies something may speak of the list after it.
+#: The longest negative sentence that may apply to the list after it.
 _NEAR = 120
-#: Bounds of a context that no page of people reaches.
+#: Bounds of a context, above those of any page written by hand.
 _LONGEST_LEAD, _MOST_LEADS, _MOST_COMMANDS = 1_000, 12, 20
 _BOX = re.compile(r"\[([ xX])\]\s+")
-#: How a sentence begins that speaks of the one thing before it, thus not of a list after it.
+#: The beginning of a sentence that refers to the sentence before it, not to a list after it.
 _OF_LAST = re.compile(r"\W*(?:this|that|it)\b", re.IGNORECASE)
 _VAGUE = re.compile(r"\b(?:following|this|these|below|it|like so)\b", re.IGNORECASE)
 _OPEN_END = re.compile(
@@ -55,7 +55,7 @@ _SAMPLE = re.compile(r"\W*(?:examples?|samples?|e\.g\.?)\b[^:.`]{0,20}:", re.IGN
 _SHOWS_HOW = re.compile(
     r"\W*(?:(?:if|when|before|after|for|to)\b[^,]{1,120}, )?(?:use|prefer|avoid|follow|keep|write)\b", re.IGNORECASE
 )
-#: How a sentence ends whose subject is the code after it.
+#: The end of a sentence whose subject is the code after it.
 _OF_THE_CODE = re.compile(
     r"\b(?:structure|format|form|shape|follows|layout|schema|syntax|commands?|options|snippets?|examples?|output|with|by"
     r"|via|using|run|is|are|as|to|look|looks|like|returns?|contains?|includes?)\W*$"
@@ -78,13 +78,13 @@ _THESE_COMMANDS = re.compile(
     r"|\b(?:run|execute|use|with|by|via) this (?:[\w-]+ )?(?:command|script|task)\b",
     re.IGNORECASE,
 )
-#: How a paragraph speaks of the command in the block of code after it, without a colon.
+#: Words of a paragraph that refer to the command in the code block after it, without a colon.
 _OF_COMMAND = re.compile(
     r"\W*this (?:will|does|runs?|starts?|creates?|removes?|imports?|installs?)\b"
     r"|\b(?:an?|the|this|following) (?:rake |make |shell )?(?:task|command|script)\b",
     re.IGNORECASE,
 )
-#: How an item begins that speaks of something above it.
+#: The beginning of an item that refers to something above it.
 _OF_ABOVE = re.compile(
     r"\W*(?:it|they|its|their)\b|\W*(?:this|these|those|such) (?:(?:type|kind|sort)s? of\b|\w+s\b)",
     re.IGNORECASE,
@@ -106,12 +106,12 @@ _STRUCK = re.compile(r"~~.+~~", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class NoteStatement:
-    """A statement of a page: the line it begins at, the headings above it, and the words that say it.
+    """A statement of a page: its first line, the headings above it, and its words.
 
-    `context` are the headings, lead-ins and parents it cannot do without, outermost first; `text` are its own words,
-    `more` is what belongs to it below, `written` its own words in Markdown, `raw` all of it with its context. `is_done`
-    is the state of its check box, `binds` says that it, its lead-in or a heading tells to do something, or not to.
-    The first of `headings` is the title of the page where `is_titled` says so.
+    `context` are the headings, lead-ins and parents that its meaning needs, outermost first; `text` are its own words,
+    `more` is the text below that belongs to it, `written` its own words in Markdown, `raw` all of it with its context.
+    `is_done` is the state of its check box. `binds` is True if it, its lead-in or a heading demands or forbids
+    something. The first of `headings` is the title of the page if `is_titled`.
     """
 
     line: int
@@ -136,7 +136,7 @@ class NoteStatement:
 
     @property
     def explanation(self) -> str:
-        """Return its own words as written and what belongs to it, unless the summary holds all of it."""
+        """Return its own words as written and the text below, or an empty text if the summary contains all of it."""
         if not self.more and shorten(self.text) == self.text and "](" not in self.written:
             return ""
         return "\n\n".join(filter(None, (self.written, self.more)))
@@ -161,9 +161,9 @@ _NOTHING = _Scope()
 
 @dataclass(slots=True)
 class _Flow:
-    """The state between blocks that follow one another: what was said that holds for the next of them.
+    """The state between consecutive blocks: the context for the next block.
 
-    `previous` is what a sentence speaks of that refers back, `introduction` the words that lead in to the next block.
+    `previous` is the sentence that the next one may refer to, `introduction` the words that lead in to the next block.
     """
 
     scope: _Scope
@@ -180,7 +180,7 @@ class _Flow:
         return _Scope(leads, self.scope.raw + self.label.raw + self.lead.raw)
 
     def led(self, before: _Scope) -> None:
-        """Put the lead-in after one that led in to it."""
+        """Prefix the lead-in with the lead-in that preceded it."""
         depth = len(self.scope.leads) + len(self.label.leads)
         for lead, raw in zip(reversed(before.leads[depth:]), reversed(before.raw[depth:]), strict=True):
             self.lead = _Scope((lead, *self.lead.leads), (raw, *self.lead.raw))
@@ -188,7 +188,7 @@ class _Flow:
 
 
 def read_statements(text: str) -> tuple[list[NoteStatement], list[tuple[int, str]]]:
-    """Return the statements of a page, and of each part that is none the line and the reason, in the order of lines."""
+    """Return the statements of a page, and line and reason of each part that is not a statement, by line."""
     page = parse_page(text)
     reader = _Reader(page)
     statements = list(reader.sequence(page.blocks, _Scope()))
@@ -196,7 +196,7 @@ def read_statements(text: str) -> tuple[list[NoteStatement], list[tuple[int, str
 
 
 class _Reader:
-    """Walks the blocks of one page."""
+    """The reader of one page: walks its blocks and yields statements."""
 
     def __init__(self, page: NotePage) -> None:
         self._page = page
@@ -209,10 +209,10 @@ class _Reader:
     def sequence(
         self, blocks: Sequence[SyntaxTreeNode], scope: _Scope, label: _Scope = _NOTHING
     ) -> Iterator[NoteStatement]:
-        """Yield the statements of blocks that follow one another.
+        """Yield the statements of consecutive blocks.
 
-        A lead-in holds for the block after it, and for further lists and code after a list. A strong line holds up to
-        the next one, or if it introduces a list, as a lead-in does; *label* is one before the blocks.
+        A lead-in applies to the next block, and after a list also to further lists and code. A strong line applies up
+        to the next one or, if it introduces a list, as a lead-in does; *label* is the one before the blocks.
         """
         flow = _Flow(scope, label)
         for at, block in enumerate(blocks):
@@ -249,7 +249,7 @@ class _Reader:
         self.left_out.append((_line(block), reason))
 
     def _led_list(self, block: SyntaxTreeNode, flow: _Flow) -> Iterator[NoteStatement]:
-        """Yield the statements of a list; a rule that leads in to links or names alone is one itself."""
+        """Yield the statements of a list; a rule that leads in to links or names alone is one statement with them."""
         listed = list(self._list(block, flow.inner))
         lead = flow.lead.leads[-1] if flow.lead.leads else ""
         if not listed and is_rule(lead) and not _SEE.match(lead):
@@ -264,7 +264,7 @@ class _Reader:
     def _block_of_words(
         self, block: SyntaxTreeNode, following: SyntaxTreeNode | None, flow: _Flow
     ) -> Iterator[NoteStatement]:
-        """Yield the statements of a paragraph, and store its lead-in to the blocks after it."""
+        """Yield the statements of a paragraph, and store its lead-in for the next blocks."""
         text, after = text_of(block), following.type if following else ""
         flow.introduction = _lead_words(text) if after == "table" else ""
         if text.is_strong and after in (*_LISTS, "paragraph", "blockquote", "table"):
@@ -314,10 +314,10 @@ class _Reader:
         self._headings.append((level, title.raw, plain))
 
     def _above(self, words: str) -> tuple[str, ...]:
-        """Return the headings that a statement of these *words* cannot do without.
+        """Return the headings that a statement with these *words* needs.
 
-        These are the two nearest that name a subject, and each that denies or restricts; the nearest, too, where it
-        names what is done below another subject. After a rule across the page only those that deny hold on.
+        These are the two nearest that name a subject, and each that negates or restricts; also the nearest if it names
+        an activity below another subject. After a horizontal rule only the negative ones still apply.
         """
         plain = [title for _, _, title in self._headings if title and not is_arrangement(title)]
         nearest = self._headings[-1][2] if self._headings else ""
@@ -330,7 +330,7 @@ class _Reader:
         known = set(re.findall(r"\w+", words.casefold()))
         titles = []
         for title in map(without_number, chosen):
-            if is_arrangement(title):  # the nearest, which stands for another matter than the one above it
+            if is_arrangement(title):  # the nearest heading: an activity, other than that of the heading above
                 titles.append(title)
                 continue
             title_words = {word for word in re.findall(r"\w+", title.casefold()) if not is_arrangement(word)}
@@ -341,7 +341,7 @@ class _Reader:
         return (" › ".join(titles) + ":",) if titles else ()
 
     def _lead(self, text: Text, following: str) -> _Scope:
-        """Return the lead-in of a paragraph to the block after it; None if it is none."""
+        """Return the lead-in that a paragraph is for the next block, empty if it is none."""
         ends = text.plain.rstrip("*_\"'”’) ")
         is_open = not ends.endswith((".", "!", "?", "…"))
         if following in _LISTS and not ends.endswith((":", "：")):
@@ -360,7 +360,7 @@ class _Reader:
     def _introduction(
         self, head: SyntaxTreeNode, text: Text, scope: _Scope, block: SyntaxTreeNode | None
     ) -> Iterator[NoteStatement]:
-        """Yield what a lead-in to code, a table or nothing says: with commands if they are short, else if it binds."""
+        """Yield the statement of a lead-in to code, to a table or to nothing: with its commands if they are short."""
         own = text.plain.rstrip(".:： ")
         parts = list(line_sentences(text.plain))
         is_code = block is not None and block.type in _CODE
@@ -386,7 +386,7 @@ class _Reader:
             yield from self._state(block, replace(text, plain=words, bare=words), scope)
 
     def _paragraph(self, block: SyntaxTreeNode, text: Text, scope: _Scope) -> Iterator[NoteStatement]:
-        """Yield a paragraph as a statement, or each line of it where each is one."""
+        """Yield a paragraph as a statement, or each of its lines if each is a statement."""
         ends = all(re.search(r"[.!?][\"')\]`*_]*$", line) for line in text.lines)
         labels = all(re.match(r"\W*[\w][^:`]{1,38}:\s", line) for line in text.lines)
         if len(text.lines) > 1 and any(map(IMPORT.fullmatch, text.lines)):
@@ -404,7 +404,7 @@ class _Reader:
                 yield replace(statement, line=statement.line + offset)
 
     def _list(self, block: SyntaxTreeNode, scope: _Scope) -> Iterator[NoteStatement]:
-        """Yield the statements of a list; fragments that only its lead-in makes a statement are joined with it."""
+        """Yield the statements of a list; fragments that need the lead-in are joined to one statement."""
         items = [item for item in block.children if item.children]
         joined = self._joined(block, items, scope)
         if joined is not None:
@@ -420,7 +420,7 @@ class _Reader:
             previous = own
 
     def _named(self, previous: str) -> str:
-        """Return what names the subject of an item that speaks of something above: the item before it, or a heading."""
+        """Return the subject of an item that refers to something above it: the previous item, or a heading."""
         if previous and len(previous) <= _WHOLE and is_sentence(previous):
             return previous if re.search(r"[.!?]\W*$", previous) else f"{previous}."
         title = without_number(self._headings[-1][1]) if self._headings else ""
@@ -429,7 +429,9 @@ class _Reader:
     def _joined(
         self, block: SyntaxTreeNode, items: Sequence[SyntaxTreeNode], scope: _Scope
     ) -> Iterator[NoteStatement] | None:
-        """Return one statement of all items of a list if they are short fragments below a lead-in or heading."""
+        """Return one statement of all items of a list if they are short fragments below a lead-in or heading, else
+        None.
+        """
         if len(items) < 2 or any(len(item.children) != 1 or item.children[0].type != "paragraph" for item in items):
             return None
         texts = [text_of(item.children[0]) for item in items]
@@ -453,7 +455,7 @@ class _Reader:
         return self._state(block, Text(whole, raw, bare, "", False, has_link, ()), scope)
 
     def _item(self, item: SyntaxTreeNode, scope: _Scope) -> Iterator[NoteStatement]:
-        """Yield the statements of a list item: its own, and those of the lists below it with it as their parent."""
+        """Yield the statements of a list item: its own, and those of nested lists with the item as their parent."""
         head, *below = item.children
         if head.type != "paragraph":
             yield from self.sequence(item.children, scope)
@@ -495,7 +497,7 @@ class _Reader:
         done: bool | None = None,
         is_item: bool = True,
     ) -> Iterator[NoteStatement]:
-        """Yield the statement of a text in its context, or count why it is none."""
+        """Yield the statement of a text in its context, or count the reason why it is none."""
         line = _line(block)
         tags = self._page.tags(line)
         own = _JOINS.sub("", text.plain).rstrip() if scope.leads else text.plain
@@ -525,7 +527,7 @@ def _line(block: SyntaxTreeNode) -> int:
 
 
 def _left_out(text: Text, own: str, scope: _Scope, *, is_item: bool) -> str | None:
-    """Return why a text is no statement, None where it is one or names another page to read."""
+    """Return the reason why a text is no statement; None if it is one or names another page to read."""
     if IMPORT.fullmatch(own):
         return None
     lead = " ".join(scope.leads)
@@ -569,7 +571,7 @@ def _left_out(text: Text, own: str, scope: _Scope, *, is_item: bool) -> str | No
 
 
 def _subject_of_table(introduction: str, table: SyntaxTreeNode) -> str:
-    """Return what names the rows of a table: what leads in to it, and its first column; nothing where that is long."""
+    """Return the name for the rows of a table: its lead-in and first column; an empty text if that is too long."""
     rows = [row for part in table.children[1:] for row in part.children[:LONGEST] if row.children]
     names = ", ".join(text_of(row.children[0]).plain for row in rows)
     lead = introduction.rstrip(".:： ")
@@ -596,7 +598,7 @@ def _lead_words(text: Text) -> str:
 
 
 def _join(context: str, text: str) -> str:
-    """Return *text* with what joins it to the context before it: it is a new sentence where the context is one."""
+    """Return *text* with the separator from its context: a space or full stop after a sentence, else a colon."""
     if not context:
         return text
     if re.search(r"[.:!?…：][\"'”’)]*$", context):
@@ -605,13 +607,13 @@ def _join(context: str, text: str) -> str:
 
 
 def _is_complete(text: str) -> bool:
-    """Return whether *text* is an order that needs nothing after it, as "Never use pip" is and "Never do" is not."""
+    """Return whether *text* is a complete order, as "Never use pip" is and "Never do" is not."""
     is_order = is_binding(text) and text.count(" ") > 1
     return is_order and not _VAGUE.search(text) and not _OPEN_END.search(text)
 
 
 def _titled(text: Text) -> _Scope:
-    """Return a strong line or a heading within a list as what leads in to the blocks below it."""
+    """Return a strong line, or a heading within a list, as the lead-in of the blocks below it."""
     is_open = re.search(r"\w\W{0,2}$", text.plain) and not re.search(r"[.:!?…：]\W*$", text.plain)
     return _NOTHING.within(f"{text.plain}:" if is_open else text.plain, text.raw)
 
@@ -621,7 +623,7 @@ def _introduces(text: Text) -> bool:
 
 
 def _says_how(intro: str) -> bool:
-    """Return whether the introduction of code says what to do without the code."""
+    """Return whether the introduction of code is an instruction without the code."""
     if is_sample_label(intro) or intro.count(" ") < 4:
         return False
     states = is_sentence(intro) and not is_binding(intro) and not _OF_THE_CODE.search(intro)
@@ -629,7 +631,7 @@ def _says_how(intro: str) -> bool:
 
 
 def _commands(block: SyntaxTreeNode) -> str:
-    """Return the code of a block inline if it is one line, or lines of a shell without comments; else nothing."""
+    """Return the code of a block inline if it is one line, or lines of a shell without comments; else an empty text."""
     lines = [line.strip() for line in block.content.split("\n") if line.strip()]
     is_prompted = bool(lines) and all(line.startswith("$ ") for line in lines)
     lines = [line.removeprefix("$ ") for line in lines]

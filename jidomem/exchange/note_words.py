@@ -1,6 +1,6 @@
-"""English cues in agents' notes: negations, conditions, sentences, labels.  Pure.
+"""English cues in notes for agents: negations, conditions, sentences, labels. Pure.
 
-Every cue errs on the side of more context: a heading or a lead-in that no cue knows is repeated in the statement.
+In doubt a cue keeps context: a heading or lead-in that no cue matches is repeated in the statement.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from jidomem.base.words import beginning, line_sentences
 
-#: Longer text loses sentences; how long it may get by orders where some of it is limited, and by what limits it.
+#: The length in characters above which a text loses sentences; with orders beside limits; with limits.
 LONGEST, _RESTRICTED, _MOST = 300, 500, 1_000
 
 _NEGATION = re.compile(
@@ -23,7 +23,7 @@ _NEGATION = re.compile(
     r"|[❌🚫⛔✗✘✖⚠]",
     re.IGNORECASE,
 )
-#: "can" alone is no negation, "can't" is; the pattern above matches both.
+#: "can" is not a negation, "can't" is; the pattern above matches both.
 _CAN = re.compile(r"(?:can|don|won)", re.IGNORECASE)
 _CONDITION = re.compile(
     r"\b(?:if|when(?:ever)?|while|before|after|during|until|once|only|for|in|on|under|inside|within|unless"
@@ -32,7 +32,7 @@ _CONDITION = re.compile(
     r"|^\W*(?:\d+\W+)?[A-Z]?[a-z]+ing\b",
     re.IGNORECASE,
 )
-#: Words of headings that say how a page is arranged, not what its statements are about.
+#: Words of headings that structure a page and do not name a subject.
 _ARRANGING = frozenset(
     re.findall(
         r"\S+",
@@ -53,14 +53,14 @@ workflows working you your
 """,
     )
 )
-#: Words of such a heading that name what is done.
+#: Words of such a heading that name an activity.
 _OF_WORK = re.compile(
     r"\b(?:architecture|coding|contributing|development|engineering|usage|workflows?)\b", re.IGNORECASE
 )
 _NUMBERED = re.compile(
     r"^[#\s]*(?:(?:\d+|[a-z]|[ivx]+)[.)]\s+|\d+(?:\.\d+)+\s+|(?:step|part|phase)\s+\d+\W+)?", re.IGNORECASE
 )
-#: Lead-ins that only point at the list, and words that say no more than that one follows.
+#: Lead-ins that only announce a list, and words that add nothing to such a lead-in.
 _POINTS = re.compile(
     r"(?:(?:here|below|these|there) (?:is|are)\b|(?:some|a few|the) examples?\b|see (?:below|also)|as follows|note that"
     r"|(?:high[- ]level )?(?:overview|summary|notes?|details?|important|key points?)\W*$)",
@@ -70,7 +70,7 @@ _THERE = re.compile(r"(?:here|below|these|there) (?:is|are)\b", re.IGNORECASE)
 _POINTING = frozenset(
     ("few", "following", "below", "here", "list", "lists", "several", "many", "main", "brief", "useful", "we", "have")
 )
-#: Labels of samples, which show code and state nothing.
+#: Labels of samples of code.
 _SAMPLE = re.compile(
     r"\W*(?:(?:for )?examples?|e\.g|usage|sample|output|expected(?: output)?|result|good|bad|better|best|worse|wrong"
     r"|right|correct|incorrect|before|after|do|don['’ʼ]?ts?|do not|not|yes|no|ok|instead of|like this|preferred"
@@ -102,7 +102,7 @@ _OF_THE_READER = re.compile(
 _OF_UPKEEP = re.compile(
     r"\W*when(?: and how)? to (?:add|update|edit|change|extend)\b.{0,20}\bthis (?:file|document|page)\b", re.IGNORECASE
 )
-#: How a sentence goes on about the page that the one before it is about.
+#: The beginning of a further sentence about the page, after one about the page.
 _STILL_OF_THE_PAGE = re.compile(
     r"(?:it|i) (?:also )?"
     r"(?:provides?|contains?|covers?|captures?|collects?|describes?|explains?|outlines?|lists?|focus)\b",
@@ -161,7 +161,7 @@ _RULE = re.compile(
     r"|only|avoid|forbidden|required?|requires)\b",
     re.IGNORECASE,
 )
-#: How a sentence begins that speaks of the one before it, and what it then names itself.
+#: The beginning of a sentence that refers to the one before it, except if it names its subject itself.
 _BACK = re.compile(
     r"\W*(?:it|its|they|them|this|that|these|those|then|otherwise|however|but|so|and|or|also|such|both|either"
     r"|(?:in|for|as) (?:this|that|these|such)|if (?:so|not|that|this|it|they)|instead|therefore"
@@ -175,15 +175,15 @@ _ELLIPTIC = re.compile(r"\W*not to be confused with\b", re.IGNORECASE)
 _RESTATES = re.compile(r"\W*(?:in other words|put differently|that is to say)\b", re.IGNORECASE)
 _CODE = re.compile(r"`[^`]*`")
 _OPENING = " \"'*_>-–—!⚠️✅❌🚫"
-#: Sentences that forbid, oblige, or limit what stands beside them.
+#: Words that forbid, oblige, or limit the sentences beside them.
 _LIMITS = re.compile(
     r"\b(?:never|not|cannot|unless|except(?:ions?|ing)?|only|must|shall|forbidden|prohibited|skip)\b|n['’ʼ]t\b",
     re.IGNORECASE,
 )
-#: How a sentence begins that limits the one before it.
+#: The beginning of a sentence that limits the one before it.
 _CONTRAST = re.compile(r"\W*(?:but|however|although|though|yet)\b", re.IGNORECASE)
 _CLAUSE_ENDS = re.compile(r";\s|\s[-–—]\s")
-#: Verbs that begin an order, and as often are nouns: "Test files live in `tests/`".
+#: Verbs that begin an order, and are often nouns: "Test files live in `tests/`".
 _NOUNS = re.compile(
     r"(?:access|address|approach|audit|author|base|batch|break|build|cache|call|change|commit|condense|cover|cut|debug"
     r"|default|design|display|document|end|exit|export|focus|force|format|group|guard|guide|handle|highlight|import"
@@ -194,7 +194,7 @@ _NOUNS = re.compile(
     r"|turn|type|upgrade|upload|use|version|view|visit|watch|work|wrap)\b",
     re.IGNORECASE,
 )
-#: How such a noun goes on: with a verb of its own before anything subordinate, or with what only a noun has after it.
+#: The continuation of such a noun: a verb before any subordinate clause, or a word that only follows nouns.
 _OF_A_NOUN = re.compile(
     r"\w+(?: of\b|(?: (?:for )?(?!(?:the|an?|all|each|every|any|your|this|these|it|them|and|or|if|when|unless"
     r"|before|after|that|which|who|where|to|with|by|what|how)\b)[\w`./*-]+){0,4}"
@@ -202,7 +202,7 @@ _OF_A_NOUN = re.compile(
     r"|stays?|belongs?|takes?|gets?|covers?|includes?|sits?|resides?|comes?|returns?|supports?|handles?|reports?)\b)",
     re.IGNORECASE,
 )
-#: A word before an article is a verb of an order, whatever word it is, unless it is one of the closed classes.
+#: Any word before an article is the verb of an order, unless it belongs to a closed word class.
 _VERB = re.compile(
     r"(?!(?:about|above|across|after|all|along|although|among|and|another|any\w*|around|as|at|because|before|behind|below"
     r"|beneath|beside|between|beyond|both|but|by|despite|during|each|either|even|every\w*|except|few|for|from|given|half"
@@ -215,13 +215,13 @@ _VERB = re.compile(
 )
 _CLAUSE = re.compile(r"[,;:.(]|\s[-–—]\s")
 _NEEDS = re.compile(r"\bneeds? to\b")
-#: How a clause goes before "need to" that says when, or that nothing needs to be done.
+#: Words before "need to" that make the clause a condition or a negation.
 _NO_NEED = re.compile(
     r"\b(?:if|when(?:ever)?|where|that|which|who|what|why|how|no|not|never|unless|before|after|because|since|may|might"
     r"|will|would|only|nothing|to)\b|n['’ʼ]t\b",
     re.IGNORECASE,
 )
-#: Words that oblige or forbid wherever they stand, and those that do where an order may begin.
+#: Words that oblige or forbid anywhere in a sentence, and those that do where an order may begin.
 _OBLIGES = re.compile(
     r"\b(?:(?:must|should|need)n['’ʼ]t|must|should|shall"
     r"|may not(?! (?:even|have|yet|know|need|exist|match|want|always)\b)"
@@ -237,19 +237,19 @@ _FORBIDS = re.compile(
     re.IGNORECASE,
 )
 _NOT_TO_DO = re.compile(r"\bnot to (?:do|use)\b|\bdon['’ʼ]?ts\b|\b(?:forbidden|off[- ]limits)\b", re.IGNORECASE)
-#: How a sentence begins that says when its order holds.
+#: The beginning of a sentence that states the condition of its order.
 _WHENCE = re.compile(
     r"\W*(?:if|when(?:ever)?|before|after|for|in|on|while|once|where|unless|during|at|by|with)\b", re.IGNORECASE
 )
-#: How far from its beginning a sentence comes to its order.
+#: The characters of a sentence in which its order begins.
 _NEAR = 300
 _COMMA = re.compile(r", (?:then )?(?!(?:and|or)\b)")
-#: How a sentence begins that only points to where more is said.
+#: The beginning of a sentence that only refers to further information.
 _POINTS_AWAY = re.compile(r"(?:see|check out|refer to|visit|learn more|read more|note that)\b", re.IGNORECASE)
 _LABEL = re.compile(r"\W{0,3}(?P<label>[^.:;]{1,200}):\s+(?P<rest>.*)", re.DOTALL)
-#: How many words a label has, but for one that leads to code.
+#: The most words of a label, except before code.
 _SHORT_LABEL = 5
-#: A label that says when its commands are to be run, and so tells to run them.
+#: A label that states when to run its commands, and so is an order.
 _WHEN = re.compile(
     r"\b(?:before|after|always|when(?:ever)?|every|each|in order|in sequence|first|then|once)\b", re.IGNORECASE
 )
@@ -257,7 +257,7 @@ _ONLY_CODE = re.compile(r"[\W\d_]*(?:(?:and|then|or)\b[\W\d_]*)*")
 
 
 def is_negative(text: str) -> bool:
-    """Return whether *text* holds a word that may deny, forbid or restrict what follows it.
+    """Return whether *text* contains a word that may negate, forbid or restrict the text after it.
 
     >>> is_negative("What NOT to do"), is_negative("Don’ts"), is_negative("You can use uv")
     (True, True, False)
@@ -266,7 +266,7 @@ def is_negative(text: str) -> bool:
 
 
 def is_condition(text: str) -> bool:
-    """Return whether a heading says when, where or for what its statements hold.
+    """Return whether a heading states when, where or for what its statements apply.
 
     >>> is_condition("When adding a provider"), is_condition("Adding a provider"), is_condition("Naming")
     (True, True, True)
@@ -275,7 +275,7 @@ def is_condition(text: str) -> bool:
 
 
 def is_arrangement(title: str) -> bool:
-    """Return whether a heading only arranges the page: its statements say the same without it.
+    """Return whether a heading only structures the page: its statements mean the same without it.
 
     >>> is_arrangement("2. Development Guidelines"), is_arrangement("Code Review Rules"), is_arrangement("Bad style")
     (True, False, False)
@@ -285,7 +285,8 @@ def is_arrangement(title: str) -> bool:
 
 
 def names_work(title: str) -> bool:
-    """Return whether a heading that arranges its page names what is done, and so another matter than the one above it.
+    """Return whether a heading that structures its page names an activity, and so another subject than the one above
+    it.
 
     >>> names_work("Development workflow"), names_work("Guidelines")
     (True, False)
@@ -294,7 +295,7 @@ def names_work(title: str) -> bool:
 
 
 def without_number(title: str) -> str:
-    """Return a heading without the number before it and without a colon after it.
+    """Return a heading without its number and colon.
 
     >>> without_number("## 3.1 Tests:")
     'Tests'
@@ -303,7 +304,7 @@ def without_number(title: str) -> str:
 
 
 def is_pointer(lead: str) -> bool:
-    """Return whether a lead-in says nothing but that a list follows.
+    """Return whether a lead-in only announces a list.
 
     >>> is_pointer("Below is an overview:"), is_pointer("Below is an overview of what not to do:")
     (True, False)
@@ -317,7 +318,7 @@ def is_pointer(lead: str) -> bool:
 
 
 def is_of_samples(lead: str) -> bool:
-    """Return whether a lead-in names what follows it an example.
+    """Return whether a lead-in introduces examples.
 
     >>> is_of_samples("Example from the last release:"), is_of_samples("Examples of what not to do:")
     (True, False)
@@ -331,7 +332,7 @@ def is_sample_label(text: str) -> bool:
 
 
 def is_of_the_page(text: str) -> bool:
-    """Return whether all sentences of *text* are about the page it stands on, or about who reads it.
+    """Return whether all sentences of *text* are about its page or the reader of the page.
 
     >>> is_of_the_page("This file provides guidance to agents."), is_of_the_page("This file provides all. Keep it.")
     (True, False)
@@ -340,7 +341,7 @@ def is_of_the_page(text: str) -> bool:
 
 
 def is_of_upkeep(lead: str) -> bool:
-    """Return whether a lead-in says when its page is to be changed.
+    """Return whether a lead-in states when to change its page.
 
     >>> is_of_upkeep("When to add to this file:"), is_of_upkeep("When not to add to this file:")
     (True, False)
@@ -349,7 +350,7 @@ def is_of_upkeep(lead: str) -> bool:
 
 
 def without_page(text: str) -> str:
-    """Return *text* without the sentences about its page that it begins with, as long as they restrict nothing.
+    """Return *text* without the sentences about its page that it begins with, unless they contain a restriction.
 
     >>> without_page("This guide describes the build. Run `make` first.")
     'Run `make` first.'
@@ -369,7 +370,8 @@ def without_page(text: str) -> str:
 
 
 def is_binding(text: str) -> bool:
-    """Return whether *text* tells its reader to do something, or not to: it begins as an order does, or has "must".
+    """Return whether *text* demands or forbids something: it begins as an order does, or contains a word such as
+    "must".
 
     >>> is_binding("Run the linter"), is_binding("You must sign"), is_binding("Standard library")
     (True, True, False)
@@ -379,7 +381,7 @@ def is_binding(text: str) -> bool:
 
 
 def is_rule(text: str) -> bool:
-    """Return whether *text* holds a word that makes it a rule.
+    """Return whether *text* contains a word that makes it a rule.
 
     >>> is_rule("Each file must start with a header"), is_rule("Run the tests")
     (True, False)
@@ -388,7 +390,7 @@ def is_rule(text: str) -> bool:
 
 
 def is_sentence(text: str) -> bool:
-    """Return whether *text* is likely a sentence of its own, by its first word or a verb in it.
+    """Return whether *text* is probably a complete sentence, by its first word or a verb in it.
 
     >>> is_sentence("Tests live in `tests/`"), is_sentence("Internal packages")
     (True, False)
@@ -400,7 +402,7 @@ def is_sentence(text: str) -> bool:
 
 
 def refers_back(text: str) -> bool:
-    """Return whether a sentence speaks of the one before it.
+    """Return whether a sentence refers to the one before it.
 
     >>> refers_back("It is slow."), refers_back("This repository is old."), refers_back("Otherwise, stop.")
     (True, False, True)
@@ -409,7 +411,7 @@ def refers_back(text: str) -> bool:
 
 
 def lacks_subject(text: str) -> bool:
-    """Return whether *text* only says again, or goes on with, a sentence before it, and binds nobody by itself.
+    """Return whether *text* only restates or continues an earlier sentence, and is not binding by itself.
 
     >>> lacks_subject("Not to be confused with `b`."), lacks_subject("In other words, be kind.")
     (True, True)
@@ -420,9 +422,9 @@ def lacks_subject(text: str) -> bool:
 
 
 def binds(text: str) -> bool:
-    """Return whether a sentence of *text*, or a part of one, tells its reader to do something, or not to.
+    """Return whether a sentence of *text*, or a part of it, demands or forbids something.
 
-    The name of a command is no order, nor is what a labelled command or file does.
+    The name of a command is not an order, nor is the description of a labelled command or file.
 
     >>> binds("The docs are generated; do not edit `docs/ja`"), binds("Workers do not write")
     (True, False)
@@ -435,7 +437,7 @@ def binds(text: str) -> bool:
 
 
 def forbids(title: str) -> bool:
-    """Return whether a heading forbids or demands what stands below it.
+    """Return whether a heading forbids or demands the text below it.
 
     >>> forbids("Do not:"), forbids("Never"), forbids("What NOT to do"), forbids("Non-goals")
     (True, True, True, False)
@@ -459,7 +461,7 @@ def _is_order(sentence: str) -> bool:
 
 
 def _demands(sentence: str) -> bool:
-    """Return whether *sentence* says of a subject that it needs to do or be something, and not only when it does."""
+    """Return whether *sentence* states that its subject needs to do or be something, other than in a condition."""
     for words in _CLAUSE.split(sentence):
         need = _NEEDS.search(words)
         if need and not _NO_NEED.search(words, 0, need.start()):
@@ -468,13 +470,13 @@ def _demands(sentence: str) -> bool:
 
 
 def _clauses(sentence: str) -> list[str]:
-    """Return the parts of a sentence that may be an order of their own."""
+    """Return the parts of a sentence that may each be an order."""
     first, _, last = sentence.partition(" — ")
     return [*re.split(r"; |, (?:so|but) ", sentence), *([last] if _FINITE.search(first) else [])]
 
 
 def _is_imperative(clause: str) -> bool:
-    """Return whether *clause*, without code, begins as an order does, after what says when it holds."""
+    """Return whether *clause*, without code, begins as an order does, after an optional condition."""
     starts = [clause.lstrip(_OPENING)]
     if _WHENCE.match(clause):
         starts += [clause[comma.end() :] for comma in _COMMA.finditer(clause, 0, _NEAR)]
@@ -489,9 +491,9 @@ def _is_imperative(clause: str) -> bool:
 def shorten(text: str, longest: int = LONGEST) -> str:
     """Return *text* in about *longest* characters, with an ellipsis for each part that is left out.
 
-    Its first sentence stays, and each that forbids, obliges or limits with those that it refers to, up to _MOST
+    The first sentence stays. So does each that forbids, obliges or limits, with those that it refers to, up to _MOST
     characters in all; then orders and other sentences as far as there is room. A long first sentence is cut between
-    words unless it would lose what it forbids.
+    words unless it would lose a prohibition.
 
     >>> shorten("Use a queue. It is fast. It is small. Never block.", 30)
     'Use a queue. … Never block.'
@@ -526,8 +528,8 @@ def _with_subject(parts: Sequence[str], number: int) -> set[int]:
 def _cut_sentence(sentence: str, longest: int) -> str:
     """Return *sentence* cut at the end of a clause if there is one in its second half, else between words.
 
-    It is not cut within code, and whole if it would lose a negation, or a part of a clause that forbids or limits, and
-    is not too long.
+    It is not cut within code. It stays whole up to _MOST characters if it would lose a negation, or a part of a clause
+    that forbids or limits.
     """
     if len(sentence) <= longest:
         return sentence

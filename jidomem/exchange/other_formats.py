@@ -1,9 +1,8 @@
-"""The formats of other tools: beads issues, the graph of the reference MCP memory server, and
-Markdown. Pure.
+"""The formats of other tools: beads issues, the graph of the reference MCP memory server, and Markdown. Pure.
 
-Issues (`.beads/issues.jsonl`) become tasks and bugs, the graph (`memory.jsonl`) becomes facts. The
-exports `markdown` and `export_mcp_memory` take memories as `MemoryReader.get_memory` returns them
-and contain the active ones alone: Turtle, JSON-LD and N-Quads contain the rest.
+Issues (`.beads/issues.jsonl`) become tasks and bugs, the graph (`memory.jsonl`) becomes facts. The exports `markdown`
+and `export_mcp_memory` take memories as `MemoryReader.get_memory` returns them and contain only active memories;
+Turtle, JSON-LD and N-Quads contain all.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _TASK = {"open": "Planned", "in_progress": "InProgress", "hooked": "InProgress",
 _ERROR = {"open": "Reported", "in_progress": "Investigating", "hooked": "Investigating", "pinned": "Reported",
           "blocked": "Investigating", "deferred": "Deferred", "closed": "Resolved"}  # fmt: skip
 _SEVERITY = {0: "critical", 1: "high", 2: "medium", 3: "low", 4: "low"}
-#: The parts of an issue that have no field of their own, in the order they are told.
+#: The parts of an issue that become its explanation, in this order.
 _PARTS = {"description": "", "design": "Design", "acceptance_criteria": "Acceptance criteria", "notes": "Notes",
           "close_reason": "Closed because"}  # fmt: skip
 
@@ -97,7 +96,7 @@ def _named(issue: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _count_unread(issue: Mapping[str, Any], reading: Reading) -> None:
-    """Count the parts of an issue that are not of the form beads gives them, and so are left out."""
+    """Count the parts of an issue that do not have the form of beads, and so are left out."""
     for name, part in (("dependencies", "depends_on_id"), ("labels", ""), ("comments", "text")):
         listed = issue.get(name)
         if listed is not None and not isinstance(listed, list):
@@ -111,7 +110,7 @@ def _count_unread(issue: Mapping[str, Any], reading: Reading) -> None:
 
 
 def _explained(issue: Mapping[str, Any]) -> str:
-    """Return the prose of an issue."""
+    """Return the explanation of an issue: its texts, labels and comments."""
     parts = [
         f"{title}:\n{text}" if title else text for part, title in _PARTS.items() if (text := text_of(issue.get(part)))
     ]
@@ -130,7 +129,7 @@ def _moment(value: Any) -> str | None:
 
 
 def _in_order(issues: Mapping[str, tuple[str, dict[str, Any]]]) -> Sequence[str]:
-    """Return the keys, each after those it names, as far as they do not name each other."""
+    """Return the keys, each after those it names, except in cycles."""
     ordered: dict[str, None] = {}
     met: set[str] = set()
     for first in issues:
@@ -146,12 +145,12 @@ def _in_order(issues: Mapping[str, tuple[str, dict[str, Any]]]) -> Sequence[str]
     return list(ordered)
 
 
-#: The exact statement of such a memory, and each entity that it is about.
+#: The properties of a memory of the graph: its original statement, and each entity that it is about.
 STATEMENT, NODE = JIDO + "graphStatement", JIDO + "graphNode"
 
 
 def entity_fact(name: str, kind: str) -> dict[str, Any]:
-    """Return the fields of the fact that an entity is known, and of which kind it is."""
+    """Return the fields of the fact that an entity exists and has a kind."""
     return _fact(f"{name} is of the kind {kind}" if kind else f"{name} is known", [name], ["entity", name, kind])
 
 
@@ -174,7 +173,7 @@ def _fact(summary: str, entities: list[str], statement: list[str]) -> dict[str, 
 
 @dataclass(slots=True)
 class Entity:
-    """One entity: what kind it is, what was observed, and the memories that say so."""
+    """One entity: its kind, its observations, and the memories that state them."""
 
     kind: str = ""
     asserted_by: list[str] = field(default_factory=list)
@@ -183,13 +182,13 @@ class Entity:
 
 @dataclass(slots=True)
 class EntityGraph:
-    """Entities by name, and relations as (from, to, relationType), with the memories that say each."""
+    """Entities by name, and relations as (from, to, relationType), with the memories that state each."""
 
     entities: dict[str, Entity] = field(default_factory=dict)
     relations: dict[tuple[str, str, str], list[str]] = field(default_factory=dict)
 
     def add(self, item: str, statement: Sequence[str], summary: str) -> None:
-        """Add what the memory *item* states; its *summary*, where that was changed since, is the observation."""
+        """Add the statement of the memory *item*. If its *summary* was edited, that is the observation."""
         match statement:
             case ["entity", name, kind]:
                 self._entity(name, kind).asserted_by.append(item)
@@ -205,7 +204,7 @@ class EntityGraph:
         return entity
 
     def plain_entities(self, names: Iterable[str] | None = None) -> list[dict[str, Any]]:
-        """Return the entities of these *names*, all without names, as the reference server writes them."""
+        """Return the entities with these *names* (default: all) in the form of the reference server."""
         wanted = self.entities.keys() if names is None else self.entities.keys() & set(names)
         return [
             {"name": name, "entityType": entity.kind, "observations": [*entity.observations]}
@@ -214,14 +213,14 @@ class EntityGraph:
         ]
 
     def plain_relations(self, names: Iterable[str] | None = None) -> list[dict[str, str]]:
-        """Return the relations that begin or end at an entity of these *names*, all without names."""
+        """Return the relations that begin or end at an entity of these *names* (default: all)."""
         wanted = None if names is None else self.entities.keys() & set(names)
         ends = [one for one in self.relations if wanted is None or one[0] in wanted or one[1] in wanted]
         return [*map(plain_relation, ends)]
 
 
 def plain_relation(one: tuple[str, str, str]) -> dict[str, str]:
-    """Return a relation as the reference server writes it."""
+    """Return a relation in the form of the reference server."""
     return {"from": one[0], "to": one[1], "relationType": one[2]}
 
 
@@ -232,7 +231,7 @@ def _same(one: str, other: str) -> bool:
 def read_mcp_memory(name: str, data: bytes) -> Reading:
     """Return a fact for each observation of an entity, for an entity without any, and for each relation.
 
-    A graph that is one JSON object, with `entities` and `relations`, as other servers keep it, is read too.
+    A file with one JSON object with `entities` and `relations`, as other servers write it, is read too.
     """
     reading = Reading("ToolSource")
     for place, line in _whole(name, data) or objects(name, data, reading):
@@ -247,7 +246,7 @@ def read_mcp_memory(name: str, data: bytes) -> Reading:
 
 
 def _whole(name: str, data: bytes) -> list[tuple[str, dict[str, Any]]]:
-    """Return the entities and relations of a graph that is one JSON object, nothing for what is none."""
+    """Return the entities and relations of a graph that is one JSON object; an empty list for any other file."""
     if b'"entities"' not in data:
         return []
     try:
@@ -291,19 +290,19 @@ def _relation(name: str, place: str, line: dict[str, Any], reading: Reading) -> 
 
 
 Memory = Mapping[str, Any]
-#: Class of a memory -> its heading; the first class that fits decides.
+#: Class of a memory -> its heading; the first matching class decides.
 HEADINGS: Mapping[str, str] = {
     "Convention": "Conventions", "Decision": "Decisions", "Task": "Tasks", "Error": "Errors", "Risk": "Risks",
     "LessonLearned": "Lessons", "Unknown": "Open questions", "Fact": "Facts", "MemoryItem": "Further memories",
 }  # fmt: skip
 _MARKUP = re.compile(r"[\\`*_\[\]<>&#~|!]")
-#: The beginnings of a line that Markdown would read as a block, and as the box of a task.
+#: The beginnings of a line that Markdown would parse as a list or a heading.
 _BEGINS = re.compile(r"^([-+=]|\d+(?=[.)]))")
 _DONE = frozenset({"Completed"})
 _INSTEAD, _EVIDENCE, _SOURCE = "hasAlternative", "derivedFrom", "source"
-#: Properties whose values are shown by their texts.
+#: Properties whose values are shown as texts.
 WORDED = (_INSTEAD, _EVIDENCE)
-#: The properties that are shown with a name, and that name.
+#: The properties that are shown with a label, and the label.
 _NAMED = (
     ("about", "About"), ("topic", "Topic"), (_INSTEAD, "Instead of"), ("assignedTo", "Assigned to"),
     ("severity", "Severity"), ("enforcementLevel", "Enforcement"), (_SOURCE, "Source"), (_EVIDENCE, "Evidence"),
@@ -318,10 +317,10 @@ def markdown(
     moment: str,
     texts: Mapping[str, str] = MappingProxyType({}),
 ) -> bytes:
-    """Return the memories as one Markdown page, a list for each of HEADINGS; *is_a* tells the classes of a class.
+    """Return the memories as one Markdown page with a list for each of HEADINGS; *is_a* is the subclass test.
 
-    Each entry says what is remembered, then why, of what, by whom and when, and the id to ask for more by. Alternatives
-    and evidence are shown by their text in *texts*, the file that a memory was imported from by its path.
+    Each entry has the summary, the reasons, the sources, author and date, and the IRI. Alternatives and evidence are
+    shown by their text in *texts*, the file that a memory was imported from by its path.
     """
     below: dict[str, list[str]] = {heading: [] for heading in HEADINGS.values()}
     for memory in _with_grounds(_without_withdrawals(memories, texts), texts):
@@ -334,10 +333,10 @@ def markdown(
 
 
 def export_mcp_memory(project: str, memories: Iterable[Memory]) -> bytes:
-    """Return the memories as the file of the reference MCP memory server: entities, then relations, a line each.
+    """Return the memories as the file of the reference MCP memory server: entities, then relations, one a line.
 
-    What came from such a file goes back as it was. Any other memory is an observation of each thing it is about, of
-    the project where it is about nothing.
+    Statements imported from such a file are exported unchanged. Any other memory becomes an observation of each entity
+    it is about, or of the project if it is about none.
     """
     graph = EntityGraph()
     for memory in _without_withdrawals(memories):
@@ -355,7 +354,7 @@ def export_mcp_memory(project: str, memories: Iterable[Memory]) -> bytes:
 
 
 def _without_withdrawals(memories: Iterable[Memory], texts: Mapping[str, str] = MappingProxyType({})) -> list[Memory]:
-    """Return the memories, less those that withdraw others; what was rejected is told by its decision alone."""
+    """Return the memories without withdrawals; a rejected alternative is shown only with its decision."""
     by_iri = {memory["iri"]: memory for memory in memories if memory["class"] != MARKER}
     exported = []
     for memory in by_iri.values():
@@ -368,9 +367,9 @@ def _without_withdrawals(memories: Iterable[Memory], texts: Mapping[str, str] = 
 
 
 def _with_grounds(memories: Iterable[Memory], texts: Mapping[str, str]) -> Iterator[Memory]:
-    """Yield the memories with their source, and with evidence by the words that a reader knows it by.
+    """Yield the memories with their source, and with their evidence as readable texts.
 
-    Evidence of ours that has no text is left out: its id is a hash. So is what repeats where the memory came from.
+    Evidence without a text is left out, since its IRI is a hash; so is evidence that repeats the source.
     """
     listed = list(memories)
     summaries = {memory["iri"]: _one(memory, "summary") for memory in listed}
@@ -388,7 +387,7 @@ def _with_grounds(memories: Iterable[Memory], texts: Mapping[str, str]) -> Itera
 
 
 def _ground(node: str, texts: Mapping[str, str], summaries: Mapping[str, str]) -> str:
-    """Return a piece of evidence as a reader knows it; an empty text for one that is known by a hash alone."""
+    """Return a piece of evidence as readable text, or an empty text if only a hash is known."""
     if node in summaries:
         return f"{summaries[node]} ({node})"
     return texts.get(node, "" if node.startswith(f"{BASE}evidence/") else node)
@@ -410,7 +409,7 @@ def _markdown_entry(memory: Memory) -> str:
 
 
 def _who_and_when(memory: Memory) -> list[str]:
-    """Return author and date; of a memory with an earlier date, or none, both the date and when it was recorded."""
+    """Return author and date; if the memory has an earlier date or none, both the date and the recorded date."""
     agents = ", ".join(map(_short, memory["properties"].get("assertedBy", ())))
     dated, recorded = _one(memory, "hasTimestamp")[:10], _one(memory, "recordedAt")[:10]
     if dated == recorded or not recorded:
@@ -419,7 +418,7 @@ def _who_and_when(memory: Memory) -> list[str]:
 
 
 def escaped(text: str) -> str:
-    r"""Return *text* on one line that Markdown shows as it is.
+    r"""Return *text* on one line, escaped so that Markdown shows it unchanged.
 
     >>> print(escaped("- use *one*\nstore"))
     \- use \*one\* store
@@ -438,7 +437,7 @@ def _one(memory: Memory, name: str) -> str:
 
 
 def _short(value: Any) -> str:
-    """Return an IRI of ours as the name at its end, anything else as it is."""
+    """Return the last part of an IRI of ours, any other value unchanged."""
     return local_name(str(value)) if str(value).startswith((BASE, JIDO)) else str(value)
 
 

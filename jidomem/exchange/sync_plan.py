@@ -1,7 +1,7 @@
-"""The plan of a synchronisation: what to write so that memory says what the sources say.  Pure.
+"""The plan of a synchronisation: the changes that make memory agree with its sources. Pure.
 
-Entries of sources are matched with the lineages of what was imported before, the surest matches first: the same place
-and text, the same text elsewhere, the same place, and then what is most alike.
+Entries of sources are matched with the lineages of earlier imports, the most certain matches first: the same place and
+text, the same text elsewhere, the same place, and then the most similar text.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from jidomem.exchange.lineage import ACTIVE, GONE, PENDING, SETTLED, SUCCEEDED, 
 from jidomem.rdf.vocab import REDACTED
 from jidomem.repository.other_tools import ADR, GRAPH, ISSUES, NOTES
 
-#: How alike two texts are of which one is the other, changed, and how much of a text is compared.
+#: The least similarity of an edited text to its original, and the characters of a text that are compared.
 ALIKE, _COMPARED = 0.6, 1_000
-#: The kinds whose entries are the same in whichever file they stand.
+#: The kinds whose entries have the same identity in any file.
 _ANYWHERE = (ISSUES, GRAPH)
-#: The properties by which a decision record without a digest is compared, and the fields that say them.
+#: The properties by which a decision record without a digest is compared, and their fields.
 _READ: Mapping[str, str] = {
     "summary": "summary",
     "rationale": "rationale",
     "detailedExplanation": "detailed_explanation",
     "decisionStatus": "status",
 }
-#: The properties that say the status of a decision, a task or an error.
+#: The properties for the status of a decision, a task or an error.
 _STATES = ("decisionStatus", "hasTaskStatus", "hasErrorStatus")
-#: The note on an entry that may still say what was redacted from its memory.
+#: The note on an entry that may still contain the text that was redacted from its memory.
 REDACTED_SOURCE = "a text was redacted from its memory, so it is not imported"
 #: The changes of an entry, in the order in which they are shown.
 CHANGES = ("added", "changed", "moved", "removed", "conflict", "redacted", "unchanged")
@@ -38,10 +38,10 @@ CHANGES = ("added", "changed", "moved", "removed", "conflict", "redacted", "unch
 
 @dataclass(frozen=True, slots=True)
 class SourceEntry:
-    """An entry as a source has it now: the file it is in, what that file holds, and its key there.
+    """An entry as its source has it now: its file, the content id of the file, and its key there.
 
-    A decision record has a file of its own, and no key there. `digests` are that of the entry and that by which version
-    0.1.0 would know it. With `alone` no other entry has its key.
+    A decision record has a file of its own, and no key there. `digests` are that of the entry and that of the form of
+    version 0.1.0. With `alone` no other entry has its key.
     """
 
     kind: str
@@ -64,23 +64,25 @@ class SourceEntry:
 
     @property
     def digest(self) -> str:
-        """Return what changes when the entry says something else, wherever its file is."""
+        """Return the digest of the content, independent of the path of the file."""
         return self.digests[0]
 
     @property
     def text(self) -> str:
-        """Return what it says as one text, by which it is likened to others."""
+        """Return its content as one text, for comparison with others."""
         fields = self.entry.fields
         return " ".join(fields[name] for name in ("summary", "rationale", "detailed_explanation") if fields.get(name))
 
     def says(self, version: SourceVersion) -> bool:
-        """Return whether *version* says what the entry says; False where a redaction keeps that from being told."""
+        """Return whether *version* has the content of the entry; False for a redacted version, whose content is
+        unknown.
+        """
         if version.is_redacted:
             return False
         return version.digest in self.digests if version.digest is not None else self._reads_as(version)
 
     def _reads_as(self, version: SourceVersion) -> bool:
-        """Return whether the texts of *version*, which has no digest, are those of the entry."""
+        """Return whether *version*, which has no digest, has the texts of the entry."""
         content, fields = dict(version.content), self.entry.fields
         return all(_words(content.get(name)) == _words(fields.get(of)) for name, of in _READ.items())
 
@@ -90,7 +92,7 @@ def _words(text: str | None) -> list[str]:
 
 
 def key_in(path: str, key: str) -> str:
-    """Return the key of an entry within its file, where it begins with the path of the file.
+    """Return the key of an entry within its file: without the path of the file, if it begins with that.
 
     >>> key_in("CLAUDE.md", "CLAUDE.md: Build"), key_in("CLAUDE.md", "CLAUDE.md"), key_in("issues.jsonl", "bd-1")
     ('Build', '', 'bd-1')
@@ -102,10 +104,10 @@ def key_in(path: str, key: str) -> str:
 class SyncStep:
     """The outcome of one entry, or of a lineage without one, and the intent to write for it.
 
-    `write` is nothing, `version` (asserted), `proposal`, `relocation` (the same memory at a new place) or `withdrawal`
-    (a proposal). The new memory takes the place of `supersedes` and brings back `revives`; the proposals `ends` no
-    longer stand. `inherits` are the keys of entries whose memories it ends for another entry, which it supersedes.
-    `holder` is the redacted version whose text the entry may say: nothing is written for it.
+    `write` is empty, `version` (asserted), `proposal`, `relocation` (the same memory at a new place) or `withdrawal` (a
+    proposal). The new memory replaces `supersedes` and restores `revives`; the proposals `ends` are withdrawn.
+    `inherits` are the keys of entries whose memories it ends in place of an entry that it supersedes. `holder` is the
+    redacted version whose text the entry may contain: nothing is written for it.
     """
 
     change: str
@@ -121,9 +123,9 @@ class SyncStep:
 
     @property
     def summary(self) -> str:
-        """Return what the entry says in short, as its source has it, else as memory has it.
+        """Return the summary of the entry, from its source, else from memory.
 
-        That of an entry which may say a redacted text is not shown.
+        For an entry that may contain a redacted text it is a placeholder.
         """
         if self.change == "redacted" or self.holder is not None:
             return REDACTED
@@ -143,12 +145,12 @@ class SyncStep:
 
     @property
     def place(self) -> str:
-        """Return the file of the entry, with its line where it has one."""
+        """Return the file of the entry, with its line if known."""
         return self.entry.entry.place if self.entry is not None else self.path
 
     @property
     def moved_from(self) -> str | None:
-        """Return the file that the entry was in before, where that was another one."""
+        """Return the earlier file of the entry if it was another one, else None."""
         if self.entry is None or self.lineage is None or self.lineage.newest.path == self.entry.path:
             return None
         return self.lineage.newest.path
@@ -156,7 +158,7 @@ class SyncStep:
 
 @dataclass(frozen=True, slots=True)
 class PendingChange:
-    """A change of an imported memory that was proposed before: *proposal*, pending review, would change or end it."""
+    """A change of an imported memory that awaits review: *proposal* would change or end it."""
 
     change: str
     entry: SourceEntry | None
@@ -166,10 +168,10 @@ class PendingChange:
 
 @dataclass(frozen=True, slots=True)
 class LocalChange:
-    """A difference between memory and a source that a decision here made, and no change of the source.
+    """A difference between memory and a source that was decided here, not a change of the source.
 
     The memory of *lineage* was `edited`, `withdrawn` or `superseded` here, the text of its source was `rejected`, or it
-    was `retained` after its source was removed, and then it has no entry.
+    was `retained` after its source was removed; then it has no entry.
     """
 
     change: str
@@ -181,8 +183,8 @@ class LocalChange:
 class SyncPlan:
     """The steps of a synchronisation: one for each entry, in the order of the sources, then one for each removed.
 
-    `pending` are the changes of the sources that were proposed before and are not settled; `unreviewed` is how many
-    entries have only a proposal, and never had more. `local` are the differences that decisions here made.
+    `pending` are earlier proposals for changes of the sources that await review; `unreviewed` counts the entries with
+    only a proposal, never asserted. `local` are the differences decided here.
     """
 
     steps: tuple[SyncStep, ...]
@@ -192,12 +194,12 @@ class SyncPlan:
 
     @property
     def is_empty(self) -> bool:
-        """Return whether no source changed since it was imported, so that there is nothing to write."""
+        """Return whether no source changed since its import, so that there is nothing to write."""
         return all(step.change == "unchanged" for step in self.steps)
 
     @property
     def counts(self) -> Counter[str]:
-        """Return how many steps there are of each change."""
+        """Return the number of steps by change."""
         return Counter(step.change for step in self.steps)
 
 
@@ -208,10 +210,10 @@ def plan(
     is_absent: Callable[[str], bool],
     is_removed: Callable[[Lineage], bool],
 ) -> SyncPlan:
-    """Return the steps that make memory, which has *known*, say what *entries* say.
+    """Return the steps that update memory, with the lineages *known*, to the *entries*.
 
-    *is_absent* tells of a file that it was removed, or read as a whole: what is not among the entries is not there.
-    *is_removed* tells whether the source of a lineage that no entry matches is known to be removed.
+    *is_absent* returns whether a file was removed or completely read, so that an entry missing from *entries* no longer
+    exists. *is_removed* returns whether the source of a lineage without a matching entry is known to be removed.
     """
     matched = _Matching(entries, known, is_absent).matches()
     blocked = _blocked(entries, matched, known, is_absent)
@@ -221,7 +223,7 @@ def plan(
     steps = [_without_redacted(planning.step(entry), blocked) for entry in entries]
     left = (lineage for lineage in known if id(lineage) not in taken and is_removed(lineage))
     holders = {step.holder.iri for step in steps if step.holder is not None}
-    # whether the entry of a redacted memory is gone, or one of those held back, only a person can tell
+    # only a person can tell whether the entry of a redacted memory was removed or is one of the blocked entries
     left = (lineage for lineage in left if lineage.redacted is None or lineage.redacted.iri not in holders)
     removed = [(lineage, _removal(lineage)) for lineage in left]
     steps += [step for _, step in removed if step is not None]
@@ -241,10 +243,10 @@ def plan(
 def moved_records(
     entries: Sequence[SourceEntry], known: Sequence[Lineage], is_absent: Callable[[str], bool]
 ) -> dict[str, str]:
-    """Return the present path of each decision record of *entries* by each path that it had before.
+    """Return the present path of each decision record of *entries* by each of its earlier paths.
 
-    Of several records that had a path it is the last one. Other records still link to those paths; nothing but the
-    links of the entries depends on the result.
+    If several records had a path, the last one counts. Other records may still link to the earlier paths; the result is
+    used only to resolve the links.
     """
     records = [entry for entry in entries if entry.kind == ADR]
     matched = _Matching(records, known, is_absent).matches()
@@ -255,7 +257,7 @@ def moved_records(
 
 
 def _pending(entry: SourceEntry | None, lineage: Lineage | None, step: SyncStep | None) -> Iterator[PendingChange]:
-    """Yield the proposals of earlier synchronisations to change what *lineage* says, or to end it, that still stand."""
+    """Yield the proposals of earlier synchronisations to change or end *lineage* that still await review."""
     if lineage is None:
         return
     ends = step.ends if step else ()
@@ -274,10 +276,10 @@ def _blocked(
     known: Sequence[Lineage],
     is_absent: Callable[[str], bool],
 ) -> dict[str, SourceVersion]:
-    """Return, by each file in which a redacted text may stand in any new or changed entry, a redacted version.
+    """Return a redacted version for each file whose new or changed entries may contain its redacted text.
 
-    It is so in the file of that version; where that is absent also in those that entries of it moved to, and in files
-    that nothing was imported from.
+    These are the file of the version and, if that is absent, the files to which its entries moved and the files from
+    which nothing was imported.
     """
     versions = [version for lineage in known if (version := lineage.redacted) is not None]
     blocked = {version.path: version for version in versions}
@@ -292,7 +294,7 @@ def _blocked(
 
 
 def _without_redacted(step: SyncStep, blocked: Mapping[str, SourceVersion]) -> SyncStep:
-    """Return *step*, which writes nothing where that could bring a redacted text back to memory."""
+    """Return *step*, without its intent if that could write a redacted text to memory again."""
     holder = blocked.get(step.path)
     if step.entry is not None and step.lineage is not None and step.lineage.redacted is not None:
         holder = step.lineage.redacted
@@ -308,12 +310,12 @@ def end_of(version: SourceVersion) -> str:
 
 
 def _is_unreviewed(lineage: Lineage | None) -> bool:
-    """Return whether an entry is only proposed, and was never more."""
+    """Return whether an entry is only proposed and was never asserted."""
     return lineage is not None and lineage.state == PENDING and lineage.last_asserted is None
 
 
 def _is_local(pending: SourceVersion, lineage: Lineage) -> bool:
-    """Return whether *pending* was proposed here: its source says the same as when it was last accepted."""
+    """Return whether *pending* was proposed here: its source is the same as at the last acceptance."""
     accepted = next(iter(lineage.active), lineage.last_asserted)
     if accepted is None or accepted.withdrawn_as is not None:
         return False
@@ -321,7 +323,7 @@ def _is_local(pending: SourceVersion, lineage: Lineage) -> bool:
 
 
 def _removal(lineage: Lineage) -> SyncStep | None:
-    """Return what becomes of a lineage whose source is removed; None where nothing does, or was proposed before."""
+    """Return the step of a lineage whose source is removed; None if nothing is left to end or to propose."""
     doubted = [each for each in lineage.active if not each.is_doubted]
     pending = tuple(each.iri for each in lineage.pending if not each.is_doubted)
     if not doubted and not pending:
@@ -332,7 +334,7 @@ def _removal(lineage: Lineage) -> SyncStep | None:
 
 @dataclass(slots=True)
 class _Planning:
-    """The steps for *entries*, which are matched with lineages of *known*."""
+    """The planner of the steps for *entries*, which are matched with lineages of *known*."""
 
     entries: Sequence[SourceEntry]
     lineage_of: Mapping[int, Lineage]
@@ -352,14 +354,14 @@ class _Planning:
                 self._enders[entry.kind, key].append(entry)
 
     def step(self, entry: SourceEntry) -> SyncStep:
-        """Return what becomes of *entry*."""
+        """Return the step of *entry*."""
         step = self._step(entry)
         direct = {*_superseded_by(entry)}
         inherits = (other.entry.key for other in self._ended_by(entry) if other.entry.key not in direct)
         return replace(step, inherits=tuple(inherits)) if step.write in ("version", "proposal") else step
 
     def local_change(self, entry: SourceEntry | None, lineage: Lineage) -> str:
-        """Return how a decision here made *lineage* differ from an entry that it is level with; nothing if none did."""
+        """Return how *lineage* was changed here, a value of `LocalChange.change`, or an empty text if it was not."""
         if entry is None:
             return "retained" if lineage.active else ""
         last, is_followed = lineage.last_asserted, not self._enders.get((entry.kind, entry.entry.key))
@@ -382,7 +384,7 @@ class _Planning:
         return self._live(entry, lineage)
 
     def _superseded(self, entry: SourceEntry, lineage: Lineage) -> SyncStep:
-        """Return the step of an entry that another one supersedes: it is followed no further."""
+        """Return the step of an entry that another one supersedes: it is no longer updated."""
         if not any(each.is_live for each in lineage.versions):
             return SyncStep("unchanged", entry, lineage)
         pending = tuple(each.iri for each in lineage.pending)
@@ -395,7 +397,7 @@ class _Planning:
     def _enders_of(self, entry: SourceEntry) -> Iterator[SourceEntry]:
         """Yield the entries whose memories are to supersede that of *entry*.
 
-        The memory of an entry that is superseded itself is written no more: what supersedes that one ends both.
+        An entry that is superseded itself is no longer written: its successor supersedes both.
         """
         for ender in self._enders[entry.kind, entry.entry.key]:
             if self._is_passed(ender):
@@ -404,7 +406,7 @@ class _Planning:
                 yield ender
 
     def _ended_by(self, entry: SourceEntry) -> Iterator[SourceEntry]:
-        """Yield the entries whose memories that of *entry* is to supersede."""
+        """Yield the entries whose memories are to be superseded by that of *entry*."""
         for key in _superseded_by(entry):
             other = self._by_key.get((entry.kind, key))
             if other is not None:
@@ -413,7 +415,7 @@ class _Planning:
                     yield from self._ended_by(other)
 
     def _is_passed(self, entry: SourceEntry) -> bool:
-        """Return whether *entry*, which has a memory that was not turned down here, is superseded by another one."""
+        """Return whether *entry* has a memory that was not rejected here, and is superseded by another entry."""
         lineage = self.lineage_of.get(id(entry))
         is_known = lineage is not None and lineage.state not in (GONE, SETTLED)
         return is_known and bool(self._enders.get((entry.kind, entry.entry.key)))
@@ -421,20 +423,20 @@ class _Planning:
     def _is_to_link(self, ender: SourceEntry, lineage: Lineage) -> bool:
         """Return whether the memory of *ender* is still to supersede *lineage*.
 
-        It is not where it was turned down here, or is superseded until a withdrawal is accepted.
+        It is not if it was rejected here, or if it is superseded until a withdrawal is accepted.
         """
         own = self.lineage_of.get(id(ender))
         is_written = own is None or not (own.state == SETTLED or (own.state == SUCCEEDED and self._has_holder(own)))
         return is_written and not self._is_linked(ender, lineage)
 
     def _is_linked(self, ender: SourceEntry, lineage: Lineage) -> bool:
-        """Return whether the memory of *ender* says already that it supersedes a version of *lineage*."""
+        """Return whether the memory of *ender* already supersedes a version of *lineage*."""
         own = self.lineage_of.get(id(ender))
         live = {each.iri for each in lineage.versions if each.is_live}
         return own is not None and any(live.intersection(each.supersedes) for each in own.versions if each.is_live)
 
     def _released(self, entry: SourceEntry, lineage: Lineage) -> SyncStep:
-        """Return the step of an entry whose memory was superseded by that of another one, which no entry says now."""
+        """Return the step of an entry whose memory was superseded by that of an entry that no longer names it."""
         if self._has_holder(lineage):
             return SyncStep("unchanged", entry, lineage)
         assert lineage.last_asserted is not None
@@ -442,7 +444,7 @@ class _Planning:
         return SyncStep("changed", entry, lineage, "version", revives=revives, note="it is no longer superseded")
 
     def _has_holder(self, lineage: Lineage) -> bool:
-        """Return whether *lineage* is superseded until the withdrawal of what supersedes it is accepted."""
+        """Return whether *lineage* is superseded until the withdrawal of its successor is accepted."""
         enders = [self._owner[iri] for iri in lineage.successors]
         return any(id(ender) not in self._present and ender.state == ACTIVE for ender in enders)
 
@@ -470,7 +472,7 @@ class _Planning:
         return SyncStep("conflict", entry, lineage, "proposal", replaced, ends=ends, note=note)
 
     def _same(self, entry: SourceEntry, lineage: Lineage, version: SourceVersion) -> SyncStep:
-        """Return the step of an entry that says what *version*, proposed or active, says."""
+        """Return the step of an entry with the same content as *version*, proposed or active."""
         ends = _stale(lineage, version)
         if (version.path, version.key) != (entry.path, entry.key) and self.is_absent(version.path):
             if version.is_asserted:
@@ -483,7 +485,7 @@ class _Planning:
         return SyncStep("changed" if ends else "unchanged", entry, lineage, ends=ends)
 
     def _has_new_links(self, entry: SourceEntry) -> bool:
-        """Return whether *entry* supersedes an entry beside it whose memory is active still, or is to be written."""
+        """Return whether *entry* supersedes another entry whose memory is still active or not yet written."""
         for other in self._ended_by(entry):
             lineage = self.lineage_of.get(id(other))
             if lineage is None or lineage.state == GONE:
@@ -498,12 +500,12 @@ def _superseded_by(entry: SourceEntry) -> Iterator[str]:
 
 
 def _is_contested(lineage: Lineage) -> bool:
-    """Return whether somebody edited the memory of an entry here, or turned a version of it down."""
+    """Return whether the memory of an entry was edited here, or a version of it rejected."""
     return lineage.is_edited or bool(lineage.rejected)
 
 
 def _status_change(entry: SourceEntry, lineage: Lineage) -> str:
-    """Return which status *entry* had when it was last read, and which it has now; nothing where it is the same."""
+    """Return the earlier and the present status of *entry*, or an empty text if they are equal."""
     content = dict(lineage.read.content)
     old = next((content[name] for name in _STATES if name in content), "")
     new = str(entry.entry.fields.get("status", ""))
@@ -511,13 +513,13 @@ def _status_change(entry: SourceEntry, lineage: Lineage) -> str:
 
 
 def _stale(lineage: Lineage, stays: SourceVersion | None = None) -> tuple[str, ...]:
-    """Return the proposals that no longer stand, but for one that stays: older versions, and withdrawals."""
+    """Return the proposals to withdraw: older versions, except *stays*, and withdrawals."""
     versions = (each.iri for each in lineage.pending if each != stays and not each.is_doubted)
     return (*versions, *(marker for each in lineage.active for marker in each.withdrawals))
 
 
 def _replaced_by(pending: SourceVersion, lineage: Lineage) -> tuple[str, ...]:
-    """Return what the proposal *pending* is to replace once it is accepted, less what is part of its own lineage."""
+    """Return the memories that the proposal *pending* is to replace once accepted, without those of its own lineage."""
     own = {each.iri for each in lineage.versions}
     active = tuple(each.iri for each in lineage.active)
     return (*active, *(iri for iri in pending.supersedes if iri not in own))
@@ -532,13 +534,13 @@ def _live(lineage: Lineage) -> Sequence[SourceVersion]:
 
 
 def _current(lineage: Lineage) -> Sequence[SourceVersion]:
-    """Return the versions that are active or proposed, where there is none the newest."""
+    """Return the versions that are active or proposed, or the newest if there are none."""
     return [each for each in lineage.versions if each.is_live] or [lineage.newest]
 
 
 @dataclass(slots=True)
 class _Matching:
-    """The search for the lineage of each entry."""
+    """The matching of entries with lineages."""
 
     entries: Sequence[SourceEntry]
     known: Sequence[Lineage]
@@ -548,13 +550,13 @@ class _Matching:
 
     def matches(self) -> dict[int, Lineage]:
         """Return the lineage of each entry that has one, by the number of the entry."""
-        for versions in (_current, _all):  # what an entry says now before what another one said once
+        for versions in (_current, _all):  # current content before earlier content
             self._by(lambda entry: [(entry.path, entry.key, each) for each in entry.digests],
                      lambda version: (version.path, version.key, version.digest), versions=versions)  # fmt: skip
             self._by(lambda entry: [*entry.digests], lambda version: version.digest, moved=True, versions=versions)
             self._by(lambda entry: [*entry.digests] if entry.kind in _ANYWHERE else [],
                      lambda version: version.digest, versions=versions)  # fmt: skip
-            # of several records that one may have been, the title and the text decide
+            # between several possible records, title and text decide
             self._by(lambda entry: [(_title(entry), entry.path)] if entry.kind == ADR else [],
                      lambda version: (_title(version), version.path), versions=versions)  # fmt: skip
             self._by(lambda entry: [_title(entry)] if entry.kind == ADR else [], _title, moved=True, versions=versions)
@@ -593,8 +595,8 @@ class _Matching:
     ) -> None:
         """Match entries and lineages that share a name, live lineages first; with *moved* those of absent files.
 
-        A lineage has the names of those of its *versions*, all unless given. Those that a synchronisation withdrew are
-        matched by their *state* alone.
+        The names of a lineage are those of its *versions* (default: all). Lineages withdrawn by a synchronisation are
+        matched only if *state* is GONE.
         """
         by_name: dict[Hashable, list[Lineage]] = defaultdict(list)
         for lineage in sorted(self._left(moved=moved, state=state), key=_preference):
@@ -615,7 +617,7 @@ class _Matching:
         least: float = ALIKE,
         moved: bool = False,
     ) -> None:
-        """Match the entries and lineages of a group that are most alike; those in no group, None, are left."""
+        """Match the most similar entries and lineages of each group; those whose group is None are left."""
         lineages: dict[Hashable, list[Lineage]] = defaultdict(list)
         for lineage in self._left(moved=moved):
             if (name := group(lineage.newest)) is not None:
@@ -646,7 +648,7 @@ def _preference(lineage: Lineage) -> int:
 
 
 def _distance(entry: SourceEntry, lineage: Lineage) -> tuple[bool, bool, bool]:
-    """Return how far the place of an entry is from that of a lineage: a matter of path, key and file name."""
+    """Return the distance of an entry from a lineage, to sort by: whether path, key and file name differ."""
     newest = lineage.newest
     return newest.path != entry.path, newest.key != entry.key, stem(newest.path) != stem(entry.path)
 
@@ -664,12 +666,12 @@ def _number(one: SourceEntry | SourceVersion) -> int | None:
 
 
 def _likeness(entry: SourceEntry, version: SourceVersion, least: float) -> float:
-    """Return how alike the texts of an entry and a version are, 0 where that is surely less than *least*."""
+    """Return the similarity of the texts of an entry and a version, 0 if it is certainly less than *least*."""
     return max(_ratio(ours, theirs, least) for ours, theirs in _compared(entry, version))
 
 
 def _compared(entry: SourceEntry, version: SourceVersion) -> Iterator[tuple[str, str]]:
-    """Yield the texts by which an entry and a version are likened: of a note also the whole of what was shortened."""
+    """Yield the pairs of texts that are compared: for a note also the whole text if the summary is shortened."""
     if entry.kind == ADR:
         yield entry.text[:_COMPARED], version.text[:_COMPARED]
         return
@@ -682,7 +684,7 @@ def _compared(entry: SourceEntry, version: SourceVersion) -> Iterator[tuple[str,
 
 
 def _ratio(ours: str, theirs: str, least: float) -> float:
-    """Return how alike two texts are, 0 where that is surely less than *least*."""
+    """Return the similarity of two texts, 0 if it is certainly less than *least*."""
     matcher = SequenceMatcher(None, ours, theirs)
     if matcher.real_quick_ratio() < least or matcher.quick_ratio() < least:
         return 0.0

@@ -1,8 +1,7 @@
-"""The synchroniser: makes memory follow the sources that it was imported from, in one commit.
+"""The synchroniser: updates memory from the sources that it was imported from, in one commit.
 
-It reads the imported memories of a project from its graph, each with its source and its state,
-compares them with the entries of the source files (`jidomem.exchange.sync_plan`) and submits the
-difference.
+It reads the imported memories of a project from its graph, each with its source and state, compares them with the
+entries of the source files (`jidomem.exchange.sync_plan`) and submits the difference.
 """
 
 from __future__ import annotations
@@ -50,14 +49,14 @@ _CONTENT = (
     "summary", "detailedExplanation", "rationale", "topic", "decisionStatus", "hasTaskStatus", "hasErrorStatus",
     "severityLevel", "conventionName", "hasConventionScope", "hasEnforcementLevel",
 )  # fmt: skip
-#: The IRI of a record that version 0.1.0 imported, which says of its source only what it is about.
+#: The IRI of a record that version 0.1.0 imported: only `about` names its source.
 _OF_A_NAME = re.compile(r".*/memory/[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-")
 
 Properties = Mapping[Term, list[Term]]
 
 
 def imported(index: OxigraphIndex, project: str) -> list[SourceVersion]:
-    """Return the memories of *project* that carry their source."""
+    """Return the memories of *project* that have a source."""
     graph = graph_iri(project)
     items = dict.fromkeys(subject for name in (DIGEST, BLOB) for subject, _, _ in index.triples(graph, None, name))
     redacted = (item for _, _, item in index.triples(graph, None, _REDACTED_ITEM))  # without a digest
@@ -68,7 +67,7 @@ def imported(index: OxigraphIndex, project: str) -> list[SourceVersion]:
 
 
 def _version(index: OxigraphIndex, graph: str, project: str, item: Term) -> SourceVersion | None:
-    """Return *item* as a version; None for a decision that came from no record."""
+    """Return *item* as a version, or None for a decision that was not imported from a record."""
     properties = _properties_of(index, graph, item)
     kind = _kind(properties)
     path = next((anchor.path for anchor in anchors_of(properties.get(BLOB, ()))), None)
@@ -110,9 +109,9 @@ def _properties_of(index: OxigraphIndex, graph: str, item: Term) -> Properties:
 
 
 def _withdrawals(index: OxigraphIndex, graph: str, item: Term) -> Iterator[tuple[Term, str]]:
-    """Yield the proposals of synchronisations to withdraw *item*, and what became of each.
+    """Yield the proposals of synchronisations to withdraw *item*, each with its state.
 
-    It is pending, settled, or a synchronisation withdrew it itself, as the source returned.
+    A proposal is pending, settled, or returned: withdrawn by a synchronisation since the source came back.
     """
     for marker, _, _ in index.triples(graph, None, jido("invalidates"), item):
         properties = _properties_of(index, graph, marker)
@@ -131,7 +130,7 @@ def _kind(properties: Properties) -> str:
 
 
 def _record_path(project: str, item: Term, properties: Properties) -> str | None:
-    """Return the path of the record that *item*, whose IRI comes from its name or its path, is about."""
+    """Return the path of the record that *item* is about, if the IRI of *item* derives from its name or path."""
     paths = [plain_value(value) for value in properties.get(jido("about"), ()) if not is_iri(value)]
     return next((path for path in paths if plain_value(item) in _iris_of(project, path)), None)
 
@@ -141,7 +140,7 @@ def _iris_of(project: str, path: str) -> Iterable[str]:
 
 
 def _path_in_evidence(index: OxigraphIndex, graph: str, properties: Properties) -> str:
-    """Return the file that the evidence of a memory names, as `issues.jsonl: bd-1` does."""
+    """Return the file that the evidence of a memory names, as in `issues.jsonl: bd-1`."""
     nodes = properties.get(jido("derivedFrom"), ())
     labels = [plain_value(value) for node in nodes if is_iri(node) for _, _, value in index.triples(graph, node, LABEL)]
     return next((label.split(": ", 1)[0] for label in labels), "")
@@ -156,7 +155,7 @@ def _plain(value: Term) -> str:
 
 
 def _moment(value: Term) -> str:
-    """Return a moment in the one written form: an index leaves out the zeros at the end of its fraction."""
+    """Return a timestamp in canonical form; an index omits the zeros at the end of its fraction."""
     moment = parse_moment(plain_value(value))
     return format_timestamp(moment) if moment else plain_value(value)
 
@@ -171,7 +170,7 @@ _READERS: Mapping[str, Callable[[str, bytes, Find], Reading]] = {
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A file of one kind of `jidomem.repository.other_tools.KINDS`, by its path in the repository, with its content."""
+    """A file of one of `jidomem.repository.other_tools.KINDS`: its path in the repository and its content."""
 
     kind: str
     path: str
@@ -180,10 +179,10 @@ class SourceFile:
 
 @dataclass(slots=True)
 class SourceEntries:
-    """The entries of some files, and what is to be said about them.
+    """The entries of some files, and notes on them.
 
-    `passed` are the files that hold no record, each with the reason. `whole` are the files of which every entry could
-    be read: what is not among the entries is not in those files.
+    `passed` are the files without a record, each with the reason. `whole` are the files of which every entry was read,
+    so that an entry missing here is not in them.
     """
 
     entries: list[SourceEntry] = field(default_factory=list)
@@ -203,10 +202,10 @@ def read_sources(
     find: Callable[[str], Find] = lambda path: lambda named: None,
     moved: Mapping[str, str] = MappingProxyType({}),
 ) -> SourceEntries:
-    """Return the entries of *files*, decision records first; an entry that stands twice in a file is one.
+    """Return the entries of *files*, decision records first; an entry that a file repeats counts once.
 
-    *find* gives, for the path of a file, what returns the file that a word of it names. *is_known* tells whether the
-    record by that name is in memory, and *moved* gives the present path of a record by one that it had before.
+    *find* returns, for the path of a file, the function that resolves words of it to files. *is_known* returns whether
+    memory has the record with a name, and *moved* maps earlier paths of records to present ones.
     """
     sources = SourceEntries()
     records = [file for file in files if file.kind == ADR]
@@ -262,8 +261,8 @@ def _add(file: SourceFile, reading: Reading, sources: SourceEntries) -> None:
         sources.whole.add(file.path)
 
 
-_SHOWN = 10_000  # characters of the summary of a withdrawal
-#: About how many bytes of memories are written at once, a part of what a commit may have, and the least of one memory.
+_SHOWN = 10_000  # longest summary of a withdrawal, in characters
+#: The approximate bytes of memories in one batch, a part of the limit of a commit, and the least bytes of one memory.
 _AT_ONCE, _LEAST = 8 << 20, 4_000
 _SOURCE = frozenset(map(plain_value, (LOCAL_ID, DIGEST, BLOB, LINE, PREVIOUS)))
 _ENDED = (REPLACED, REMOVED)
@@ -274,14 +273,14 @@ _REASON = {
     "moved": "Its source was moved.",
 }
 Outcome = Receipt | JidomemError
-#: Gives the moments at which files were first committed, as far as git knows.
+#: Returns the moments of the first commits of files, where git has them.
 Committed = Callable[[Collection[str]], Mapping[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
 class SourceScan:
-    """The scope of a scan: *is_deleted* says whether a file was removed, *covers* whether the source of a lineage lies
-    within what was looked at, so that its absence says something.
+    """The scope of a scan: *is_deleted* returns whether a file was removed, *covers* whether the source of a lineage is
+    in the scanned part, so that its absence means removal.
     """
 
     is_deleted: Callable[[str], bool] = lambda path: False
@@ -289,14 +288,14 @@ class SourceScan:
 
 
 def imported_lineages(writer: MemoryWriter, reader: MemoryReader, project: str) -> list[Lineage]:
-    """Return the lineages of all memories of *project* that were imported."""
+    """Return the lineages of all imported memories of *project*."""
     writer.refresh(project)
     return lineages(imported(reader.index, project))
 
 
 @dataclass(frozen=True, slots=True)
 class Synchronisation:
-    """The intents that make a memory follow its sources; `submit` writes them."""
+    """The intents that update memory from its sources; `submit` writes them."""
 
     writer: MemoryWriter
     project: str
@@ -319,8 +318,8 @@ class Synchronisation:
     ) -> Synchronisation:
         """Return the synchronisation of the memory of *project* with *files*; nothing is written.
 
-        *find* gives, for the path of a file, what returns the file that a word of it names. *known* is what
-        `imported_lineages` returned just now (default: what it returns).
+        *find* returns, for the path of a file, the function that resolves words of it to files. *known* is a current
+        result of `imported_lineages` (default: computed here).
         """
         if known is None:
             known = imported_lineages(writer, reader, project)
@@ -341,10 +340,11 @@ class Synchronisation:
         return cls(writer, project, sources, known, planned, {file.path: file.data for file in files})
 
     def submit(self, committed: Committed = lambda paths: {}, *, dry_run: bool = False) -> ImportReport:
-        """Return what became of each entry, in one commit if it holds all; with *dry_run* nothing is kept.
+        """Submit the intents, in one commit if it can contain all, and return the outcome of each entry; with *dry_run*
+        nothing is written.
 
-        The refusal of one entry stops no other. Records that have no date have the moment of their first commit.
-        Raises Failed where the journal cannot be written.
+        A refused entry does not stop the others. Records without a date get the moment of their first commit. Raises
+        Failed if the journal cannot be written.
         """
         report = ImportReport(
             notes=[*self.sources.notes],
@@ -372,7 +372,7 @@ class Synchronisation:
         return report
 
     def secret_of(self, step: SyncStep) -> tuple[str, str] | None:
-        """Return where the entry of a step holds a likely secret, file and line, and its kind; None where none."""
+        """Return place (file and line) and kind of a likely secret in the entry of a step, or None."""
         if step.entry is None or (kind := _secret_in(step.entry.entry.fields)) is None:
             return None
         end = step.place.removeprefix(f"{step.path}:")
@@ -384,19 +384,19 @@ class Synchronisation:
         return step.place, kind
 
     def _placed(self, step: SyncStep, entry: ImportedEntry) -> ImportedEntry:
-        """Return *entry*, one that was refused for a likely secret with the line of that, and without its text."""
+        """Return *entry*; if it was refused for a likely secret, with the line of the secret and without its text."""
         if not isinstance(entry.outcome, IntentRefused) or (secret := self.secret_of(step)) is None:
             return entry
         return replace(entry, place=secret[0], summary=without_secret(entry.summary))
 
 
 def without_secret(summary: str) -> str:
-    """Return *summary*, or words in its place where it holds a likely secret."""
+    """Return *summary*, or a placeholder if it contains a likely secret."""
     return summary if secrets.find(summary) is None else "(not shown: it holds what looks like a secret)"
 
 
 def _secret_in(value: Any) -> str | None:
-    """Return the kind of the first likely secret in the texts of *value*, None where there is none."""
+    """Return the kind of the first likely secret in the texts of *value*, or None."""
     if isinstance(value, str):
         return secret.kind if (secret := secrets.find(value)) is not None else None
     within = value.values() if isinstance(value, Mapping) else value if isinstance(value, (list, tuple)) else ()
@@ -404,7 +404,7 @@ def _secret_in(value: Any) -> str | None:
 
 
 def refusal_of(step: SyncStep) -> InvalidRequest | None:
-    """Return the refusal of an entry that may say what was redacted from a memory, None where it may not."""
+    """Return the refusal of an entry that may contain a text redacted from a memory, else None."""
     if (holder := step.holder) is None:
         return None
     hint = f"take the text out of {step.path}"
@@ -416,7 +416,7 @@ def refusal_of(step: SyncStep) -> InvalidRequest | None:
 
 
 def _batches(steps: Sequence[SyncStep]) -> Iterator[tuple[Sequence[SyncStep], bool]]:
-    """Yield the steps of one commit after the other, and whether they are the last; one commit holds most imports."""
+    """Yield the steps of each commit, and whether they are the last; most imports fit in one commit."""
     first = size = 0
     for number, step in enumerate(steps):
         weight = _weight(step)
@@ -428,7 +428,7 @@ def _batches(steps: Sequence[SyncStep]) -> Iterator[tuple[Sequence[SyncStep], bo
 
 
 def _weight(step: SyncStep) -> int:
-    """Return about how many bytes the memory of a step takes in a commit, one triple being worth a hundred."""
+    """Return the approximate bytes of the memory of a step in a commit; a triple counts as a hundred."""
     if step.entry is None:
         return _LEAST
     entry = step.entry.entry
@@ -437,13 +437,13 @@ def _weight(step: SyncStep) -> int:
 
 
 def _entry(step: SyncStep, outcome: Outcome | None) -> ImportedEntry:
-    """Return the outcome of a step; a memory that another import wrote meanwhile is known."""
+    """Return the outcome of a step; a memory that another import wrote meanwhile counts as unchanged."""
     change, lineage = step.change, step.lineage
     iri = lineage.newest.iri if lineage else ""
     if lineage and lineage.current:
         iri = lineage.current.iri
     if isinstance(outcome, JidomemError):
-        outcome.position = None  # it has a place of its own
+        outcome.position = None  # the entry states the place
         if outcome.code == "iri_exists":
             change, outcome = "unchanged", None
     elif outcome is not None:
@@ -457,8 +457,7 @@ def _entry(step: SyncStep, outcome: Outcome | None) -> ImportedEntry:
 class Intents:
     """The intents of a synchronisation: one for each step of *written*, and those that withdraw stale proposals.
 
-    `notes` are what is to be said about them, and `submitted` the steps that there were intents of, once all were
-    judged.
+    `notes` are remarks on them, and `submitted` the steps whose intents were submitted, complete after the last batch.
     """
 
     of: Synchronisation
@@ -489,7 +488,9 @@ class Intents:
     def batch(
         self, steps: Sequence[SyncStep], ends: Mapping[str, Sequence[str]]
     ) -> Callable[[Sequence[Outcome]], Iterator[tuple[Mapping[str, Any], SubmitOptions]]]:
-        """Return what yields the intents of *steps*, and of what *ends*, in the same way however often it is called."""
+        """Return a generator function for the intents of *steps* and of *ends*; each call of it yields the same
+        intents.
+        """
         before = len(self.notes), len(self.submitted), dict(self._made)
         return partial(self._intents, steps, ends, before)
 
@@ -500,7 +501,7 @@ class Intents:
         before: tuple[int, int, Mapping[tuple[str, str], str]],
         outcomes: Sequence[Outcome],
     ) -> Iterator[tuple[Mapping[str, Any], SubmitOptions]]:
-        """Yield each intent and how it is submitted, after the *outcomes* of those before it."""
+        """Yield each intent with its options, after the *outcomes* of the preceding intents."""
         noted, first, made = before
         del self.notes[noted:], self.submitted[first:]
         self._made = dict(made)
@@ -513,7 +514,7 @@ class Intents:
                 continue
             values = self._relocated(step) if step.write == "relocation" else self._values(step)
             if _only_links(step) and set(values.get("supersedes", ())) == set(step.supersedes):
-                continue  # what it supersedes was refused
+                continue  # the memory it would supersede was refused
             values["iri"] = self._iri(step, taken)
             taken.add(values["iri"])
             relocates = step.write == "relocation" and self._is_about_the_same(step, values)
@@ -527,7 +528,9 @@ class Intents:
                 yield self._ending(items, state), SubmitOptions()
 
     def _ended_by(self, step: SyncStep) -> Iterator[str]:
-        """Yield the memories of before that *step* ends: the older version of its entry, and what that supersedes."""
+        """Yield the existing memories that *step* ends: the older version of its entry, and those that the entry
+        supersedes.
+        """
         if step.entry is not None:
             yield from step.supersedes
             for key in (key for name, key in (*step.entry.entry.links, *_inherited(step)) if name == "supersedes"):
@@ -535,7 +538,7 @@ class Intents:
                 yield from (each.iri for each in lineage.active) if lineage else ()
 
     def _values(self, step: SyncStep) -> dict[str, Any]:
-        """Return the intent of an entry, which supersedes what it was before."""
+        """Return the intent of an entry, which supersedes its earlier version."""
         entry = step.entry
         assert entry is not None
         fields = dict(entry.entry.fields)
@@ -553,7 +556,9 @@ class Intents:
         return {name: value for name, value in values.items() if value not in (None, [])}
 
     def _link(self, values: dict[str, Any], step: SyncStep) -> None:
-        """Add the links of an entry to others; one to what is not here yet, as in a circle, is noted and left out."""
+        """Add the links of an entry to others. A link to an entry not yet imported, as in a cycle, is left out with a
+        note.
+        """
         entry = step.entry
         assert entry is not None
         for name, key in (*entry.entry.links, *_inherited(step)):
@@ -595,7 +600,7 @@ class Intents:
         return {**values, **self._import_fields(confidence=restated.get("confidence"))}
 
     def _is_about_the_same(self, step: SyncStep, values: Mapping[str, Any]) -> bool:
-        """Return whether a moved memory is about what it was about before, but for its own file."""
+        """Return whether a moved memory is about the same files and things as before, except for its own file."""
         assert step.lineage is not None
         assert step.entry is not None
         restated = self._restated[step.lineage.active[0].iri]
@@ -603,9 +608,9 @@ class Intents:
         return step.entry.kind == ADR or set(restated.get("about", ())) - own == set(values["about"]) - own
 
     def _removal(self, step: SyncStep) -> dict[str, Any]:
-        """Return the proposal to withdraw what was imported from a source that is removed.
+        """Return the proposal to withdraw the memories of a removed source.
 
-        Its IRI is the same in whichever process it is made, so that it is made once.
+        Its IRI is deterministic, so that several processes create the proposal only once.
         """
         summary = f"Withdraw, as its source is removed from {step.path}: {step.summary}"
         active = step.lineage.active if step.lineage else ()
@@ -634,7 +639,7 @@ class Intents:
         }
 
     def _source(self, step: SyncStep) -> list[list[Any]]:
-        """Return the triples that say where an entry came from."""
+        """Return the triples for the source of an entry."""
         entry = step.entry
         assert entry is not None
         digest = entry.digest
@@ -648,7 +653,7 @@ class Intents:
         return rows
 
     def _iri(self, step: SyncStep, taken: Collection[str]) -> str:
-        """Return the IRI of a version: the same wherever the same is imported after the same."""
+        """Return the IRI of a version, derived from the content and the preceding version."""
         entry = step.entry
         assert entry is not None
         if entry.kind == ADR and step.lineage is None:
@@ -672,7 +677,7 @@ def _key(entry: SourceEntry) -> tuple[str, str]:
 
 
 def _only_links(step: SyncStep) -> bool:
-    """Return whether an entry says what memory has of it, and is written for what it supersedes alone."""
+    """Return whether memory has the content of an entry, and the step only writes its supersessions."""
     current = step.lineage.current if step.lineage and step.write in ("version", "proposal") else None
     return current is not None and step.entry is not None and step.change != "moved" and step.entry.says(current)
 
