@@ -1,9 +1,7 @@
-"""The configuration of MemoryOS: capacities, weights, thresholds and choices by name, with
-published presets.
+"""The configuration of MemoryOS: capacities, weights, thresholds and choices by name, with published presets.
 
-`ValidatedModel` is the base of the values of the tiers: it validates fields and reads and writes
-JSON. `Configurations` chooses the settings of an agent: its own, else those of its type, else those
-of the application.
+`ValidatedModel` is the base of the values of the tiers: it validates fields and reads and writes JSON. `Configurations`
+resolves the settings of an agent: its own, else those of its type, else those of the application.
 """
 
 from __future__ import annotations
@@ -27,11 +25,11 @@ Form = Callable[[str, Any], Any]
 
 
 class Vector(tuple[float, ...]):
-    """Finite numbers, at least one, as `vector` made it; its length is worked out once."""
+    """One or more finite numbers, as `vector` returns them; the length is computed once."""
 
     @cached_property
     def length(self) -> float:
-        """Return how long it is.
+        """Return the Euclidean length.
 
         >>> Vector((3.0, 4.0)).length
         5.0
@@ -42,20 +40,20 @@ class Vector(tuple[float, ...]):
 class ValidatedModel:
     """The base of the values of the tiers: validates fields by their types, and converts to JSON and back.
 
-    A field that needs another form than its type has is annotated with it: `Annotated[float, share]`.
+    An annotation may name another form than that of the type: `Annotated[float, share]`.
     """
 
     __slots__ = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the value as plain JSON values; `from_dict` gives back an equal one."""
+        """Return the value as plain JSON values; `from_dict` returns an equal value."""
         return {name: _written(getattr(self, name), name) for name in _known(cast(Hashable, type(self)))}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """Return the value that `to_dict` wrote; raise `InvalidRequest` unless it has the fields of one, and no other.
+        """Return the value that `to_dict` wrote; raise `InvalidRequest` for missing and unknown fields.
 
-        A field that has a default may be left out.
+        A field with a default is optional.
         """
         if not isinstance(values, Mapping):
             raise InvalidRequest(
@@ -69,7 +67,7 @@ class ValidatedModel:
         return cls(**values)
 
     def __post_init__(self) -> None:
-        """Convert each field to the form of its type; raise `InvalidRequest` naming the field that has none."""
+        """Convert each field to the form of its type; raise `InvalidRequest` for the first invalid field."""
         for name, place, form in _forms(cast(Hashable, type(self))):
             given = getattr(self, name)
             if (value := form(place, given)) is not given:
@@ -93,7 +91,7 @@ def _forms(kind: Hashable) -> list[tuple[str, str, Form]]:
 
 
 def _form_of(hint: Any) -> Form:
-    """Return the form that the annotation of a field names, or that belongs to its type."""
+    """Return the form in the annotation of a field, or the form of its type."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is Annotated:
         return cast(Form, arguments[1])
@@ -119,32 +117,32 @@ def _written(value: Any, place: str) -> Any:
 
 
 def shown(given: Any) -> str:
-    """Return *given* as a message quotes it: as Python writes it, cut to 200 characters."""
+    """Return *given* for a message: its repr, cut to 200 characters."""
     try:
         return f"{given!r:.200}"
-    except (ValueError, RecursionError):  # a number of thousands of digits, or lists in lists of as many
+    except (ValueError, RecursionError):  # a number of thousands of digits, or deeply nested lists
         return f"a {type(given).__name__} that is too large to show"
 
 
-# Forms of a field: each returns what is held of what was given
+# Forms of a field: each returns the stored form of a given value
 
 
 def text(place: str, given: Any) -> str:
-    """Return a text that says something; raise `InvalidRequest` for any other."""
+    """Return a text that is not blank; raise `InvalidRequest` for other values."""
     if not isinstance(given, str) or not given.strip() or not is_unicode(given):
         raise InvalidRequest(f"{place} is a text that says something, not {shown(given)}", hint="give a text")
     return given
 
 
 def words(place: str, given: Any) -> str:
-    """Return a text, which may be empty; raise `InvalidRequest` for what is none."""
+    """Return a text, which may be empty; raise `InvalidRequest` for other values."""
     if not isinstance(given, str) or not is_unicode(given):
         raise InvalidRequest(f"{place} is a text, not {shown(given)}", hint='give a text, "" for none')
     return given
 
 
 def moment(place: str, given: Any) -> datetime:
-    """Return a moment in UTC; raise `InvalidRequest` for what names none."""
+    """Return a moment in UTC; raise `InvalidRequest` for other values."""
     parsed = parse_moment(given)
     if parsed is None:
         raise InvalidRequest(f"{place} is a moment, not {shown(given)}", hint='give "2026-11-21T08:00:00Z"')
@@ -152,45 +150,45 @@ def moment(place: str, given: Any) -> datetime:
 
 
 def count(place: str, given: Any) -> int:
-    """Return a whole number from 0; raise `InvalidRequest` for any other."""
+    """Return an integer from 0; raise `InvalidRequest` for other values."""
     if type(given) is not int or given < 0:
         raise InvalidRequest(f"{place} is a whole number from 0, not {shown(given)}", hint="give 0")
     return given
 
 
 def number(place: str, given: Any) -> float:
-    """Return a finite number; raise `InvalidRequest` for any other."""
+    """Return a finite number; raise `InvalidRequest` for other values."""
     if isinstance(given, bool) or not isinstance(given, int | float) or not abs(given) <= sys.float_info.max:
         raise InvalidRequest(f"{place} is a finite number, not {shown(given)}", hint="give 0.0")
     return float(given)
 
 
 def share(place: str, given: Any) -> float:
-    """Return a number from 0 to 1; raise `InvalidRequest` for any other."""
+    """Return a number from 0 to 1; raise `InvalidRequest` for other values."""
     if isinstance(given, bool) or not isinstance(given, int | float) or not 0 <= given <= 1:
         raise InvalidRequest(f"{place} is a number from 0 to 1, not {shown(given)}", hint="give 1.0")
     return float(given)
 
 
 def truth(place: str, given: Any) -> bool:
-    """Return True or False; raise `InvalidRequest` for any other."""
+    """Return True or False; raise `InvalidRequest` for other values."""
     if type(given) is not bool:
         raise InvalidRequest(f"{place} is True or False, not {shown(given)}", hint="give True, or leave it out")
     return given
 
 
 def texts(place: str, given: Any) -> tuple[str, ...]:
-    """Return texts in order; raise `InvalidRequest` for a single text and what is none."""
+    """Return a tuple of texts; raise `InvalidRequest` for a single text and other values."""
     return tuple(text(place, each) for each in several(place, given))
 
 
 def text_set(place: str, given: Any) -> frozenset[str]:
-    """Return texts as a set; raise `InvalidRequest` for a single text and what is none."""
+    """Return a set of texts; raise `InvalidRequest` for a single text and other values."""
     return frozenset(text(place, each) for each in several(place, given))
 
 
 def vector(place: str, given: Any) -> Vector:
-    """Return the numbers of a vector; raise `InvalidRequest` unless they are finite, and at least one."""
+    """Return a vector of at least one finite number; raise `InvalidRequest` for other values."""
     if type(given) is Vector:
         return given
     numbers = tuple(several(place, given))
@@ -206,7 +204,7 @@ def vector(place: str, given: Any) -> Vector:
 
 
 def mapping(place: str, given: Any) -> Mapping[str, Any]:
-    """Return a copy of a mapping, held fast; raise `InvalidRequest` for any other, and what JSON has no form for."""
+    """Return a frozen copy of a mapping; raise `InvalidRequest` for other values and values without a JSON form."""
     if not isinstance(given, Mapping):
         raise InvalidRequest(f"{place} is a mapping, not {shown(given)}", hint='give {"name": "Ana"}')
     frozen: Mapping[str, Any] = freeze(to_json_value(given, place))
@@ -214,7 +212,7 @@ def mapping(place: str, given: Any) -> Mapping[str, Any]:
 
 
 def several(place: str, given: Any) -> Sequence[Any] | Iterable[Any]:
-    """Return the items of a list or a set; raise `InvalidRequest` for a text, a mapping and any other value."""
+    """Return the items of a list or a set; raise `InvalidRequest` for a text, a mapping and other values."""
     if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
         raise InvalidRequest(f"{place} is a list, not {shown(given)}", hint="give a list")
     return given
@@ -226,12 +224,12 @@ def optional(form: Form) -> Form:
 
 
 def instance_of(kind: type[V]) -> Callable[[str, Any], V]:
-    """Return the form of a value of that kind, given as such or as the mapping that spells it."""
+    """Return the form of a value of that class, given as an instance or as a mapping of its fields."""
     return lambda place, given: given if isinstance(given, kind) else kind.from_dict(given)
 
 
 def each_of(kind: type[V]) -> Callable[[str, Any], tuple[V, ...]]:
-    """Return the form of values of that kind in order, each given as such or as the mapping that spells it."""
+    """Return the form of a tuple of that class, each item given as an instance or as a mapping of its fields."""
     form = instance_of(kind)
     return lambda place, given: tuple(form(place, each) for each in several(place, given))
 
@@ -242,15 +240,15 @@ _FORMS: Mapping[Any, Form] = {
 }  # fmt: skip
 
 
-#: How a score is held against a threshold: it has to be above it, or may equal it.
+#: How a score is compared with a threshold: it must exceed it, or may equal it.
 COMPARISONS = (">", ">=")
-#: The fate of a segment once the personas were taught from it.
+#: The fate of a segment after the personas have learned from all its pages.
 ON_TRANSFER = ("keep", "delete")
 #: Which segments leave a full mid-term memory: those of the lowest heat, or those retrieved least often.
 EVICT = ("coldest", "least_visited")
-#: The largest capacity and weight, and the longest time in seconds: sums and products of them are numbers still.
+#: The largest capacity and weight, and the longest time in seconds: their sums and products stay finite.
 MOST, LONGEST = 1_000_000_000, 1.0e12
-#: The kinds of value a profile may be told to have.
+#: The kinds of values that a profile may have.
 KINDS: Mapping[str, type | tuple[type, ...]] = {
     "text": str, "number": (int, float), "truth": bool, "list": list, "mapping": Mapping,
 }  # fmt: skip
@@ -310,10 +308,10 @@ Profiles = Annotated[Mapping[str, Mapping[str, str]], _profiles]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryOSConfig(ValidatedModel):
-    """The settings one agent's memory is moved by; docs/memoryos.md tells what each of them is for.
+    """The settings of one agent; docs/memoryos.md describes each of them.
 
-    `time_constant` and `maintenance_interval` are seconds; None of a capacity or a threshold is none. The
-    settings of a score of your own stand in `extra`.
+    `time_constant` and `maintenance_interval` are seconds. A capacity or a threshold of None means none. `extra` has
+    the settings of scores of your own.
     """
 
     stm_capacity: Count = 7
@@ -377,7 +375,7 @@ class MemoryOSConfig(ValidatedModel):
         )
 
     def reaches(self, score: float, threshold: float | None) -> bool:
-        """Return whether *score* is beyond *threshold*, as `comparison` has it; what has none is always reached.
+        """Return whether *score* passes *threshold* by `comparison`; a threshold of None is always passed.
 
         >>> MemoryOSConfig().reaches(0.6, 0.6), MemoryOSConfig.smith().reaches(0.6, 0.6)
         (False, True)
@@ -385,9 +383,9 @@ class MemoryOSConfig(ValidatedModel):
         return threshold is None or (score >= threshold if self.comparison == ">=" else score > threshold)
 
     def changed(self, values: Mapping[str, Any]) -> Self:
-        """Return the settings with *values* in the place of their own; those of `extra` are put beside its others.
+        """Return the settings with *values* replaced; those of `extra` are merged.
 
-        Raises InvalidRequest for a name that is no setting, and for a value that will not do.
+        Raises InvalidRequest for an unknown setting and for an invalid value.
         """
         refuse_unknown(values)
         extra = mapping("extra", values.get("extra", {}))
@@ -398,7 +396,7 @@ _DEFAULTS: dict[str, Any] = {each.name: each.default for each in fields(MemoryOS
 
 
 def refuse_unknown(values: Mapping[str, Any]) -> None:
-    """Raise InvalidRequest, with the nearest name, where *values* has one that is no setting."""
+    """Raise InvalidRequest, with the nearest name, if *values* has an unknown setting."""
     if not isinstance(values, Mapping):
         raise InvalidRequest(f"settings are a mapping, not {values!r:.200}", hint='give {"stm_capacity": 7}')
     for name in values:
@@ -411,13 +409,13 @@ def _default(name: str) -> str:
     return f"the default is {name}={_DEFAULTS[name]!r}"
 
 
-#: The type of an agent that has no record, or whose record names none.
+#: The type of an agent without a record, or whose record names no type.
 DEFAULT_TYPE = "default"
 
 
 @dataclass(frozen=True, slots=True)
 class AgentRecord(ValidatedModel):
-    """The record of one agent: its type, and its own settings."""
+    """The type of an agent and its own settings."""
 
     agent_id: str
     agent_type: str = DEFAULT_TYPE
@@ -426,7 +424,7 @@ class AgentRecord(ValidatedModel):
 
 @dataclass(frozen=True, slots=True)
 class Configurations(ValidatedModel):
-    """The settings of an application, of the types of its agents, and of single agents; each value by itself.
+    """The settings of an application, of the types of its agents, and of single agents, merged by setting.
 
     >>> configurations = Configurations().with_type("coder", stm_capacity=3).with_agent("ada", "coder", mtm_capacity=9)
     >>> config = configurations.get_agent_config("ada")
@@ -446,26 +444,26 @@ class Configurations(ValidatedModel):
             self.application.changed(values)
 
     def record(self, agent_id: str) -> AgentRecord:
-        """Return the record of the agent *agent_id*; one without settings where there is none."""
+        """Return the record of the agent *agent_id*; a record without settings if there is none."""
         return next((each for each in self.agents if each.agent_id == agent_id), AgentRecord(agent_id))
 
     def get_agent_config(self, agent_id: str) -> MemoryOSConfig:
-        """Return the settings that hold for the agent *agent_id*."""
+        """Return the settings in effect for the agent *agent_id*."""
         record = self.record(agent_id)
         return self.application.changed(self.types.get(record.agent_type, {})).changed(record.values)
 
     def with_type(self, agent_type: str, **values: Any) -> Configurations:
-        """Return these, with *values* set for the agents of a type; what was set for it before stays.
+        """Return the configurations with *values* set for the agents of a type; its other settings stay.
 
-        Raises InvalidRequest for a name that is no setting, and for a value that will not do.
+        Raises InvalidRequest for an unknown setting and for an invalid value.
         """
         text("agent_type", agent_type)
         return replace(self, types={**self.types, agent_type: _beside(self.types.get(agent_type, {}), values)})
 
     def with_agent(self, agent_id: str, agent_type: str | None = None, **values: Any) -> Configurations:
-        """Return these, with *values* set for one agent, of *agent_type* if given; what was set before stays.
+        """Return the configurations with *values* set for one agent, of *agent_type* if given; its other settings stay.
 
-        Raises InvalidRequest for a name that is no setting, and for a value that will not do.
+        Raises InvalidRequest for an unknown setting and for an invalid value.
         """
         before = self.record(agent_id)
         record = AgentRecord(agent_id, agent_type or before.agent_type, _beside(before.values, values))

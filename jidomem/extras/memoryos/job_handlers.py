@@ -1,8 +1,7 @@
-"""The handlers of the jobs of an agent: each asks the model outside any transaction, and then makes
-the move.
+"""The handlers of the jobs of an agent: each calls the model outside any transaction, and then makes the move.
 
-`Pages` makes the pages of an agent searchable. `FactPromoting` proposes facts of personas as
-memories: intents with the pages they rest on, judged like all others.
+`Pages` makes the pages of an agent searchable. `FactPromoting` proposes facts of personas as memories: intents with the
+pages they rest on, judged like all others.
 """
 
 from __future__ import annotations
@@ -80,17 +79,17 @@ from jidomem.write.secrets import find
 if TYPE_CHECKING:
     from jidomem.runtime.root import Jidomem
 
-#: The speaker of an answer, by the name of a machine; and of a question that names no object.
+#: The speaker of an answer, and the default speaker of a question.
 ANSWERS, ASKS = "assistant", "user"
 
 
 class Pages:
-    """The pages of one agent, taken into texts in memory as they come and go; nothing of them is kept elsewhere."""
+    """A search index of the pages of one agent, in memory only, updated when pages come and go."""
 
     def __init__(
         self, state: StateStore, project: str, agent: str, new_id: Callable[[], str], stemmer: Stemmer
     ) -> None:
-        """Look at those that *state* keeps; raises InvalidRequest for a name of which nothing is left."""
+        """Index the pages in *state*; raises InvalidRequest for an agent's name without letters or digits."""
         self._state, self._project = state, project
         self._tiers = agent_tiers(state, project, agent, new_id)
         self._texts = InMemorySearchIndex(stemmer)
@@ -99,7 +98,7 @@ class Pages:
         self._lock = RLock()
 
     def level(self) -> tuple[InMemorySearchIndex, str | None]:
-        """Return the pages there are now, and of which embedder their vectors are."""
+        """Return the index of the present pages, and the name of the embedder of their vectors."""
         with self._lock:
             with self._state.reading() as store:
                 tiers = self._tiers.read_in(store)
@@ -117,7 +116,7 @@ class Pages:
         self._known = now
 
     def close(self) -> None:
-        """Let go of the texts."""
+        """Close the index."""
         self._texts.close()
 
 
@@ -139,12 +138,12 @@ def _document(page: DialoguePage) -> Document:
 
 
 _OUTCOME = {"deduplicated": "known", "proposed": "proposed"}
-#: From which confidence on a fact becomes a memory of the project.
+#: The lowest confidence with which a fact becomes a memory of the project.
 LEAST = 0.8
 
 
 class FactPromoting:
-    """Proposes facts of an agent's personas to the project, each once; one that is undone there stays undone."""
+    """Proposes facts of an agent's personas to the project, each once; a withdrawn one is not proposed again."""
 
     def __init__(self, memory: Jidomem, moves: AgentMoves, session: str) -> None:
         self._memory, self._moves, self._session = memory, moves, session
@@ -152,7 +151,8 @@ class FactPromoting:
     def promote(self, least: float = LEAST) -> list[PromotionDecision]:
         """Return the outcome for each fact with a confidence of *least* or more, not private, and not yet proposed.
 
-        The rest is left for later while nothing can be written, as another writer is busy or the disk refuses.
+        Stops at an error that would stop every further write, such as a busy writer or a full disk; the rest stays
+        pending.
         """
         if isinstance(least, bool) or not isinstance(least, int | float) or not 0 <= least <= 1 or math.isnan(least):
             raise InvalidRequest(f"least={least!r} is no number from 0 to 1", hint=f"give {LEAST}")
@@ -169,7 +169,7 @@ class FactPromoting:
         verdict = ("facts", key)
         try:
             receipt = self._memory.writer.submit_intent(self._moves.project, self._intent(persona, fact, tiers, key))
-        except IdempotencyMismatch:  # it was promoted, and more is known of it since
+        except IdempotencyMismatch:  # it was promoted, and has changed since
             self._moves.note_promoted(fact.id, "")
             return PromotionDecision("known", why, fact.confidence, *verdict)
         except Conflict as conflict:
@@ -211,8 +211,8 @@ def _next(tiers: Tiers, least: float, done: Collection[str]) -> tuple[ObjectPers
 def _evidence(fact: KnowledgeEntry, tiers: Tiers) -> Iterator[str]:
     """Yield the texts of the pages that a fact rests on.
 
-    One that was added under an IRI, as that of a turn, is named by that. Of one that was evicted, and of one in which
-    something private was said, the id is left.
+    A page that was added under an IRI, such as that of a turn, is named by it; a page that was evicted, or that has
+    something private, by its id.
     """
     private = {page_id for each in tiers.entries() if each.private for page_id in each.evidence}
     for page_id in fact.evidence:
@@ -225,23 +225,23 @@ def _evidence(fact: KnowledgeEntry, tiers: Tiers) -> Iterator[str]:
             yield f"{format_timestamp(page.timestamp)} {page.text}"
 
 
-#: How often the model is asked again because the tiers moved on, how many texts are embedded at once, and of how many
-#: pages it is asked what they teach.
+#: How often a call of the model is repeated after a conflict, how many texts are embedded at once, and how many pages a
+#: lesson has.
 AGAIN, AT_ONCE, LESSON = 10, 64, 50
 T = TypeVar("T")
 
 
 class JobHandlers:
-    """Does the jobs of one agent; each may be done any number of times, and what was done already is not done again."""
+    """The handlers of the jobs of one agent. Each may run any number of times and does not repeat finished work."""
 
     def __init__(
         self, moves: AgentMoves, model: LanguageModel, providers: Providers, promote: Callable[[], object] | None
     ) -> None:
-        """Ask *model*; what is evicted goes to *providers*. *promote* is done in maintenance, where there is one."""
+        """Use *model*; evicted segments go to *providers*; maintenance calls *promote*, if given."""
         self._moves, self._model, self._providers, self._promote = moves, model, providers, promote
 
     def do(self, job: Job) -> None:
-        """Do a job, and let go of it; raises what it fails with."""
+        """Run a job and remove it from the queue; raises its error."""
         kinds: dict[str, Callable[[Job], object]] = {
             "describe": lambda job: self.describe(job.subject, job),
             "transfer": lambda job: self.transfer(job.subject, job),
@@ -257,32 +257,32 @@ class JobHandlers:
             raise Failed(f"nothing here knows how to {job.kind!r}", hint="a newer jidomem asked for it: use that one")
         try:
             kinds[job.kind](job)
-        except NotFound:  # what it is about was forgotten, evicted or taught since: there is nothing left to do
+        except NotFound:  # its page or segment was forgotten, evicted or taught meanwhile: nothing is left to do
             self._moves.finish(job)
 
     def describe(self, page_id: str, job: Job | None = None) -> None:
-        """Have a page described: whether it goes on with the one before it, its chain, keywords and vector."""
+        """Let the model describe a page: whether it continues the previous one, its chain, keywords and vector."""
         self._until_it_fits(partial(self._describe, page_id, job))
 
     def transfer(self, page_id: str, job: Job | None = None) -> None:
-        """Put a page into the segment it is most like, which is summed up anew with it, or into one of its own."""
+        """Move a page into the most similar segment, which gets a new summary, or into a new one."""
         page = known_page(self._moves.tiers(), page_id)
         if page.meta_chain is None or (page.embedding is None and page.text.strip()):
             self.describe(page_id)
         self._until_it_fits(partial(self._transfer, page_id, job))
 
     def retell(self, segment_id: str, job: Job | None = None) -> None:
-        """Sum up a segment anew."""
+        """Write a new summary of a segment."""
         self._until_it_fits(partial(self._retell, segment_id, job))
 
     def teach(self, segment_id: str, job: Job | None = None) -> None:
-        """Teach the personas what the model finds in those pages of a segment that nobody was taught from."""
+        """Let the personas learn the traits that the model extracts from the untaught pages of a segment."""
         while self._until_it_fits(partial(self._teach, segment_id)):
             pass
         self._finish(job)
 
     def maintain(self, job: Job | None = None) -> None:
-        """Work out the heat of all segments, evict what there is no room for, and ask for hot ones to be taught."""
+        """Compute the heat of all segments, evict those beyond the capacity, and queue jobs to learn from hot ones."""
         tiers, _, policy = self._moves.look()
         at = self._moves.now()
         for segment_id, needed in oversized(tiers, policy.config).items():
@@ -292,7 +292,7 @@ class JobHandlers:
         )
 
     def diffuse(self, job: Job | None = None) -> None:
-        """Have the model judge how much facts matter to all, and tell those that do to system memory."""
+        """Let the model rate the importance of facts to all agents, and share the important ones in system memory."""
         facts = unjudged(self._moves.tiers())
         if facts:
             rated = self._model.rate_importance([fact.text for fact in facts])
@@ -306,7 +306,7 @@ class JobHandlers:
         self._moves.move_system(tell, done=job)
 
     def embed(self, job: Job | None = None) -> None:
-        """Make the vectors that are missing, some at a time."""
+        """Make the missing vectors, in batches."""
         tiers, system, _ = self._moves.look()
         while texts := lacking(tiers, system):
             self._fill(texts[:AT_ONCE])
@@ -314,7 +314,7 @@ class JobHandlers:
         self._finish(job)
 
     def archive(self, job: Job | None = None) -> None:
-        """Have what was evicted kept by the providers that the settings name; what one refuses waits on."""
+        """Hand evicted segments to the providers that the settings name; those that one refuses stay pending."""
         refused = []
         for directive in self._moves.storage.pending_directives():
             answer = execute_directive(_as_taken(directive, self._providers), self._providers)
@@ -327,7 +327,7 @@ class JobHandlers:
         self._finish(job)
 
     def promote(self, job: Job | None = None) -> None:
-        """Propose what personas know to the project."""
+        """Propose facts of the personas to the project."""
         if self._promote is not None:
             self._promote()
         self._finish(job)
@@ -401,7 +401,7 @@ class JobHandlers:
         self._moves.move(lambda tiers, policy: retell(_as_read(tiers, segment.pages), retelling, policy), done=job)
 
     def _teach(self, segment_id: str) -> bool:
-        """Teach from pages with one that the agent talked with; return whether there are others yet."""
+        """Learn from the next pages of one object; return whether untaught pages are left."""
         segment = self._moves.tiers().segment(segment_id)
         if segment is None or not segment.interactions:
             raise NotFound(
@@ -418,7 +418,7 @@ class JobHandlers:
         return left is not None and left.interactions > 0
 
     def _until_it_fits(self, once: Callable[[], T]) -> T:
-        """Ask and move until nobody came between; what was asked in vain is asked again."""
+        """Repeat *once* until no concurrent change conflicts with its answer."""
         for _ in range(AGAIN):
             try:
                 return once()
@@ -446,9 +446,9 @@ class JobHandlers:
 
 
 def _as_read(tiers: Tiers, read: Sequence[DialoguePage]) -> Tiers:
-    """Return *tiers*; raises RevisionConflict where a page says something else than a model was shown: it is redacted.
+    """Return *tiers*; raise RevisionConflict if a page differs from the text that a model read: it was redacted.
 
-    So nothing that was made of a text comes back once that has been taken out.
+    So nothing derived from a removed text is stored after its removal.
     """
     shown = {page.id: page for page in read}
     for page in tiers.pages():
@@ -461,7 +461,7 @@ def _as_read(tiers: Tiers, read: Sequence[DialoguePage]) -> Tiers:
 
 
 def _screened(learned: Learned) -> Learned:
-    """Return the findings of a model, each that looks like a secret marked as private."""
+    """Return the findings of a model; each that looks like a secret is marked as private."""
     facts = (replace(each, private=each.private or find(each.text) is not None) for each in learned.facts)
     traits = (replace(each, private=each.private or find(each.value) is not None) for each in learned.traits)
     return Learned(tuple(facts), tuple(traits))

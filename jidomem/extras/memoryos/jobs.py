@@ -1,6 +1,6 @@
 """The durable queue of jobs in the working state of a root, and its worker.
 
-A job is kept until it is done, and retried. A lock makes the worker of an agent the only one of all
+A job stays in the queue until it is done, and is retried. A lock makes the worker of an agent the only one of all
 threads and processes.
 """
 
@@ -25,9 +25,9 @@ CREATE TABLE IF NOT EXISTS jobs (
 );
 CREATE INDEX IF NOT EXISTS jobs_due ON jobs (queue, project, agent, failed, due);
 """
-#: How often a job is tried before it is given up, and the longest wait between two tries in seconds.
+#: How many attempts a job has, and the longest delay between two of them in seconds.
 MOST, LONGEST = 8, 3_600.0
-#: The error of a job that was begun and not ended.
+#: The error of a job that was started and did not end.
 CUT_OFF = "its process ended while it was being done"
 _FIELDS = "id, project, agent, kind, subject, payload, asked, attempts, due, failed, error"
 
@@ -36,7 +36,7 @@ _FIELDS = "id, project, agent, kind, subject, payload, asked, attempts, due, fai
 class Task:
     """A task for an agent: the kind of job, its subject, and its payload as JSON.
 
-    Of one kind and subject an agent has one job: to ask for it again is to ask for it once more after it.
+    An agent has one job of each kind and subject: a further request makes it run once more after the present run.
     """
 
     kind: str
@@ -46,9 +46,9 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A job that waits: how often it was tried, when it is due, and why it failed last, if it did.
+    """A queued job: its attempts, the time when it is due, and its last error, if any.
 
-    One that is `failed` was tried too often: it is kept, and done no more unless somebody asks for it.
+    A `failed` job had too many attempts: it stays in the queue, and runs again only on request.
     """
 
     id: int
@@ -70,16 +70,16 @@ class Job:
 
 
 class Jobs:
-    """The jobs of one queue; the threads of a process and any number of processes may ask for them.
+    """The jobs of one queue, for the threads of any number of processes.
 
-    One worker at a time holds the turn of an agent: no other takes its jobs meanwhile.
+    Only the worker that holds the lock of an agent takes its jobs.
     """
 
     def __init__(self, state: StateStore, queue: str, now: Callable[[], datetime], *, most: int = MOST) -> None:
         self._state, self._queue, self.now, self._most = state, queue, now, most
 
     def ask(self, store: StateTables, project: str, agent: str, *tasks: Task) -> None:
-        """Ask for *tasks* in a transaction of the state, so that they are there if what they arise from is."""
+        """Queue *tasks* in the caller's transaction, so that they are stored together with their cause."""
         at = self.now().timestamp()
         for task in tasks:
             payload = json.dumps(task.payload, ensure_ascii=False)
@@ -93,10 +93,10 @@ class Jobs:
             )
 
     def take(self, project: str, agent: str, began: datetime | None = None, but: Collection[str] = ()) -> Job | None:
-        """Return the oldest job of an agent that is due, and count the try; None where there is none.
+        """Return the oldest due job of an agent, and count the attempt; None if there is none.
 
-        Of those that were tried before none is taken that fell due since who asks *began*, and none of the kinds *but*.
-        Until it is told to be done it counts as failed, and is due again later: a process may end any time.
+        Excluded are the kinds *but*, and retries that fell due after *began*, the start of the caller's run. Until
+        `done` is called the job counts as failed and is due again later, because a process may end at any time.
         """
         now = self.now()
         others = f" AND kind NOT IN ({', '.join('?' * len(but))})" if but else ""
@@ -117,20 +117,20 @@ class Jobs:
             return job
 
     def done(self, store: StateTables, job: Job) -> None:
-        """Let go of a job, in a transaction of the state; it is due once more if it was asked for again meanwhile."""
+        """Remove a job, in the caller's transaction; if it was requested again meanwhile, make it due instead."""
         count = store.execute("DELETE FROM jobs WHERE id = ? AND asked = ?", (job.id, job.requests)).rowcount
         if not count:
             row = (self.now().timestamp(), job.id)
             store.execute("UPDATE jobs SET attempts = 0, failed = 0, error = NULL, due = ? WHERE id = ?", row)
 
     def failed(self, job: Job, why: str) -> None:
-        """Keep why a job failed; it is due again after a while, each time a longer one, and too many are the end."""
+        """Record the error of a job, which is retried after a delay that doubles; too many attempts end it."""
         row = (why[:1_000], _again(self.now(), job.attempts + 1), job.id)
         with self._state.changing() as store:
             store.execute("UPDATE jobs SET error = ?, due = ? WHERE id = ?", row)
 
     def waiting(self, project: str, agent: str | None = None) -> list[Job]:
-        """Return the jobs of a project, or of an agent, the failed ones, too, in the order they were asked for."""
+        """Return the jobs of a project, or of an agent, in the order of their requests, failed ones included."""
         with self._state.reading() as store:
             if store is None:
                 return []
@@ -142,7 +142,7 @@ class Jobs:
             return [_job(row) for row in rows]
 
     def is_due(self, project: str, agent: str, began: datetime | None = None, but: Collection[str] = ()) -> bool:
-        """Return whether there is a job that `take` would give."""
+        """Return whether there is a job that `take` would return."""
         now = self.now()
         return any(
             not job.failed and job.due <= (now if job.attempts == 0 else min(began or now, now)) and job.kind not in but
@@ -150,7 +150,7 @@ class Jobs:
         )
 
     def retry(self, project: str, agent: str) -> int:
-        """Return how many jobs of an agent that failed are due at once, also those that were given up."""
+        """Make all jobs of an agent that have an error due now, failed ones included; return their number."""
         with self._state.changing() as store:
             return store.execute(
                 "UPDATE jobs SET attempts = 0, failed = 0, due = ? WHERE queue = ? AND project = ? AND agent = ?"
@@ -159,7 +159,7 @@ class Jobs:
             ).rowcount
 
     def forget(self, store: StateTables, project: str, agent: str) -> None:
-        """Let go of all jobs of an agent, in a transaction of the state."""
+        """Remove all jobs of an agent, in the caller's transaction."""
         row = (self._queue, project, agent)
         store.execute("DELETE FROM jobs WHERE queue = ? AND project = ? AND agent = ?", row)
 
@@ -176,9 +176,9 @@ def _again(now: datetime, tries: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The outcome of a job: done where there is no error, else retried later.
+    """The outcome of a job: done if `error` is None, else it is retried later.
 
-    `is_away` tells that a model could not be asked, or gave what cannot be used.
+    `is_away` is whether a model could not be reached or gave an unusable answer.
     """
 
     kind: str
@@ -188,12 +188,12 @@ class Outcome:
 
     @property
     def ok(self) -> bool:
-        """Return whether it is done."""
+        """Return whether the job is done."""
         return self.error is None
 
 
 class JobRunner:
-    """Does the jobs of an agent that are due, by *do*, which lets go of each that it has done."""
+    """The worker that runs the due jobs of an agent by *do*, which removes each finished job."""
 
     def __init__(self, state: StateStore, project: str, agent: str, jobs: Jobs, do: Callable[[Job], None]) -> None:
         self._state, self._of, self._jobs, self._do = state, (project, agent), jobs, do
@@ -201,12 +201,11 @@ class JobRunner:
     def run(
         self, *, wait: bool = False, hurried: bool = False, until: Callable[[], bool] = lambda: False
     ) -> list[Outcome]:
-        """Return the outcomes of the jobs that are due, in the order they were queued; none is tried twice.
+        """Run the due jobs in the order of the queue, each once, and return their outcomes.
 
-        Another worker may be doing them: they are left to it, or waited for. A worker that has done the last
-        one looks once more after giving the turn back, so that the jobs left to it meanwhile are done. A
-        *hurried* caller waits once for a model that is away: other jobs of that kind are left for later. Once
-        *until* returns True, none is begun.
+        If another worker holds the lock, it does the jobs; with *wait* this one waits for the lock. After releasing the
+        lock the worker checks the queue once more, for jobs left to it meanwhile. A *hurried* caller waits only once
+        for an unreachable model: other jobs of that kind are left for later. No job starts once *until* returns True.
         """
         outcomes: list[Outcome] = []
         began, away = self._jobs.now(), set[str]()
@@ -222,14 +221,14 @@ class JobRunner:
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        """Wait until nobody does jobs of the agent, and keep everybody from it until the block ends."""
+        """Hold the lock of the agent's jobs, so that no other worker runs them."""
         with self._state.turn(*self._of, wait=True):
             yield
 
     def _tried(self, job: Job) -> Outcome:
         try:
             self._do(job)
-        except Exception as error:  # whatever a job meets is told, and the next ones are done all the same
+        except Exception as error:  # any error of a job is recorded, and the next jobs run all the same
             why = str(error) if isinstance(error, JidomemError) else f"{type(error).__name__}: {error}"
             self._jobs.failed(job, why)
             return Outcome(job.kind, job.subject, why, isinstance(error, ModelUnavailable))

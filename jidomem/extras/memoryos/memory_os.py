@@ -1,7 +1,6 @@
 """The MemoryOS of one agent: its four tiers, the moves between them, and retrieval for a question.
 
-`prepare_question` adds keywords and a vector to a question. `MemoryOSRegistry` holds the open
-instances of a root.
+`prepare_question` adds keywords and a vector to a question. `MemoryOSRegistry` has the open instances of a root.
 """
 
 from __future__ import annotations
@@ -54,16 +53,16 @@ About = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class PreparedQuestion:
-    """A question, and why a part of it is not the model's: None where all is."""
+    """A question, and the error of the model, if a part of it was made without the model."""
 
     question: RetrievalQuery
     error: str | None = None
 
 
 def prepare_question(model: LanguageModel, query: str, about: About | None) -> PreparedQuestion:
-    """Return the question *query*, for which a language model on another machine is not waited for.
+    """Return the question *query* with its vector and keywords, without waiting for a remote language model.
 
-    Its keywords are found by rule then, and where the model fails; it has no vector where the embedder fails.
+    The keywords are found by rule if the model is remote or fails; without an embedder there is no vector.
     """
     config.text("query", query)
     error: str | None = None
@@ -84,7 +83,7 @@ def _by_rule(query: str) -> frozenset[str]:
 
 
 def refuse_other(model: object, policy: object) -> None:
-    """Raise InvalidRequest unless *model* is a language model and *policy* is one, each if it is given."""
+    """Raise InvalidRequest if *model* is given and no language model, or *policy* is given and no TierPolicy."""
     if model is not None and not isinstance(model, LanguageModel):
         raise InvalidRequest(
             f"model={model!r:.100} is no language model", hint="give a ChatModel or an OfflineModel, or leave it out"
@@ -96,7 +95,7 @@ def refuse_other(model: object, policy: object) -> None:
 
 
 def named(about: About | None) -> tuple[str | None, str | None]:
-    """Return the type and the identifier of *about*; raises InvalidRequest for what is no pair of them."""
+    """Return the type and the identifier of *about*; raises InvalidRequest if it is no pair."""
     if about is None:
         return None, None
     if not isinstance(about, tuple | list) or len(about) != 2:
@@ -107,7 +106,7 @@ def named(about: About | None) -> tuple[str | None, str | None]:
 
 
 def lack_vectors(learnt: Learnt, embedder: Embedder) -> bool:
-    """Return whether something learnt has no vector; raise InvalidRequest for one that *embedder* cannot have made."""
+    """Return whether an entry has no vector; raise InvalidRequest for a vector of another length than *embedder*'s."""
     if not isinstance(learnt, Learnt):
         raise InvalidRequest(f"{learnt!r:.100} is nothing learnt", hint='give Learnt("user", "ana", {"name": "Ana"})')
     size = embedder.dimensions()
@@ -121,20 +120,20 @@ def lack_vectors(learnt: Learnt, embedder: Embedder) -> bool:
     return any(each.embedding is None for each in entries)
 
 
-#: The queue of what MemoryOS does after a move.
+#: The queue of the jobs of MemoryOS.
 QUEUE = "memory"
-#: When the jobs are done that a move gives rise to: before it returns, when they are asked for, or in a thread.
+#: When the jobs of a move run: before it returns, on request, or in a thread.
 WORK = ("inline", "queued", "background")
-#: Seconds between two looks of the thread for jobs that are due.
+#: Seconds between two polls of the thread for due jobs.
 LOOK = 1.0
 
 
 class MemoryOS:
-    """The tiers of one agent in one project; any number of threads and processes may use them.
+    """The tiers of one agent in one project, for any number of threads and processes.
 
-    The work that follows a move is done as jobs: at once (`work="inline"`), by `run_jobs()` (`"queued"`), or in
-    a thread that maintains the agent, too, as often as its settings say (`"background"`). A model that fails
-    fails a job, which is tried again; nothing is lost, and pages are retrieved meanwhile.
+    The work that follows a move is done as jobs: before the move returns (`work="inline"`), by `run_jobs()`
+    (`"queued"`), or in a thread that also does the periodic maintenance (`"background"`). An error of a model fails a
+    job, which is retried; nothing is lost, and pages can be retrieved meanwhile.
     """
 
     def __init__(
@@ -150,13 +149,13 @@ class MemoryOS:
         promote_at: float | None = None,
         work: str | None = None,
     ) -> None:
-        """Open them; the model is the one its user chose, with the root's embedder, unless given.
+        """Open the tiers; the model is the one the user chose, with the root's embedder, unless given.
 
-        *work* is when jobs are done: inline unless given, in the background where they wait for another machine, so
-        that nobody who adds a page does. *providers* keep what is evicted: the root's own unless given. With
-        *promote_at* each round of maintenance proposes facts that are believed as much to the project.
+        *work* is when jobs run: by default inline, or in the background if the model or embedder is remote, so that
+        adding a page does not wait for it. *providers* store evicted segments: by default those of the root. With
+        *promote_at* each maintenance proposes the facts with at least that confidence to the project.
 
-        Raises InvalidRequest for a name of which nothing is left, and for an option that will not do.
+        Raises InvalidRequest for an agent's name without letters or digits, and for an invalid option.
         """
         if work is not None and work not in WORK:
             raise InvalidRequest(f"work={work!r:.100} is none", hint=f"give one of {', '.join(WORK)}")
@@ -199,11 +198,11 @@ class MemoryOS:
         timestamp: datetime | str | None = None,
         page_id: str | None = None,
     ) -> DialoguePage:
-        """Return the page of one exchange once it is on disk; *about* is whom it talked with: `("user", "ana")`.
+        """Return the page of one exchange once it is durable; *about* is the other party: `("user", "ana")`.
 
-        *page_id* may be the IRI of the turn that it was, which is then the evidence of what is learnt and promoted; the
-        same page added again is there once.
-        Raises TooLarge for a text that no memory holds, and IntentRefused for what looks like a secret.
+        *page_id* may be the IRI of the exchange's turn, which is then the evidence of learned and promoted facts.
+        Adding the same page again changes nothing. Raises TooLarge for a text that is too long, and IntentRefused for a
+        text that looks like a secret.
         """
         object_type, identifier = named(about)
         page = DialoguePage(
@@ -221,11 +220,11 @@ class MemoryOS:
         return page
 
     def retrieve(self, query: str, *, about: About | None = None, visiting: bool = True, **given: Any) -> Retrieved:
-        """Return the matches of *query* in each tier, with scores; with *visiting* the matching segments get warmer.
+        """Return the matches of *query* in each tier, with scores; *visiting* warms the matching segments.
 
-        *about* is who asks; *given* are settings for this question alone, such as `retrieved_pages=7`. A model
-        that fails is reported in `error`: the words of the query are looked for then, and without a vector
-        nothing is compared by likeness.
+        *about* is the asking object; *given* are settings for this query alone, such as `retrieved_pages=7`. A failure
+        of the model is reported in `error`: the keywords are then the words of the query, and without a vector there is
+        no similarity.
         """
         tiers, system, policy = self._moves.look()
         put = prepare_question(self.model, query, about)
@@ -236,18 +235,18 @@ class MemoryOS:
         return retrieved
 
     def prompt(self, query: str, **given: Any) -> ModelPrompt:
-        """Return *query* with what `retrieve` finds on it as what a language model is asked; nothing is sent."""
+        """Return the prompt for a language model of *query* and its retrieved context; nothing is sent."""
         retrieved = self.retrieve(query, **given)
         recent = [each.what for each in (*retrieved.leaving, *retrieved.stm)]
         older, system = [each.what for each in retrieved.pages], [each.what.content for each in retrieved.system]
         return self.model.generate_final_prompt(query, recent, older, retrieved.known(), system)
 
     def answer(self, query: str, **given: Any) -> str:
-        """Return the answer of the model to `prompt(query)`; raises ModelUnavailable where it writes none."""
+        """Return the model's answer to `prompt(query)`; raises ModelUnavailable if there is none."""
         return self.model.answer(self.prompt(query, **given))
 
     def transfer_page_to_mtm(self, page_id: str) -> DialoguePage:
-        """Return the page in the segment that it was put into; raises NotFound where the agent has no such page."""
+        """Return the page after its move into a segment; raises NotFound if the agent has no such page."""
         known_page(self._moves.tiers(), page_id)
         with self._runner.turn():
             self._work.transfer(page_id)
@@ -255,28 +254,28 @@ class MemoryOS:
         return known_page(self._moves.tiers(), page_id)
 
     def maintain(self) -> list[Outcome]:
-        """Return the outcomes of a round of maintenance, and of all jobs that were due or followed from it."""
+        """Run the maintenance and all due jobs, and return their outcomes."""
         self._moves.ask(Task("maintain"))
         return self._runner.run(wait=True)
 
     def run_jobs(self) -> list[Outcome]:
-        """Return the outcomes of the jobs that were due; none while another worker does them."""
+        """Run the due jobs and return their outcomes; none while another worker runs them."""
         return self._runner.run()
 
     def jobs(self) -> list[Job]:
-        """Return the jobs that wait, and those that were given up."""
+        """Return the queued jobs, failed ones included."""
         return self._jobs.waiting(self.project, self.agent)
 
     def retry(self) -> list[Outcome]:
-        """Return the outcomes of the failed jobs, which are tried at once, also those that were given up."""
+        """Run the jobs that have an error now, failed ones included, and return their outcomes."""
         self._jobs.retry(self.project, self.agent)
         return self._runner.run(wait=True)
 
     def learn(self, learnt: Learnt) -> Tiers:
-        """Return the tiers once a persona was taught a profile, facts or traits that somebody else found.
+        """Return the tiers after a persona has learned a profile, facts or traits from another source.
 
-        Entries without a vector are embedded here. Raises InvalidRequest for a vector of another length than
-        the embedder's, and what `add` does for a text.
+        Entries without a vector are embedded later. Raises InvalidRequest for a vector of another length than the
+        embedder's, and for texts the errors of `add`.
         """
         tasks = [Task("embed")] if lack_vectors(learnt, self.model.embedder) else []
         texts = {"profile": json.dumps(to_json_value(learnt.profile, "profile"), ensure_ascii=False)}
@@ -289,8 +288,8 @@ class MemoryOS:
     def promote(self, least: float = LEAST) -> list[PromotionDecision]:
         """Return the outcome for each fact of the personas with a confidence of *least* or more.
 
-        It is proposed to the project, with what was said as its evidence, and judged like every other memory, and
-        can be withdrawn as such. Private facts are not, and each is proposed once.
+        Each fact that is not private is proposed to the project once, with its pages as evidence; it is judged, and can
+        be withdrawn, like every other memory.
         """
         return self._facts.promote(least)
 
@@ -301,7 +300,7 @@ class MemoryOS:
 
     @property
     def personas(self) -> tuple[ObjectPersona, ...]:
-        """Return the personas of the objects that the agent knows."""
+        """Return the personas of the objects that the agent has talked with."""
         return self.tiers.personas
 
     @property
@@ -316,7 +315,7 @@ class MemoryOS:
 
     @property
     def config(self) -> MemoryOSConfig:
-        """Return the settings that hold for the agent."""
+        """Return the settings in effect for the agent."""
         return self._moves.look()[2].config
 
     @property
@@ -325,20 +324,20 @@ class MemoryOS:
         return self._moves.configurations()
 
     def configure(self, agent_type: str | None = None, **values: Any) -> MemoryOSConfig:
-        """Return the settings of the agent once *values* are set for it, of *agent_type* if given.
+        """Set *values* for the agent, of *agent_type* if given, and return its settings.
 
-        They take effect at once: where there is less room, what there is none for moves on. Raises InvalidRequest.
+        They take effect at once: pages and entries beyond a smaller capacity move on. Raises InvalidRequest.
         """
         self._moves.configure(lambda before: before.with_agent(self.agent, agent_type, **values))
         return self._fitted()
 
     def configure_type(self, agent_type: str, **values: Any) -> MemoryOSConfig:
-        """Return the settings of the agent once *values* are set for all agents of a type; raises InvalidRequest."""
+        """Set *values* for all agents of a type, and return the settings of this agent; raises InvalidRequest."""
         self._moves.configure(lambda before: before.with_type(agent_type, **values))
         return self._fitted()
 
     def status(self) -> dict[str, Any]:
-        """Return how much each tier holds, what waits and what failed, and when the agent was last maintained."""
+        """Return the sizes of the tiers, the queued and failed jobs, and the time of the last maintenance."""
         (tiers, system, _), jobs = self._moves.look(), self.jobs()
         return {
             "agent": self.agent,
@@ -359,10 +358,10 @@ class MemoryOS:
         }
 
     def forget_page(self, page_id: str) -> Forgotten:
-        """Return the report of forgetting a page, with the facts, traits and shared facts that rest on it.
+        """Forget a page, and the facts, traits and shared facts that rest on it; return the report.
 
-        Facts that other pages show, too, are learnt again of these; chains and summaries in which it was are made anew.
-        Nothing of it is left in this root but what was promoted, which the answer names. Raises NotFound.
+        Facts that also rest on other pages are learned again from these; chains and summaries with the page are
+        rewritten. Nothing of it is left in this root except promoted facts, which the report names. Raises NotFound.
         """
         with self._runner.turn():
             report = self._moves.forget_page(page_id)
@@ -370,7 +369,7 @@ class MemoryOS:
         return report
 
     def forget(self) -> bool:
-        """Return whether the agent held anything: nothing of its tiers, settings and archive is left in the root.
+        """Remove the tiers, settings and archive of the agent from the root; return whether it had tiers.
 
         The facts that it shared with all agents stay.
         """
@@ -378,27 +377,27 @@ class MemoryOS:
             return self._moves.forget()
 
     def end(self) -> None:
-        """Have the thread, if there is one, begin no job any more."""
+        """Let the background thread, if any, start no further job."""
         self._closing.set()
 
     def close(self) -> None:
-        """End the thread, if there is one: the job that is being done is waited for, the next ones wait on disk."""
+        """Stop the background thread, if any: its running job is waited for, the next jobs stay queued."""
         self.end()
         self._timer.stop()
         self._forget()
 
     def __enter__(self) -> MemoryOS:
-        """Return the open tiers."""
+        """Return the MemoryOS."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close them."""
+        """Close the MemoryOS."""
         self.close()
 
     def _go_on(self) -> None:
-        """Do what a move gave rise to; the move is made, so what cannot be done now is no failure of it, and waits."""
+        """Run the jobs after a move. The move is durable, so an error here does not fail it: the jobs stay queued."""
         if self.work == "inline":
             with suppress(JidomemError):
                 self._ask_for_a_round()
@@ -421,7 +420,7 @@ class MemoryOS:
 
 
 class MemoryOSRegistry:
-    """The open tiers of a root, each by its project and agent."""
+    """The open MemoryOS instances of a root, by project and agent."""
 
     def __init__(self, memory: Jidomem, state: StateStore) -> None:
         self._memory, self._state = memory, state
@@ -429,9 +428,9 @@ class MemoryOSRegistry:
         self._lock = RLock()
 
     def open(self, project: str, agent: str, **options: Any) -> MemoryOS:
-        """Return the tiers of an agent: until they are closed, the same ones.
+        """Return the MemoryOS of an agent: the same instance until it is closed.
 
-        Raises InvalidRequest where *options* are given for some that are open.
+        Raises InvalidRequest if *options* are given for an open instance.
         """
         with self._lock:
             place = (project, agent)
@@ -445,7 +444,7 @@ class MemoryOSRegistry:
             return self._open[place]
 
     def close(self) -> None:
-        """Close all of them; the jobs that are being done are waited for together."""
+        """Close all instances; their running jobs are waited for together."""
         opened = [*self._open.values()]
         for each in opened:
             each.end()

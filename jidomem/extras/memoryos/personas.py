@@ -1,8 +1,7 @@
-"""The personas of long-term memory: profiles, facts and traits, in queues that drop the oldest.
-Pure.
+"""The personas of long-term memory: profiles, facts and traits, in queues that drop the oldest. Pure.
 
-A `Lesson` is a segment's learnings, as a language model returned them, for the personas. `diffuse`
-shares the important facts of one agent that are not private with all agents, each once.
+A `Lesson` is a segment's learnings, as a language model returned them, for the personas. `diffuse` shares the important
+facts of one agent that are not private with all agents, each once.
 """
 
 from __future__ import annotations
@@ -39,9 +38,10 @@ E = TypeVar("E", KnowledgeEntry, TraitEntry)
 
 @dataclass(frozen=True, slots=True)
 class Learnt(ValidatedModel):
-    """The learnings about one object by type and identifier; about the agent where both are None.
+    """The learnings about one object by type and identifier; about the agent if both are None.
 
-    An agent's own persona has a profile and traits: facts of it are those of an object, such as ("agent", its id).
+    An agent's own persona has a profile and traits. Facts about the agent belong to an object, such as ("agent", its
+    id).
     """
 
     type: str | None = None
@@ -72,29 +72,29 @@ class Lesson(ValidatedModel):
 
 
 def untaught(segment: DialogueSegment) -> DialogueSegment:
-    """Return the segment with pages that no persona was taught from, all with the same one: what a model is shown.
+    """Return the segment with its untaught pages of one object, the input of a model.
 
-    So what one says of himself is not learnt of another that the agent talked with about the same.
+    So a user's statement about himself is not attributed to another user who talked about the same topic.
     """
     fresh = [page for page in segment.pages if not page.analysed]
     return replace(segment, pages=tuple(page for page in fresh if page.object == fresh[0].object))
 
 
 def learn(tiers: Tiers, learnt: Learnt, policy: TierPolicy) -> Step[Tiers]:
-    """Return the step to a persona, new if there was none, with a profile, facts and traits besides its own.
+    """Return the step that adds a profile, facts and traits to a persona, which is created if there is none.
 
-    Of a profile the keys are merged. A fact or trait that is known is the newest again and rests on more pages; a trait
-    of a name that the settings call single takes the place of any other. Raises InvalidRequest for a profile that its
-    type does not have.
+    The keys of a profile are merged. A known fact or trait becomes the newest and rests on more pages; a trait whose
+    name is in `single_traits` replaces any other of that name. Raises InvalidRequest for a profile that is invalid for
+    its type.
     """
     return stepped(tiers, policy.config, **_learning(tiers, [learnt], policy.config))
 
 
 def teach(tiers: Tiers, lesson: Lesson, policy: TierPolicy) -> Step[Tiers]:
-    """Return the step to personas that were taught a lesson, and its pages counting no more for the heat.
+    """Return the step in which the personas learn a lesson; its pages no longer count for the heat.
 
-    As `on_transfer` says the segment stays, or is archived and gone once all of it was taught. As before where its
-    pages were taught already, or the segment is gone. Raises RevisionConflict where some of them were, and others not.
+    With `on_transfer` "delete" the segment is archived and removed once all its pages are taught. Nothing changes if
+    the pages are taught already or the segment is gone. Raises RevisionConflict if only some of them are.
     """
     segment = tiers.segment(lesson.segment_id)
     if segment is None:
@@ -163,9 +163,9 @@ def _queued(
 
 
 def _again(known: E, newer: E) -> E:
-    """Return a repeated entry: a fact in its first wording, a trait in the present one; private if either is.
+    """Return a repeated entry: a fact in its first wording, a trait in the new one; private if either is.
 
-    A trait that is another by now is nothing that was said before.
+    A trait with a new value does not keep the evidence of the old one.
     """
     if isinstance(known, TraitEntry) and normalised(known.text) != normalised(newer.text):
         return newer
@@ -177,7 +177,7 @@ def _again(known: E, newer: E) -> E:
 
 
 def normalised(text: str) -> str:
-    """Return *text* as it is compared: in whatever case, white space, and sign at its end.
+    """Return *text* for comparison: without differences of case, white space, and punctuation at the end.
 
     >>> normalised("Ana  uses Oxigraph.") == normalised("ana uses oxigraph")
     True
@@ -198,12 +198,12 @@ def _refuse_profile(key: ObjectKey, profile: Mapping[str, Any], config: MemoryOS
 
 
 F = TypeVar("F", Fact, Trait)
-#: The object of findings whose pages name none.
+#: The object of findings whose pages have none.
 UNNAMED = ObjectKey("user", "unnamed")
 
 
 def texts_of(learned: Learned) -> tuple[str, ...]:
-    """Return the texts of what was learnt, which have vectors once an embedder was asked.
+    """Return the texts of the learnings, in the form that is embedded.
 
     >>> texts_of(Learned((Fact("works as a nurse"),), (Trait("tone", "terse"),)))
     ('works as a nurse', 'tone: terse')
@@ -219,11 +219,10 @@ def lesson(
     new_id: Callable[[], str],
     vectors: Mapping[str, Sequence[float]] | None = None,
 ) -> Lesson:
-    """Return the lesson of what a model found in *segment*, `untaught` of one; *vectors* are those of `texts_of`.
+    """Return the lesson of the findings of a model in *segment*, a result of `untaught`; *vectors* are by `texts_of`.
 
-    A finding on the user belongs to the object that its page names. Traits of the agent belong to its own
-    persona, and facts of it to the object ("agent", its id). A finding that names a page rests on that page,
-    any other on every page.
+    A finding on the user belongs to the object of its page. Traits of the agent belong to its own persona, and facts
+    about it to the object ("agent", its id). A finding that names a page rests on that page, any other on every page.
     """
     known = vectors or {}
     by_object: dict[ObjectKey | None, tuple[list[KnowledgeEntry], list[TraitEntry]]] = {}
@@ -248,7 +247,7 @@ def lesson(
 
 
 def _object(segment: DialogueSegment, finding: F) -> ObjectKey:
-    """Return the object of the page that shows a finding, else of the first page that has one."""
+    """Return the object of the page that shows a finding, else that of the first page that has an object."""
     named = (page.object for page in (*_shown(segment, finding), *segment.pages))
     return next((each for each in named if each is not None), UNNAMED)
 
@@ -258,12 +257,12 @@ def _evidence(segment: DialogueSegment, finding: F) -> tuple[str, ...]:
 
 
 def _shown(segment: DialogueSegment, finding: F) -> tuple[DialoguePage, ...]:
-    """Return the page that shows what was found, none where the model did not say, or named one it was not given."""
+    """Return the page that shows a finding; none if the model named no page or an invalid one."""
     return segment.pages[finding.page : finding.page + 1] if finding.page is not None and finding.page >= 0 else ()
 
 
 def _of(vectors: Mapping[str, Sequence[float]], text: str) -> Vector | None:
-    return cast("Vector | None", vectors.get(text))  # the entry holds it to its form
+    return cast("Vector | None", vectors.get(text))  # the entry validates it
 
 
 def _text(trait: Trait) -> str:
@@ -284,7 +283,7 @@ class Judgement(ValidatedModel):
 
 @dataclass(frozen=True, slots=True)
 class Diffusion(ValidatedModel):
-    """Facts of one agent, at a moment: those that matter enough are told to all."""
+    """The facts of one agent at a moment, of which the important ones are shared with all agents."""
 
     agent_id: str
     facts: tuple[KnowledgeEntry, ...]
@@ -292,12 +291,12 @@ class Diffusion(ValidatedModel):
 
 
 def unjudged(tiers: Tiers) -> tuple[KnowledgeEntry, ...]:
-    """Return the facts of which nobody said how much they matter to all agents; the private ones need no judgement."""
+    """Return the facts without a rated importance; private ones need none."""
     return tuple(fact for fact in tiers.facts() if fact.importance is None and not fact.private)
 
 
 def judge(tiers: Tiers, judgement: Judgement, policy: TierPolicy) -> Step[Tiers]:
-    """Return the step to facts with the importance they were judged to have; those that are gone since stay so."""
+    """Return the step that sets the rated importance of facts; facts that are gone are ignored."""
     given = judgement.importance
     return stepped(
         tiers,
@@ -315,16 +314,16 @@ def judge(tiers: Tiers, judgement: Judgement, policy: TierPolicy) -> Step[Tiers]
 
 
 def critical(tiers: Tiers, policy: TierPolicy) -> tuple[KnowledgeEntry, ...]:
-    """Return the facts of the personas that matter to all agents, in the order they were learnt."""
+    """Return the facts of the personas that are important to all agents, in the order they were learned."""
     return tuple(fact for fact in tiers.facts() if _matters(fact, policy.config))
 
 
 def diffuse(system: SystemMemory, diffusion: Diffusion, policy: TierPolicy) -> Step[SystemMemory]:
-    """Return the step to system memory with the facts that matter enough and are not private, each of them once.
+    """Return the step to system memory with the facts that are important and not private, each of them once.
 
-    A fact with the text of an entry, or nearly its vector, is that entry, with the larger importance of the
-    two. A fact that has become private is removed. The entries beyond the capacity are dropped, the least
-    important first, of these the oldest.
+    A fact with the text of an entry, or nearly its vector, is that entry, with the larger importance of the two. A fact
+    that has become private is removed. Entries beyond the capacity are dropped, the least important first, among equals
+    the oldest.
     """
     config, private = policy.config, {fact.id for fact in diffusion.facts if fact.private}
     entries = {

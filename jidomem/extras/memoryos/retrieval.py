@@ -1,8 +1,7 @@
-"""The retrieval of the tiers for a question, with a score for each result, and the heat of
-segments. Pure.
+"""The retrieval of the tiers for a question, with a score for each result, and the heat of segments. Pure.
 
-`retrieve` changes nothing. `touch_segments` warms the segments of a retrieval, and `maintain` cools
-and evicts segments.
+`retrieve` changes nothing. `touch_segments` warms the segments of a retrieval, and `maintain` cools and evicts
+segments.
 """
 
 from __future__ import annotations
@@ -53,13 +52,13 @@ class RetrievalQuery(ValidatedModel):
 
     @property
     def object(self) -> ObjectKey | None:
-        """Return the object that asks, None where it is not known."""
+        """Return the asking object, None if it is not known."""
         return key_of(self.object_type, self.object_identifier)
 
 
 @dataclass(frozen=True, slots=True)
 class RetrievedItem(Generic[T]):
-    """One thing that was found, and its score."""
+    """A retrieved value and its score."""
 
     what: T
     score: float
@@ -67,7 +66,7 @@ class RetrievedItem(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class PersonaMatch:
-    """The relevant memory of one object, or of the agent where *key* is None, with its profile."""
+    """The relevant memory of one object, or of the agent if *key* is None, with its profile."""
 
     key: ObjectKey | None
     profile: Mapping[str, Any]
@@ -75,7 +74,7 @@ class PersonaMatch:
     traits: tuple[RetrievedItem[TraitEntry], ...] = ()
 
     def known(self, agent_id: str, asking: ObjectKey | None = None) -> Known:
-        """Return it as it is put before a language model."""
+        """Return the match in the form of a prompt for a language model."""
         of = f"{self.key.type} {self.key.identifier}" if self.key is not None else f"agent {agent_id}"
         texts = tuple(match.what.text for match in self.knowledge), tuple(match.what.text for match in self.traits)
         return Known(of, self.profile, *texts, asks=asking is not None and self.key == asking)
@@ -85,9 +84,9 @@ class PersonaMatch:
 class Retrieved:
     """The results of each tier, best first; short-term memory in the order of the dialogue.
 
-    `stm` is all of short-term memory, `leaving` what has left it and is in no segment yet. `segments` are those most
-    like the question, `pages` the best of their pages. `error` is why the model could not be asked for all that the
-    question is compared by, None where it could.
+    `stm` is all of short-term memory, `leaving` the pages that have left it and are not yet in a segment. `segments`
+    are those most similar to the question, `pages` the best of their pages. `error` is the failure of the model if the
+    question lacks its keywords or vector, else None.
     """
 
     question: RetrievalQuery
@@ -103,18 +102,18 @@ class Retrieved:
 
     @property
     def visited(self) -> frozenset[str]:
-        """Return the ids of the segments, which this warms once `touch_segments` is called."""
+        """Return the ids of the segments, which `touch_segments` warms."""
         return frozenset(match.what.id for match in self.segments)
 
     def known(self) -> tuple[Known, ...]:
-        """Return the long-term memory as a language model is shown it: the asking object first, the agent last."""
+        """Return the long-term memory for a prompt of a language model: the asking object first, the agent last."""
         personas, asking = self.personas, self.question.object
         if asking is not None and all(persona.key != asking for persona in personas):
             personas = (PersonaMatch(asking, {}), *personas)
         return tuple(persona.known(self.agent_id, asking) for persona in (*personas, self.agent))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as plain JSON values, without vectors; a segment says how many pages it has, and not which."""
+        """Return the results as plain JSON values, without vectors; a segment has a count instead of its pages."""
         return {each.name: _shown(getattr(self, each.name)) for each in fields(self)}
 
 
@@ -123,7 +122,7 @@ def retrieve(
 ) -> Retrieved:
     """Return the matches of *question* in the tiers of an agent and in system memory.
 
-    *settings* hold for this question alone, such as `retrieved_segments=5`, `retrieved_pages=7`,
+    *settings* apply to this question alone, such as `retrieved_segments=5`, `retrieved_pages=7`,
     `retrieved_knowledge=20`, `retrieved_traits=20`, `retrieved_system=20` and the thresholds.
     """
     config = policy.config.changed(settings)
@@ -168,7 +167,7 @@ def _personas(
 ) -> tuple[PersonaMatch, ...]:
     """Return the asking object, then the objects of matching facts, those of the best facts first.
 
-    Private facts of one object are left out where another asks.
+    Private facts of an object are left out if another object asks.
     """
     asking = question.object
     visible = [each if asking in (None, each.key) else _without_private(each) for each in personas]
@@ -205,7 +204,7 @@ def _shown(value: Any) -> Any:
     return [_shown(each) for each in value] if isinstance(value, tuple) else value
 
 
-#: By what the segments that leave are chosen, the least first; of equal ones the one used longest ago.
+#: The order in which segments are evicted; among equals the least recently used first.
 _LEAVING: Mapping[str, Callable[[DialogueSegment], tuple[Any, ...]]] = {
     "coldest": lambda segment: (segment.heat_score, segment.last_accessed, segment.id),
     "least_visited": lambda segment: (segment.visit_count, segment.last_accessed, segment.id),
@@ -214,7 +213,7 @@ _LEAVING: Mapping[str, Callable[[DialogueSegment], tuple[Any, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Visit(ValidatedModel):
-    """That segments were retrieved at a moment."""
+    """The segments that were retrieved at a moment."""
 
     segments: frozenset[str]
     at: datetime
@@ -222,13 +221,13 @@ class Visit(ValidatedModel):
 
 @dataclass(frozen=True, slots=True)
 class Round(ValidatedModel):
-    """A round of maintenance, at a moment."""
+    """A maintenance at a moment."""
 
     at: datetime
 
 
 def touch_segments(tiers: Tiers, visited: Visit, policy: TierPolicy) -> Step[Tiers]:
-    """Return the step to segments that were retrieved once more, and are warmer; those that are gone since are not."""
+    """Return the step that counts a retrieval of segments and warms them; segments that are gone are ignored."""
     return stepped(
         tiers,
         policy.config,
@@ -248,16 +247,16 @@ def touch_segments(tiers: Tiers, visited: Visit, policy: TierPolicy) -> Step[Tie
 
 
 def warmed(segment: DialogueSegment, at: datetime, policy: TierPolicy) -> DialogueSegment:
-    """Return the segment with the heat it has at a moment."""
+    """Return the segment with its heat at a moment."""
     score = policy.heat(segment, at, policy.config)
     return segment if score == segment.heat_score else replace(segment, heat_score=score)
 
 
 def maintain(tiers: Tiers, news: Round, policy: TierPolicy) -> Step[Tiers]:
-    """Return the step to segments with the heat they have now, as many as there is room for; the rest is archived.
+    """Return the step that updates the heat of all segments and evicts and archives those beyond the capacity.
 
-    Those leave that `evict` says. With `transfer_before_evicting` none leaves that the personas are to be taught from
-    first: there may be more of them until that is done. The directives ask for what is archived to be kept.
+    `evict` decides which ones leave. With `transfer_before_evicting`, segments that the personas are to learn from stay
+    until that is done, even beyond the capacity. The directives ask a provider to store the archived segments.
     """
     config = policy.config
     segments = tuple(warmed(each, news.at, policy) for each in tiers.mtm)
@@ -270,7 +269,7 @@ def maintain(tiers: Tiers, news: Round, policy: TierPolicy) -> Step[Tiers]:
 
 
 def hot(tiers: Tiers, policy: TierPolicy) -> tuple[DialogueSegment, ...]:
-    """Return the segments that the personas are to be taught from, by the heat last worked out, the hottest first."""
+    """Return the segments that the personas are to learn from, by the last computed heat, the hottest first."""
     return _hot(tiers.mtm, policy.config)
 
 
@@ -280,7 +279,7 @@ def _hot(segments: Iterable[DialogueSegment], config: MemoryOSConfig) -> tuple[D
 
 
 def archived(segments: Iterable[DialogueSegment], config: MemoryOSConfig) -> tuple[MemoryUpsert, ...]:
-    """Return the directives that keep *segments* where the settings say; none where they name no provider."""
+    """Return the directives that archive *segments* with the configured provider; none without one."""
     if config.archive is None:
         return ()
     return tuple(

@@ -1,9 +1,8 @@
 """The pages of short-term memory and the segments of mid-term memory. Pure.
 
-A page is inserted and described by a model; when it leaves short-term memory it joins the most
-similar segment or opens a new one. Segments are described again and split where they have too many
-pages. The scores of similarity and heat are those published for MemoryOS; a `TierPolicy` may
-replace them.
+A page is inserted and described by a model; when it leaves short-term memory it joins the most similar segment or opens
+a new one. Segments are described again, and split if they have too many pages. The scores of similarity and heat are
+those published for MemoryOS; a `TierPolicy` may replace them.
 """
 
 from __future__ import annotations
@@ -23,7 +22,8 @@ from jidomem.extras.memoryos.config import MemoryOSConfig, ValidatedModel, Vecto
 from jidomem.extras.memoryos.values import DialoguePage, DialogueSegment, Tiers, Words, stepped
 from jidomem.records.directive import Step
 
-# Beyond it the rounding of a distance shows in the products; and the least length whose square can be told from nothing
+# Beyond this ratio of lengths the rounding of a distance shows in the product; and the least length whose square does
+# not vanish.
 _RATIO, _LEAST = 16.0, 1e-150
 
 
@@ -32,17 +32,17 @@ class Described(Protocol):
 
     @property
     def embedding(self) -> Vector | None:
-        """Return its vector, None while it has none."""
+        """Return the vector, None if there is none yet."""
 
     @property
     def keywords(self) -> frozenset[str]:
-        """Return its keywords."""
+        """Return the keywords."""
 
 
 def cosine(one: Sequence[float] | None, other: Sequence[float] | None, *, strict: bool = True) -> float:
-    """Return the cosine of the angle between two vectors, from -1 to 1; 0.0 where one is missing or all zeros.
+    """Return the cosine of the angle between two vectors, from -1 to 1; 0.0 if one is missing or all zeros.
 
-    Vectors of different length cannot be compared: raises InvalidRequest, or gives 0.0 where it is not *strict*.
+    Vectors of different length cannot be compared: raises InvalidRequest, or returns 0.0 if not *strict*.
 
     >>> cosine((3.0, 4.0), (4.0, 3.0))
     0.96
@@ -78,7 +78,7 @@ def _scaled(vector: Sequence[float]) -> tuple[float, ...]:
 
 
 def jaccard(one: Iterable[str], other: Iterable[str]) -> float:
-    """Return the share of the words of two sets that is in both; 0.0 where both are empty.
+    """Return the size of the intersection of two sets as a share of their union; 0.0 if both are empty.
 
     >>> jaccard({"index", "store"}, {"store", "disk", "store"})
     0.3333333333333333
@@ -88,20 +88,20 @@ def jaccard(one: Iterable[str], other: Iterable[str]) -> float:
 
 
 def fscore(segment: Described, other: Described, config: MemoryOSConfig) -> float:
-    """Return how alike a segment and a page or a question are, from -1 to 2: cosine and Jaccard together."""
+    """Return the similarity of a segment and a page or a question, from -1 to 2: cosine plus Jaccard index."""
     alike = cosine(segment.embedding, other.embedding, strict=config.strict_vectors)
     return alike + jaccard(segment.keywords, other.keywords)
 
 
 def recency(last_accessed: datetime, now: datetime, time_constant: float) -> float:
-    """Return how recent a moment is, from 0 to 1: `exp(-seconds / time_constant)`; what is yet to come is 1.0."""
+    """Return the recency of a moment, from 0 to 1: `exp(-seconds / time_constant)`; 1.0 for a moment in the future."""
     return math.exp(-max(0.0, (now - last_accessed).total_seconds()) / time_constant)
 
 
 def heat(segment: DialogueSegment, now: datetime, config: MemoryOSConfig) -> float:
-    """Return how hot a segment is: how often it was retrieved, how many pages it has and how recent it is, weighed.
+    """Return the heat of a segment: the weighted sum of its visits, its untaught pages and its recency.
 
-    Pages that the personas were taught from, and the visits before that, no longer count.
+    Pages that the personas have learned from, and the visits before that, no longer count.
     """
     return (
         config.heat_alpha * segment.visits
@@ -111,13 +111,13 @@ def heat(segment: DialogueSegment, now: datetime, config: MemoryOSConfig) -> flo
 
 
 def relevance(text: str, embedding: Vector | None, question: Described, config: MemoryOSConfig) -> float:
-    """Return how much a text tells of a question, from -1 to 2: the cosine, and the share of its keywords told."""
+    """Return the relevance of a text to a question, from -1 to 2: the cosine plus the share of its keywords."""
     keywords = _words_of(" ".join(question.keywords))
     share = len(keywords & _words_of(text)) / len(keywords) if keywords else 0.0
     return cosine(embedding, question.embedding, strict=config.strict_vectors) + share
 
 
-@lru_cache(8_192)  # the texts of long and system memory are the same from question to question
+@lru_cache(8_192)  # the texts of long-term and system memory are the same for every question
 def _words_of(text: str) -> frozenset[str]:
     return frozenset(words(text)) - TELL_LITTLE
 
@@ -145,7 +145,7 @@ class TierPolicy:
 class Description(ValidatedModel):
     """A model's description of one page: vector, keywords, the page it continues, and its chain.
 
-    A field that is None leaves the page's own value.
+    A field that is None does not change the page.
     """
 
     page_id: str
@@ -156,10 +156,10 @@ class Description(ValidatedModel):
 
 
 def insert(tiers: Tiers, page: DialoguePage, policy: TierPolicy) -> Step[Tiers]:
-    """Return the step to short-term memory with *page* as its newest; what it has no room for leaves it, in order.
+    """Return the step that adds *page* to short-term memory; pages beyond its capacity leave it, oldest first.
 
-    A page that is held already is not put again. Raises InvalidRequest for another page of the same id, one of another
-    agent, and one that is in a segment.
+    A page that is there already is not added again. Raises InvalidRequest for another page of the same id, a page of
+    another agent, and a page with a segment.
     """
     if (known := tiers.page(page.id)) is not None:
         if _page_content(known) != _page_content(page):
@@ -173,9 +173,9 @@ def _page_content(page: DialoguePage) -> tuple[object, ...]:
 
 
 def before(tiers: Tiers, page_id: str) -> DialoguePage | None:
-    """Return the page before another in the talk with the same one, whose chain it may go on with.
+    """Return the previous page of the dialogue with the same object, whose chain the page may continue.
 
-    None where there is none any more. Raises NotFound where the agent has no such page.
+    None if there is none any more. Raises NotFound if the agent has no such page.
     """
     page = known_page(tiers, page_id)
     queue = [each.id for each in (*tiers.leaving, *tiers.stm) if each.object == page.object]
@@ -187,7 +187,7 @@ def before(tiers: Tiers, page_id: str) -> DialoguePage | None:
 
 
 def describe(tiers: Tiers, description: Description, policy: TierPolicy) -> Step[Tiers]:
-    """Return the step to the page with what a model said of it, wherever it is; raises NotFound where it is not."""
+    """Return the step that adds a model's description to a page in any tier; raises NotFound without that page."""
     page = known_page(tiers, description.page_id)
     if description.continues == page.id:
         raise InvalidRequest(f"page {page.id} does not go on with itself", hint="name the page before it, or none")
@@ -210,7 +210,7 @@ def _instead(pages: tuple[DialoguePage, ...], after: DialoguePage) -> tuple[Dial
 
 
 def known_page(tiers: Tiers, page_id: str) -> DialoguePage:
-    """Return the page of that id; raise NotFound where the agent has none."""
+    """Return the page of that id; raise NotFound if the agent has none."""
     page = tiers.page(page_id)
     if page is None:
         raise NotFound(f"{tiers.agent_id} holds no page {page_id}", hint="insert it first; an evicted one is archived")
@@ -221,7 +221,8 @@ def known_page(tiers: Tiers, page_id: str) -> DialoguePage:
 class Placement:
     """The placement of a page: the most similar segment, None for a new one, and all similarities.
 
-    `pages` are those the segment would have then, of which a model makes its summary, and `keywords` its keywords.
+    `pages` are the pages of the segment with the new one, of which a model makes the summary, and `keywords` its
+    keywords.
     """
 
     page_id: str
@@ -234,9 +235,9 @@ class Placement:
 
 @dataclass(frozen=True, slots=True)
 class Arrival(ValidatedModel):
-    """A page that enters a segment at a moment: the segment, which is new if no other has that id, and what it becomes.
+    """The arrival of a page in a segment, which is new if no other has that id, with the segment's new description.
 
-    `pages` are the ids of those that `topic_summary` sums up, and `embedding` is the vector of `segment_text`.
+    `pages` are the ids of the pages that `topic_summary` summarises, and `embedding` is the vector of `segment_text`.
     """
 
     page_id: str
@@ -248,10 +249,10 @@ class Arrival(ValidatedModel):
 
 
 def choose_segment(tiers: Tiers, page_id: str, policy: TierPolicy) -> Placement:
-    """Return where a page would go now: into the segment it is most like, if that is like enough and has room.
+    """Return the present placement of a page: the most similar segment that reaches the threshold and has room.
 
-    Of segments that it is as like to, the one that was used last is taken, then the one of the lowest id. Raises
-    NotFound where the agent has no such page.
+    Among equally similar segments the most recently used one is chosen, then the lowest id. Raises NotFound if the
+    agent has no such page.
     """
     page = known_page(tiers, page_id)
     scores = {segment.id: policy.fscore(segment, page, policy.config) for segment in tiers.mtm}
@@ -267,12 +268,12 @@ def choose_segment(tiers: Tiers, page_id: str, policy: TierPolicy) -> Placement:
 
 
 def has_room(segment: DialogueSegment, config: MemoryOSConfig) -> bool:
-    """Return whether a segment takes another page."""
+    """Return whether a segment has room for another page."""
     return config.segment_capacity is None or segment.page_count < config.segment_capacity
 
 
 def segment_text(topic_summary: str, keywords: Iterable[str]) -> str:
-    """Return the text of a segment that its vector is of: made anew when one of the two changes.
+    """Return the text of a segment that is embedded.
 
     >>> segment_text("Ana chooses an index", {"store", "index"})
     'Ana chooses an index (index, store)'
@@ -282,10 +283,10 @@ def segment_text(topic_summary: str, keywords: Iterable[str]) -> str:
 
 
 def transfer(tiers: Tiers, arrival: Arrival, policy: TierPolicy) -> Step[Tiers]:
-    """Return the step to the page in its segment, out of short-term memory; as before where it is in one already.
+    """Return the step that moves a page into its segment; nothing changes if it is in one already.
 
-    Raises NotFound where the agent has no such page, and RevisionConflict where the page would go elsewhere by now, or
-    the segment has other pages than those that were summed up.
+    Raises NotFound if the agent has no such page, and RevisionConflict if its placement has changed, or the segment has
+    other pages than those that were summarised.
     """
     page = known_page(tiers, arrival.page_id)
     if page.segment_id is not None:
@@ -321,7 +322,7 @@ def transfer(tiers: Tiers, arrival: Arrival, policy: TierPolicy) -> Step[Tiers]:
 
 
 def keywords_of(pages: Iterable[DialoguePage], config: MemoryOSConfig) -> frozenset[str]:
-    """Return the keywords that most of the pages have, as many as a segment may have."""
+    """Return the most frequent keywords of the pages, as many as a segment may have."""
     counted = Counter(word for page in pages for word in page.keywords)
     ranked = sorted(counted, key=lambda word: (-counted[word], word))
     return frozenset(ranked[: config.segment_keywords])
@@ -343,7 +344,7 @@ class Retelling(ValidatedModel):
 
 @dataclass(frozen=True, slots=True)
 class Splitting(ValidatedModel):
-    """A segment that is to be cut into parts at a moment, and ids for the parts after the first."""
+    """A segment to be split at a moment, and the ids of the parts after the first."""
 
     segment_id: str
     new_ids: tuple[str, ...]
@@ -351,9 +352,9 @@ class Splitting(ValidatedModel):
 
 
 def retell(tiers: Tiers, retelling: Retelling, policy: TierPolicy) -> Step[Tiers]:
-    """Return the step to a segment with another summary and vector, and the keywords of the pages it has.
+    """Return the step that gives a segment another summary and vector, and the keywords of its present pages.
 
-    Raises NotFound where the agent has no such segment, RevisionConflict where it has other pages by now.
+    Raises NotFound if the agent has no such segment, RevisionConflict if its pages have changed.
     """
     segment = tiers.segment(retelling.segment_id)
     if segment is None:
@@ -372,17 +373,17 @@ def retell(tiers: Tiers, retelling: Retelling, policy: TierPolicy) -> Step[Tiers
 
 
 def oversized(tiers: Tiers, config: MemoryOSConfig) -> Mapping[str, int]:
-    """Return the segments with more pages than one may have by now, and how many ids it takes to split each."""
+    """Return the segments with more pages than their present capacity, each with the number of ids to split it."""
     if (most := config.segment_capacity) is None:
         return {}
     return {each.id: (each.page_count - 1) // most for each in tiers.mtm if each.page_count > most}
 
 
 def split(tiers: Tiers, splitting: Splitting, policy: TierPolicy) -> Step[Tiers]:
-    """Return the step to a segment in parts of as many pages as one may have, in order; as before where it has room.
+    """Return the step that splits a segment into parts within its capacity, in order; nothing changes if it has room.
 
-    Each part has the summary, the vector and the visits of the whole until it is told anew. Raises InvalidRequest
-    unless there is one id for each part after the first, which keeps its own.
+    Each part has the summary, the vector and the visits of the whole until it is described again. Raises InvalidRequest
+    unless there is one id for each part after the first, which keeps the id of the whole.
     """
     needed = oversized(tiers, policy.config).get(splitting.segment_id, 0)
     segment = tiers.segment(splitting.segment_id)

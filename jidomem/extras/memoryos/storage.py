@@ -1,8 +1,7 @@
-"""The storage of the tiers in the working state of a root: a row for each page, segment, persona
-and entry.
+"""The storage of the tiers in the working state of a root: a row for each page, segment, persona and entry.
 
-A move writes the rows that it changes and is durable before it is reported. Beside the tiers of a
-project are the settings of its agents and the name of the embedder of their vectors.
+A move writes the rows that it changes and is durable before it returns. Beside the tiers of a project are the settings
+of its agents and the name of the embedder of their vectors.
 """
 
 from __future__ import annotations
@@ -32,19 +31,19 @@ from jidomem.records.directive import MemoryUpsert, Step
 from jidomem.records.interfaces import StateStore, StateTables
 from jidomem.working.container import refuse_stale
 
-#: The places that are no segment or persona: the two queues of pages, and the agent itself.
+#: The places other than segments and personas: the two queues of pages, and the agent itself.
 STM, LEAVING, OWN = "stm", "leaving", ""
 _KINDS: Mapping[str, type[Any]] = {
     "page": DialoguePage, "segment": DialogueSegment, "persona": ObjectPersona, "agent": AgentPersona,
     "fact": KnowledgeEntry, "trait": TraitEntry, "entry": SystemEntry,
 }  # fmt: skip
-#: The fields that a row leaves to other rows.
+#: The fields that are stored in other rows.
 _ELSEWHERE = ("embedding", "pages", "knowledge", "traits")
 Key = tuple[str, str]
 
 
 class StoredPart(NamedTuple):
-    """One thing that is held: of what kind, its id, where, whether in an order of its own, and the thing."""
+    """One stored value: its kind, its id, its place (queue, segment or persona), and the value."""
 
     kind: str
     id: str
@@ -58,7 +57,7 @@ class StoredPart(NamedTuple):
 
 
 class PartRow(NamedTuple):
-    """A part as it is kept; `position` is its order among those of its place."""
+    """A part as a row; `position` is its order among the parts of its place."""
 
     kind: str
     id: str
@@ -69,7 +68,7 @@ class PartRow(NamedTuple):
 
 
 def parts_of(tiers: Tiers, but: Tiers | None = None) -> list[StoredPart]:
-    """Return the parts of *tiers*, each queue in its order; without the segments that *but* has."""
+    """Return the parts of *tiers*, each queue in its order; without the segments that *but* also has."""
     same = {id(segment) for segment in but.mtm} if but is not None else set()
     pages = _pages(tiers, [segment for segment in tiers.mtm if id(segment) not in same])
     return [*pages, *_personas(tiers), StoredPart("agent", OWN, OWN, tiers.agent), *_traits(OWN, tiers.agent.traits)]
@@ -96,17 +95,17 @@ def _traits(place: str, traits: Iterable[TraitEntry]) -> Iterator[StoredPart]:
 
 
 def system_parts(system: SystemMemory, but: SystemMemory | None = None) -> list[StoredPart]:
-    """Return the entries of *system*, part by part; those that *but* has, too, as they stand in one order."""
+    """Return the entries of *system* as parts, including those in *but*: they have one order."""
     return [StoredPart("entry", entry.id, OWN, entry) for entry in system.entries]
 
 
 def positions_of(parts: Iterable[StoredPart], known: Mapping[Key, int]) -> dict[Key, int]:
-    """Return a position for each part, rising in each order: the one it has where that will do, else one after all."""
+    """Return a position for each part, rising in each order: the present one if it fits, else a new highest one."""
     last: dict[tuple[str, str], int] = {}
     newest = max(known.values(), default=0)
     positions = {}
     for part in parts:
-        order = part.kind, "" if part.kind == "page" else part.place  # pages leave a queue for another in their order
+        order = part.kind, "" if part.kind == "page" else part.place  # pages move from one queue to the other in order
         place = known.get(part.key, 0)
         if place <= last.get(order, 0) and not _in_segment(part):
             newest += 1
@@ -122,7 +121,7 @@ def _in_segment(part: StoredPart) -> bool:
 
 
 def row_of(part: StoredPart, position: int) -> PartRow:
-    """Return the row that keeps *part*: itself as JSON without what other rows keep, and its vector as bytes."""
+    """Return the row of *part*: its JSON without the fields in other rows, and its vector as bytes."""
     left: dict[str, Any] = {name: () for name in ("pages", "knowledge", "traits") if hasattr(part.value, name)}
     values = (replace(part.value, **left) if left else part.value).to_dict()
     vector = getattr(part.value, "embedding", None)
@@ -131,14 +130,14 @@ def row_of(part: StoredPart, position: int) -> PartRow:
 
 
 def part_of(row: PartRow) -> StoredPart:
-    """Return the part in a row, without the fields in other rows; raises InvalidRequest and ValueError for none."""
+    """Return the part in a row, without the fields in other rows; raises InvalidRequest or ValueError for bad data."""
     vector = {} if row.vector is None else {"embedding": _unpacked(row.vector)}
     value: ValidatedModel = _KINDS[row.kind].from_dict({**json.loads(row.text), **vector})
     return StoredPart(row.kind, row.id, row.place, value)
 
 
 def _packed(vector: Vector) -> bytes:
-    """Return a vector as bytes: its numbers in four each where none loses anything by it, else in eight."""
+    """Return a vector as bytes: as 32-bit floats if no number loses precision, else as 64-bit floats."""
     short = array("f", vector)
     return b"f" + short.tobytes() if tuple(short) == vector else b"d" + array("d", vector).tobytes()
 
@@ -148,13 +147,13 @@ def _unpacked(data: bytes) -> Vector:
     if kind not in ("f", "d") or len(data) == 1:
         raise ValueError(f"{len(data)} bytes are no vector")
     vector = Vector(array(kind, data[1:]))
-    if not math.isfinite(sum(vector)):  # as it is where any of them is none: faster than to ask each
+    if not math.isfinite(sum(vector)):  # the sum is not finite if any number is not: faster than a test of each
         raise ValueError("a vector has what is no finite number")
     return vector
 
 
 def tiers_of(agent_id: str, rev: int, parts: Iterable[StoredPart]) -> Tiers:
-    """Return the tiers that *parts* make up, given in their order."""
+    """Return the tiers made of *parts*, given in their order."""
     parts_at: dict[tuple[str, str], list[Any]] = {}
     for part in parts:
         parts_at.setdefault((part.kind, part.place), []).append(part.value)
@@ -178,7 +177,7 @@ def tiers_of(agent_id: str, rev: int, parts: Iterable[StoredPart]) -> Tiers:
 
 
 def system_of(holder: str, rev: int, parts: Iterable[StoredPart]) -> SystemMemory:
-    """Return the system memory that *parts* make up, given in their order; it has no *holder* of its own."""
+    """Return the system memory made of *parts*, given in their order; *holder* is unused."""
     return SystemMemory(rev, tuple(part.value for part in parts))
 
 
@@ -187,8 +186,7 @@ def _filled(value: Any, **given: Iterable[Any]) -> Any:
 
 
 M = TypeVar("M", bound=Tiers | SystemMemory)
-#: A holder is an agent, or nobody for what all agents of a project may know. `asked` are the directives of moves that
-#: nobody performed yet.
+#: A holder is an agent, or "" for the memory of all agents of a project. `asked` has the directives not performed yet.
 TIER_TABLES = """
 CREATE TABLE IF NOT EXISTS memoryos_holders (
   project TEXT NOT NULL, holder TEXT NOT NULL, lineage TEXT NOT NULL, rev INTEGER NOT NULL,
@@ -214,7 +212,7 @@ class _CachedHolder(Generic[M]):
 
 @dataclass(frozen=True, slots=True)
 class TierMove(Generic[M]):
-    """A move that was made in a transaction: what there was before, and the step."""
+    """A move made in a transaction: the memory before it, and the step."""
 
     before: M
     step: Step[M]
@@ -225,7 +223,7 @@ class TierMove(Generic[M]):
 class HolderFormat(Generic[M]):
     """The format of a holder: its first value, and the functions that split and join its parts.
 
-    `parts` may leave out what is the very same in a second memory.
+    `parts` may leave out parts that are identical in a second memory.
     """
 
     nothing: M
@@ -234,15 +232,15 @@ class HolderFormat(Generic[M]):
 
 
 class TierStorage(Generic[M]):
-    """The stored memory of one holder in one project; threads and processes move it in turn.
+    """The stored memory of one holder in one project; its moves are serialised across threads and processes.
 
-    Every call raises what `StateStore` raises for a file that cannot be read or written, and Failed for a damaged one.
+    Every call raises the errors of `StateStore`, and Failed for damaged data.
     """
 
     def __init__(
         self, state: StateStore, project: str, holder: str, form: HolderFormat[M], new_id: Callable[[], str]
     ) -> None:
-        """Keep it in *state*, in that *form*; *new_id* tells one life of a holder from another."""
+        """Store the memory in *state* by *form*; *new_id* makes the id of each life of the holder."""
         self.project, self.holder = project, holder
         self._state = state
         self._form = form
@@ -255,11 +253,11 @@ class TierStorage(Generic[M]):
             return self.read_in(store)
 
     def update(self, move: Callable[[M], Step[M]], *, expected_rev: int | None = None) -> Step[M]:
-        """Return the step that *move* makes of what the holder has now, once it is on disk with its directives.
+        """Return the step that *move* makes of the present memory, once it is durable with its directives.
 
-        Nobody else moves anything meanwhile: a model is asked before. Raises RevisionConflict if the memory is not at
-        *expected_rev*, InvalidRequest unless *move* gives a step of this holder, and what *move* raises: then nothing
-        has changed.
+        Other moves wait meanwhile, so call a model before. Raises RevisionConflict if the memory is not at
+        *expected_rev*, InvalidRequest unless *move* returns a step of this holder, and the errors of *move*; then
+        nothing has changed.
         """
         with self._state.changing() as store:
             moved = self.move_in(store, move, expected_rev=expected_rev)
@@ -269,7 +267,7 @@ class TierStorage(Generic[M]):
     def move_in(
         self, store: StateTables, move: Callable[[M], Step[M]], *, expected_rev: int | None = None
     ) -> TierMove[M]:
-        """Make a move as `update` does, in a transaction of the state that is the caller's, who then tells `saw`."""
+        """Make a move as `update` does, in the caller's transaction; after its commit the caller calls `saw`."""
         before = self._read(store)
         refuse_stale(f"the memory of {self.holder or 'all agents'}", expected_rev, before.memory.rev)
         step = move(before.memory)
@@ -280,26 +278,26 @@ class TierStorage(Generic[M]):
         return TierMove(before.memory, step, after)
 
     def read_in(self, store: StateTables | None) -> M:
-        """Return the present memory of the holder, in a transaction of the caller."""
+        """Return the present memory of the holder, in the caller's transaction."""
         return self._form.nothing if store is None else self._read(store).memory
 
     def saw(self, moved: TierMove[M]) -> None:
-        """Go on from a move, once its transaction is over and on disk."""
+        """Cache the memory after a move, once its transaction is committed."""
         self._seen = moved.seen
 
     def pending_directives(self) -> tuple[MemoryUpsert, ...]:
-        """Return the directives of moves that nobody performed yet, in the order of their ids."""
+        """Return the directives of moves that are not performed yet, in the order of their ids."""
         with self._state.reading() as store:
             rows = () if store is None else store.execute(_PENDING_DIRECTIVES, (self.project, self.holder)).fetchall()
         return tuple(MemoryUpsert(**json.loads(text)) for (text,) in rows)
 
     def performed(self, request_id: str) -> None:
-        """Let go of a directive that was performed; one that is gone already is no error."""
+        """Remove a performed directive; a missing one is no error."""
         with self._state.changing() as store:
             store.execute(_PERFORMED, (self.project, self.holder, request_id))
 
     def forget(self) -> bool:
-        """Return whether the holder had anything; it has nothing now, and no byte of it is in the file."""
+        """Remove the memory of the holder, every byte of it; return whether there was any."""
         with self._state.changing() as store:
             counts = [store.execute(statement, (self.project, self.holder)).rowcount for statement in _FORGOTTEN]
         self._seen = None
@@ -364,7 +362,7 @@ class TierStorage(Generic[M]):
 
 
 def agent_tiers(state: StateStore, project: str, agent: str, new_id: Callable[[], str]) -> TierStorage[Tiers]:
-    """Return the tiers of an agent in a project; raises InvalidRequest for a name of which nothing is left."""
+    """Return the storage of an agent's tiers in a project; raises InvalidRequest if its name has no letter or digit."""
     name = slug(agent)
     if not name:
         raise InvalidRequest(f"agent={agent!r} is no name of an agent", hint="give it letters or digits")
@@ -414,14 +412,14 @@ _TYPE, _AGENT = "type", "agent"
 
 
 def note(store: StateTables | None, project: str, kind: str, name: str) -> Any:
-    """Return the note under a name, in a transaction of the state; None where there is none."""
+    """Return the note of a kind and name, in the caller's transaction; None if there is none."""
     sql = "SELECT held FROM memoryos_notes WHERE project = ? AND kind = ? AND name = ?"
     row = store.execute(sql, (project, kind, name)).fetchone() if store is not None else None
     return None if row is None else json.loads(row[0])
 
 
 def keep(store: StateTables, project: str, kind: str, name: str, value: Any) -> None:
-    """Keep a JSON value under a name, in the place of what is there; None is nothing."""
+    """Store a JSON value as the note of a kind and name, or delete the note for None."""
     if value is None:
         store.execute("DELETE FROM memoryos_notes WHERE project = ? AND kind = ? AND name = ?", (project, kind, name))
     else:
@@ -430,7 +428,7 @@ def keep(store: StateTables, project: str, kind: str, name: str, value: Any) -> 
 
 
 def configurations(store: StateTables | None, project: str, application: MemoryOSConfig) -> Configurations:
-    """Return the settings of the agents of a project and of their types, over those of the application."""
+    """Return the settings of the agents of a project and of their types, on top of those of the application."""
     sql = "SELECT kind, name, held FROM memoryos_notes WHERE project = ? AND kind IN ('type', 'agent')"
     rows = store.execute(sql, (project,)).fetchall() if store is not None else []
     return Configurations(

@@ -1,7 +1,7 @@
 """The transactions of an agent's tiers: a move and the jobs that it causes are written together.
 
-The module also forgets a page everywhere (tiers, system memory, archive and pending archives) with
-the texts that were derived from it, and fills in the vectors that stored texts lack.
+The module also forgets a page everywhere (tiers, system memory, archive and pending archives) with the texts that were
+derived from it, and fills in the vectors that stored texts lack.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ E = TypeVar("E", KnowledgeEntry, TraitEntry)
 
 @dataclass(frozen=True, slots=True)
 class Forgetting(ValidatedModel):
-    """A page that is to be forgotten, when, and the pages elsewhere, as in an archive, whose chain goes on from it."""
+    """A page to be forgotten, the moment, and the pages elsewhere, as in an archive, whose chain continues it."""
 
     page_id: str
     at: datetime
@@ -58,11 +58,11 @@ class Forgetting(ValidatedModel):
 
 
 def forget_page(tiers: Tiers, forgetting: Forgetting, policy: TierPolicy) -> Step[Tiers]:
-    """Return the step to tiers without a page, and without what it went into; as before where there is no trace of it.
+    """Return the step to tiers without a page and its effects; nothing changes if there is no trace of it.
 
-    Facts and traits that rest on it go, and the other pages that they rest on count as untaught: what these say is
-    learnt again. Chains that go on from it are none any more, nor is the summary of its segment, which is to be told
-    anew; a segment of that page alone is gone. Profiles stay, as nobody knows of which page they are.
+    Facts and traits that rest on it are removed, and the other pages that they rest on count as untaught, so these are
+    learned from again. Chains that continue it are removed, as is the summary of its segment, which is to be written
+    again; a segment with only that page is removed. Profiles stay, as their pages are not recorded.
     """
     lost = [entry for entry in tiers.entries() if forgetting.page_id in entry.evidence]
     untaught = {page_id for entry in lost for page_id in entry.evidence} - {forgetting.page_id}
@@ -108,9 +108,9 @@ def unsay(system: SystemMemory, page_id: str) -> Step[SystemMemory]:
 
 
 def archived_without(segment: DialogueSegment, forgetting: Forgetting, policy: TierPolicy) -> DialogueSegment | None:
-    """Return an archived segment without a page, its summary and the chains that go on from it, None if it is empty.
+    """Return an archived segment without a page, its summary and the chains that continue it; None if it is empty.
 
-    One that has none of them is the very same.
+    A segment without any of these is returned as is.
     """
     pages = tuple(
         _freed(page, forgetting.chained, frozenset(), forgetting.page_id)
@@ -126,7 +126,7 @@ def archived_without(segment: DialogueSegment, forgetting: Forgetting, policy: T
 
 
 def without_summary(segment: DialogueSegment, policy: TierPolicy) -> DialogueSegment:
-    """Return a segment with the keywords of its pages, and no summary and no vector until it is told anew."""
+    """Return a segment with the keywords of its pages, but no summary and no vector until it is described again."""
     keywords = keywords_of(segment.pages, policy.config)
     return replace(segment, topic_summary="", embedding=None, keywords=keywords)
 
@@ -136,7 +136,7 @@ def _resting(entries: tuple[E, ...], page_id: str) -> tuple[E, ...]:
 
 
 def chained(pages: Iterable[DialoguePage], page_id: str) -> frozenset[str]:
-    """Return those of *pages* whose chain goes on from that of a page, or from one that does."""
+    """Return those of *pages* whose chain continues that of a page, directly or indirectly."""
     after: dict[str, list[str]] = {}
     for page in pages:
         if page.continues is not None:
@@ -150,7 +150,7 @@ def chained(pages: Iterable[DialoguePage], page_id: str) -> frozenset[str]:
 
 
 def _freed(page: DialoguePage, chains: Set[str], untaught: Set[str], page_id: str) -> DialoguePage:
-    """Return a page without the chain that came of the one that is gone, and counting as untaught where it is one."""
+    """Return a page without a chain derived from the forgotten page, and as untaught if it is in *untaught*."""
     if page.id in chains:
         page = replace(page, meta_chain=None, continues=None if page.continues == page_id else page.continues)
     return replace(page, analysed=False) if page.analysed and page.id in untaught else page
@@ -160,8 +160,8 @@ def _freed(page: DialoguePage, chains: Set[str], untaught: Set[str], page_id: st
 class Forgotten:
     """The report of a forgotten page: its place (`stm`, `leaving`, `archive` or segment) and effects.
 
-    `facts`, `traits` and `system` are the ids of entries that rested on it. `promoted` are the memories of the project
-    that such facts became: they are in the journal, and stay there until they are withdrawn or redacted.
+    `facts`, `traits` and `system` are the ids of removed entries. `promoted` are the memories of the project made from
+    such facts: they stay in the journal until they are withdrawn or redacted.
     """
 
     page: str
@@ -172,7 +172,7 @@ class Forgotten:
     promoted: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as plain JSON values."""
+        """Return the report as plain JSON values."""
         return {name: list(value) if isinstance(value := getattr(self, name), tuple) else value
                 for name in self.__slots__}  # fmt: skip
 
@@ -201,7 +201,7 @@ def forgotten(
 
 
 def following(before: Tiers, after: Tiers) -> list[Task]:
-    """Return the tasks to do again: chains of pages, summaries of segments, lessons of pages that count as untaught."""
+    """Return the tasks to repeat: chains of pages, summaries of segments, lessons of pages that count as untaught."""
     chained = {page.id for page in before.pages() if page.meta_chain is not None}
     tasks = [Task("describe", page.id) for page in sorted(after.pages(), key=lambda page: page.when)
              if page.meta_chain is None and page.id in chained]  # fmt: skip
@@ -218,21 +218,21 @@ def following(before: Tiers, after: Tiers) -> list[Task]:
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """The archived segments of an agent that the root holds: those that are kept, and those that wait to be."""
+    """The archived segments of an agent in the root: the stored ones, and those in pending directives."""
 
     store: StateTables
     project: str
     agent: str
 
     def pages(self) -> Iterator[DialoguePage]:
-        """Yield the pages of all of them."""
+        """Yield the pages of all archived segments."""
         waiting = (item["value"] for _, directive in self._waiting() for item in directive["items"])
         for value in (*(value for _, _, value in self._rows()), *waiting):
             if (segment := _segment(value)) is not None:
                 yield from segment.pages
 
     def take_out(self, forgetting: Forgetting, policy: TierPolicy) -> bool:
-        """Return whether a page was in one of them; it is in none now, nor is a chain that goes on from it."""
+        """Remove a page, and the chains that continue it, from all segments; return whether it was in one."""
         is_archived = False
         for namespace, key, value in self._rows():
             left, had = _without(value, forgetting, policy)
@@ -274,7 +274,7 @@ def _segment(value: Any) -> DialogueSegment | None:
 
 
 def _without(value: Any, forgetting: Forgetting, policy: TierPolicy) -> tuple[Any, bool]:
-    """Return an archived value without a page, the same value where it has none of it, and whether it had it."""
+    """Return an archived value without a page (the same object if unchanged), and whether it had that page."""
     segment = _segment(value)
     if segment is None:
         return value, False
@@ -299,37 +299,37 @@ def _json(value: Any) -> str:
 
 V = TypeVar("V", DialoguePage, DialogueSegment, KnowledgeEntry, TraitEntry, SystemEntry)
 W = TypeVar("W", DialoguePage, DialogueSegment, KnowledgeEntry, TraitEntry, SystemEntry, ObjectPersona, AgentPersona)
-#: The values that have a vector.
+#: The values that are embedded.
 Embedded = DialoguePage | DialogueSegment | KnowledgeEntry | TraitEntry | SystemEntry
 #: The vectors of texts.
 Vectors = Mapping[str, Vector]
 
 
 def text_of(item: Embedded) -> str:
-    """Return the text that the vector of a value is of, empty where it has none to have."""
+    """Return the text of a value that is embedded, empty if there is none."""
     if isinstance(item, DialogueSegment):
         return segment_text(item.topic_summary, item.keywords)
     return item.content if isinstance(item, SystemEntry) else item.text
 
 
 def lacking(tiers: Tiers, system: SystemMemory) -> list[str]:
-    """Return the texts of what has no vector, each once; pages that nobody described yet are not among them."""
+    """Return the texts that lack a vector, each once; without those of pages that are not described yet."""
     items: list[Embedded] = [*system.entries, *tiers.mtm, *tiers.entries()]
     items += [page for page in tiers.pages() if page.segment_id or page.meta_chain is not None]
     return [*dict.fromkeys(text_of(each) for each in items if each.embedding is None and text_of(each).strip())]
 
 
 def given_vectors(vectors: Vectors) -> Callable[[Embedded], Vector | None]:
-    """Return the function that gives a value without a vector that of its text, where *vectors* has one."""
+    """Return a function from a value to its vector, else to that of its text in *vectors*."""
     return lambda item: vectors.get(text_of(item)) if item.embedding is None else item.embedding
 
 
 def no_vector(item: Embedded) -> None:
-    """Return no vector for any value."""
+    """Return None for any value."""
 
 
 def embedded(tiers: Tiers, config: MemoryOSConfig, vector: Callable[[Embedded], Vector | None]) -> Step[Tiers]:
-    """Return the step to tiers in which each value has the vector that the function gives."""
+    """Return the step to tiers in which each value has the vector that *vector* returns."""
     return stepped(
         tiers,
         config,
@@ -345,7 +345,7 @@ def embedded(tiers: Tiers, config: MemoryOSConfig, vector: Callable[[Embedded], 
 
 
 def embedded_system(system: SystemMemory, vector: Callable[[Embedded], Vector | None]) -> Step[SystemMemory]:
-    """Return the step to system memory in which each entry has the vector that the function gives."""
+    """Return the step to system memory in which each entry has the vector that *vector* returns."""
     entries = _with(system.entries, vector)
     return Step(system) if entries == system.entries else Step(SystemMemory(system.rev + 1, entries))
 
@@ -359,21 +359,21 @@ def _changed_copy(item: W, **changes: Any) -> W:
     return replace(item, **changes) if is_other else item
 
 
-#: A move as it is made on what is kept when its turn comes: quick, and without asking anybody.
+#: A move, called with the memory of its transaction: it is quick, and calls no model.
 Move = Callable[[Tiers, TierPolicy], Step[Tiers]]
 SystemMove = Callable[[SystemMemory, Tiers, TierPolicy], Step[SystemMemory]]
 #: The further tasks that follow a move, from the tiers after it.
 Then = Callable[[Tiers, TierPolicy], Iterable[Task]]
-#: The kinds of notes on an agent, and the holder of system memory, which has an embedder too.
+#: The kinds of notes on an agent, and the holder of system memory, which also has a note of its embedder.
 EMBEDDER, _MAINTAINED, _PROMOTED, _ALL = "embedder", "maintained", "promoted", ""
 _DELETE_ARCHIVED = "DELETE FROM key_values WHERE substr(namespace, 1, length(?)) = ? AND substr(key, 1, length(?)) = ?"
 
 
 class AgentMoves:
-    """The tiers of one agent, system memory and the settings of a project, as far as that agent moves them.
+    """The moves of one agent on its tiers, on system memory and on the settings of its project.
 
-    A model is asked before the move. The move itself is made on what is kept in its transaction, so that no
-    other process comes between; where the answer no longer fits that, it raises RevisionConflict.
+    A model is called before the move. The move itself is made on the memory in its transaction, so that no other
+    process interferes; if the answer no longer fits that memory, it raises RevisionConflict.
     """
 
     def __init__(
@@ -393,9 +393,9 @@ class AgentMoves:
         self.project, self.agent, self.jobs, self.now, self.new_id = project, self.storage.holder, jobs, now, new_id
 
     def look(self) -> tuple[Tiers, SystemMemory, TierPolicy]:
-        """Return the tiers of the agent, system memory, and what its moves go by, all of one moment.
+        """Return the tiers of the agent, system memory, and the policy, all of one moment.
 
-        Vectors of another embedder than that of this process are let go of, and asked for anew.
+        Vectors of another embedder than that of this process are removed first, and a job to make new ones is queued.
         """
         with self._state.reading() as store:
             if not self._others(store):
@@ -408,7 +408,7 @@ class AgentMoves:
         return self.look()[0]
 
     def maintained(self) -> datetime | None:
-        """Return when the agent was last maintained, None where it never was."""
+        """Return the time of the last maintenance of the agent, None if there was none."""
         with self._state.reading() as store:
             return parse_moment(storage.note(store, self.project, _MAINTAINED, self.agent))
 
@@ -420,9 +420,9 @@ class AgentMoves:
         done: Job | None = None,
         maintained: datetime | None = None,
     ) -> Tiers:
-        """Return the tiers after a move, once they and the jobs that they give rise to are on disk, all or nothing.
+        """Return the tiers after a move, once they and the jobs that it causes are durable, all or nothing.
 
-        *done* is the job that this was. Raises what *how* raises; then nothing has changed.
+        *done* is the job that made the move. Raises the errors of *how*; then nothing has changed.
         """
 
         def noted(store: StateTables, moved: TierMove[Tiers], policy: TierPolicy) -> None:
@@ -436,7 +436,7 @@ class AgentMoves:
         return self._moved(self.storage, lambda store, tiers, policy: how(tiers, policy), done, noted)
 
     def move_system(self, how: SystemMove, *, done: Job | None = None) -> SystemMemory:
-        """Return system memory after a move, as `move` does the tiers; it is made on what the agent holds then."""
+        """Return system memory after a move, as `move` does for the tiers; *how* also gets the agent's tiers."""
         return self._moved(
             self.system, lambda store, system, policy: how(system, self.storage.read_in(store), policy), done
         )
@@ -458,35 +458,35 @@ class AgentMoves:
         return moved.step.memory
 
     def finish(self, job: Job) -> None:
-        """Let go of a job that changed nothing."""
+        """Remove a job that changed nothing."""
         with self._state.changing() as store:
             self.jobs.done(store, job)
 
     def ask(self, *tasks: Task) -> None:
-        """Ask for jobs of the agent."""
+        """Queue jobs of the agent."""
         with self._state.changing() as store:
             self.jobs.ask(store, self.project, self.agent, *tasks)
 
     def configurations(self) -> Configurations:
-        """Return the settings of the agents of the project and of their types, over those of the application."""
+        """Return the settings of the agents of the project and of their types, on top of those of the application."""
         with self._state.reading() as store:
             return storage.configurations(store, self.project, self._policy.config)
 
     def configure(self, how: Callable[[Configurations], Configurations]) -> MemoryOSConfig:
-        """Return the settings of the agent once the settings of the project are what *how* makes of them."""
+        """Replace the settings of the project by `how(settings)`, and return those of the agent."""
         with self._state.changing() as store:
             after = how(storage.configurations(store, self.project, self._policy.config))
             storage.configure(store, self.project, after)
         return after.get_agent_config(self.agent)
 
     def promoted(self) -> Mapping[str, str]:
-        """Return the facts that were proposed to the project, by their ids, and the memory that each became."""
+        """Return the memories that facts became in the project, by the ids of the facts."""
         with self._state.reading() as store:
             by_fact: Mapping[str, str] = storage.note(store, self.project, _PROMOTED, self.agent) or {}
             return by_fact
 
     def note_promoted(self, fact_id: str, iri: str) -> None:
-        """Keep that a fact was proposed, and the memory that it became, as long as the agent knows it."""
+        """Record that a fact was proposed, and its memory, as long as the agent has the fact."""
         with self._state.changing() as store:
             facts = {fact.id for fact in self.storage.read_in(store).facts()}
             before: Mapping[str, str] = storage.note(store, self.project, _PROMOTED, self.agent) or {}
@@ -494,9 +494,9 @@ class AgentMoves:
             storage.keep(store, self.project, _PROMOTED, self.agent, left)
 
     def forget_page(self, page_id: str) -> Forgotten:
-        """Return the report of forgetting a page, once the file has none of it; raises NotFound for no trace of it.
+        """Forget a page, every byte of it, and return the report; raises NotFound if there is no trace of it.
 
-        The jobs that summarise and learn again without it are queued.
+        Queues the jobs that write summaries and learn again without it.
         """
         with self._changing() as store:
             policy, archive = self._policy_now(store), Archive(store, self.project, self.agent)
@@ -524,7 +524,7 @@ class AgentMoves:
         return report
 
     def forget(self) -> bool:
-        """Return whether the agent held anything; nothing of it is in the file now, what was archived there neither."""
+        """Remove everything of the agent, its archive included; return whether its tiers had anything."""
         with self._state.changing() as store:
             self.jobs.forget(store, self.project, self.agent)
             own = f"memoryos:{self.agent}:"
@@ -539,7 +539,7 @@ class AgentMoves:
 
     @contextmanager
     def _changing(self) -> Iterator[StateTables]:
-        """Give a transaction in which what is held has the vectors of this embedder, or none."""
+        """Yield a transaction in which stored vectors are of this embedder, or there are none."""
         with self._state.reading() as store:
             others = self._others(store)
         if others:
@@ -569,7 +569,7 @@ class AgentMoves:
 
 
 def arising(before: Tiers, after: Tiers) -> list[Task]:
-    """Return the jobs that a move gives rise to: pages to describe and to transfer, facts to tell to all."""
+    """Return the jobs that a move causes: pages to describe and to transfer, facts to share with all agents."""
     known = {page.id for page in (*before.stm, *before.leaving)}
     waited = {page.id for page in before.leaving}
     tasks = [Task("describe", page.id) for page in (*after.leaving, *after.stm) if page.id not in known]

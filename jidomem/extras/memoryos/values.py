@@ -1,8 +1,6 @@
-"""The values of the four tiers: pages of a dialogue, segments, personas and the facts of the whole
-system.
+"""The values of the four tiers: pages of a dialogue, segments, personas and the facts of the whole system.
 
-`Tiers` is the memory of one agent, in which each page is in one place; `SystemMemory` is shared by
-all agents.
+`Tiers` is the memory of one agent, in which each page is in one place; `SystemMemory` is shared by all agents.
 """
 
 from __future__ import annotations
@@ -24,24 +22,24 @@ Share = Annotated[float, config.share]
 
 
 class ObjectKey(NamedTuple):
-    """The object of a persona: a type such as user, service or file, and an identifier."""
+    """The key of a persona: a type such as user, service or file, and an identifier."""
 
     type: str
     identifier: str
 
 
 def key_of(type_: str | None, identifier: str | None) -> ObjectKey | None:
-    """Return the object of a type and an identifier, None where one of them is missing."""
+    """Return the key of a type and an identifier, None if one of them is missing."""
     return None if type_ is None or identifier is None else ObjectKey(type_, identifier)
 
 
 @dataclass(frozen=True, slots=True)
 class DialoguePage(ValidatedModel):
-    """One exchange: what an agent was asked, what it answered, and when.
+    """One exchange of a dialogue: a query, the agent's response, and their time.
 
-    `meta_chain` sums up the talk that it goes on with, `continues` is the page before it in that talk; `segment_id` is
-    None until it is in a segment. `object_type` and `object_identifier` name whom the agent talked with. A page is
-    `analysed` once the personas were taught from it.
+    `meta_chain` summarises the dialogue so far, `continues` is the previous page in it; `segment_id` is None until the
+    page is in a segment. `object_type` and `object_identifier` name the other party. A page is `analysed` once the
+    personas have learned from it.
     """
 
     id: str
@@ -82,17 +80,16 @@ class DialoguePage(ValidatedModel):
 
     @property
     def object(self) -> ObjectKey | None:
-        """Return the object that the agent talked with, None where it is not known."""
+        """Return the other party of the dialogue, None if it is not known."""
         return key_of(self.object_type, self.object_identifier)
 
 
 @dataclass(frozen=True, slots=True)
 class DialogueSegment(ValidatedModel):
-    """Pages about one topic, oldest first, with its summary, the vector of that, and how hot it is.
+    """Pages about one topic, oldest first, with a summary, its vector, and the heat.
 
-    `visit_count` counts how often it was retrieved, `visits_taught` how many of these were before the personas were
-    last taught from it; `last_accessed` is when it was last retrieved or got a page; `heat_score` is the heat it had
-    when that was last worked out.
+    `visit_count` is the number of retrievals, `visits_taught` that before the personas last learned from the segment;
+    `last_accessed` is the time of its last retrieval or arrival of a page; `heat_score` is the last computed heat.
     """
 
     id: str
@@ -124,30 +121,30 @@ class DialogueSegment(ValidatedModel):
 
     @property
     def page_count(self) -> int:
-        """Return how many pages it has."""
+        """Return the number of pages."""
         return len(self.pages)
 
     @property
     def visits(self) -> int:
-        """Return how often it was retrieved since the personas were last taught from it."""
+        """Return the number of retrievals since the personas last learned from the segment."""
         return self.visit_count - self.visits_taught
 
     @property
     def interactions(self) -> int:
-        """Return how many of its pages were not yet taught to the personas."""
+        """Return the number of pages that the personas have not yet learned from."""
         return sum(not page.analysed for page in self.pages)
 
     @property
     def analysed(self) -> bool:
-        """Return whether the personas were taught from all that it holds."""
+        """Return whether the personas have learned from all of its pages."""
         return bool(self.pages) and self.interactions == 0
 
 
 @dataclass(frozen=True, slots=True)
 class KnowledgeEntry(ValidatedModel):
-    """A fact that a persona holds, and the pages it was learnt from; a `private` one never leaves the agent.
+    """A fact of a persona, and the pages it was learned from; a `private` one never leaves the agent.
 
-    `importance` is how much it matters to all agents, from 0 to 1; None while nobody has judged it.
+    `importance` is its importance to all agents, from 0 to 1; None until it is rated.
     """
 
     id: str
@@ -162,7 +159,7 @@ class KnowledgeEntry(ValidatedModel):
 
 @dataclass(frozen=True, slots=True)
 class TraitEntry(ValidatedModel):
-    """A trait that was inferred: a name such as tone, what it is, and the pages it was inferred from."""
+    """An inferred trait: a name such as tone, its value, and the pages it was inferred from."""
 
     id: str
     name: str
@@ -196,7 +193,7 @@ class ObjectPersona(ValidatedModel):
 
     @property
     def key(self) -> ObjectKey:
-        """Return the object, which identifies the persona of its agent."""
+        """Return the object, the key of the persona within its agent."""
         return ObjectKey(self.type, self.identifier)
 
 
@@ -230,7 +227,8 @@ class Tiers(ValidatedModel):
     """The memory of one agent: short-term, mid-term and long-term; `rev` counts its moves.
 
     `stm` is the queue of its newest pages, `leaving` those that were pushed out of it and are not yet in a segment,
-    both in the order they came; `mtm` are the segments, oldest first; `personas` are of others, `agent` is its own.
+    both in order of arrival; `mtm` are the segments, oldest first; `personas` are of objects, `agent` is the agent's
+    own.
     """
 
     agent_id: str
@@ -270,7 +268,7 @@ class Tiers(ValidatedModel):
         return chain(self.stm, self.leaving, *(segment.pages for segment in self.mtm))
 
     def facts(self) -> Iterator[KnowledgeEntry]:
-        """Yield the facts of all personas of others, in the order they were learnt."""
+        """Yield the facts of all personas of objects, in the order they were learned."""
         return (fact for persona in self.personas for fact in persona.knowledge)
 
     def entries(self) -> Iterator[KnowledgeEntry | TraitEntry]:
@@ -281,21 +279,21 @@ class Tiers(ValidatedModel):
             yield from persona.traits
 
     def page(self, page_id: str) -> DialoguePage | None:
-        """Return the page of that id, None where it is not or no more."""
+        """Return the page of that id, None if there is none."""
         return next((page for page in self.pages() if page.id == page_id), None)
 
     def segment(self, segment_id: str) -> DialogueSegment | None:
-        """Return the segment of that id, None where it is not or no more."""
+        """Return the segment of that id, None if there is none."""
         return next((segment for segment in self.mtm if segment.id == segment_id), None)
 
     def persona(self, key: ObjectKey) -> ObjectPersona | None:
-        """Return the persona of whom *key* names, None where there is none."""
+        """Return the persona of that object, None if there is none."""
         return next((persona for persona in self.personas if persona.key == key), None)
 
 
 @dataclass(frozen=True, slots=True)
 class SystemMemory(ValidatedModel):
-    """The memory of all agents of a project, oldest first; `rev` counts its moves."""
+    """The memory shared by all agents of a project, oldest first; `rev` counts its moves."""
 
     rev: int = 0
     entries: tuple[SystemEntry, ...] = ()
@@ -306,10 +304,10 @@ class SystemMemory(ValidatedModel):
 
 
 def stepped(before: Tiers, config: MemoryOSConfig, *directives: Directive, **changes: Any) -> Step[Tiers]:
-    """Return the step to *before* with *changes*, fitted to the capacities: *before* itself where nothing changes.
+    """Return the step to *before* with *changes*, fitted to the capacities: *before* itself if nothing changes.
 
-    Pages that short-term memory has no room for leave it, the oldest first; entries that a persona has no room for are
-    gone, the oldest first. So a change of the settings takes effect with the next move, whichever it is.
+    Pages beyond the capacity of short-term memory leave it, and entries beyond that of a persona are dropped, the
+    oldest first. So a change of the settings takes effect with the next move, whichever it is.
     """
     stm, leaving = changes.get("stm", before.stm), changes.get("leaving", before.leaving)
     surplus = max(0, len(stm) - config.stm_capacity)
@@ -325,7 +323,7 @@ def stepped(before: Tiers, config: MemoryOSConfig, *directives: Directive, **cha
 
 
 def fit(tiers: Tiers, config: MemoryOSConfig) -> Step[Tiers]:
-    """Return the step to what the capacities of *config* leave room for."""
+    """Return the step to tiers that fit the capacities of *config*."""
     return stepped(tiers, config)
 
 
