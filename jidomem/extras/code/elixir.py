@@ -1,8 +1,7 @@
-"""The reader of Elixir files: modules, protocols, implementations, functions, macros and their
-dependencies.
+"""The reader of Elixir files: modules, protocols, implementations, functions, macros and their dependencies.
 
-Names are resolved with the aliases in scope. Commands, events and projections are read from
-projects that use the library Commanded.
+Names are resolved with the aliases in scope. Commands, events and projections are read from projects that use the
+library Commanded.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ _UNARY, _BINARY = "unary_operator", "binary_operator"
 
 
 class AliasScope:
-    """The aliases that hold in one place: the full name each short one stands for."""
+    """The aliases in one scope: short name -> full name."""
 
     __slots__ = ("_known",)
 
@@ -45,16 +44,16 @@ class AliasScope:
         self._known = known or {}
 
     def copy(self) -> AliasScope:
-        """Return the same, for a part in which further aliases do not concern what is around it."""
+        """Return a copy for an inner scope, whose aliases do not affect the outer one."""
         return AliasScope(dict(self._known))
 
     def alias(self, target: str, short: str) -> None:
-        """From here on *short* stands for *target*."""
+        """Let *short* stand for *target* from here on."""
         if short and "." not in short:
             self._known[short] = target
 
     def nested(self, written: str, outer: str) -> None:
-        """From here on the first part of a module's name, as it is *written* inside *outer*, stands for it."""
+        """Let the first part of a module's name, as *written* inside *outer*, stand for the module from here on."""
         first = "".join(written.split()).split(".")[0]
         if first not in ("Elixir", _SELF) and not first.startswith(":"):
             self._known[first] = f"{outer}.{first}"
@@ -67,7 +66,7 @@ class AliasScope:
         return written.removeprefix("Elixir.") if written.startswith("Elixir.") else f"{outer}.{written}"
 
     def of(self, node: Node, module: str) -> str | None:
-        """Return the full name that is written there, in a module of that name; None for what is computed."""
+        """Return the full name of a reference inside *module*; None for a computed name."""
         after: list[str] = []
         around = node.parent if node.type == "alias" else None
         if around is not None and around.type == "dot" and around.child_by_field_name("right") == node:
@@ -84,7 +83,7 @@ class AliasScope:
         return ".".join([first, *reversed(after)]) if first else None
 
     def _first(self, node: Node, module: str) -> str | None:
-        """Return the full name that a part without dots before it stands for."""
+        """Return the full name of the leftmost part of a dotted name."""
         if node.type in _ATOMS:
             return _atom(text_of(node))
         if node.type == "identifier":
@@ -107,7 +106,7 @@ def arguments(call: Node) -> list[Node]:
 
 
 def names_of(node: Node, *, with_atoms: bool = False) -> list[Node]:
-    """Return the names of modules that *node* is: one, those of a list, or those of `A.{B, C}`."""
+    """Return the name nodes of modules in *node*: one, those of a list, or those of `A.{B, C}`."""
     names, waiting = [], [node]
     while waiting:
         node = waiting.pop()
@@ -124,7 +123,7 @@ def names_of(node: Node, *, with_atoms: bool = False) -> list[Node]:
 
 
 def option(call: Node, name: str) -> Node | None:
-    """Return the value that a call is given under a keyword."""
+    """Return the value of a keyword argument of a call."""
     for given in arguments(call):
         for pair in given.named_children if given.type == "keywords" else ():
             key, value = pair.child_by_field_name("key"), pair.child_by_field_name("value")
@@ -142,7 +141,7 @@ def signature(call: Node) -> Node | None:
 
 
 def head(call: Node) -> tuple[str, int] | None:
-    """Return the name and number of arguments of what `def` and its like define; None for a name that is computed."""
+    """Return the name and arity of a definition by `def` and the like; None for a computed name."""
     node = signature(call)
     if node is None:
         return None
@@ -163,7 +162,7 @@ def head(call: Node) -> tuple[str, int] | None:
 
 
 def _atom(text: str) -> str:
-    """Return the module an atom names: those of Elixir are atoms, too.
+    """Return the module that an atom names: an Elixir module name is an atom too.
 
     >>> _atom(':"Elixir.Foo.Bar"'), _atom(":lists")
     ('Foo.Bar', ':lists')
@@ -176,11 +175,11 @@ def _plain(node: Node) -> str:
     return "".join(text_of(node).split())
 
 
-#: Calls that are looked into: the functions of aggregates and handlers, and what a projector handles.
+#: The calls that are analysed: the functions of aggregates and handlers, and `project` of a projector.
 WORDS = ("def", "defp", "project")
 _COMMANDS, _EVENTS = "Commanded.Commands.Handler", "Commanded.Event.Handler"
 _PROJECTOR = re.compile(r"(Projector|Projection)s?(\.|$)")
-#: Clauses of one module beyond which it is not looked into: no person writes so many, and each may call each.
+#: The clauses of one module beyond which it is not analysed: no person writes so many, and the time is quadratic.
 _MOST = 1_000
 _NAMED = "(alias) @named"
 _STRUCTS = "(map (struct)) @map"
@@ -192,7 +191,7 @@ _CALLED = """
 
 @dataclass(frozen=True, slots=True)
 class CallSite:
-    """A call of WORDS in a module, and the aliases that hold there."""
+    """A call of one of WORDS in a module, and the aliases in scope."""
 
     word: str
     call: Node
@@ -207,29 +206,29 @@ class _Clause:
     within: str
 
     def takes(self, position: int) -> set[str]:
-        """Return the struct that the parameter at *position* is matched with."""
+        """Return the struct in the pattern of the parameter at *position*."""
         return self._full(_matched(self.params[position])) if position < len(self.params) else set()
 
     @cached_property
     def second(self) -> set[str]:
-        """Return the struct that its second parameter is matched with."""
+        """Return the struct in the pattern of the second parameter."""
         return self.takes(1)
 
     @cached_property
     def named(self) -> set[str]:
-        """Return the modules it names."""
+        """Return the modules that the clause names."""
         return self._full(captured("elixir", _NAMED, self.written.call).get("named", ()))
 
     @cached_property
     def built(self) -> set[str]:
-        """Return the structs its body builds, but for those that are part of another."""
+        """Return the structs that the body builds, except those inside another struct."""
         maps = captured("elixir", _STRUCTS, self.written.call).get("map", ())
         body = arguments(self.written.call)[0].end_byte
         return self._full(name for each in maps if _is_built(each, body) for name in _struct(each))
 
     @cached_property
     def calls(self) -> set[str]:
-        """Return the names of the functions of its own module that its body calls, or hands on (`&name/2`)."""
+        """Return the names of the functions of its own module that the body calls or captures (`&name/2`)."""
         called = captured("elixir", _CALLED, self.written.call).get("called", ())
         return {text_of(each) for each in called}
 
@@ -240,11 +239,11 @@ class _Clause:
 def commanded_relations(
     module: str, needs: Collection[tuple[str, str]], written: Sequence[CallSite]
 ) -> Iterator[tuple[str, str, str]]:
-    """Yield which command emits which event, as far as *module* says so, and which events it projects.
+    """Yield which command emits which event, as far as *module* shows it, and which events it projects.
 
-    An aggregate is known by the events it applies: of those it emits what is named where a function takes a command,
-    or in functions of the same module that are called from there. A command handler emits what it builds. A projector
-    is known by `project`, or is an event handler that calls itself a projector or a projection.
+    An aggregate is known by the events it applies. It emits those that are named in a function that takes a command, or
+    in functions of the same module that are called from there. A command handler emits the structs it builds. A
+    projector is known by `project`, or is an event handler whose name ends in Projector or Projection.
     """
     clauses = [clause for each in written if (clause := _clause(each, module))]
     yield from ((command, "emitsEvent", event) for command, event in _emitted(needs, clauses))
@@ -274,7 +273,7 @@ def _emitted(needs: Collection[tuple[str, str]], clauses: Sequence[_Clause]) -> 
 def _reached(
     start: _Clause, by_name: Mapping[str, Sequence[_Clause]], command: str, commands: set[str]
 ) -> list[_Clause]:
-    """Return *start* and the clauses called from it, one by way of another, but those that take another command."""
+    """Return *start* and the clauses called from it, directly or indirectly, except those that take another command."""
     reached, known = [start], {start.name}
     for clause in reached:
         called = [each for name in clause.calls - known for each in by_name.get(name, ())]
@@ -284,7 +283,7 @@ def _reached(
 
 
 def _projected(each: CallSite, module: str) -> set[str]:
-    """Return the events of `project %Event{} ...` in the module itself, where it is a macro and not a function."""
+    """Return the events of `project %Event{} ...` at the top of a module, where it is a macro and not a function."""
     given, block = arguments(each.call), each.call.parent
     around = block.parent if block is not None else None
     if not given or around is None or text_of(around.child_by_field_name("target")) != "defmodule":
@@ -320,7 +319,7 @@ def _struct(node: Node) -> list[Node]:
 
 
 def _is_built(struct: Node, body: int) -> bool:
-    """Return whether a struct that stands after byte *body* is made there: not matched, not changed, in no other."""
+    """Return whether a struct after byte *body* is built there: not matched, not updated, not inside another struct."""
     content = struct.named_children[1:2]
     if struct.start_byte < body or (content and _operator(content[0].named_children[0]) == "|"):
         return False
@@ -353,7 +352,7 @@ _QUERY = f"""
 
 @dataclass(slots=True)
 class _Building:
-    """A module being read; those of one `defimpl ... for: [A, B]` share all but their name and what they are *of*."""
+    """A module being read; those of one `defimpl ... for: [A, B]` share all but their name and their type in *of*."""
 
     names: tuple[str, ...]
     node: Node
@@ -369,7 +368,7 @@ class _Building:
 
 @dataclass(slots=True)
 class _Frame:
-    """A part of the file in which the same aliases hold: up to byte `end`, in a module, in code that is quoted."""
+    """A part of the file with one scope of aliases: up to byte `end`, in a module, maybe in quoted code."""
 
     end: int
     names: AliasScope
@@ -378,7 +377,7 @@ class _Frame:
 
 
 def extract(data: bytes) -> Extracted:
-    """Return the modules a file holds; quoted code belongs to the users of the macro, and is left out."""
+    """Return the modules in a file; quoted code belongs to the users of the macro, and is left out."""
     root, broken = parsed(LANGUAGE, data)
     if root is None:
         return Extracted((), broken)
@@ -395,15 +394,15 @@ def extract(data: bytes) -> Extracted:
 
 
 class _Reading:
-    """Goes through the parts of a file in the order they stand, knowing which aliases hold where."""
+    """The traversal of a file in source order, with the aliases in scope."""
 
     def __init__(self, end: int) -> None:
         self._frames = [_Frame(end + 1, AliasScope(), None)]
         self._built: list[_Building] = []
-        self._passed = self._headed = 0  # names, and calls, before these bytes are taken in already
+        self._passed = self._headed = 0  # names, and calls, before these bytes are processed already
 
     def take(self, kind: str, node: Node, start: int, end: int) -> None:
-        """Take in the part that stands from *start* to *end*."""
+        """Process the node from *start* to *end*."""
         while start >= self._frames[-1].end:
             self._frames.pop()
         frame = self._frames[-1]
@@ -436,7 +435,7 @@ class _Reading:
         outer = _name(frame.module)
         written = names_of(given[0], with_atoms=True) if given else []
         name = frame.names.of(written[0], outer) if written else None
-        if name is None:  # a name that is computed: what it holds is nobody's that is known
+        if name is None:  # a computed name: its content belongs to no known module
             self._frames.append(_Frame(node.end_byte, frame.names.copy(), None, quoted=True))
             return
         self._passed = max(self._passed, written[0].end_byte)
@@ -463,7 +462,7 @@ class _Reading:
         return module
 
     def _directive(self, word: str, node: Node, frame: _Frame) -> None:
-        """Take down what is aliased, imported, required, used or promised, and by which name it goes from here on."""
+        """Record the modules of alias, import, require, use or @behaviour, and their short names from here on."""
         given = arguments(node)
         if not given:
             return

@@ -1,9 +1,7 @@
-"""The importer of a code graph: reads the changed files of a folder and submits the difference as
-triples.
+"""The importer of a code graph: reads the changed files of a folder and submits the difference as triples.
 
-A module or function has one lasting IRI. Its definition, its lines and its dependencies belong to a
-version of the file, which ends when the file changes: nothing is overwritten, and every moment can
-be queried.
+A module or function has one lasting IRI. Its definition, its lines and its dependencies belong to a version of the
+file, which ends when the file changes: nothing is overwritten, and every moment can be queried.
 """
 
 from __future__ import annotations
@@ -32,7 +30,7 @@ _CLASS = {"elixir": "ElixirModule", "python": "PythonModule"}
 
 @dataclass(frozen=True, slots=True)
 class FileVersion:
-    """A version of a file: its path, the id of its content, and how it was read."""
+    """A version of a file: its path, the blob id of its content, and the reader and module name used."""
 
     path: str
     blob: str
@@ -41,29 +39,29 @@ class FileVersion:
 
 @dataclass(frozen=True, slots=True)
 class CodeNames:
-    """The names that things of a project's code have."""
+    """The IRIs of a project's code."""
 
     project: str
 
     @property
     def base(self) -> str:
-        """Return the prefix of all of them."""
+        """Return the common prefix of the IRIs."""
         return f"{vocab.BASE}projects/{self.project}/code/"
 
     def file(self, path: str) -> Term:
-        """Return the file at *path*."""
+        """Return the IRI of the file at *path*."""
         return iri(f"{self.base}files/{quote(path, safe='/')}")
 
     def module(self, language: str, name: str) -> Term:
-        """Return the module of that name, in whatever file."""
+        """Return the IRI of the module of that name, independent of its file."""
         return iri(f"{self.base}{language}/{_quoted(name)}")
 
     def function(self, language: str, module: str, label: str) -> Term:
-        """Return a function of a module."""
+        """Return the IRI of a function of a module."""
         return iri(f"{self.base}{language}/{_quoted(module)}/{_quoted(label)}")
 
     def made(self, kind: str, *of: str) -> Term:
-        """Return the name of what nothing but its content names."""
+        """Return an IRI made of a digest of the parts *of*."""
         return iri(f"{self.base}{kind}/{blake2b(chr(0).join(of).encode(), digest_size=12).hexdigest()}")
 
 
@@ -74,7 +72,7 @@ def _quoted(name: str) -> str:
 def described(
     names: CodeNames, language: str, version: FileVersion, before: Iterable[Term], extracted: Extracted
 ) -> list[Triple]:
-    """Return the triples of a version of a file that replaces those *before* it."""
+    """Return the triples of a version of a file that replaces the versions *before*."""
     file = names.file(version.path)
     node = names.made("versions", version.path, version.blob, version.read_as, *sorted(before))
     rows = [
@@ -107,7 +105,7 @@ def _module(names: CodeNames, language: str, module: Module, version: Term, file
     yield module_version, jido("inFileVersion"), version
     yield module_version, jido("moduleLines"), literal(f"{module.first}-{module.last}")
     for kind, target in module.needs:
-        other = names.module(language, target)  # in whatever file; the class says no more than that it has a name
+        other = names.module(language, target)  # in whatever file; its class says only that it has a name
         yield other, TYPE, jido("CodeConcept")
         yield other, jido("codeName"), literal(target)
         yield module_version, _PREDICATE[kind], other
@@ -160,19 +158,19 @@ STREAM = "codebase"
 #: The outcomes of a file.
 FILES = ("new", "changed", "unchanged", "gone", "left out")
 ENDINGS = (".py", ".ex", ".exs")
-#: The largest file that is read, and the longest line in it: no person wrote what is larger.
+#: The largest file that is read, and the longest line in it: no person wrote a larger one.
 LARGEST, LONGEST_LINE = 2 * 1024 * 1024, 100_000
-#: Triples of one commit; a first import of more is kept in several, each of whole files.
+#: Triples of one commit; a larger first import is stored in several commits, each of whole files.
 AT_ONCE = 150_000
 #: The most triples of one file: a commit takes 200,000.
 OF_FILE = 50_000
-#: Counted up when a reader finds something else in the same file, so that all are read again.
+#: To be increased when a reader reads the same file otherwise, so that all files are read again.
 _READER = {"python": 1, "elixir": 2}
 
 
 @dataclass(frozen=True, slots=True)
 class CodeNote:
-    """A file that could not be read in whole: its path and line, and the reason."""
+    """A file that could not be read completely: its path and line, and the reason."""
 
     path: str
     line: int
@@ -217,12 +215,11 @@ def import_code(
     dry_run: bool = False,
     seen: Callable[[str], None] = lambda path: None,
 ) -> CodeImportReport:
-    """Return the outcome of each file of *listing*, which are those below the folder *below*.
+    """Import the files of *listing*, which are those below the folder *below*, and return the report.
 
-    A file that is as it was read before is not read; of one that changed, or is gone, what it said before
-    counts no more. The files that were stored before an interruption are not read again. *seen* is called with
-    each file before it is looked at; with *dry_run* nothing is kept. Raises Failed `missing_extra`, and what
-    `MemoryWriter.append` does.
+    An unchanged file is not read; the stored version of a changed or missing file ends. Files that were stored before
+    an interruption are not read again. *seen* is called with each path first; *dry_run* stores nothing. Raises Failed
+    `missing_extra`, and the errors of `MemoryWriter.append`.
     """
     follower.catch_up(Stream(project, STREAM))
     taking = _Taking(project, listing, *current_versions(follower.index, project), CodeImportReport())
@@ -236,9 +233,9 @@ def import_code(
 
 
 def current_versions(index: OxigraphIndex, project: str) -> tuple[dict[str, list[_FileVersion]], dict[str, list[Term]]]:
-    """Return the versions of files that count now, by path, and beside them those that count no more.
+    """Return the current versions of files, by path, and the ended versions by path.
 
-    Several of a path count only where branches came together.
+    A path has several current versions only after a merge of branches.
     """
     graph = Stream(project, STREAM).graph
 
@@ -315,7 +312,7 @@ class _Taking:
             return
         extracted = python.extract(data or b"", name) if language == "python" else elixir.extract(data or b"")
         version = FileVersion(path, blob, read_as)
-        # what was gone, and is back as it was, is another version than the one that ended
+        # a restored file is a new version, not the one that ended
         earlier = [each.node for each in before] or self._past.get(path, [])
         rows = described(self._names, language, version, earlier, extracted)
         if len(rows) > OF_FILE:

@@ -1,9 +1,7 @@
-"""The reader of Python files: one module, its functions and methods, and its imports, as plain
-values.
+"""The reader of Python files: one module, its functions and methods, and its imports, as plain values.
 
-The values and the parsers (tree-sitter with a grammar for each language, loaded on first use) serve
-the other languages too. `Naming` derives the name of a module from its path, its packages and the
-project's settings.
+The values and the parsers (tree-sitter with a grammar for each language, loaded on first use) serve the other languages
+too. `Naming` derives the name of a module from its path, its packages and the project's settings.
 """
 
 from __future__ import annotations
@@ -28,9 +26,9 @@ KINDS = ("imports", "aliases", "requires", "uses", "implements", "refersTo")
 
 @dataclass(frozen=True, slots=True, order=True)
 class Function:
-    """A function, macro or method: its name in its module, its number of arguments where that is part of its name.
+    """A function, macro or method: its name in its module, and its arity if that is part of its name.
 
-    `first` and `last` are its lines, counted from 1, of all its clauses together.
+    `first` and `last` are lines, counted from 1, that span all its clauses.
     """
 
     name: str
@@ -41,7 +39,7 @@ class Function:
 
     @property
     def label(self) -> str:
-        """Return the name as people write it.
+        """Return the name in the usual notation.
 
         >>> Function("parse", 2, False, 1, 3).label
         'parse/2'
@@ -51,10 +49,11 @@ class Function:
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """A module as a file defines it: its lines, its functions, and by kind the full names of what it depends on.
+    """A module as a file defines it: its lines, its functions, and its dependencies as pairs of kind and full name.
 
-    `maybe` are names it imports that are modules only if there is a module of that name: `b` of `from a import b`.
-    `tells` are (subject, property, object) of modules: which command emits which event, and what handles it.
+    `maybe` are imported names that are modules only if there is a module of that name: `b` of `from a import b`.
+    `tells` are (subject, property, object) of modules: which command emits which event, and which projection handles
+    it.
     """
 
     name: str
@@ -95,19 +94,19 @@ def merged(functions: list[Function]) -> tuple[Function, ...]:
     return tuple(sorted(by_name.values(), key=lambda each: (each.first, each.name, each.arity or 0)))
 
 
-#: Faults of one file that are told; the first is what is to be put right.
+#: The faults reported of one file; the first one matters most.
 _MAX_FAULTS = 3
-#: How deep in a tree is looked, by far deeper than people write: without an end the time grows with the depth's square.
+#: The greatest depth of nodes that are analysed, far beyond real code: the time grows with the square of the depth.
 _DEEPEST = 500
 _FLATTER = f"nested in more than {_DEEPEST} others: what is named in here may be missing; write it flatter"
-#: Parts that stand unconnected where a file is broken, beyond which looking through them takes ever longer.
+#: Unconnected nodes of a broken file beyond which it is not analysed: it would take too long.
 _LOST = 5_000
 
 
 def parsed(language: str, data: bytes) -> tuple[Node | None, tuple[Fault, ...]]:
-    """Return the syntax tree of a file, and the first places where it is no code of its language, one a line.
+    """Return the syntax tree of a file, and the first syntax errors, one a line.
 
-    There is no tree of what is broken through and through. Raises Failed `missing_extra`.
+    There is no tree if most of the file is not that language. Raises Failed `missing_extra`.
     """
     of = grammar(language)
     from tree_sitter import Parser
@@ -130,15 +129,15 @@ def parsed(language: str, data: bytes) -> tuple[Node | None, tuple[Fault, ...]]:
 
 
 def _is_right(language: str, error: Node) -> bool:
-    """Return whether it is the grammar that errs: Elixir's knows no comma at the end of `%{map | key: value,}`."""
+    """Return whether the grammar is wrong: Elixir's does not know the trailing comma of `%{map | key: value,}`."""
     inside = error.parent.type if error.parent is not None else ""
     return (language, inside, text_of(error)) == ("elixir", "map", ",")
 
 
 def _too_deep(root: Node) -> Node | None:
-    """Return the first node that lies too deep to be looked at.
+    """Return the first node below the greatest depth that is analysed.
 
-    From one node to the next, in the order they stand, it goes down by one level at most: so most are stepped over.
+    In document order the depth grows by at most one from a node to the next, so most nodes are skipped.
     """
     cursor, at = root.walk(), 0
     while at < root.descendant_count:
@@ -151,7 +150,7 @@ def _too_deep(root: Node) -> Node | None:
 
 @lru_cache
 def grammar(language: str) -> Language:
-    """Return the grammar of "python" or "elixir"; raises Failed `missing_extra` where it is not installed."""
+    """Return the grammar of "python" or "elixir"; raises Failed `missing_extra` if it is not installed."""
     try:
         from tree_sitter import Language
 
@@ -169,7 +168,7 @@ def _query(language: str, text: str) -> Query:
 
 
 def captured(language: str, text: str, node: Node) -> dict[str, list[Node]]:
-    """Return the nodes that a query captures below *node*, by their capture names."""
+    """Return the nodes that a query captures below *node*, by capture name."""
     from tree_sitter import QueryCursor
 
     cursor = QueryCursor(_query(language, text))
@@ -178,23 +177,23 @@ def captured(language: str, text: str, node: Node) -> dict[str, list[Node]]:
 
 
 def line_of(node: Node) -> int:
-    """Return the line a node begins on, counted from 1."""
+    """Return the first line of a node, counted from 1."""
     return node.start_point[0] + 1
 
 
 def last_line(node: Node) -> int:
-    """Return the line a node ends on, counted from 1; the line end belongs to the line it ends."""
+    """Return the last line of a node, counted from 1; a line end belongs to the line that it ends."""
     row, column = node.end_point
     return row + 1 if column or row == node.start_point[0] else row
 
 
 def text_of(node: Node | None) -> str:
-    """Return the text of a node, as it stands in the file."""
+    """Return the source text of a node."""
     return (node.text or b"").decode("utf-8", "replace") if node is not None else ""
 
 
 class ModuleName(NamedTuple):
-    """The full name of a module, whether it is a package's own, and the folder beside whose files it stands.
+    """The full name of a module, whether it is a package's `__init__`, and the folder for imports of neighbours.
 
     `folder` is dotted, and empty for a file of a package: its neighbours are imported by their full names.
     """
@@ -206,7 +205,7 @@ class ModuleName(NamedTuple):
 
 @dataclass(slots=True)
 class Naming:
-    """Names the modules of one tree; *read* gives the text of a file in it, None where there is none."""
+    """The names of the modules of one tree; *read* returns the text of a file in it, None if there is none."""
 
     read: Callable[[str], str | None]
     has: Callable[[str], bool]
@@ -214,10 +213,10 @@ class Naming:
     _placed: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def name(self, path: str) -> ModuleName:
-        """Return the module name of the Python file at *path*: in the packages around it, else by its path.
+        """Return the module name of the Python file at *path*: by the packages around it, else by its path.
 
-        A folder that setuptools maps (`package-dir` of the nearest pyproject.toml) has the name it is mapped to; what
-        lies in `src` is called as if it lay at the top.
+        A folder that setuptools maps (`package-dir` of the nearest pyproject.toml) has the mapped name; a file in `src`
+        is named as if it were at the top.
         """
         folder, file = posixpath.split(path)
         stem = file.removesuffix(".py")
@@ -250,7 +249,7 @@ class Naming:
         return folder.removeprefix("src/").replace("/", ".") if folder != "src" else ""
 
     def _mapping(self, folder: str) -> dict[str, str]:
-        """Return the names that folders are given by the nearest pyproject.toml, by their path in the tree."""
+        """Return the mapped names of folders by the nearest pyproject.toml, by their path in the tree."""
         if folder not in self._placed:
             text = self.read(posixpath.join(folder, "pyproject.toml"))
             if text is not None:
@@ -276,7 +275,7 @@ def _package_dir(text: str, folder: str) -> dict[str, str]:
 
 LANGUAGE = "python"
 _IMPORTS = "(import_statement) @whole (import_from_statement) @part"
-#: Statements that hold others which run when the module does; a function's own are not looked into.
+#: Statements whose inner statements run with the module; the bodies of functions are not analysed.
 _HOLDS = frozenset(
     (
         *("module", "block", "if_statement", "elif_clause", "else_clause", "try_statement", "except_clause"),
@@ -287,7 +286,7 @@ _HOLDS = frozenset(
 
 
 def extract(data: bytes, name: ModuleName) -> Extracted:
-    """Return the module *name* that a file holds. Functions inside functions are no part of it."""
+    """Return the module *name* of a file, without functions inside functions."""
     root, broken = parsed(LANGUAGE, data)
     if root is None:
         return Extracted((), broken)
@@ -363,5 +362,5 @@ def _functions(root: Node) -> Iterator[Function]:
 
 
 def _is_private(name: str) -> bool:
-    """Return whether a name, or a class it is in, is marked as nobody else's business: `_x`, but not `__init__`."""
+    """Return whether a name, or a class it is in, is private: `_x`, but not `__init__`."""
     return any(part.startswith("_") and not part.endswith("__") for part in name.split("."))

@@ -1,7 +1,6 @@
 """The ends of a transfer: a root in a folder or a shared log, and its backup as one tar file.
 
-A commit is brought to the target once it is verified. The manifest of a backup has the digest of
-every file.
+A commit is brought to the target once it is verified. The manifest of a backup has the digest of every file.
 """
 
 from __future__ import annotations
@@ -30,16 +29,16 @@ from jidomem.journal.stream_files import set_aside
 
 MANIFEST = "manifest.json"
 FORM = "jidomem backup 1"
-#: A manifest is a line a file; a million memories are some hundred files.
+#: The maximum size of a manifest: it has a line for each file, and a million memories are some hundred files.
 _LONGEST = 64 << 20
 _CHUNK = 1 << 20
 
 
 def pack(folder: Path, file: Path, facts: Mapping[str, Any]) -> str:
-    """Return the digest of the manifest of *file*, made of all that is in *folder*, and of what is *facts* of it.
+    """Write all files of *folder* and a manifest with *facts* to *file*; return the digest of the manifest.
 
-    The same folder gives the same bytes. The file is durable and whole, or not there. Raises Failed where there is one
-    of that name already, or nothing can be written.
+    The same folder gives the same bytes. The file is written durably and atomically. Raises Failed if it exists already
+    or cannot be written.
     """
     try:
         with atomic_file(file, 0o600, durable=True, replace=False) as target:
@@ -53,9 +52,9 @@ def pack(folder: Path, file: Path, facts: Mapping[str, Any]) -> str:
 
 
 def unpack(file: Path, folder: Path) -> Mapping[str, Any]:
-    """Return the manifest of *file*, once its files lie in the empty *folder*, each verified by its digest.
+    """Extract *file* into the empty *folder*, verify the digest of each file, and return the manifest.
 
-    Raises InvalidRequest for what is no backup, and Failed where one was changed or cut short.
+    Raises InvalidRequest for a file that is no backup, and Failed for one that was changed or cut short.
     """
     try:
         with file.open("rb") as source, tarfile.open(fileobj=source, mode="r:") as tar:
@@ -97,7 +96,7 @@ def archive_digest(path: Path) -> str:
 
 
 def _member(name: str, size: int) -> tarfile.TarInfo:
-    """Return the head of a file in the archive, which says nothing of when or by whom it was made."""
+    """Return the header of a file in the archive, without time and owner."""
     member = tarfile.TarInfo(name)
     member.size, member.mode = size, 0o600
     return member
@@ -126,7 +125,7 @@ def _inside(name: str) -> str:
 def _extract(
     tar: tarfile.TarFile, member: tarfile.TarInfo, folder: Path, left: dict[str, tuple[int, str]], file: Path
 ) -> None:
-    """Write one file of the archive, and take it out of what is *left*; raises Failed unless it is as it was."""
+    """Write one file of the archive and remove it from *left*; raises Failed unless it has the recorded digest."""
     source = tar.extractfile(member) if member.isreg() and member.name in left else None
     if source is None:
         raise _changed(file, f"{member.name} does not belong in it")
@@ -153,20 +152,20 @@ def _changed(file: Path, what: str) -> Failed:
 #: The files of a root beside its journal and its overlay.
 _OF_GIT = (".gitignore", ".gitattributes")
 FILES = ("config.toml", "baseline.toml", *_OF_GIT)
-#: How many commits are appended at once, where a log can.
+#: How many commits are appended at once, if the log can do so.
 _AT_ONCE = 500
 
 
 @runtime_checkable
 class ManyLog(Protocol):
-    """A log that takes many entries in one step."""
+    """A log that appends many entries in one step."""
 
     def append_many(self, stream: Stream, number: int, entries: Sequence[tuple[str, bytes]]) -> bool:
-        """Return True once all of *entries*, ids with documents, are durable from *number* on; False where none is."""
+        """Return True once all of *entries*, ids with documents, are durable from *number* on, or False without any."""
 
 
 class FolderEnd:
-    """A root in a folder, which need not exist; while it is filled nobody else writes to it."""
+    """A root in a folder, which need not exist; it must have no other writer while it is filled."""
 
     def __init__(self, root: Path) -> None:
         self.root = root.absolute()
@@ -178,7 +177,7 @@ class FolderEnd:
         return str(self.root)
 
     def streams(self) -> list[Stream]:
-        """Return the streams that hold commits, sorted."""
+        """Return the streams that have commits, sorted."""
         return self._journal.streams()
 
     def mark(self, stream: Stream) -> Any:
@@ -186,13 +185,13 @@ class FolderEnd:
         return self._journal.head(stream)
 
     def is_rewritten(self, stream: Stream, mark: Any) -> bool:
-        """Return whether a commit that came after the version *mark* says that something was redacted."""
+        """Return whether a commit after the version *mark* is a redaction record."""
         if self._journal.head(stream) == mark:
             return False
         return any(is_redaction_record(commit.data) for commit in self._journal.read(stream, after=mark))
 
     def commits(self, stream: Stream) -> Iterator[Commit]:
-        """Yield the commits of a stream, by moment and id; raises JournalDamaged."""
+        """Yield the commits of a stream, by time and id; raises JournalDamaged."""
         missed = set[str]()
         for commit in self._journal.read(stream, missed=missed):
             if missed:
@@ -205,7 +204,7 @@ class FolderEnd:
 
     def verified_chain(self, stream: Stream) -> Chain:
         """Return the commits of a stream, after its files were verified as `jidomem journal verify` does."""
-        self._journal = FileJournal(self.root)  # nothing is believed that was read before
+        self._journal = FileJournal(self.root)  # nothing that was read before is trusted
         damage = self._journal.verify(stream)
         if damage:
             raise damage[0]
@@ -215,22 +214,22 @@ class FolderEnd:
         return chain
 
     def set_aside(self, stream: Stream) -> frozenset[str]:
-        """Return the first digits of the ids that the names of what was set aside claim."""
+        """Return the short ids in the names of quarantined files."""
         names = set_aside(str(self._journal.path(stream)))
         return frozenset(short_id(name.removesuffix(ASIDE)) or "" for name in names)
 
     def add(self, stream: Stream, commits: Iterable[Commit]) -> None:
-        """Keep *commits* as packs, and what is no full one as files; as files alone where git may track them."""
+        """Store *commits* as packs, and the rest as single files; only as single files if git may track them."""
         fill(str(self._journal.path(stream)), commits, packed=not self._journal.is_tracked)
         self._journal = FileJournal(self.root)
 
     def redact(self, stream: Stream, commits: Collection[Commit]) -> None:
-        """Take out of every file what *commits* have lost."""
+        """Redact in every file the leaves that *commits* no longer have."""
         with self._journal.redacting(stream, {commit.id: taken_out(commit) for commit in commits}):
             pass
 
     def files(self) -> Iterator[tuple[str, bytes]]:
-        """Yield the configuration, the overlay and what was set aside; links are not followed."""
+        """Yield the configuration, the overlay and the quarantined files; links are not followed."""
         paths = [self.root / name for name in FILES]
         paths += addresses.overlay_files(self.root)
         for stream in self.streams():
@@ -244,7 +243,7 @@ class FolderEnd:
                 yield path.relative_to(self.root).as_posix(), path.read_bytes()
 
     def put(self, name: str, data: bytes) -> None:
-        """Keep a file, durable and whole or not at all."""
+        """Write a file, durably and atomically."""
         path = self.root / name
         if path.exists():
             if path.read_bytes() != data:
@@ -262,7 +261,7 @@ class LogEnd:
 
     def __init__(self, log: SharedLog) -> None:
         self._log = log
-        self._lengths: dict[Stream, int] = {}  # of what `held` saw, and what was appended since
+        self._lengths: dict[Stream, int] = {}  # of the chains verified, and of the commits appended since
 
     @property
     def name(self) -> str:
@@ -270,19 +269,19 @@ class LogEnd:
         return self._log.name
 
     def streams(self) -> list[Stream]:
-        """Return the streams that hold an entry, sorted."""
+        """Return the streams that have an entry, sorted."""
         return self._log.streams()
 
     def mark(self, stream: Stream) -> Any:
-        """Return how far a stream reaches."""
+        """Return the reach of a stream."""
         return self._log.reach([stream])[stream]
 
     def is_rewritten(self, stream: Stream, mark: Any) -> bool:
-        """Return whether a stream was rewritten more often than *mark* says."""
+        """Return whether a stream was rewritten after the reach *mark*."""
         return bool(self.mark(stream).rewrites != mark.rewrites)
 
     def commits(self, stream: Stream) -> Iterator[Commit]:
-        """Yield the commits of a stream by their numbers; raises JournalDamaged where one is not what it claims."""
+        """Yield the commits of a stream by number; raises JournalDamaged for an entry that is not its commit."""
         for place, entry in enumerate(self._log.read(stream), 1):
             where = f"{self.name} {stream.project}/{stream.name} {entry.number}"
             try:
@@ -303,13 +302,13 @@ class LogEnd:
         return chain
 
     def set_aside(self, stream: Stream) -> frozenset[str]:
-        """Return the first digits of the ids that the names of what was set aside claim."""
+        """Return the short ids in the names of quarantined files."""
         place = f"projects/{stream.project}/{stream.name}/"
         names = [name for name in addresses.load(self._log) if name.startswith(place) and name.endswith(ASIDE)]
         return frozenset(short_id(name.removeprefix(place).removesuffix(ASIDE)) or "" for name in names)
 
     def add(self, stream: Stream, commits: Iterable[Commit]) -> None:
-        """Append *commits*; raises InvalidRequest where somebody else appends, too."""
+        """Append *commits*; raises InvalidRequest if another writer appends too."""
         number, coming = self._lengths.get(stream, 0) + 1, iter(commits)
         while step := [(commit.id, commit.data) for commit in islice(coming, _AT_ONCE)]:
             if not self._appended(stream, number, step):
@@ -327,7 +326,7 @@ class LogEnd:
         return all(self._log.append(stream, n, commit, data) for n, (commit, data) in enumerate(step, number))
 
     def redact(self, stream: Stream, commits: Collection[Commit]) -> None:
-        """Put *commits* in the place of their other forms; what was made of those goes."""
+        """Replace the documents of *commits* by redacted ones, and remove vectors and checkpoints of the old ones."""
         self._log.rewrite(stream, {commit.id: commit.data for commit in commits})
         shared_vectors.discard(self._log, stream.project)
         checkpoints.discard(self._log)
@@ -337,7 +336,7 @@ class LogEnd:
         yield from ((name, text.encode()) for name, text in addresses.load(self._log).items())
 
     def put(self, name: str, data: bytes) -> None:
-        """Keep a file; those that are git's mean nothing here. Raises InvalidRequest for one that is no text."""
+        """Store a file, except git's own files. Raises InvalidRequest for a file that is no text."""
         if name in _OF_GIT:
             return
         try:
@@ -360,19 +359,19 @@ TransferEndpoint = FolderEnd | LogEnd
 
 
 def other(where: str, what: str) -> InvalidRequest:
-    """Return the refusal of an end that holds something else."""
+    """Return the error of an end that has other content."""
     return InvalidRequest(f"{where} holds something else: {what}", hint="name a place that is empty")
 
 
-#: How many commits are kept in one step, and how often a source that is redacted meanwhile is gone through again.
+#: How many commits are brought in one step, and how often a source that is redacted meanwhile is read again.
 STEP, TRIES = 10_000, 5
-#: Told of each commit that was brought, with its bytes.
+#: Called for each commit that was brought, with its size in bytes.
 Progress = Callable[[int], object]
 
 
 @dataclass(frozen=True, slots=True)
 class Brought:
-    """One stream at both ends: what it holds, as the target was read again, and how many commits came just now."""
+    """The result for one stream: its extent at the target, as read again, and the number of commits brought."""
 
     stream: Stream
     extent: Extent
@@ -381,11 +380,11 @@ class Brought:
 
 
 def bring(source: TransferEndpoint, target: TransferEndpoint, progress: Progress = id) -> list[Brought]:
-    """Return the result for each stream, once *target* holds all commits of *source*, which is only read.
+    """Bring all commits of *source*, which is only read, to *target*; return the result for each stream.
 
-    The commits that the target has are left, so that a second call continues an interrupted one. Raises
-    InvalidRequest where the target holds what the source does not, JournalDamaged where either end does not
-    verify; nothing was brought then by the former. Raises Busy where the source is redacted again and again.
+    Commits that the target has are skipped, so that a second call continues an interrupted one. Raises InvalidRequest
+    if the target has content that the source has not, before anything is written; JournalDamaged if either end fails
+    the verification; Busy if the source is redacted repeatedly.
     """
     streams = source.streams()
     for stream in target.streams():
@@ -398,7 +397,7 @@ def bring(source: TransferEndpoint, target: TransferEndpoint, progress: Progress
 
 
 def _there(source: TransferEndpoint, target: TransferEndpoint, stream: Stream) -> Chain:
-    """Return the chain of a stream at the target; raises InvalidRequest unless the source holds all of it."""
+    """Return the chain of a stream at the target; raises InvalidRequest unless the source has all of it."""
     chain = target.verified_chain(stream)
     foreign = chain.forms.keys() - {bytes.fromhex(commit.id) for commit in source.commits(stream)}
     if foreign:
@@ -409,7 +408,7 @@ def _there(source: TransferEndpoint, target: TransferEndpoint, stream: Stream) -
 def _brought(
     source: TransferEndpoint, target: TransferEndpoint, stream: Stream, there: Chain | None, progress: Progress
 ) -> Brought:
-    """Bring one stream, again where something was taken out of it meanwhile, and verify what is there then."""
+    """Bring one stream, again if it was redacted meanwhile, and verify the target."""
     came = 0
     target_chain = there or Chain(target.name)
     for _ in range(TRIES):
@@ -438,14 +437,14 @@ def _copy(
             raise other(target.name, f"commit {whole.id} of {stream.project}/{stream.name}, redacted")
         if fresh := [commit for commit in step if bytes.fromhex(commit.id) not in target_chain.forms]:
             target.add(stream, _with_progress(fresh, progress))
-        if redacted:  # last: it is what came that orders it
+        if redacted:  # last: the records that order it are among the commits just added
             target.redact(stream, redacted)
         came += len(step)
     return came
 
 
 def _missing(commits: Iterator[Commit], target_chain: Chain, read: Chain) -> Iterator[Commit]:
-    """Yield of *commits* those that are not held in the same form, after *read* took each in."""
+    """Yield those of *commits* that the target lacks in the same form, after each was added to *read*."""
     for commit in commits:
         read.add(commit)
         if target_chain.forms.get(bytes.fromhex(commit.id)) != blake2b(commit.data, digest_size=16).digest():

@@ -36,13 +36,13 @@ from jidomem.runtime.user_config import ApiToken, change, read
 _TABLES = "".join(
     (agent_memory.TABLES, storage.TIER_TABLES, storage.NOTE_TABLES, jobs.TABLES, KV, logs.READ_LOG_TABLES)
 )
-#: Beside a state that was brought: its digest then, so that one which was used since is not thrown away.
+#: A file beside an imported state with its digest then, so that a state which was used since is not replaced.
 _CAME = FILE.with_name("came")
 
 
 @dataclass(frozen=True, slots=True)
 class InDatabase:
-    """The working state that lies in PostgreSQL, at an address."""
+    """The place of a working state in PostgreSQL: its address."""
 
     address: str
 
@@ -51,7 +51,7 @@ Where = Path | InDatabase
 
 
 def state_snapshot(where: Where) -> bytes | None:
-    """Return the working state of a root as it is at this moment, as the file it would be; None where there is none."""
+    """Return the present working state of a root as the bytes of an SQLite file; None if there is none."""
     if isinstance(where, InDatabase):
         with _open(where) as (postgres, source), TemporaryDirectory() as folder:
             file = Path(folder, "state")
@@ -80,10 +80,10 @@ def _open(where: InDatabase) -> Iterator[tuple[Any, Any]]:
 
 
 def copied(state: bytes | None, where: Where, *, mark: bool = True) -> str:
-    """Return `brought` once the root has the working state *state*, `none` where there is none to bring.
+    """Store the working state *state* at the root; return `brought`, or `none` if *state* is None.
 
-    It is `kept` where the root has one of its own, which is not one that was brought before and not used since. Raises
-    Failed `write_failed`.
+    It returns `kept` and changes nothing if the root has a state of its own that was used. Raises Failed
+    `write_failed`.
     """
     if state is None:
         return "none"
@@ -106,7 +106,7 @@ def copied(state: bytes | None, where: Where, *, mark: bool = True) -> str:
 
 
 def _imported(state: bytes, where: InDatabase) -> str:
-    """Put a working state into a database in which nothing was kept but what came so, else leave that as it is."""
+    """Import a working state into a database, unless that has a state of its own that was used."""
     with _open(where) as (postgres, target), TemporaryDirectory() as folder:
         file = Path(folder, "state")
         file.write_bytes(state)
@@ -139,7 +139,7 @@ _TRIES = 10
 
 
 def given_out(root: str, log: SharedLog | None) -> list[ApiToken]:
-    """Return the tokens of *root*: those in its *log*, or of a folder those in the user's own configuration."""
+    """Return the tokens of *root*: those in its *log*, or for a folder those in the user's own configuration."""
     if log is None:
         return [token for token in read(own_config()).tokens if token.root == root]
     file = log.get(TOKENS)
@@ -148,7 +148,7 @@ def given_out(root: str, log: SharedLog | None) -> list[ApiToken]:
 
 
 def give_out(tokens: Sequence[ApiToken], root: str, log: SharedLog | None) -> tuple[int, int]:
-    """Return how many of *tokens* are believed at *root* from now on that were not before, and how many others are."""
+    """Add *tokens* at *root*; return how many of them are new there, and how many other tokens it has."""
     known = {token.digest for token in given_out(root, log)}
     coming = [replace(token, root=root) for token in tokens if token.digest not in known]
     others = len(known - {token.digest for token in tokens})
@@ -172,7 +172,7 @@ def _give_out(coming: Sequence[ApiToken], root: str, log: SharedLog | None) -> N
     raise Failed(f"the tokens of {root} are changed all the time", hint="do it again")
 
 
-#: Seconds a shared root is waited for.
+#: Seconds to wait for a shared root.
 _WAIT = 10.0
 
 
@@ -185,7 +185,7 @@ class MoveReport:
     streams: Sequence[Brought]
     state: str  # brought, none, kept: the target's own
     tokens: int = 0
-    other_tokens: int = 0  # believed at the target, and not at the source
+    other_tokens: int = 0  # valid at the target, but not at the source
 
     @property
     def grew(self) -> bool:
@@ -193,7 +193,7 @@ class MoveReport:
         return any(each.grew for each in self.streams)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as plain JSON values."""
+        """Return the report as plain JSON values."""
         return {
             "source": self.source,
             "target": self.target,
@@ -207,7 +207,7 @@ class MoveReport:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A root: its end, where its working state is, and its log where it is a shared one."""
+    """A root: its end, the place of its working state, and its log if it is shared."""
 
     end: TransferEndpoint
     state: Where
@@ -215,25 +215,27 @@ class _Place:
 
 
 def migrate(source: str, target: str, progress: Progress = id) -> MoveReport:
-    """Return the report of copying *source* to *target*, both verified; the source is only read.
+    """Copy *source*, which is only read, to *target*, verify both, and return the report.
 
-    Run again it goes on, or brings what came meanwhile. Raises NotFound where there is no root at the source,
-    InvalidRequest where the target holds anything else, or is the source, JournalDamaged where either does not verify.
+    A second run continues the first, or brings later commits. Raises NotFound if there is no root at the source,
+    InvalidRequest if the target has other content or is the source, JournalDamaged if either fails the verification.
     """
     with _opened(source) as origin, _opened(target) as destination:
         if origin.end.name == destination.end.name:
             raise InvalidRequest(f"{origin.end.name} is source and target", hint="name another place to bring it to")
         _refuse_nothing(origin.end)
-        state = state_snapshot(origin.state)  # before the journal: it speaks of what is there, and never the other way
+        # before the journal: the state refers to memories, which never refer to it
+        state = state_snapshot(origin.state)
         streams = bring(origin.end, destination.end, progress)
         tokens = give_out(given_out(origin.end.name, origin.log), destination.end.name, destination.log)
         return MoveReport(origin.end.name, destination.end.name, streams, copied(state, destination.state), *tokens)
 
 
 def backup(root: str, file: Path, progress: Progress = id) -> tuple[MoveReport, str]:
-    """Return the report of a backup into *file*, and the digest of its manifest; the root may be written meanwhile.
+    """Write a backup of *root* into *file*; return the report and the digest of its manifest.
 
-    Raises NotFound where there is no root, Failed where the file is there or cannot be written, JournalDamaged.
+    The root may be written to meanwhile. Raises NotFound if there is no root, Failed if the file exists or cannot be
+    written, JournalDamaged.
     """
     with _opened(root) as origin, _scratch(file) as folder:
         _refuse_nothing(origin.end)
@@ -244,10 +246,10 @@ def backup(root: str, file: Path, progress: Progress = id) -> tuple[MoveReport, 
 
 
 def restore(file: Path, target: str, progress: Progress = id) -> MoveReport:
-    """Return the report of restoring *file* into *target*, every digest and the chain verified.
+    """Restore *file* into *target*, with every digest and the chain verified, and return the report.
 
-    Nothing is written there before all of the file was read. Raises InvalidRequest for what is no backup, and where
-    the target holds anything else, Failed where the file was changed, JournalDamaged.
+    Nothing is written there before the whole file was read. Raises InvalidRequest for a file that is no backup and for
+    a target with other content, Failed if the file was changed, JournalDamaged.
     """
     with _opened(target) as there, _scratch(file) as folder:
         manifest, source = endpoints.unpack(file, folder), FolderEnd(folder)
@@ -263,7 +265,7 @@ def _row(stream: Stream, extent: Extent) -> dict[str, Any]:
 
 @contextmanager
 def _opened(place: str) -> Iterator[_Place]:
-    """Give the root at *place*, a folder or an address, whether there is one or not."""
+    """Yield the root at *place*, a folder or an address, which need not exist."""
     folder, opened = find(place)[0], opened_log(place, _WAIT)
     if opened is None:
         yield _Place(FolderEnd(folder), folder)
@@ -282,7 +284,7 @@ def _refuse_nothing(end: TransferEndpoint) -> None:
 
 @contextmanager
 def _scratch(file: Path) -> Iterator[Path]:
-    """Give an empty folder beside *file*, which goes again; raises Failed where there can be none."""
+    """Yield an empty temporary folder beside *file*; raises Failed if it cannot be created."""
     try:
         folder = TemporaryDirectory(prefix=f".{file.name}.", dir=file.absolute().parent)
     except OSError as error:
