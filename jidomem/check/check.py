@@ -1,10 +1,9 @@
-"""The check of a project: its memory, or any Turtle file, judged by ontology, shapes and gates.
+"""The check of a project: its memory, or any Turtle file, against ontology, shapes and gates.
 
-`check_project` judges a project and its journal, `check_files` judges Turtle files. Beside the
-rules of `jidomem.check.rules` and `jidomem.check.terms` the module finds supersession chains with a
-cycle or two ends (`chains`), references to missing nodes and orphaned nodes (`dangling`, `orphans`)
-and tasks that an issue tracker has closed (`tasks_closed`). `brought` limits findings to those that
-a range of git introduced.
+`check_project` checks a project and its journal, `check_files` checks Turtle files. Beside the rules of
+`jidomem.check.rules` and `jidomem.check.terms` this module finds supersession chains with a cycle or two ends
+(`chains`), references to missing nodes and orphaned nodes (`dangling`, `orphans`) and tasks that an issue tracker has
+closed (`tasks_closed`). `brought` limits findings to those that a git range introduced.
 """
 
 from __future__ import annotations
@@ -67,7 +66,7 @@ _INVALIDATES = jido("invalidates")
 
 
 def chains(source: TripleSource) -> list[UnplacedFinding]:
-    """Return the circles of supersession, and the items with two successors that are both, in the end, active."""
+    """Return the cycles of supersession, and the items superseded by two memories that are both active in the end."""
     after, ended, revived, proposed = _links(source)
     rounds = list(_circles(after))
     findings = []
@@ -88,7 +87,7 @@ def chains(source: TripleSource) -> list[UnplacedFinding]:
 def _links(
     source: TripleSource,
 ) -> tuple[dict[Term, set[Term]], set[Term], list[tuple[Term, Term]], set[Term]]:
-    """Return what superseded each item, what was invalidated, what was revived by what, and what is only proposed."""
+    """Return, by item: its successors, the invalidated items, pairs of revived and reviving item, and the proposals."""
     proposed = {subject for subject, _, value in source.of(_STATUS) if value == _PROPOSED}
     pairs = [(old, new) for old, _, new in source.of(_BY)] + [(old, new) for new, _, old in source.of(_OF)]
     after: dict[Term, set[Term]] = {}
@@ -102,7 +101,7 @@ def _links(
 
 
 def _ends(item: Term, after: Mapping[Term, set[Term]]) -> set[Term]:
-    """Return the items at which what came after *item* ends."""
+    """Return the last items of all supersession chains from *item*."""
     seen = further = {item}
     while further:
         further = {each for node in further for each in after.get(node, ())} - seen
@@ -119,7 +118,7 @@ def _circle(circle: list[Term], after: Mapping[Term, set[Term]]) -> UnplacedFind
 
 
 def _circles(after: Mapping[Term, set[Term]]) -> Iterator[set[Term]]:
-    """Yield the strongly connected sets of more than one item, and the items that come after themselves."""
+    """Yield the strongly connected sets of more than one item, and the items that supersede themselves."""
     order: dict[Term, int] = {}
     low: dict[Term, int] = {}
     open_: dict[Term, None] = {}
@@ -147,7 +146,7 @@ def _circles(after: Mapping[Term, set[Term]]) -> Iterator[set[Term]]:
 
 
 def _closed(node: Term, open_: dict[Term, None], after: Mapping[Term, set[Term]]) -> Iterator[set[Term]]:
-    """Yield the set that *node* closes, taken out of what is open, where it is a circle."""
+    """Remove the set that *node* completes from *open_*, and yield it if it is a cycle."""
     members: set[Term] = set()
     while node not in members:
         members.add(open_.popitem()[0])
@@ -156,7 +155,7 @@ def _closed(node: Term, open_: dict[Term, None], after: Mapping[Term, set[Term]]
 
 
 def _later(source: TripleSource, item: Term, circle: set[Term]) -> bool:
-    """Return whether *item* was recorded after all of *circle*, as far as that is known."""
+    """Return whether *item* was recorded after all of *circle*, or the times are unknown."""
     own = source.recorded_at(item)
     moments = [moment for moment in map(source.recorded_at, circle) if moment is not None]
     return own is None or not moments or own > max(moments)
@@ -167,9 +166,9 @@ def brought(
     source: TripleSource,
     judge: Callable[[TripleSource], Iterable[UnplacedFinding]] | None = None,
 ) -> list[UnplacedFinding]:
-    """Return those of *findings* that the range which is asked about brought; all of them where none is.
+    """Return the *findings* that the requested range introduced; all of them without a range.
 
-    Where a finding is about something old that the range said more of, or less, *judge* tells what was found before.
+    For a finding about an older node whose statements the range changed, *judge* returns the findings before the range.
     """
     older = source.older
     if older is None:
@@ -190,7 +189,7 @@ def brought(
 
 
 class _Own:
-    """The statements that a range of git added, and the nodes whose statements it changed."""
+    """The statements that a git range added, and the nodes whose statements it changed."""
 
     def __init__(self, source: TripleSource, older: TripleSource) -> None:
         now, before = {*source.triples}, {*older.triples}
@@ -202,17 +201,17 @@ class _Own:
         self._changed = {node for subject, _, value in now ^ before for node in (subject, value)}
 
     def says(self, finding: UnplacedFinding) -> bool:
-        """Return whether the range itself says what is wrong, or brought the node that it is wrong with."""
+        """Return whether the range added the statement at fault, or the node."""
         return any(self._says(node, finding) for node in (finding.item, *finding.beside))
 
     def touches(self, finding: UnplacedFinding) -> bool:
-        """Return whether the range changed what is said of a node that a finding is about."""
+        """Return whether the range changed statements about a node of a finding."""
         return not self._changed.isdisjoint((finding.item, finding.value, *finding.beside))
 
     def may_have_brought(self, finding: UnplacedFinding) -> bool:
-        """Return whether it cannot be told who brought the row of a gate: it names no property that is to blame.
+        """Return whether the origin of a gate finding is unknown, since it names no property.
 
-        So it counts where the range says anything of its item, or where that is in another graph than the range.
+        Such a finding counts if the range changed any statement about its item, or if that is in another graph.
         """
         if not finding.rule.startswith(GATE) or finding.property is not None:
             return False
@@ -229,19 +228,19 @@ class _Own:
 
 
 def _named(finding: UnplacedFinding) -> UnplacedFinding:
-    """Return a finding as it can be told again: nodes without names have others in another file."""
+    """Return a finding in a form comparable between files: with empty names for blank nodes."""
     item, value = ("_:" if term and term.startswith("_:") else term for term in (finding.item, finding.value))
     return replace(finding, item=item or "", value=value)
 
 
-#: The namespaces in which only jidomem makes IRIs: an undescribed one of them is a dangling reference.
+#: The namespaces in which only jidomem mints IRIs: an IRI of them without a description is a dangling reference.
 _MINTED = tuple(f"<{vocab.BASE}{name}/" for name in ("memory", "agents", "sessions", "projects", "evidence"))
 _GRAPHS = {jido("inStream"), jido("clears")}
 _ONLY_POINTED_AT = re.compile(rf"<{vocab.BASE}(?:evidence/[^/]+|memory/[^/]+/alternatives/[^/]+)>")
 
 
 def dangling(source: TripleSource) -> list[UnplacedFinding]:
-    """Return each reference to something jidomem mints that nothing describes: it is of no class."""
+    """Return each reference to an IRI minted by jidomem that has no class, so that nothing describes it."""
     missing = {value for value in source.objects - source.types.keys() if value.startswith(_MINTED)}
     findings = []
     for subject, predicate, value in source.triples if missing else ():
@@ -253,7 +252,7 @@ def dangling(source: TripleSource) -> list[UnplacedFinding]:
 
 
 def orphans(source: TripleSource) -> list[UnplacedFinding]:
-    """Return the evidence and the alternatives that nothing points at."""
+    """Return the evidence and alternatives without a reference to them."""
     alone = {node for node in source.types if node.startswith(_MINTED) and _ONLY_POINTED_AT.fullmatch(node)}
     alone -= source.objects
     text = "nothing points at this, and it says nothing by itself: name it where it belongs (jido:derivedFrom, " \
@@ -267,7 +266,7 @@ _COMMAND = "gh issue list --state all --limit 10000 --json number,url,state > is
 
 
 def read_issues(path: str, data: bytes) -> dict[str, str]:
-    """Return the state of each issue, OPEN or CLOSED, by its address; raise Failed for what is no such list."""
+    """Return the state of each issue, OPEN or CLOSED, by address; raise Failed if *data* is no list of issues."""
     try:
         rows = decode_json(data)
     except ValueError as error:
@@ -289,9 +288,10 @@ def read_issues(path: str, data: bytes) -> dict[str, str]:
 def tasks_closed(
     source: TripleSource, schema: Schema, issues: Iterable[Mapping[str, str]]
 ) -> tuple[list[UnplacedFinding], int, list[str]]:
-    """Return the active tasks that are open here and closed there, how many name no issue, and whose is not listed.
+    """Return the open tasks whose issue is closed, the number of tasks without an issue, and those whose issue is not
+    listed.
 
-    *issues* are lists as `read_issues` gives them.
+    *issues* are results of `read_issues`.
     """
     states = {url: state for one in issues for url, state in one.items()}
     findings: list[UnplacedFinding] = []
@@ -313,7 +313,7 @@ def tasks_closed(
 
 
 def _open_tasks(source: TripleSource, schema: Schema) -> list[tuple[Term, Term]]:
-    """Return the active tasks that are not done, each with its status."""
+    """Return the active unfinished tasks, each with its status."""
     proposed = {task for task, _, status in source.of(jido("hasAssertionStatus")) if status == jido("Proposed")}
     tasks = []
     for node in sorted(source.types):
@@ -326,7 +326,7 @@ def _open_tasks(source: TripleSource, schema: Schema) -> list[tuple[Term, Term]]
 
 
 def _same(url: str) -> str:
-    """Return an address in the form in which two are compared."""
+    """Return an address in canonical form for comparison."""
     return url.split("#", 1)[0].rstrip("/").casefold()
 
 
@@ -336,7 +336,7 @@ def _unreadable(path: str, what: str) -> Failed:
 
 #: The namespace of IRIs that the journal describes.
 _OURS = f"<{BASE}"
-#: Rules that hold memories against each other.
+#: Rules that compare memories with each other.
 _OF_OTHERS = frozenset((DANGLING, ORPHAN, CIRCLE, SUCCESSORS, CONFLICT, CONSISTENT, CLOSED_THERE, FRESH))
 UNJUDGED, MISPLACED = plain_value(EVERY_ITEM_IS_JUDGED), f"{GATE}property-is-said-of-its-domain"
 
@@ -345,11 +345,11 @@ UNJUDGED, MISPLACED = plain_value(EVERY_ITEM_IS_JUDGED), f"{GATE}property-is-sai
 class Options:
     """The options of a check.
 
-    As the *reference* pyshacl and owlrl are given everything; *strict* lets foreign terms count. *disagreements* gives
-    the rows of the question `conflicts`, *changed_files* the files that are not as they were; *own_gates* are asked by
-    *ask_own*, and *refused* says which could not be read. *issues* are the lists that open tasks are held against,
-    *overlay* is the root with terms of its own, *baseline* what is waived of what is found in its memory. Likely
-    secrets are found as the policy has it (*on_secret*); with *secrets* all are, whatever range, baseline and policy.
+    With *reference*, pyshacl and owlrl judge all data; with *strict*, foreign terms count. *disagreements* returns the
+    rows of the query `conflicts`, *changed_files* the files that changed; *own_gates* are run by *ask_own*, and
+    *refused* are the gates that could not be read. *issues* are the lists that open tasks are compared with, *overlay*
+    is the root with its own terms, *baseline* the waivers for its memory. Likely secrets are searched as the policy
+    says (*on_secret*); with *secrets* all are, regardless of range, baseline and policy.
     """
 
     reference: bool = False
@@ -368,10 +368,10 @@ class Options:
 
 
 def check_project(follower: IndexFollower, schema: Schema, project: str, options: Options | None = None) -> CheckReport:
-    """Return what is wrong with the memory of *project*: journal, ontology, shapes, gates, references, conflicts."""
+    """Return the problems of the memory of *project*: journal, ontology, shapes, gates, references, conflicts."""
     settings, stream = options or Options(), Stream(project)
     follower.catch_up(stream)
-    # the engine answers while the journal is judged here; a million triples are no garbage
+    # the engine runs the queries while this thread judges the journal; a million triples are no garbage
     with gc_paused(not settings.reference), ThreadPoolExecutor(1) as beside:
         answers = beside.submit(_of_index, follower, project, settings)
         is_new = settings.revision.is_new(follower.journal.path(stream)) if settings.revision else None
@@ -408,9 +408,9 @@ def check_project(follower: IndexFollower, schema: Schema, project: str, options
 def _of_journal(
     journal: FileJournal, stream: Stream, damage: Sequence[JournalDamaged], lost: Sequence[JournalFinding]
 ) -> list[Problem]:
-    """Return what is wrong with the files of a stream, each fault once, at its cause."""
+    """Return the problems of the files of a stream, each fault once, at its cause."""
     noted = findings(journal, stream)
-    if damage or lost:  # what records that something was taken out may be in there
+    if damage or lost:  # the lost commits may be the records of redactions
         noted = [note for note in noted if note.kind != "unrecorded"]
     edits = edited_lines(journal, damage)
     causes = [_damaged(one, edits.get(one.path)) for one in damage if not _follows(one, lost)]
@@ -418,7 +418,7 @@ def _of_journal(
 
 
 def _screening(journal: FileJournal, stream: Stream, options: Options) -> Screening:
-    """Return the screening of a stream for likely secrets: of all of it, of the range asked for, or of nothing."""
+    """Return the screening of a stream for likely secrets: of all commits, of the requested range, or of none."""
     if options.secrets or (options.on_secret != "off" and options.revision is None):
         return Screening(journal, stream, lambda head: True)
     if options.on_secret == "off" or options.revision is None:
@@ -427,14 +427,14 @@ def _screening(journal: FileJournal, stream: Stream, options: Options) -> Screen
 
 
 def _verified(journal: FileJournal, stream: Stream, screening: Screening) -> tuple[JournalDamaged, ...]:
-    """Return the damage of a stream, its sound commits screened on the way."""
+    """Return the damage of a stream, and screen its sound commits."""
     return journal.verify(stream, lambda commit: screening.take(commit.head, commit.triples))
 
 
 def _by_themselves(findings: Iterable[UnplacedFinding], source: TripleSource) -> list[UnplacedFinding]:
-    """Return those of *findings* that are so whatever else the journal holds: all it says of their items is at hand.
+    """Return the *findings* that do not depend on the damaged part of the journal.
 
-    A commit that cannot be read may be what describes a node, ends a memory, or records that something was redacted.
+    A commit that cannot be read may describe a node, end a memory, or record a redaction.
     """
 
     def is_known(node: Term | None) -> bool:
@@ -453,7 +453,7 @@ def _by_themselves(findings: Iterable[UnplacedFinding], source: TripleSource) ->
 def _lost(
     journal: FileJournal, damage: Mapping[Stream, Sequence[JournalDamaged]], options: Options, report: CheckReport
 ) -> dict[Stream, list[JournalFinding]]:
-    """Return, by stream, the commits that git has, at HEAD or the revision asked for, and the journal no longer has."""
+    """Return, by stream, the commits that git has at HEAD or at the requested revision and that the journal lacks."""
     nothing: dict[Stream, list[JournalFinding]] = {stream: [] for stream in damage}
     if not journal.is_tracked:
         return nothing
@@ -469,13 +469,13 @@ def _lost(
 
 
 def _follows(damage: JournalDamaged, lost: Iterable[JournalFinding]) -> bool:
-    """Return whether *damage* is no more than that a commit which is *lost* is the parent of another."""
+    """Return whether *damage* is only that the parent of a commit is among the *lost* commits."""
     parent = lacking(damage.detail)
     return parent is not None and any(parent.startswith(each) for one in lost for each in one.commits)
 
 
 def check_files(files: Sequence[tuple[str, bytes]], schema: Schema, options: Options | None = None) -> CheckReport:
-    """Return what is wrong with Turtle *files* (path, content), each judged by itself with the ontology in view."""
+    """Return the problems of Turtle *files* (path, content), each judged by itself together with the ontology."""
     settings, report = options or Options(), CheckReport()
     for path, data in files:
         try:
@@ -501,13 +501,13 @@ def check_files(files: Sequence[tuple[str, bytes]], schema: Schema, options: Opt
 
 
 def _of_file(source: TripleSource, schema: Schema, options: Options) -> tuple[list[UnplacedFinding], list[str]]:
-    """Return what is found in a file, and which gates could not be asked."""
+    """Return the findings of a file, and the gates that could not be run."""
     gated, unchecked = rules.run(rules.shipped(), rules.of_source(source, schema.triples))
     return _judged(source, schema, options) + gated + _reasoned(source, schema, gated, options), unchecked
 
 
 def seen_from(problem: Problem, folder: Path) -> Problem:
-    """Return *problem* with its path as seen from *folder*, where it lies below."""
+    """Return *problem* with its path relative to *folder*, if it is below it."""
     path = None if problem.path is None else Path(problem.path)
     if path is None or not path.is_absolute() or not path.is_relative_to(folder):
         return problem
@@ -515,14 +515,16 @@ def seen_from(problem: Problem, folder: Path) -> Problem:
 
 
 def _judged(source: TripleSource, schema: Schema, options: Options) -> list[UnplacedFinding]:
-    """Return what all rules but the gates find."""
+    """Return the findings of all rules except gates."""
     findings = shacl(source, schema, reference=options.reference)
     findings += terms_used(source, schema, strict=options.strict) + literals(source)
     return findings + dangling(source) + orphans(source) + chains(source)
 
 
 def _once(findings: Iterable[UnplacedFinding]) -> list[UnplacedFinding]:
-    """Return *findings* without what only follows: nobody judges what is of no declared class, or of another kind."""
+    """Return *findings* without those that follow from others: nodes of an undeclared class, or misplaced, are not
+    judged.
+    """
     findings = list(findings)
     undeclared = {each.item for each in findings if each.severity == "violation" and each.rule in (DECLARED, MISPLACED)
             and (each.rule == MISPLACED or each.property == TYPE)}  # fmt: skip
@@ -543,7 +545,7 @@ def _reasoned(
 def _of_index(
     follower: IndexFollower, project: str, options: Options
 ) -> tuple[list[UnplacedFinding], list[Mapping[str, Any]], list[str]]:
-    """Return what gates find, which memories disagree, and which gates could not be asked."""
+    """Return the findings of gates, the memories in conflict, and the gates that could not be run."""
     findings, unchecked = rules.run(rules.shipped(), rules.of_project(follower.index, project))
     if options.ask_own is not None:
         own, missed = rules.run(options.own_gates, options.ask_own)
@@ -562,7 +564,7 @@ def _report(source: TripleSource, schema: Schema, unchecked: list[str]) -> Check
 
 
 def _unsettled(row: Mapping[str, Any], source: TripleSource) -> UnplacedFinding:
-    """Return two memories that disagree as a finding about the one recorded later."""
+    """Return two memories in conflict as a finding about the one recorded later."""
 
     def recorded(item: str) -> tuple[datetime, str]:
         return source.recorded_at(iri(item)) or datetime.min.replace(tzinfo=UTC), item
@@ -573,9 +575,9 @@ def _unsettled(row: Mapping[str, Any], source: TripleSource) -> UnplacedFinding:
 
 
 def _changed_files(rows: Iterable[Mapping[str, Any]], source: TripleSource) -> Iterator[UnplacedFinding]:
-    """Yield each file that a memory is about, and that is not as it was, as something to look at.
+    """Yield a finding for each changed file of a memory.
 
-    A memory that was imported from the file is brought level with it; one to confirm is about a file of another kind.
+    A memory imported from the file is to be synchronised with it; a memory about another file is to be confirmed.
     """
     pending, rejected = dict[Term, Term](), set[Term]()
     for marker, link, value in source.of(jido("supersedes"), jido("invalidates")):
@@ -607,7 +609,7 @@ def _changed_files(rows: Iterable[Mapping[str, Any]], source: TripleSource) -> I
 
 
 def _damaged(damage: JournalDamaged, line: int | None) -> Problem:
-    """Return damage as a problem, in the *line* that was edited where that is known."""
+    """Return damage as a problem, at the edited *line* if known."""
     commit = f"urn:jido:commit:{damage.commit}" if damage.commit else damage.path
     where = f"{damage.path}:{damage.line}: " if damage.line else f"{damage.path}: "
     detail = damage.detail.removeprefix(where)
@@ -627,9 +629,9 @@ def _noted(finding: JournalFinding) -> Problem:
 
 
 def _excused(findings: Iterable[UnplacedFinding], source: TripleSource) -> list[UnplacedFinding]:
-    """Return *findings*; that a statement is missing which was redacted is no more than to be known.
+    """Return *findings*; a missing statement that was redacted counts as info.
 
-    Of a memory that ended since it is not even that: there is nothing left to do.
+    If its memory has ended, the finding is left out, since there is nothing to do.
     """
     orders = {order for order, _, _ in source.of(jido("redactedItem"))}
     redacted = {(item, name) for order in orders for item in source.values(order, jido("redactedItem"))
@@ -645,13 +647,13 @@ def _excused(findings: Iterable[UnplacedFinding], source: TripleSource) -> list[
 
 
 def _is_ended(item: Term, source: TripleSource) -> bool:
-    """Return whether something asserted superseded or invalidated *item*."""
+    """Return whether an asserted memory superseded or invalidated *item*."""
     ends = (end for name in ("supersededBy", "invalidatedBy") for end in source.values(item, jido(name)))
     return any(jido("Asserted") in source.values(end, jido("hasAssertionStatus")) for end in ends)
 
 
 def _aimless(schema: Schema, overlay: Path | None) -> list[Problem]:
-    """Return the shapes that can never judge anything, shipped ones left out: a test holds those."""
+    """Return the shapes of the overlay that can never judge a node; a test covers the shipped ones."""
     untargeted = [each for each in untargeted_shapes(schema.rules, schema) if not each.item.startswith(f"<{SHAPE}")]
     return _of_overlay(
         [Problem(plain_value(each.item), each.rule, each.severity, each.message) for each in untargeted], overlay
@@ -659,7 +661,7 @@ def _aimless(schema: Schema, overlay: Path | None) -> list[Problem]:
 
 
 def _of_overlay(problems: list[Problem], overlay: Path | None) -> list[Problem]:
-    """Return *problems*, those about terms and shapes of a root's own with their places in its files."""
+    """Return *problems*, those about terms and shapes of the overlay with their places in its files."""
     if overlay is None or all(problem.path for problem in problems):
         return problems
     files = [*sorted(overlay.glob("ontology/*.ttl")), *sorted(overlay.glob("shapes/*.ttl"))]
@@ -678,7 +680,7 @@ def _of_overlay(problems: list[Problem], overlay: Path | None) -> list[Problem]:
 
 
 def _older(path: str, revision: Revision | None) -> TripleSource | None:
-    """Return what a file held before; None where all of it is asked about."""
+    """Return the earlier content of a file; None without a range."""
     if revision is None:
         return None
     data = revision.content(Path(path))

@@ -1,9 +1,8 @@
 """The integrity of a journal: redactions, quarantined files, git, replay and secrets.
 
-`findings` reports redacted content that reappeared and files that were set aside without a record;
-`missing_files` and `edited_lines` compare the journal with git; `replay` rebuilds the index from
-the journal and compares it with the index and the exports in use; `Screening` finds texts that look
-like secrets and reports their place without showing them.
+`findings` reports redacted content that reappeared and files that were set aside without a record; `missing_files` and
+`edited_lines` compare the journal with git; `replay` rebuilds the index from the journal and compares it with the index
+and the exports in use; `Screening` finds texts that look like secrets and reports their place without showing them.
 """
 
 from __future__ import annotations
@@ -55,14 +54,14 @@ from jidomem.write import secrets
 
 
 def record_values(commit: Commit, predicate: str) -> list[Term]:
-    """Return what an order says of itself by *predicate*, sorted."""
+    """Return the values of *predicate* in the record of a redaction or quarantine, sorted."""
     own, name = iri(commit.iri), jido(predicate)
     return sorted(value for s, p, value in commit.triples if s == own and p == name)
 
 
-#: How many damaged files are held against what git has.
+#: The most damaged files that are compared with git.
 _COMPARED = 20
-#: How many ids of commits that are gone a finding names.
+#: The most ids of missing commits in a finding.
 _NAMED = 3
 _CAME_BACK = "shows what was redacted: the copy came back, as by a merge, or a redaction was cut short"
 _UNRECORDED = "something was taken out of this commit, and no commit records who did it and why"
@@ -80,7 +79,7 @@ class JournalFinding:
     path: str | None = None
     line: int | None = None
     commit: str | None = None
-    commits: tuple[str, ...] = ()  # the first digits of the ids of all commits that are gone
+    commits: tuple[str, ...] = ()  # the first digits of the ids of all missing commits
 
     def to_dict(self) -> dict[str, Any]:
         """Return the finding as plain JSON values."""
@@ -89,9 +88,9 @@ class JournalFinding:
 
 @dataclass(frozen=True, slots=True)
 class Exposure:
-    """A form of a commit, in a file, that shows what was redacted: the leaves of it, and the commit's id.
+    """A form of a commit, in a file, that shows redacted content: its leaves, and the id of the commit.
 
-    `triples` are what is shown: none where it is gone, and no commit records that.
+    `triples` are the exposed triples: none if the content was removed without a record.
     """
 
     path: str
@@ -102,7 +101,7 @@ class Exposure:
 
 
 def findings(journal: FileJournal, stream: Stream, now: datetime | None = None) -> list[JournalFinding]:
-    """Return what else than damage is to be said of a stream at the moment *now*: every file of it is read."""
+    """Return the findings about a stream other than damage, at the moment *now*; every file of it is read."""
     records = list(redaction_records(journal.seen(stream)))
     again = f"jidomem journal redact --again --project {stream.project} --reason TEXT"
     restore = f"restore the whole form from git or a backup, or: {again}"
@@ -127,13 +126,13 @@ def _too_late(error: JournalDamaged) -> JournalFinding:
 
 
 def exposures(journal: FileJournal, stream: Stream) -> list[Exposure]:
-    """Return the forms of commits that show what was redacted, and the redacted ones that no commit records."""
+    """Return the forms of commits that show redacted content, and redacted forms without a record."""
     records = list(redaction_records(journal.seen(stream)))
     return [*_showing(journal, stream, records), *_silently(journal, stream, records)]
 
 
 def _showing(journal: FileJournal, stream: Stream, orders: Iterable[Commit]) -> Iterator[Exposure]:
-    """Yield the forms of commits with a leaf that was redacted."""
+    """Yield the forms of commits that contain a redacted leaf."""
     folder = journal.seen(stream)
     for identity, redacted in redacted_leaves(orders).items():
         for form in forms(folder, identity):
@@ -176,9 +175,9 @@ def _set_aside(journal: FileJournal, stream: Stream, orders: Iterable[Commit]) -
 def anchored(journal: FileJournal, stream: Stream, heads: Collection[str]) -> list[JournalFinding]:
     """Return a finding for each of *heads*, ids or their first 12 digits, that the journal of a stream lacks.
 
-    A commit that is there has all its ancestors, or they are damage: so nothing before these heads was taken away.
-    Where all are there, each redaction since them is a warning: the commits that it names differ from what the heads
-    stood for.
+    An existing commit has all its ancestors, or they are reported as damage: so no commit before these heads is
+    missing. If all heads exist, each later redaction is a warning: the commits that it names differ from the anchored
+    ones.
     """
     folder = journal.seen(stream)
     missing = [
@@ -213,7 +212,7 @@ def _redaction(stream: Stream, order: Commit) -> JournalFinding:
 
 
 def _ordered(order: Commit) -> tuple[str, str]:
-    """Return who ordered a redaction or a quarantine, and why."""
+    """Return author and reason of a redaction or quarantine."""
     values = (record_values(order, field) for field in ("orderedBy", "orderReason"))
     who, reason = (", ".join(map(plain_value, terms)) or "nobody knows" for terms in values)
     return who, reason
@@ -222,10 +221,10 @@ def _ordered(order: Commit) -> tuple[str, str]:
 def missing_files(
     journal: FileJournal, stream: Stream, revisions: Sequence[Revision], damage: Iterable[JournalDamaged]
 ) -> list[JournalFinding]:
-    """Return a finding for each file of a stream whose commits were there at one of *revisions* and are gone.
+    """Return a finding for each file of a stream with commits that existed at one of *revisions* and are missing now.
 
-    A commit that was packed or moved within the folder is there; so is what *damage* names. One that a record of a
-    redaction, or of damage that was set aside, names is not missed.
+    A commit that was packed or moved within the folder exists; so does one reported as *damage*. A commit named by the
+    record of a redaction or quarantine is not reported.
     """
     folder = journal.seen(stream)
     files = {*each_file(folder.path)}
@@ -233,7 +232,7 @@ def missing_files(
     for pack in folder.contents.packs.listed():
         present |= folder.contents.packs.rows(pack).keys()
     if folder.contents.packs.broken:
-        return []  # nobody knows what a pack holds that cannot be read, and it is damage
+        return []  # the content of an unreadable pack is unknown, and reported as damage
     known = {error.commit[:SHORT] for error in damage if error.commit}
     orders_read = list(redaction_records(folder))
     known |= {identity[:SHORT] for identity in redacted_leaves(orders_read)}
@@ -270,9 +269,9 @@ def _missing_file(folder: str, name: str, keys: Sequence[str], stream: Stream, r
 
 
 def edited_lines(journal: FileJournal, damage: Iterable[JournalDamaged]) -> dict[str, int]:
-    """Return the first line, by path, in which a damaged file differs from what git has at HEAD under its name.
+    """Return, by path, the first line in which a damaged file differs from its version in git at HEAD.
 
-    A digest says that a file was edited and not where; git may have the file as it was.
+    A digest shows that a file was edited but not where; git may have the original.
     """
     edited: dict[str, int] = {}
     for path in sorted({one.path for one in damage if EDITED in one.detail})[:_COMPARED] if journal.is_tracked else ():
@@ -287,9 +286,9 @@ def edited_lines(journal: FileJournal, damage: Iterable[JournalDamaged]) -> dict
 
 
 def anchor(text: str, default: Stream) -> dict[Stream, list[str]]:
-    """Return the heads that an anchor names by stream: a version, which is that of *default*, or a file.
+    """Return the heads that an anchor names, by stream. The anchor is a version, which is that of *default*, or a file.
 
-    The file is what `jidomem journal verify --json` printed. Raises InvalidRequest for what is neither.
+    The file is the output of `jidomem journal verify --json`. Raises InvalidRequest for any other text.
     """
     if _VERSION.fullmatch(text):
         return {default: [] if text == "0" else text.partition("-")[2].split("+")}
@@ -313,9 +312,9 @@ def _ids(heads: Any) -> list[str]:
 def compare_with_git(
     journal: FileJournal, damage: Mapping[Stream, Sequence[JournalDamaged]], project: str | None = None
 ) -> list[JournalFinding]:
-    """Return what git knows of the streams of a root, or of one project, that their files do not show.
+    """Return findings about commits that git has and the streams of a root, or of one project, lack.
 
-    *damage* is that of the streams that are there. A warning says where git could not be asked.
+    *damage* is that of the existing streams. A warning reports that git could not be called.
     """
     if not journal.is_tracked:
         return []
@@ -337,7 +336,7 @@ def _streams(journal: FileJournal, head: Revision) -> list[Stream]:
     listed = git.read_git(journal.folder, "ls-tree", "-r", "-d", "-z", "--name-only", head.ref, "./projects/") or b""
     streams = list[Stream]()
     for row in filter(None, listed.split(b"\0")):
-        with suppress(ValueError, NotFound):  # a folder that is none of ours
+        with suppress(ValueError, NotFound):  # not a folder of a stream
             project, name = os.fsdecode(row).split("/")[-2:]
             streams.append(Stream(project, name))
     return sorted(streams)
@@ -347,7 +346,7 @@ def _stray(error: BranchChanged) -> JournalFinding:
     return JournalFinding("stray", "violation", error.detail, error.hint, error.path, error.line, error.commit)
 
 
-#: Lines are told apart by so many digests; where one differs, only its lines are compared.
+#: The number of buckets of lines, each with a digest; only the lines of a differing bucket are compared.
 _BUCKETS = 256
 _WHOLE = 1 << 128
 
@@ -371,7 +370,7 @@ class Replayed:
 
 
 class _Print(RawIOBase):
-    """A file that keeps digests of the lines written to it, or the lines of one bucket."""
+    """A file that computes digests of the lines written to it, or collects the lines of one bucket."""
 
     def __init__(self, bucket: int | None = None) -> None:
         self.buckets = [0] * _BUCKETS
@@ -381,7 +380,7 @@ class _Print(RawIOBase):
         self._rest = b""
 
     def write(self, data: Any) -> int:
-        """Take in some bytes, which may end within a line."""
+        """Write bytes, which may end within a line."""
         *lines, self._rest = (self._rest + bytes(data)).split(b"\n")
         for line in lines:
             digest = blake2b(line, digest_size=16).digest()
@@ -394,15 +393,16 @@ class _Print(RawIOBase):
 
     @property
     def digest(self) -> GraphDigest:
-        """Return what was written, as a digest."""
+        """Return the digest of all lines written."""
         whole = b"".join(number.to_bytes(16, "big") for number in self.buckets)
         return GraphDigest(self.count, blake2b(whole, digest_size=32).hexdigest())
 
 
 def replay(follower: IndexFollower, index: Path, ontology: Iterable[Triple], ontology_version: str) -> Replayed:
-    """Return what differs between the journal, replayed, and what *follower* serves, exports and keeps in *index*.
+    """Replay the journal, and return the differences from the index and exports of *follower*, and its snapshots in
+    *index*.
 
-    Nothing is changed, but for a snapshot that cannot be read, which is thrown away as ever.
+    Nothing is changed, except that an unreadable snapshot is deleted as usual.
     """
     root, rules = follower.journal.folder, tuple(ontology)
     streams = follower.journal.streams()
@@ -432,7 +432,7 @@ def replay(follower: IndexFollower, index: Path, ontology: Iterable[Triple], ont
 
 
 def _snapshots(root: Path, index: Path, ontology: Iterable[Triple]) -> Iterator[tuple[str, OxigraphIndex]]:
-    """Yield the name of each snapshot that fits the journal, and a clone of it brought level."""
+    """Yield the name of each snapshot that fits the journal, and an updated clone of it."""
     journal = FileJournal(root)
     streams, filling = {stream.graph: stream for stream in journal.streams()}, BulkLoader(journal)
     if not (index / "snapshots").is_dir():
@@ -473,7 +473,7 @@ def _compared(name: str, index: OxigraphIndex, fresh: OxigraphIndex, graph: str)
 
 
 def _print(index: OxigraphIndex, graph: str, bucket: int | None = None) -> _Print:
-    """Return the digests of a graph, or the lines of one bucket of them."""
+    """Return the digests of a graph, or the lines of one bucket."""
     digest = _Print(bucket)
     index.dump(graph, digest)
     return digest
@@ -483,15 +483,15 @@ def _name(stream: Stream) -> str:
     return f"{stream.project}/{stream.name}"
 
 
-#: Digests, and what the writer says of itself: they look drawn by lot, and say nothing that is not said elsewhere.
+#: Properties with digests: they look random like secrets, and derive from other statements.
 _DIGESTS = frozenset(map(jido, ("conflictKey", "requestDigest", "receipt", "aboutBlob", "sourceDigest", "recordedIn")))
-#: Ids that may be drawn by lot; only a token of a known form is one in there.
+#: Properties with ids, which may be random: only a token of a known form counts as a secret there.
 _IDS = frozenset(map(jido, ("idempotencyKey", "localId")))
 
 
 @dataclass(frozen=True, slots=True)
 class SecretHit:
-    """A triple of a commit that says a likely secret: what kind of one, at which character."""
+    """A triple of a commit that contains a likely secret: its kind, and the position of the first character."""
 
     head: CommitRef
     triple: Triple
@@ -500,10 +500,10 @@ class SecretHit:
 
 
 class Screening:
-    """The likely secrets of one stream, gathered as its commits are read."""
+    """The screening of one stream for likely secrets, filled while its commits are read."""
 
     def __init__(self, journal: FileJournal, stream: Stream, is_wanted: Callable[[CommitRef], bool]) -> None:
-        """Screen a stream of *journal*: the commits that *is_wanted* says are to be."""
+        """Screen the commits of a stream of *journal* for which *is_wanted* is true."""
         self._journal, self._stream, self._is_wanted = journal, stream, is_wanted
         self.hits: list[SecretHit] = []
 
@@ -513,7 +513,7 @@ class Screening:
             self.hits += _hits(head, triples)
 
     def problems(self, severity: Severity) -> Iterator[Problem]:
-        """Yield each hit once as a finding about the node that says it, or about the commit where its name is one."""
+        """Yield each hit once as a finding about its node, or about the commit if its name is the secret."""
         for hit in dict.fromkeys(self.hits):
             subject, predicate, value = hit.triple
             is_name = secrets.find_form(plain_value(subject)) is not None
@@ -548,7 +548,7 @@ def _hits(head: CommitRef, triples: Iterable[Triple]) -> Iterator[SecretHit]:
 
 
 def _secret_in(predicate: Term, value: Term) -> secrets.SecretMatch | None:
-    """Return the likely secret in the object of a triple, None where there is none."""
+    """Return the likely secret in the object of a triple, or None."""
     if is_iri(value):
         return secrets.find_form(plain_value(value))
     text, datatype, language = parse_literal(value)

@@ -1,8 +1,7 @@
-"""The lint of an overlay: the terms, shapes and queries that a project adds, judged before use.
+"""The lint of an overlay: checks the terms, shapes and queries that a project adds, before use.
 
-`check_overlay` judges the files of a root, each finding with its line; `check_queries` judges the
-queries. `changes` compares two versions of the ontology, and `preview` returns which active
-memories a changed file would newly fail.
+`check_overlay` checks the files of a root, each finding with its line; `check_queries` checks the queries. `changes`
+compares two versions of the ontology, and `preview` returns the active memories that a changed file would newly fail.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ from jidomem.schema import ontology
 from jidomem.schema import ontology as schemas
 from jidomem.schema.ontology import Schema, extended_by, label_blank_nodes
 
-#: Parses a query, and ends: what evaluates at once however little there is, is stopped.
+#: A program that parses a query on an empty store, with a memory limit.
 _PARSE = """\
 import resource, sys
 resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
@@ -54,7 +53,7 @@ _AT = re.compile(r"error at (\d+):")
 
 
 def check_queries(files: Sequence[Path], root: Path) -> Iterator[tuple[Path, Problem]]:
-    """Yield what is wrong with the queries in *files*; those of *root* and the shipped ones have their names."""
+    """Yield the problems of the queries in *files*; names of other queries of *root* and of shipped ones are taken."""
     taken = {path.stem: path for path in query_files()}
     own = {path.stem: path for path in sorted((root / "queries").glob("*/*.rq"), reverse=True)}
     for path in files:
@@ -73,7 +72,7 @@ def check_queries(files: Sequence[Path], root: Path) -> Iterator[tuple[Path, Pro
 
 
 def _malformed(text: str) -> str | None:
-    """Return what the engine says of a text it cannot read; it is asked in a process of its own, on nothing at all."""
+    """Return the message of the engine on an invalid query, or None; it runs in its own process on an empty store."""
     try:
         done = subprocess.run(
             [sys.executable, "-c", _PARSE], input=text.encode(), capture_output=True, timeout=_SECONDS, check=False
@@ -97,7 +96,7 @@ _BLANK = re.compile(r"_:f(\d+)-(.+)")
 
 @dataclass(frozen=True, slots=True)
 class OverlayAdditions:
-    """A Turtle file of an overlay: whether it holds rules, and its triples, blank nodes named apart from others'."""
+    """A Turtle file of an overlay: whether it contains shapes, and its triples, with blank nodes labelled by file."""
 
     path: Path
     source: FileSource
@@ -106,7 +105,9 @@ class OverlayAdditions:
 
 
 def check_overlay(root: Path, given: Sequence[Path] = ()) -> CheckReport:
-    """Return what is wrong with the overlay of *root*: or, the whole of it in view, with the files *given* alone."""
+    """Return the problems of the overlay of *root*; with *given*, only those of these files, judged with the whole
+    overlay.
+    """
     report = CheckReport()
     own = _own(root)
     wanted = {path.resolve() for path in given} or {path.resolve() for path in own}
@@ -147,7 +148,7 @@ def _add(report: CheckReport, problem: Problem, wanted: bool) -> None:
 
 
 def _brought(path: Path, number: int) -> OverlayAdditions:
-    """Return a Turtle file; raise InvalidRequest, with file and line, for what is none or cannot be read."""
+    """Return a Turtle file; raise InvalidRequest, with file and line, if it cannot be read or parsed."""
     try:
         source = FileSource(str(path), path.read_bytes())
     except OSError as error:
@@ -167,7 +168,7 @@ def _own(root: Path) -> list[Path]:
 
 
 def unread(root: Path) -> Iterator[Problem]:
-    """Yield the files that lie in an overlay where nobody reads them."""
+    """Yield the files of an overlay in places where they are not read."""
     own = _own(root)
     for folder in (TERMS, RULES, QUESTIONS):
         for path in sorted((root / folder).rglob("*")):
@@ -177,7 +178,7 @@ def unread(root: Path) -> Iterator[Problem]:
 
 
 def _judged(brought: Sequence[OverlayAdditions]) -> list[UnplacedFinding]:
-    """Return the problems of terms and shapes, with all files in view."""
+    """Return the findings about terms and shapes, judged with all files."""
     findings: list[UnplacedFinding] = []
     terms: dict[Path, list[Triple]] = {}
     rules: dict[Path, list[Triple]] = {}
@@ -203,7 +204,7 @@ def _judged(brought: Sequence[OverlayAdditions]) -> list[UnplacedFinding]:
 def _placed(
     findings: Iterable[UnplacedFinding], brought: Sequence[OverlayAdditions]
 ) -> Iterator[tuple[Path | None, Problem]]:
-    """Yield each finding with the file it stands in, and as a problem with its line; unnamed nodes by their owner."""
+    """Yield each finding with its file, and as a problem with its line; a blank node is reported at its owner."""
     about: dict[Term, list[int]] = {}
     owner: dict[Term, Term] = {}
     for number, each in enumerate(brought):
@@ -241,7 +242,7 @@ def _label(term: Term | None) -> Term:
 
 SHIPPED, NOW = "shipped", "now"
 _AT_ONCE = 500
-#: How many revisions of an overlay are looked through for a version that is named by its mark.
+#: The most revisions of an overlay that are searched for a version.
 _LOOKED_AT = 200
 _TIGHTER_UP, _TIGHTER_DOWN = {"minCount", "minLength"}, {"maxCount", "maxLength"}
 _ENDS = {jido("supersededBy"), jido("invalidatedBy")}
@@ -250,7 +251,7 @@ _COLUMNS = ("change", "kind", "term", "what")
 
 @dataclass(frozen=True, slots=True)
 class OntologyChange:
-    """One term or shape that is not what it was: added, removed, changed, deprecated, tightened or relaxed."""
+    """One changed term or shape: added, removed, changed, deprecated, tightened or relaxed."""
 
     change: str
     kind: str
@@ -263,11 +264,11 @@ class OntologyChange:
 
 
 def version(root: Path, name: str | None) -> Schema:
-    """Return the ontology by a name: `shipped`, `now` or None, a folder with an overlay, a git revision of the root's.
+    """Return the ontology by name: `shipped`, `now` or None, a folder with an overlay, or a git revision of the root.
 
-    It may be the version that commits of the journal name, if git has the overlay of then.
+    It may also be the version named by commits of the journal, if git has the overlay of that version.
 
-    Raises InvalidRequest where there is none by that name, Failed where it cannot be used.
+    Raises InvalidRequest for an unknown name, Failed for an ontology that cannot be used.
     """
     if name in (None, NOW):
         return schemas.load([root])
@@ -282,7 +283,7 @@ def version(root: Path, name: str | None) -> Schema:
 
 
 def _marked(root: Path, name: str) -> Schema:
-    """Return the ontology that commits call *name*: the newest of the root's overlay in git that has this mark."""
+    """Return the ontology version that commits name: the newest of the overlay in git with this version."""
     listed = git.read_git(
         root, "log", "--all", f"--max-count={_LOOKED_AT}", "--format=%H", "--", "ontology/", "shapes/"
     )
@@ -290,7 +291,7 @@ def _marked(root: Path, name: str) -> Schema:
     for revision in revisions:
         try:
             ontology = _at(root, revision)
-        except JidomemError:  # what was no overlay then judged nothing
+        except JidomemError:  # an invalid overlay was never in use
             continue
         if ontology.version == name:
             return ontology
@@ -304,7 +305,7 @@ def _marked(root: Path, name: str) -> Schema:
 
 
 def _at(root: Path, ref: str) -> Schema:
-    """Return the ontology as the root's overlay was in a git revision."""
+    """Return the ontology with the overlay of the root at a git revision."""
     listed = None
     if not ref.startswith("-"):
         listed = git.read_git(root, "ls-tree", "-z", "--name-only", ref, "ontology/", "shapes/")
@@ -313,7 +314,7 @@ def _at(root: Path, ref: str) -> Schema:
         raise InvalidRequest(f"{ref!r} is no version of the ontology", hint=hint)
     with TemporaryDirectory() as folder:
         for name in map(os.fsdecode, filter(None, listed.split(b"\0"))):
-            if name.endswith(".ttl") and name.count("/") == 1:  # a tree that somebody made up may lead elsewhere
+            if name.endswith(".ttl") and name.count("/") == 1:  # a forged tree may contain paths outside the folder
                 path = Path(folder) / name
                 path.parent.mkdir(exist_ok=True)
                 path.write_bytes(git.blob(root, ref, name) or b"")
@@ -321,7 +322,7 @@ def _at(root: Path, ref: str) -> Schema:
 
 
 def changes(old: Schema, new: Schema) -> list[OntologyChange]:
-    """Return what was added to terms and shapes, removed from them or changed, sorted by kind and term."""
+    """Return the terms and shapes that were added, removed or changed, sorted by kind and term."""
     ontology_changes = []
     for kind, before, after in (("term", old.triples, new.triples), ("shape", old.rules, new.rules)):
         was, now = _by_subject(before), _by_subject(after)
@@ -353,7 +354,7 @@ def _by_subject(triples: tuple[Triple, ...]) -> dict[Term, set[tuple[Term, Term]
                 elif value not in seen:
                     seen.add(value)
                     todo.append(value)
-        own |= {row for row in rows[node] if row[1].startswith("_:")}  # which part says what
+        own |= {row for row in rows[node] if row[1].startswith("_:")}  # the structure of the parts
         properties[node] = own
     return properties
 
@@ -384,11 +385,11 @@ def _numbers(properties: set[tuple[Term, Term]]) -> Mapping[str, int]:
 
 
 def now_failing(index: OxigraphIndex, project: str, old: Schema, new: Schema) -> Iterator[UnplacedFinding]:
-    """Yield each violation of *new* at an active memory of *project* that *old* lets pass, some memories at a time."""
+    """Yield each violation of *new* at an active memory of *project* that *old* accepts, in batches of memories."""
     graph = graph_iri(project)
     spaces = old.namespaces | new.namespaces
     old, new = replace(old, namespaces=spaces), replace(new, namespaces=spaces)
-    by_terms = old.triples != new.triples  # else what gates and terms say is the same
+    by_terms = old.triples != new.triples  # else gates and terms have the same findings
     items = (row[0] for row in index.triples(graph, None, jido("hasAssertionStatus"), jido("Asserted")))
     while some := list(islice(items, _AT_ONCE)):
         source = _around(index, graph, some, (*old.rules, *new.rules))
@@ -403,7 +404,7 @@ def now_failing(index: OxigraphIndex, project: str, old: Schema, new: Schema) ->
 
 
 def _broken(schema: Schema, source: TripleSource, nodes: set[Term], *, by_terms: bool) -> list[UnplacedFinding]:
-    """Return the violations at *nodes*, by shapes, and *by_terms* and gates where that is asked for."""
+    """Return the violations of shapes at *nodes*; with *by_terms* also those of terms and gates."""
     findings = [
         UnplacedFinding(each.focus, plain_value(each.shape), each.severity, each.message, None, each.value)
         for each in schema.judge(source.triples, nodes, in_check=True)
@@ -415,7 +416,7 @@ def _broken(schema: Schema, source: TripleSource, nodes: set[Term], *, by_terms:
 
 
 def _around(index: OxigraphIndex, graph: str, items: list[Term], rules: tuple[Triple, ...]) -> TripleSource:
-    """Return the triples of *items*, and those on the paths of *rules* from there."""
+    """Return the triples of *items*, and those on the paths of *rules* from them."""
     rows: dict[Triple, None] = {}
     seen: set[Term] = set()
     todo, own = set(items), set(items)
@@ -430,9 +431,9 @@ def _around(index: OxigraphIndex, graph: str, items: list[Term], rules: tuple[Tr
 
 
 FOLDERS = (TERMS, RULES)
-#: So many bytes a changed file may have, and so many changes and failures are listed.
+#: The most bytes of a changed file, and the most changes and failures that are listed.
 BYTES, LISTED = 256 * 1024, 200
-#: The name of a further file of a folder.
+#: The name of an additional file of a folder.
 _FURTHER = "further.ttl"
 
 
@@ -440,8 +441,8 @@ _FURTHER = "further.ttl"
 class Preview:
     """The effect of a change: changed terms and shapes, and active memories that would newly fail.
 
-    `problems` are what is wrong with the changed file; where they keep a root from being opened nothing else is known,
-    and it is not `usable`. `rules` counts all failures by rule, `failing` are the first of them.
+    `problems` are those of the changed file; if they prevent the root from being opened, it is not `usable` and nothing
+    else is known. `rules` counts all failures by rule, `failing` are the first of them.
     """
 
     name: str
@@ -452,7 +453,7 @@ class Preview:
     rules: dict[str, int] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as plain JSON values."""
+        """Return the preview as plain JSON values."""
         return {
             "name": self.name,
             "usable": self.usable,
@@ -466,15 +467,16 @@ class Preview:
 
 
 def own_files(root: Path) -> list[str]:
-    """Return the files of terms and of rules that *root* has of its own, as they are named below it."""
+    """Return the paths of the term and shape files of *root*, relative to it."""
     return [f"{name}/{path.name}" for name in FOLDERS for path in sorted((root / name).glob("*.ttl"))]
 
 
 def lay(root: Path, folder: Path, name: str, text: str) -> str:
-    """Put into *folder* the overlay of *root* with the file *name* saying *text*, gone where that is empty.
+    """Copy the overlay of *root* into *folder* with the content *text* for the file *name*; an empty text removes the
+    file.
 
-    The name is one of `own_files`, or that of a folder for a further file. Returns the file's name. Raises
-    InvalidRequest for another name, for a further file that says nothing, and for one that is too large.
+    *name* is one of `own_files`, or the name of a folder for an additional file. Returns the path of the file. Raises
+    InvalidRequest for another name, for an empty additional file, and for one that is too large.
     """
     known = own_files(root)
     is_further = name in FOLDERS
@@ -507,9 +509,10 @@ def _free(path: Path) -> Path:
 
 
 def preview(index: OxigraphIndex, project: str, root: Path, folder: Path, name: str) -> Preview:
-    """Return what would be otherwise in *project* if the overlay of *root* were that in *folder*, for its file *name*.
+    """Return the changes in *project* if the overlay in *folder* replaced that of *root*, with the problems of its file
+    *name*.
 
-    Raises Failed for what keeps the overlay from being used and stands in another file.
+    Raises Failed if another file prevents the overlay from being used.
     """
     problems = _problems(folder, name)
     try:
@@ -528,7 +531,7 @@ def preview(index: OxigraphIndex, project: str, root: Path, folder: Path, name: 
 
 
 def _problems(folder: Path, name: str) -> list[Problem]:
-    """Return the problems of the file, with all others in view; its path is relative to the root."""
+    """Return the problems of the file, judged with all others; its path is relative to the root."""
     path = folder / name
     if not path.exists():
         return []

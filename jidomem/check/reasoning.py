@@ -1,9 +1,7 @@
-"""The OWL 2 RL reasoning of a check: owlrl closes the ontology and one representative of each
-signature.
+"""The OWL 2 RL reasoning of a check: owlrl closes the ontology and one representative of each signature.
 
-The signature of a node is everything by which reasoning can distinguish it: its classes, and those
-of its triples that imply something its classes do not. A result for one node holds for every node
-with the same signature.
+The signature of a node is everything by which reasoning can distinguish it: its classes, and those of its triples that
+imply something its classes do not. A result for one node holds for every node with the same signature.
 """
 
 from __future__ import annotations
@@ -46,10 +44,10 @@ _NONE: frozenset[Term] = frozenset()
 def inconsistencies(
     source: TripleSource, schema: Schema, *, explained: Iterable[Term] = (), reference: bool = False
 ) -> list[UnplacedFinding]:
-    """Return what owlrl finds contradictory in ontology and memory; as the *reference* it is given all of it.
+    """Return the contradictions that owlrl finds in ontology and memory; with *reference* it judges all triples.
 
-    What it says of disjoint classes and of one thing being another is left out at *explained* nodes, where a gate
-    has said why.
+    Messages about disjoint classes and about identity are left out at *explained* nodes, for which a gate has given the
+    reason.
     """
     rows, alike = (source.triples, dict[str, list[Term]]()) if reference else representatives(source, schema)
     axioms = [triple for triple in schema.triples if not _is_for_readers(triple)]
@@ -75,11 +73,11 @@ def _errors(rows: tuple[Triple, ...]) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1)
 def _reasoner() -> Any:
-    """Return OWL 2 RL as owlrl has it, without the work from which nothing follows.
+    """Return the OWL 2 RL rules of owlrl, without work that has no consequences.
 
-    Nothing is said to be the same as itself: only a contradiction could follow, where it is said to differ from itself,
-    and that is looked for here. After the first round a triple is given only to the groups of rules that begin with its
-    predicate, or with the type it states: owlrl gives each triple to all of them.
+    No node is stated to be the same as itself: a contradiction could only follow if it is stated to differ from itself,
+    which is tested here. After the first round a triple is passed only to the groups of rules that begin with its
+    predicate, or with its type; owlrl passes each triple to all of them.
     """
     from owlrl import OWLRL_Semantics
     from rdflib.namespace import OWL, RDF
@@ -107,7 +105,7 @@ def _reasoner() -> Any:
 
 
 def rule_groups() -> dict[Any, list[str]]:
-    """Return the methods of owlrl that have a rule which begins with a predicate, or with `rdf:type` and a class."""
+    """Return the methods of owlrl with a rule that begins with a predicate, or with `rdf:type` and a class."""
     from rdflib.namespace import OWL, RDF, RDFS
 
     of_classes = {RDFS.subClassOf, OWL.equivalentClass}
@@ -140,7 +138,7 @@ def rule_groups() -> dict[Any, list[str]]:
 def _findings_of_message(
     text: str, alike: Mapping[str, list[Term]], source: TripleSource, schema: Schema
 ) -> list[UnplacedFinding]:
-    """Return one message as findings: one for each node that is like the one it names."""
+    """Return one message as findings: one for each node that the named node represents."""
     if text.startswith(_ILL_TYPED):
         return []
     named = _IRI.findall(text)
@@ -163,7 +161,7 @@ def _findings_of_message(
 
 
 def representatives(source: TripleSource, schema: Schema) -> tuple[list[Triple], dict[str, list[Term]]]:
-    """Return the triples that stand for all others, and the nodes that each representative stands for."""
+    """Return the triples that represent all others, and the nodes that each representative stands for."""
     telling = _Telling(source, schema)
     first: dict[Signature, Triple] = {}
     news_of: dict[Term, set[object]] = {}
@@ -192,8 +190,8 @@ def representatives(source: TripleSource, schema: Schema) -> tuple[list[Triple],
 class Signature:
     """The parts of a triple that reasoning uses: classes of its ends, and its property.
 
-    `group` stands for all properties about which the axioms say the same; `individual` is the object where the
-    ontology knows it, and `datatype` that of a literal.
+    `group` stands for all properties with the same axioms; `individual` is the object if the ontology declares it, and
+    `datatype` that of a literal.
     """
 
     subject: frozenset[Term]
@@ -205,7 +203,7 @@ class Signature:
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """The signature of a triple, and whether more follows of its subject, of its object, or of both seen together."""
+    """The signature of a triple, and whether it implies more about its subject, its object, or both together."""
 
     signature: Signature
     of_subject: bool
@@ -213,11 +211,11 @@ class _Seen:
 
     @property
     def tells(self) -> bool:
-        """Return whether anything follows that the classes of the ends do not say."""
+        """Return whether the triple implies anything beyond the classes of its ends."""
         return self.of_subject or self.of_object
 
     def news(self, triple: Triple) -> Iterator[tuple[Term, object]]:
-        """Yield each end of which more follows, and from what."""
+        """Yield each end about which the triple implies more, and from which part."""
         together = self.signature if self.of_subject and self.of_object else self.signature.group
         if self.of_subject:
             yield triple[0], (True, together)
@@ -226,7 +224,7 @@ class _Seen:
 
 
 class _Telling:
-    """The classes that a triple implies for its ends, by the axioms about its property."""
+    """The implications of a triple for the classes of its ends, by the axioms about its property."""
 
     def __init__(self, source: TripleSource, schema: Schema) -> None:
         self._types, self._schema = source.types, schema
@@ -245,7 +243,7 @@ class _Telling:
         self._known: dict[tuple[frozenset[Term], Term, object], _Seen] = {}
 
     def seen(self, triple: Triple) -> _Seen | None:
-        """Return what reasoning sees of a triple; None where no axiom is about its property."""
+        """Return the implications of a triple; None if no axiom is about its property."""
         subject, predicate, value = triple
         if predicate not in self._group:
             return None
@@ -274,9 +272,9 @@ class _Telling:
     def _follows(
         self, term: Term, signature: Signature, turned: bool, seen: set[tuple[Term, bool]]
     ) -> tuple[bool, bool, bool]:
-        """Return whether *term* tells of the subject, of the object, or something that takes both to be seen.
+        """Return whether *term* implies something about the subject, about the object, or about both together.
 
-        With *turned* it leads from the object to the subject, as the inverse of what is stated does.
+        With *turned* it leads from the object to the subject, like the inverse of the stated property.
         """
         seen.add((term, turned))
         of = [False, False, False]
@@ -298,7 +296,7 @@ class _Telling:
 
 
 def stand_ins(schema: Schema) -> list[Triple]:
-    """Return one imagined individual for each class and property that is not shipped: could there be any?"""
+    """Return one imagined individual for each class and property that is not shipped, to test that it can have any."""
     rows: list[Triple] = []
     for cls in sorted(cls for cls in schema.classes if not plain_value(cls).startswith(OURS)):
         rows.append((iri(f"{_stand_in(cls)}:1"), TYPE, cls))
@@ -310,7 +308,7 @@ def stand_ins(schema: Schema) -> list[Triple]:
 
 
 def _stand_in(term: Term) -> str:
-    """Return the name of what stands in for a term, told apart from others of the same local name."""
+    """Return the name of the stand-in for a term, unique among terms with the same local name."""
     return f"{_STAND_IN}{local_name(term)}-{blake2b(term.encode(), digest_size=4).hexdigest()}"
 
 

@@ -1,9 +1,8 @@
 """The report of a check: findings with their places, waivers, and the formats of CI systems.
 
-`CheckReport` collects problems, rules that could not be judged and rules without matches. `sarif`,
-`junit` and `commands` write it as SARIF 2.1.0, JUnit XML and workflow commands of GitHub Actions.
-`read_baseline` and `waive` apply a baseline: findings that are accepted until a date, each with a
-reason.
+`CheckReport` collects problems, rules that could not be judged and rules without matches. `sarif`, `junit` and
+`commands` write it as SARIF 2.1.0, JUnit XML and workflow commands of GitHub Actions. `read_baseline` and `waive` apply
+a baseline: findings that are accepted until a date, each with a reason.
 """
 
 from __future__ import annotations
@@ -28,12 +27,12 @@ from jidomem.read.memory_detail import short_id
 from jidomem.schema.ontology import ADDS_ONLY, BOUNDED, NO_CODE, NO_IMPORT
 from jidomem.schema.shacl import Severity
 
-#: How many memories a merged finding names.
+#: The most memories that a merged finding names.
 _NAMED = 5
 SEVERITIES: tuple[Severity, ...] = ("violation", "warning", "info")
 #: The beginning of a finding about a redacted statement.
 REDACTION = "it was redacted: "
-#: The IRI of a gate is this and its name.
+#: The namespace of gates.
 GATE = vocab.BASE + "gates#"
 
 DANGLING = vocab.SHAPE + "EveryReferenceExists"
@@ -63,7 +62,7 @@ USABLE = vocab.SHAPE + "TermCanBeUsed"
 SECRET = vocab.SHAPE + "NothingLooksSecret"
 EXPIRED = vocab.SHAPE + "WaiverIsInForce"
 UNUSED = vocab.SHAPE + "WaiverIsOfUse"
-#: The rules that are no shapes, and their texts.
+#: The rules other than shapes, and their texts.
 RULES: Mapping[str, str] = {
     DANGLING: "Every IRI below https://jido.ai/ that something points at is described.",
     ORPHAN: "Evidence, an alternative or a session event that nothing points at has no meaning.",
@@ -101,7 +100,7 @@ RULES: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class UnplacedFinding:
-    """A broken rule, not placed yet: the node it is about, and the triple that breaks it as far as there is one."""
+    """A broken rule without its place: the node it is about, and the triple at fault, as far as there is one."""
 
     item: Term
     rule: str
@@ -109,15 +108,15 @@ class UnplacedFinding:
     message: str
     property: Term | None = None
     value: Term | None = None
-    #: Other nodes it is as much about.
+    #: Other nodes that the finding is equally about.
     beside: tuple[Term, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One broken rule: the item it is about (an IRI), the rule's IRI, what to do, and where it stands.
+    """One broken rule: its item (an IRI), the IRI of the rule, the repair, and the place.
 
-    Of a file that is held to shapes alone, `result_path` and `value` are what the result of SHACL names, in N-Triples.
+    For a file judged by shapes alone, `result_path` and `value` are those of the SHACL result, in N-Triples.
     """
 
     item: str
@@ -148,7 +147,7 @@ class Problem:
 
 
 def merge_redactions(problems: Iterable[Problem]) -> list[Problem]:
-    """Return *problems*, those about statements that were redacted as one where there are several."""
+    """Return *problems*, with those about redacted statements merged into one."""
     problems = list(problems)
     redacted = [each for each in problems if each.message.startswith(REDACTION)]
     if len(redacted) < 2:
@@ -163,7 +162,7 @@ def merge_redactions(problems: Iterable[Problem]) -> list[Problem]:
 
 @dataclass(frozen=True, slots=True)
 class Waived:
-    """A finding that does not count, the reason somebody gave, the day until which it holds, and who gave it."""
+    """A waived finding, with the reason, the last day of the waiver, and its author."""
 
     problem: Problem
     reason: str
@@ -173,7 +172,7 @@ class Waived:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A waiver as it stands: it `holds`, has `expired`, or is `unused`; and how many findings are its own."""
+    """The state of a waiver: it `holds`, has `expired`, or is `unused`; and the number of its findings."""
 
     rule: str
     item: str
@@ -188,8 +187,8 @@ class Standing:
 class CheckReport:
     """The result of a check: findings, waivers, rules not judged, and rules without matches.
 
-    `idle` are the shapes that found nothing to judge; `untargeted` counts, by class, what no shape speaks about;
-    `not_compared` counts the open tasks that name no issue; `notes` are words about the check itself.
+    `idle` are the shapes without matches; `untargeted` counts, by class, the nodes without a shape; `not_compared`
+    counts the open tasks that name no issue; `notes` are remarks on the check itself.
     """
 
     judged: int = 0
@@ -204,13 +203,13 @@ class CheckReport:
 
     @property
     def exit_code(self) -> int:
-        """Return 3 when something went unchecked, else 1 when a rule is violated, else 0."""
+        """Return 3 if the check is incomplete, else 1 if a rule is violated, else 0."""
         if self.unchecked:
             return 3
         return 1 if any(problem.severity == "violation" for problem in self.problems) else 0
 
     def counts(self) -> dict[str, int]:
-        """Return how many problems of each severity there are."""
+        """Return the number of problems of each severity."""
         return {name: sum(problem.severity == name for problem in self.problems) for name in SEVERITIES}
 
     def to_dict(self) -> dict[str, Any]:
@@ -234,7 +233,7 @@ class CheckReport:
 
 
 def in_order(problems: Iterable[Problem], *, once: bool = True) -> list[Problem]:
-    """Return problems, each *once*, by file and line, the grave before the others."""
+    """Return problems sorted by file, line and severity; *once* removes duplicates."""
 
     def place(problem: Problem) -> tuple[str | int, ...]:
         grade = SEVERITIES.index(problem.severity)
@@ -249,7 +248,7 @@ _LEVELS: dict[Severity, str] = {"violation": "error", "warning": "warning", "inf
 
 
 def sarif(report: CheckReport, version: str) -> dict[str, Any]:
-    """Return the report as a SARIF log of one run; what is waived is a suppressed result."""
+    """Return the report as a SARIF log of one run; a waived finding is a suppressed result."""
     results = [*report.problems, *(one.problem for one in report.waived)]
     rules = sorted({problem.rule for problem in results})
     driver = {
@@ -310,7 +309,7 @@ def _location(problem: Problem) -> dict[str, Any]:
 
 
 def _uri(path: str) -> str:
-    """Return a path as a URI, relative to the working directory where the path is."""
+    """Return a path as a URI, relative if the path is."""
     pure = PurePath(path)
     return pure.as_uri() if pure.is_absolute() else quote(pure.as_posix())
 
@@ -328,7 +327,7 @@ def _notices(report: CheckReport) -> Iterable[dict[str, Any]]:
 
 
 def words(report: CheckReport) -> list[str]:
-    """Return what a report says beside its findings: its notes, then its coverage."""
+    """Return the remarks of a report: its notes, then its coverage."""
     return [*notes(report), *coverage(report)]
 
 
@@ -342,7 +341,7 @@ def notes(report: CheckReport) -> list[str]:
 
 
 def coverage(report: CheckReport) -> list[str]:
-    """Return which rules matched nothing, and which memories no rule is about."""
+    """Return the rules without matches, and the memories without a rule."""
     sentences = []
     if report.idle:
         sentences.append(f"rules with no matches: {', '.join(map(local_name, report.idle))}")
@@ -353,7 +352,7 @@ def coverage(report: CheckReport) -> list[str]:
 
 
 def junit(report: CheckReport) -> str:
-    """Return the report as JUnit XML: each finding is a case that fails, or, where nothing is violated, was passed."""
+    """Return the report as JUnit XML: each violation is a failed case, each other finding a passed one."""
     failures = report.counts()["violation"]
     cases = len(report.problems) + len(report.unchecked) + len(report.waived) + 1
     counts = {"tests": str(cases), "failures": str(failures), "errors": str(len(report.unchecked)),
@@ -391,11 +390,11 @@ def _text(problem: Problem) -> str:
 
 
 def _xml(text: str) -> str:
-    """Return *text* without the signs that XML has no way to write."""
+    """Return *text* with the characters that XML cannot contain replaced."""
     return "".join(sign if sign in "\t\n\r" or " " <= sign < "\ufffe" or sign > "\uffff" else "\ufffd" for sign in text)
 
 
-#: The file of a root whose waivers count wherever its memory is checked.
+#: The file of a root with waivers for every check of its memory.
 BASELINE = "baseline.toml"
 _KEYS, _MORE = ("rule", "item", "reason", "until"), ("by", "project")
 _EXAMPLE = 'write [[waiver]] with rule = "...", item = "...", reason = "..." and until = 2027-01-31'
@@ -403,9 +402,9 @@ _EXAMPLE = 'write [[waiver]] with rule = "...", item = "...", reason = "..." and
 
 @dataclass(frozen=True, slots=True)
 class Waiver:
-    """One accepted finding: its rule, by IRI or short name, its item, why, the last day it holds, and its line.
+    """One accepted finding: its rule, by IRI or short name, its item, the reason, the last day, and its line.
 
-    It may say who accepts it, and which project alone it is about.
+    Optional are its author and the project to which it is limited.
     """
 
     rule: str
@@ -417,7 +416,7 @@ class Waiver:
     project: str = ""
 
     def covers(self, problem: Problem) -> bool:
-        """Return whether *problem* is the finding that is accepted."""
+        """Return whether *problem* is the accepted finding."""
         return self.rule in (problem.rule, problem.name) and self.item == problem.item
 
 
@@ -429,7 +428,7 @@ class Baseline:
     waivers: tuple[Waiver, ...]
 
     def without(self, rule: str) -> Baseline:
-        """Return the baseline less its waivers of *rule*, an IRI."""
+        """Return the baseline without its waivers of *rule*, an IRI."""
         return Baseline(self.path, tuple(one for one in self.waivers if one.rule not in (rule, local_name(rule))))
 
 
@@ -466,10 +465,10 @@ def _waiver(where: str, row: dict[str, Any], line: int) -> Waiver:
 def waive(
     report: CheckReport, baseline: Baseline, today: date, *, project: str | None = None, in_part: bool = False
 ) -> None:
-    """Take out of *report* what *baseline* waives today, and put in each waiver that has run out or waives nothing.
+    """Remove from *report* the findings that *baseline* waives today, and add each expired or unused waiver.
 
-    Waivers of another *project* are left out. If the memory was checked *in_part*, the subject of a waiver may
-    be in the rest.
+    Waivers of another *project* are left out. If the memory was checked *in_part*, the subject of a waiver may be in
+    the rest.
     """
     waivers = [each for each in baseline.waivers if project is None or each.project in ("", project)]
     counted: list[Problem] = []
@@ -491,7 +490,7 @@ def waive(
 
 
 def _waiver_problems(waiver: Waiver, state: str, path: str) -> list[Problem]:
-    """Return what is to be done about a waiver, if anything is."""
+    """Return the problem of a waiver that is expired or unused."""
     if state == "expired":
         text = f"this waiver of {waiver.rule} held until {waiver.until}: settle the finding, or waive it anew"
         return [Problem(waiver.item, EXPIRED, "violation", text, path, waiver.line)]
@@ -505,7 +504,7 @@ _COMMANDS: dict[Severity, str] = {"violation": "error", "warning": "warning", "i
 
 
 def commands(report: CheckReport) -> Iterator[str]:
-    """Yield a command for each finding, and for each thing that went unchecked."""
+    """Yield a command for each finding, and for each part that could not be checked."""
     for problem in report.problems:
         text = f"{problem.item}: {problem.message}"
         yield command(_COMMANDS[problem.severity], problem.name, text, file=problem.path, line=problem.line)

@@ -1,9 +1,8 @@
 """The rules of a check: gate queries and SHACL shapes.
 
-A gate is a query whose every row is a violation; `run` runs the shipped gates and those of the root
-against the index. `shacl` judges every node with the compiled validator and confirms violations
-with pyshacl. `check_data` judges any Turtle by any shapes, without the ontology and without network
-access.
+A gate is a query whose every row is a violation; `run` runs the shipped gates and those of the root against the index.
+`shacl` judges every node with the compiled validator and confirms violations with pyshacl. `check_data` judges any
+Turtle by any shapes, without the ontology and without network access.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ _BLANK = f"<{BASE}.well-known/genid/check/"
 
 @dataclass(frozen=True, slots=True)
 class GateQuery:
-    """A query that finds what must not be; `rule` names it, `summary` says what has to hold instead."""
+    """A query whose rows are violations; `rule` is its IRI, its `summary` states the requirement."""
 
     query: NamedQuery
     path: Path
@@ -56,7 +55,7 @@ class GateQuery:
         return GATE + self.query.name
 
 
-#: Answers a gate's text with its variables and rows; raises JidomemError where it cannot.
+#: Runs the query of a gate; raises JidomemError on failure.
 Ask = Callable[[str], Solutions]
 
 
@@ -66,7 +65,7 @@ def shipped() -> list[GateQuery]:
 
 
 def of_root(root: Path) -> tuple[list[GateQuery], list[str]]:
-    """Return the gates of a root, and why the others of its files are none: they reach outside, or are misshapen."""
+    """Return the gates of a root, and the reasons for refusing its other gate files: outside access or wrong form."""
     own: list[GateQuery] = []
     refused = []
     taken = {gate.query.name for gate in shipped()}
@@ -82,7 +81,7 @@ def of_root(root: Path) -> tuple[list[GateQuery], list[str]]:
 
 
 def run(gates: Iterable[GateQuery], ask: Ask) -> tuple[list[UnplacedFinding], list[str]]:
-    """Return what *gates* find, and which of them could not be asked, each with the reason."""
+    """Return the findings of *gates*, and the gates that could not be run, each with the reason."""
     findings: list[UnplacedFinding] = []
     unchecked = []
     for gate in gates:
@@ -94,13 +93,13 @@ def run(gates: Iterable[GateQuery], ask: Ask) -> tuple[list[UnplacedFinding], li
 
 
 def of_project(index: OxigraphIndex, project: str) -> Ask:
-    """Return who answers about the graphs of *project*, in this process."""
+    """Return the function that queries the graphs of *project*, in this process."""
     graphs = [*(graph_iri(project, name) for name in GRAPHS), ONTOLOGY_GRAPH]
     return lambda text: _solutions(index, text, graphs)
 
 
 def of_source(source: TripleSource, ontology: Iterable[Triple]) -> Ask:
-    """Return who answers about the triples of *source*, in this process."""
+    """Return the function that queries the triples of *source*, in this process."""
     index, graph = OxigraphIndex(), graph_iri("checked")
     index.put_ontology(ontology)
     index.apply(graph, "source", [(_named(s), p, _named(o)) for s, p, o in source.triples])
@@ -113,7 +112,7 @@ def of_source(source: TripleSource, ontology: Iterable[Triple]) -> Ask:
 
 
 def read_gates(path: Path) -> GateQuery:
-    """Return the gate in a file; raise what says why it is none."""
+    """Return the gate in a file; raise an error with the reason if it is no gate."""
     try:
         text = path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
@@ -153,7 +152,7 @@ def _row(gate: GateQuery, row: dict[str, Term | None]) -> UnplacedFinding:
 
 def _solutions(index: OxigraphIndex, text: str, graphs: Sequence[str]) -> Solutions:
     answer = index.query(text, graphs=graphs)
-    assert isinstance(answer, Solutions)  # the header was held against a SELECT
+    assert isinstance(answer, Solutions)  # the header was compared with a SELECT
     return answer
 
 
@@ -177,15 +176,15 @@ _TARGETS = (_CLASS, _NODE, _OBJECTS_OF, _SUBJECTS_OF)
 _SHAPES = {iri(SH + "NodeShape"), iri(SH + "PropertyShape")}
 _CLASSES = {iri(vocab.RDFS + "Class"), iri("http://www.w3.org/2002/07/owl#Class")}
 _STEP = re.compile(r"(?<![\w^])(?:jido:([\w-]+)|<([^<>]+)>)")
-#: The statements that the writer makes of an agent that is first named.
+#: The statements that the writer makes about an agent when it is first named.
 _STUB = {TYPE, jido("agentName"), vocab.LABEL}
 _OF_STUBS = {iri(vocab.SHAPE + "AgentHasARole"), iri(vocab.SHAPE + "AgentHasACapability")}
 
 
 def shacl(source: TripleSource, schema: Schema, *, reference: bool = False) -> list[UnplacedFinding]:
-    """Return what the shapes find at every node they speak about, as pyshacl words it.
+    """Return the findings of the shapes at every targeted node, in the words of pyshacl.
 
-    The compiled judge looks at all of it and pyshacl at each node it flags; as the *reference* pyshacl judges alone.
+    The compiled validator judges all nodes and pyshacl each node it flags; with *reference* only pyshacl judges.
     """
     if reference:
         findings = schema.by_reference().judge(source.triples, in_check=True)
@@ -197,7 +196,7 @@ def shacl(source: TripleSource, schema: Schema, *, reference: bool = False) -> l
 
 
 def _confirmed(findings: list[Finding], source: TripleSource, schema: Schema, flagged: set[Term]) -> list[Finding]:
-    """Return the findings, those of *flagged* nodes as pyshacl has them; where the two differ a finding says so."""
+    """Return the findings, for *flagged* nodes those of pyshacl; a difference between the two is a finding itself."""
     near = around(source, flagged, schema.rules)
     reference = schema.by_reference().judge(near, flagged, in_check=True)
     confirmed = [each for each in reference if each.shape != EVERY_ITEM_IS_JUDGED]
@@ -211,7 +210,7 @@ def _confirmed(findings: list[Finding], source: TripleSource, schema: Schema, fl
 
 
 def around(source: TripleSource, nodes: Iterable[Term], rules: Iterable[Triple]) -> list[Triple]:
-    """Return all that any path of *rules* can meet on its way from *nodes*, and what is said of it."""
+    """Return the triples of *nodes* and of all nodes that a path of *rules* can reach from them."""
     rules = list(rules)
     forward = {value for _, step, value in rules if step in _STEPS and is_iri(value)}
     backward = {value for _, step, value in rules if step in (_INVERSE, _OBJECTS_OF) and is_iri(value)}
@@ -234,7 +233,7 @@ def around(source: TripleSource, nodes: Iterable[Term], rules: Iterable[Triple])
 
 
 def _graded(finding: Finding, source: TripleSource) -> Finding:
-    """Return the finding, no more than a warning where it is about an agent that was only named in passing."""
+    """Return the finding, as a warning if it is about an agent that was only mentioned."""
     if finding.shape in _OF_STUBS and finding.focus.startswith(f"<{vocab.BASE}agents/"):
         predicates = {predicate for _, predicate, _ in source.about.get(finding.focus, ())}
         if predicates <= _STUB:
@@ -244,7 +243,7 @@ def _graded(finding: Finding, source: TripleSource) -> Finding:
 
 
 def as_unplaced(finding: Finding) -> UnplacedFinding:
-    """Return a finding of SHACL as one of a check."""
+    """Return a finding of SHACL as a finding of a check."""
     return UnplacedFinding(
         finding.focus,
         plain_value(finding.shape) if is_iri(finding.shape) else finding.shape,
@@ -256,7 +255,7 @@ def as_unplaced(finding: Finding) -> UnplacedFinding:
 
 
 def _property(finding: Finding) -> Term | None:
-    """Return the first step of the path, where it leads from the node: what has to be looked at there."""
+    """Return the first property of the path from the node, the place to look at."""
     if finding.path is None:
         return TYPE if finding.shape == EVERY_ITEM_IS_JUDGED else None
     if is_iri(finding.path):
@@ -266,9 +265,9 @@ def _property(finding: Finding) -> Term | None:
 
 
 def targets(rules: Iterable[Triple]) -> list[tuple[Term, Term, Term]]:
-    """Return what each shape targets: the shape, the kind of target, the target; a class that is a shape is one.
+    """Return the targets of each shape: shape, kind of target, target. A class that is a shape targets itself.
 
-    A shape is what is typed as one, or asks for something.
+    A node is a shape if it is typed as one or has a property of SHACL.
     """
     rules = list(rules)
     types: dict[Term, set[Term]] = {}
@@ -282,7 +281,7 @@ def targets(rules: Iterable[Triple]) -> list[tuple[Term, Term, Term]]:
 
 
 def idle(source: TripleSource, rules: Iterable[Triple], schema: Schema | None = None) -> list[str]:
-    """Return the shapes with a target that found nothing to judge, sorted; with *schema* its class tree counts."""
+    """Return the shapes with a target but no matching node, sorted; with *schema* its class tree counts."""
     kinds = {cls for of in source.types.values() for cls in of}
     kinds = above(kinds, source) if schema is None else {cls for kind in kinds for cls in schema.ancestors(kind)}
     met_shapes: dict[Term, bool] = {}
@@ -298,7 +297,7 @@ def idle(source: TripleSource, rules: Iterable[Triple], schema: Schema | None = 
 
 
 def above(classes: Collection[Term], source: TripleSource) -> set[Term]:
-    """Return *classes* and those above them in the data itself."""
+    """Return *classes* and their superclasses in the data itself."""
     seen: set[Term] = set()
     todo = set(classes)
     while todo:
@@ -309,7 +308,7 @@ def above(classes: Collection[Term], source: TripleSource) -> set[Term]:
 
 
 def untargeted(source: TripleSource, rules: Iterable[Triple], schema: Schema) -> dict[str, int]:
-    """Return how many nodes of each class no shape speaks about, so that nothing conforms by being skipped."""
+    """Return the number of nodes without a shape, by class, so that skipped nodes are visible."""
     aimed = targets(rules)
     classes = {target for _, kind, target in aimed if kind == _CLASS}
     of = {kinds: any(schema.is_a(cls, aim) for cls in kinds for aim in classes) for kinds in {*source.types.values()}}
@@ -318,12 +317,12 @@ def untargeted(source: TripleSource, rules: Iterable[Triple], schema: Schema) ->
 
 
 def _first(kinds: Collection[Term]) -> Term:
-    """Return the class by which a node is counted, one of the ontology's where there is one."""
+    """Return the class by which a node is counted, preferably one of the ontology."""
     return min(kinds, key=lambda cls: (not cls.startswith(f"<{vocab.JIDO}"), cls))
 
 
 def untargeted_shapes(rules: Iterable[Triple], schema: Schema) -> list[UnplacedFinding]:
-    """Return the shapes that never find anything to judge, because what they target is not declared."""
+    """Return the shapes that can never match, because their target is not declared."""
     known: Mapping[Term, Collection[Term]] = {
         _CLASS: schema.classes, _OBJECTS_OF: schema.properties, _SUBJECTS_OF: schema.properties,
     }  # fmt: skip
@@ -337,7 +336,7 @@ def untargeted_shapes(rules: Iterable[Triple], schema: Schema) -> list[UnplacedF
 
 
 _CODE = {iri(SH + name) for name in ("select", "ask", "construct")}
-#: The terms of SHACL that are supported: those that are judged, and those that judge nothing.
+#: The supported terms of SHACL: constraints, and terms without effect on validation.
 _CONSTRAINTS = (
     "and class closed datatype disjoint equals hasValue ignoredProperties in languageIn lessThan lessThanOrEquals"
     " maxCount maxExclusive maxInclusive maxLength minCount minExclusive minInclusive minLength node nodeKind not or"
@@ -355,10 +354,10 @@ _CODEPOINT = re.compile(r"\\u([0-9A-Fa-f]{4})|\\U([0-9A-Fa-f]{8})")
 
 
 def check_data(data: tuple[str, bytes], shapes: tuple[str, bytes]) -> CheckReport:
-    """Return what SHACL *shapes* find in *data* (path, content); a relative IRI is resolved against the file it is in.
+    """Return the findings of SHACL *shapes* in *data* (path, content); relative IRIs are resolved against their file.
 
-    Raise InvalidRequest for shapes that are no Turtle, PolicyDenied for shapes that would call out, and Failed for
-    shapes that are ill-formed or ask for an entailment.
+    Raises InvalidRequest for shapes that are not Turtle, PolicyDenied for shapes with external access, and Failed for
+    shapes that are ill-formed or need an entailment.
     """
     rules = read(*shapes, base=Path(shapes[0]).absolute().as_uri())
     _refuse(shapes[0], rules)
@@ -407,7 +406,7 @@ def _judged(path: str, source: TripleSource, rules: Sequence[Triple]) -> list[Fi
 
 
 def _unknown(path: str, rules: Iterable[Triple]) -> list[str]:
-    """Return what shapes ask for in the words of SHACL that nobody judges: misspelt, or of an extension of it."""
+    """Return the SHACL terms in shapes that are not judged: misspelt, or of an extension."""
     known = _CONSTRAINTS.split()
     names = sorted({local_name(p) for _, p, _ in rules if p.startswith(f"<{SH}")} - {*known, *_BESIDE.split()})
     near = {name: nearest_names(name, known) for name in names}
@@ -428,7 +427,7 @@ def _name(node: Term) -> str:
 
 
 def _refuse(path: str, rules: Sequence[Triple]) -> None:
-    """Raise if a rule reads from outside or uses an unsupported term."""
+    """Raise if a shape reads external data or uses an unsupported term."""
     for _, predicate, value in rules:
         if predicate == iri(SH + "entailment"):
             raise Failed(f"{path}: asks for the entailment {value}", hint="state what follows in the data",

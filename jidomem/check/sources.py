@@ -26,12 +26,12 @@ _PREFIXES = "".join(f"@prefix {name}: <{space}> . " for name, space in PREFIXES.
 
 
 class TripleSource:
-    """Triples to be checked; `older` are those there were before the range that is asked about, None where all are."""
+    """The triples to check; `older` are those before the requested range, None without a range."""
 
     def __init__(self, triples: list[Triple], older: TripleSource | None = None) -> None:
         self.triples = triples
         self.older = older
-        self.redacted: frozenset[Term] = frozenset()  # what redacted commits say something of
+        self.redacted: frozenset[Term] = frozenset()  # subjects in redacted commits
 
     @cached_property
     def about(self) -> dict[Term, list[Triple]]:
@@ -64,7 +64,7 @@ class TripleSource:
 
     @cached_property
     def objects(self) -> set[Term]:
-        """Return all that is a value of something."""
+        """Return all objects of triples."""
         return set(map(itemgetter(2), self.triples))
 
     @cached_property
@@ -77,7 +77,7 @@ class TripleSource:
         return {node: one.setdefault(kinds := frozenset(of), kinds) for node, of in kinds_of.items()}
 
     def items(self, schema: Schema) -> int:
-        """Return how many memories there are."""
+        """Return the number of memories."""
         kinds = {of for of in self.types.values() if any(schema.is_a(cls, jido("MemoryItem")) for cls in of)}
         return sum(of in kinds for of in self.types.values())
 
@@ -86,7 +86,7 @@ class TripleSource:
         return [value for _, name, value in self.about.get(node, ()) if name == predicate]
 
     def recorded_at(self, node: Term) -> datetime | None:
-        """Return the last moment at which *node* was recorded, None where no moment is stated."""
+        """Return the last moment at which *node* was recorded, or None."""
         moments = map(parse_moment, map(plain_value, self.values(node, jido("recordedAt"))))
         return max((moment for moment in moments if moment is not None), default=None)
 
@@ -96,10 +96,10 @@ class TripleSource:
 
 
 class FileSource(TripleSource):
-    """A Turtle file, whose relative IRIs are resolved against `base`, where there is one."""
+    """A Turtle file, with relative IRIs resolved against `base`, if given."""
 
     def __init__(self, path: str, data: bytes, older: TripleSource | None = None, base: str | None = None) -> None:
-        """Read the file; raise InvalidRequest, with file and line, for what is no Turtle."""
+        """Read the file; raise InvalidRequest, with file and line, if it is not Turtle."""
         self.path = path
         self.base = base
         data = data.removeprefix(BOM_UTF8)
@@ -112,7 +112,7 @@ class FileSource(TripleSource):
 
     @cached_property
     def stated(self) -> list[Stated]:
-        """Return the statements with their lines; none where they cannot be told."""
+        """Return the statements with their lines; an empty list if the lines cannot be determined."""
         try:
             return statements(self._text, self.base or "")
         except Unread:
@@ -125,10 +125,10 @@ class FileSource(TripleSource):
 
 
 class JournalSource(TripleSource):
-    """The memory of a project as its journal has it, every byte verified; `damage` is what did not verify."""
+    """The memory of a project as read from its journal, every byte verified; `damage` is the failed verification."""
 
     def __init__(self, journal: FileJournal, stream: Stream, is_new: Callable[[CommitRef], bool] | None = None) -> None:
-        """Read the journal; *is_new* tells whether a commit belongs to the range that is asked about."""
+        """Read the journal; *is_new* returns whether a commit belongs to the requested range."""
         self._journal, self._stream = journal, stream
         self._commits: dict[CommitRef, list[Triple]] = {}
         self._terms: dict[Term, Term] = {}
@@ -144,17 +144,17 @@ class JournalSource(TripleSource):
         self.redacted = frozenset(self._taken_out)
 
     def _take(self, commit: Commit) -> None:
-        if commit.redacted or commit.head not in self._commits:  # of two forms the redacted one counts
+        if commit.redacted or commit.head not in self._commits:  # of two forms of a commit the redacted one counts
             self._taken_out |= {subject for subject, _, _ in commit.triples} if commit.redacted else set()
             one = self._terms.setdefault
             self._commits[commit.head] = [(one(s, s), one(p, p), one(o, o)) for s, p, o in commit.triples]
 
     def commits(self) -> Iterable[tuple[CommitRef, list[Triple]]]:
-        """Return the commits that verified, each with its triples."""
+        """Return the verified commits, each with its triples."""
         return self._commits.items()
 
     def placed(self, findings: Sequence[UnplacedFinding]) -> list[Problem]:
-        """Return *findings* with the files of the commits they stand in, and the lines there."""
+        """Return *findings* with the file of their commit and the line in it."""
         stated = self._lines({each.item for each in findings})
         problems = []
         for each in findings:
@@ -165,7 +165,7 @@ class JournalSource(TripleSource):
     def _chosen(
         self, files: list[tuple[str, dict[Term, list[Stated]]]], finding: UnplacedFinding
     ) -> tuple[str | None, dict[Term, list[Stated]] | None]:
-        """Return the file of a finding, of those with its item."""
+        """Return the file of a finding, among those with its item."""
         for rank in range(_RANKS):
             for path, by in reversed(files):
                 if _at(by.get(finding.item, []), finding, rank) is not None:
@@ -187,7 +187,7 @@ class JournalSource(TripleSource):
 
 
 def statements_of(document: str, about: Collection[Term], before: int) -> Iterator[Stated]:
-    """Yield the statements about these nodes in a document of the journal, which writes a block for each."""
+    """Yield the statements about these nodes in a document of the journal, which has one block for each subject."""
     top, *blocks = document.split("\n\n")
     line = before + top.count("\n") + 3
     for block in blocks:
@@ -200,9 +200,9 @@ def statements_of(document: str, about: Collection[Term], before: int) -> Iterat
 
 
 def read(path: str, data: bytes, base: str | None = None) -> list[Triple]:
-    """Return the triples of a Turtle document; raise InvalidRequest, with file and line, for what is none.
+    """Return the triples of a Turtle document; raise InvalidRequest, with file and line, if it is not Turtle.
 
-    Relative IRIs are resolved against *base* (RFC 3986, section 5.1) and refused where there is none.
+    Relative IRIs are resolved against *base* (RFC 3986, section 5.1) and refused without one.
     """
     try:
         check_turtle(data)
@@ -214,12 +214,12 @@ def read(path: str, data: bytes, base: str | None = None) -> list[Triple]:
 
 
 def line_of_error(error: InvalidRequest) -> int | None:
-    """Return the line of what `read` refused."""
+    """Return the line of an error that `read` raised."""
     return getattr(error.__cause__, "lineno", None)
 
 
 def by_subject(stated: Iterable[Stated]) -> dict[Term, list[Stated]]:
-    """Return statements by what they are about."""
+    """Return statements by subject."""
     by: dict[Term, list[Stated]] = {}
     for statement in stated:
         by.setdefault(statement.triple[0], []).append(statement)
@@ -227,7 +227,7 @@ def by_subject(stated: Iterable[Stated]) -> dict[Term, list[Stated]]:
 
 
 def line_in(by: Mapping[Term, list[Stated]], finding: UnplacedFinding) -> int | None:
-    """Return the line of what breaks the rule, else of the block of the item, else of what points at it."""
+    """Return the line of the triple at fault, else of the block of the item, else of a reference to it."""
     for rank in range(_RANKS):
         line = _at(by.get(finding.item, []), finding, rank)
         if line is not None:
@@ -236,12 +236,12 @@ def line_in(by: Mapping[Term, list[Stated]], finding: UnplacedFinding) -> int | 
     return next(pointing, None)
 
 
-#: How well a statement can fit a finding, from the triple itself to anything said of the item.
+#: The ranks of a match of statement and finding, from the triple itself to any statement about the item.
 _RANKS = 4
 
 
 def _at(stated: Sequence[Stated], finding: UnplacedFinding, rank: int) -> int | None:
-    """Return the line of the statement among *stated* that fits a finding by at least *rank*."""
+    """Return the line of the statement among *stated* that matches a finding with at least *rank*."""
     if rank < 2:
         fitting = [
             one.line

@@ -1,8 +1,8 @@
-"""The terms of the ontology: what a term means, and which terms are misused.
+"""The terms of the ontology: their meaning, and their misuse.
 
-`entry` describes a term with the shapes that concern it. `check_terms`, `undeclared` and `shapes` judge the terms and
-shapes that a project adds; `terms_used` and `literals` judge how data uses terms. Pure over triples and a schema, but
-for `entry`, which reads the files of the ontology for the line of a declaration.
+`entry` describes a term with the shapes that concern it. `check_terms`, `undeclared` and `shapes` check the terms and
+shapes that a project adds; `terms_used` and `literals` check the use of terms in data. Pure over triples and a schema,
+except for `entry`, which reads the files of the ontology for the line of a declaration.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ _MESSAGE, _SEVERITY, _SUBCLASS_OF = iri(SH + "message"), iri(SH + "severity"), i
 
 @dataclass(frozen=True, slots=True)
 class TermRule:
-    """A shape that speaks of a term: its IRI, what it tells the author, how grave it is, and what it targets."""
+    """A shape about a term: its IRI, message, severity and target."""
 
     iri: str
     message: str
@@ -78,7 +78,7 @@ class TermRule:
 
 @dataclass(frozen=True, slots=True)
 class TermEntry:
-    """One term; lists are of IRIs, sorted. `path` and `line` say where it is declared."""
+    """One term; lists are of IRIs, sorted. `path` and `line` are the place of its declaration."""
 
     iri: str
     kind: str
@@ -108,7 +108,7 @@ class TermEntry:
 
 
 def short(term: Term) -> str:
-    """Return a term as people write it.
+    """Return a term with its prefix.
 
     >>> short(jido("Fact"))
     'jido:Fact'
@@ -121,9 +121,9 @@ def short(term: Term) -> str:
 
 
 def find(schema: Schema, name: str) -> Term:
-    """Return the term that *name* stands for: an IRI, `jido:topic`, `Decision`, or the `type` of an intent.
+    """Return the term named *name*: an IRI, `jido:topic`, `Decision`, or the `type` of an intent.
 
-    Raises NotFound, with the nearest names, where there is none, and InvalidRequest where there are several.
+    Raises NotFound, with the nearest names, for an unknown name, and InvalidRequest for an ambiguous one.
     """
     known = schema.declared | {subject for subject, _, _ in schema.rules if is_iri(subject)}
     prefix, _, local = name.partition(":")
@@ -145,7 +145,7 @@ def find(schema: Schema, name: str) -> Term:
 
 
 def entry(schema: Schema, term: Term, overlay: Sequence[Path] = ()) -> TermEntry:
-    """Return what is said of *term*; *overlay* are the folders of the project's own terms and shapes."""
+    """Return the description of *term*; *overlay* are the folders of the project's own terms and shapes."""
     rows = [row for row in (*schema.triples, *schema.rules) if row[0] == term]
     declared = schema.properties.get(term)
     path, line = _place(term, overlay)
@@ -173,13 +173,13 @@ def entry(schema: Schema, term: Term, overlay: Sequence[Path] = ()) -> TermEntry
 
 
 def definitions(schema: Schema) -> dict[Term, str]:
-    """Return what each term means, found in one walk through the ontology."""
+    """Return the definition of each term, by one pass over the ontology."""
     defines = iri(_SKOS + "definition")
     return {term: parse_literal(text).text for term, predicate, text in schema.triples if predicate == defines}
 
 
 def labels(schema: Schema) -> dict[Term, str]:
-    """Return what people call each term, in English where that is said."""
+    """Return the label of each term, in English if there is one."""
     rows = [(term, text) for term, predicate, text in schema.triples if predicate == LABEL]
     in_order = sorted(rows, key=lambda row: (row[1].endswith("@en"), row[1]))
     return {term: parse_literal(text).text for term, text in in_order}
@@ -192,7 +192,7 @@ def glossary_terms(schema: Schema) -> list[Term]:
 
 
 def tree(schema: Schema) -> Iterator[tuple[int, Term]]:
-    """Yield every class below the one it belongs to, with its depth; one with two classes above it comes twice."""
+    """Yield every class after its superclass, with its depth; a class with two superclasses is yielded twice."""
     below: dict[Term, list[Term]] = {}
     for cls, predicate, above in sorted(schema.triples):
         if predicate == _SUBCLASS_OF and cls in schema.classes and above in schema.classes:
@@ -209,12 +209,12 @@ def tree(schema: Schema) -> Iterator[tuple[int, Term]]:
 
     placed = {each for of in below.values() for each in of}
     for top in (*sorted(schema.classes - placed), *sorted(schema.classes & placed)):
-        if top not in seen:  # in a circle none is the top
+        if top not in seen:  # a cycle has no top
             yield from walk(top, ())
 
 
 def described(schema: Schema, chosen: Iterable[Term]) -> list[Triple]:
-    """Return the triples about *chosen* terms, and the unnamed parts of what they say."""
+    """Return the triples about *chosen* terms, with those of their blank nodes."""
     rows = [*schema.triples, *schema.rules]
     todo, seen = set(chosen), set[Term]()
     while todo:
@@ -229,7 +229,7 @@ def _kind(schema: Schema, term: Term) -> str:
 
 
 def _rules(schema: Schema, term: Term) -> Iterator[TermRule]:
-    """Yield the rules that judge a class or one above it, those about a property, or what a shape itself says."""
+    """Yield the rules about a class or its superclasses, those about a property, or those of a shape itself."""
     above = schema.ancestors(term) if term in schema.classes else frozenset((term,))
     properties: dict[Term, list[tuple[Term, Term]]] = {}
     for shape, predicate, value in schema.rules:
@@ -282,12 +282,12 @@ _DEFINITIONS = {iri("http://www.w3.org/2004/02/skos/core#definition"), iri(RDFS 
 _OF_A_CLASS = {_SUBCLASS, _DOMAIN, iri(SH + "class")}
 _TARGETS = {iri(SH + name) for name in ("targetClass", "targetSubjectsOf", "targetObjectsOf")}
 _STANDARD = tuple(f"<{space}" for space in (RDF, RDFS, OWL, XSD))
-#: Predicates of SHACL that say nothing of what is judged.
+#: Predicates of SHACL that are not constraints.
 _BESIDE = {"path", "property", "name", "description", "order", "group", "severity", "deactivated", "node"}
 
 
 def check_terms(own: Sequence[Triple], schema: Schema) -> list[UnplacedFinding]:
-    """Return what is wrong with the terms that *own* declares, one by one."""
+    """Return the problems of the terms that *own* declares."""
     predicates: dict[Term, set[Term]] = {}
     for subject, predicate, _ in own:
         predicates.setdefault(subject, set()).add(predicate)
@@ -313,7 +313,7 @@ def check_terms(own: Sequence[Triple], schema: Schema) -> list[UnplacedFinding]:
 
 
 def is_shacl(triple: Triple) -> bool:
-    """Return whether a triple speaks of shapes."""
+    """Return whether a triple uses a term of SHACL."""
     return triple[1].startswith(f"<{SH}") or (triple[1] == TYPE and triple[2].startswith(f"<{SH}"))
 
 
@@ -343,7 +343,7 @@ def _property(term: Term, schema: Schema) -> Iterator[UnplacedFinding]:
 
 
 def undeclared(own: Sequence[Triple], schema: Schema) -> list[UnplacedFinding]:
-    """Return each use, in an overlay itself, of a term that nobody declares; a foreign one as a class is a warning."""
+    """Return each use of an undeclared term in an overlay; a foreign term as a class is a warning."""
     spaces = tuple(f"<{space}" for space in schema.namespaces)
     described = {row[0] for row in schema.triples} | {row[0] for row in schema.rules} | schema.alignment.keys()
     findings = []
@@ -370,13 +370,13 @@ def _unknown(triple: Triple, term: Term, word: str, schema: Schema) -> UnplacedF
 
 
 def shapes(own: Sequence[Triple], schema: Schema) -> list[UnplacedFinding]:
-    """Return what is wrong with the shapes: by the SHACL of SHACL, in what they aim at, and in what they say."""
+    """Return the problems of the shapes: of their form by the SHACL of SHACL, their targets, and their messages."""
     if not own:
         return []
     nodes = {term for row in own for term in (row[0], row[2])}
     try:
         broken = objections(schema.rules, nodes)
-    except ValueError as error:  # of rdflib, where a list has no end
+    except ValueError as error:  # raised by rdflib for a list without an end
         return [
             UnplacedFinding(
                 own[0][0], SHACL, "violation", f"the shapes cannot be used: {error}: end the list with rdf:nil"
@@ -439,7 +439,7 @@ def _misplaced(triple: Triple) -> UnplacedFinding:
     return UnplacedFinding(triple[0], READ, "warning", text, triple[1], triple[2])
 
 
-#: The namespaces that any memory may use: RDF, and those of the journal format.
+#: The namespaces that any memory may use: those of RDF and of the journal format.
 _ANYWHERE = tuple(f"<{space}" for space in (vocab.RDF, vocab.RDFS, vocab.PROV, "http://www.w3.org/2002/07/owl#"))
 _WRITTEN_SO = {
     "dateTime": "2026-01-31T08:00:00Z",
@@ -452,7 +452,7 @@ _REPLACED = ("<http://purl.org/dc/terms/isReplacedBy>", iri(vocab.RDFS + "seeAls
 
 
 def terms_used(source: TripleSource, schema: Schema, *, strict: bool = False) -> list[UnplacedFinding]:
-    """Return the use of each term that is undeclared or deprecated; of a foreign one its first, unless *strict*."""
+    """Return each use of an undeclared or deprecated term; of a foreign term only the first use, unless *strict*."""
     spaces = tuple(f"<{space}" for space in schema.namespaces)
     doubtful: dict[tuple[Term, str], str] = {}
     known = {"class": schema.classes, "property": schema.properties.keys(), "value": {s for s, _, _ in schema.triples}}
@@ -513,7 +513,7 @@ def _term_finding(triple: Triple, term: Term, role: str, how: str, schema: Schem
 
 
 def literals(source: TripleSource) -> list[UnplacedFinding]:
-    """Return the literals that are not written as their datatype has it."""
+    """Return the literals that do not have the form of their datatype."""
     texts: dict[Term, str] = {}
     for value in source.objects:
         if value[0] == '"' and value[-1] == ">":

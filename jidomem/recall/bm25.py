@@ -1,6 +1,6 @@
-"""The lexical ranking: BM25 scores of memories that contain words of a query, and the best of them.
+"""The lexical ranking: the memories with the highest BM25 scores for a query.
 
-`search` returns the best memories; it stops as soon as no other memory can reach their scores.
+`search` stops as soon as no other memory can reach the scores of the best ones.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from jidomem.repository.worktree import matches
 K1, B = 1.2, 0.75
 #: The least weight of a word in SQLite.
 LEAST = 1e-6
-#: The ratio of the weight in SQLite to the weight here beyond which the bound is of no use.
+#: The ratio of a weight here to that in SQLite above which the bound by that ratio is useless.
 FAR = 2.0
-#: Parts of the score of the words that are added for the file of the request, and, to order equal matches, for a late
-#: moment: half as much for each month before the newest.
+#: Shares of the lexical score that are added for a memory about a requested file and, to order equal matches, for a
+#: recent one: the latter halves with each HALF_LIFE in days before the newest memory.
 ABOUT, RECENT, HALF_LIFE = 0.5, 0.03, 30.0
 CONFIDENCE: Mapping[str, float] = {"High": 0.02, "Medium": 0.01}
 TIES = RECENT + max(CONFIDENCE.values())
-#: The most that a superseded memory scores, as a part of the score of its successor.
+#: The greatest score of a superseded memory, as a share of the score of its successor.
 BEHIND = 0.999
 
 
 @dataclass(frozen=True, slots=True)
 class ScoredMatch:
-    """A match with its score, and the parts that add up to it; `words` are parts of `lexical`."""
+    """A match with its score and the parts that add up to it; `words` are the parts of `lexical`."""
 
     match: Match
     score: float
@@ -44,12 +44,12 @@ class ScoredMatch:
 
     @property
     def place(self) -> tuple[float, str, str]:
-        """Return what sorts it: the best first, of equals the newest, then by IRI."""
+        """Return the sort key: by score, then the newest first, then by IRI."""
         return -self.score, backwards(self.match.recorded), self.match.item
 
 
 def weights(stems: Iterable[str], counts: CorpusStats) -> dict[str, float]:
-    """Return how much each word tells: the more, the fewer memories hold it.
+    """Return the weight (idf) of each stem: the fewer memories contain it, the higher.
 
     >>> weights(["rare", "common"], CorpusStats(10, 100, {"rare": 2, "common": 9}))
     {'rare': 1.2237754316221157, 'common': 0.07330173709593772}
@@ -58,17 +58,17 @@ def weights(stems: Iterable[str], counts: CorpusStats) -> dict[str, float]:
 
 
 def _weight(odds: float) -> float:
-    """Return what a word tells: what SQLite weighs it with, but something also where most memories hold it."""
+    """Return the weight of a word: that of SQLite, but positive also for a word that most memories contain."""
     return max(log(odds), log(1 + odds) / 2)
 
 
 def _odds(memories: int, holding: int) -> float:
-    """Return the odds against a memory holding a word."""
+    """Return the odds against a memory containing a word."""
     return (memories - holding + 0.5) / (holding + 0.5)
 
 
 def scored(match: Match, weight: Mapping[str, float], counts: CorpusStats) -> ScoredMatch:
-    """Return the score of *match* for the words of *weight*, whatever succeeded it left aside."""
+    """Return the score of *match* for the words of *weight*, regardless of its successors."""
     words = dict(_by_word(match, weight, counts))
     lexical = sum(words.values())
     parts = {"lexical": lexical, "about": lexical * ABOUT * match.is_about}
@@ -78,7 +78,7 @@ def scored(match: Match, weight: Mapping[str, float], counts: CorpusStats) -> Sc
 
 
 def ties(recorded: str, confidence: str, newest: str) -> tuple[float, float]:
-    """Return what is added for what was recorded late, and for what is held to be sure, as parts of the words."""
+    """Return the shares of the lexical score that are added for recency and for confidence."""
     return RECENT * 0.5 ** (_days(recorded, newest) / HALF_LIFE), CONFIDENCE.get(confidence, 0.0)
 
 
@@ -94,7 +94,7 @@ def _by_word(match: Match, weight: Mapping[str, float], counts: CorpusStats) -> 
 
 
 def demote_superseded(match: ScoredMatch, successors: Iterable[ScoredMatch]) -> ScoredMatch:
-    """Return *match* ranked below each of *successors*, which came in its place and match as well."""
+    """Return *match* ranked below each of *successors*, the matching memories that superseded it."""
     highest = min((after.score * BEHIND for after in successors), default=inf)
     if match.score <= highest:
         return match
@@ -102,30 +102,31 @@ def demote_superseded(match: ScoredMatch, successors: Iterable[ScoredMatch]) -> 
 
 
 def ceiling(weight: Mapping[str, float], now: CorpusStats, then: CorpusStats) -> tuple[float, float]:
-    """Return how many times what SQLite scores a match with, and how much beside, its score can be by these words.
+    """Return the bound of a score: the factor for the score of SQLite, and the most that is added to it, for these
+    words.
 
-    SQLite weighs them by what is there *now*, *weight* does by what was known *then*.
+    SQLite weighs words by the present corpus *now*, *weight* by the corpus as of the requested moment, *then*.
     """
     longer = max(1.0, (then.words / then.memories) / (now.words / now.memories))
     ratios = {stem: idf / max(log(_odds(now.memories, now.holding[stem])), LEAST) for stem, idf in weight.items()}
     near = [ratio for ratio in ratios.values() if ratio <= FAR]
-    if not near:  # all of them common: SQLite weighs each as good as nothing, and still tells which are the best
+    if not near:  # only common words: SQLite gives them minimal weights, which still order the matches
         return max(ratios.values()) * longer, 0.0
     return max(near) * longer, most(weight[stem] for stem, ratio in ratios.items() if ratio > FAR)
 
 
 def most(weight: Iterable[float]) -> float:
-    """Return the most that words of these weights count together."""
+    """Return the greatest score that words of these weights can add up to."""
     return sum(value * (K1 + 1) for value in weight)
 
 
 def _days(recorded: str, newest: str) -> float:
-    """Return how many days before the newest memory one was recorded."""
+    """Return the days between a memory and the newest one."""
     return max((datetime.fromisoformat(newest) - datetime.fromisoformat(recorded)).total_seconds(), 0.0) / 86_400
 
 
 def backwards(moment: str) -> str:
-    """Return a text that sorts the later of two moments of one form first.
+    """Return a text that sorts the later of two timestamps of the same form first.
 
     >>> backwards("2026") < backwards("2025")
     True
@@ -136,14 +137,14 @@ def backwards(moment: str) -> str:
 _BACKWARDS = {48 + digit: 57 - digit for digit in range(10)}
 
 
-#: Of a long text the words that tell most are looked for.
+#: The most words of a query that are searched: those with the highest weights.
 MOST_WORDS = 64
-#: So many memories that hold the rarest words are looked at before those that hold other words alone.
+#: The number of memories with the rarest words that is examined first, before those with only other words.
 FIRST = 4_000
 
 
 def query_stems(stemmer: Stemmer, text: str) -> dict[str, str]:
-    """Return the stems of *text*, each with the word it is looked for by: one that tells something where there is."""
+    """Return the stems of *text*, each with its word in the text, if possible one that is not in TELL_LITTLE."""
     stems: dict[str, str] = {}
     for word, stem in stemmer.stems(text):
         if stem not in stems or stems[stem] in TELL_LITTLE:
@@ -154,9 +155,9 @@ def query_stems(stemmer: Stemmer, text: str) -> dict[str, str]:
 def search(
     file: SearchIndexReader, stems: Mapping[str, str], within: SearchFilter, about: Iterable[str], limit: int
 ) -> tuple[list[ScoredMatch], list[str], CorpusStats]:
-    """Return the best matches in order, the words they were looked for by, and the counts behind their scores.
+    """Return the best matches in order, the stems they were searched by, and the counts behind their scores.
 
-    Words that tell little are looked for only where there are no others.
+    Words in TELL_LITTLE are searched only if there are no others.
     """
     now = file.counts(stems)
     then = now if within.moment is None else file.counts(stems, within.moment)
@@ -168,20 +169,20 @@ def search(
 
 
 def telling(stems: Mapping[str, str], counts: CorpusStats) -> dict[str, float]:
-    """Return what is looked for of *stems*, that which tells most first, each with how much it tells."""
+    """Return the stems to search by with their weights, the highest first."""
     chosen = [stem for stem, word in stems.items() if word not in TELL_LITTLE] or [*stems]
     known = weights((stem for stem in chosen if counts.holding[stem]), counts)
     return {stem: known[stem] for stem in sorted(known, key=lambda stem: (-known[stem], stem))[:MOST_WORDS]}
 
 
 def numbers_about(file: SearchIndexReader, about: Iterable[str]) -> frozenset[int]:
-    """Return the numbers of the memories that are about one of the files *about*."""
+    """Return the numbers of the memories about one of the files *about*."""
     return file.about(_governing(file.places(), about)) if about else frozenset()
 
 
 @dataclass(slots=True)
 class _Search:
-    """One search: `best` holds the best so far, the very best first."""
+    """One search: `best` contains the best matches so far, in order."""
 
     file: SearchIndexReader
     within: SearchFilter
@@ -194,9 +195,10 @@ class _Search:
     about: frozenset[int] = frozenset()
 
     def run(self, rarest: list[str], about: frozenset[int]) -> None:
-        """Look at all that may be among the best: what is *about* a file asked for, then what holds the rarest words.
+        """Examine all memories that can be among the best: those *about* a requested file, then those with the rarest
+        words.
 
-        What no longer can be among them is not looked at: its score has a ceiling.
+        A memory whose score is bounded below the best is skipped.
         """
         self.about = about
         if about:
@@ -209,7 +211,9 @@ class _Search:
             done = taken
 
     def _steps(self, rarest: list[str]) -> Iterator[int]:
-        """Yield how many of the rarest words are looked for: as FIRST memories hold, then four times as many."""
+        """Yield how many of the rarest words are searched in each step: as many as FIRST memories contain, then four
+        times that.
+        """
         counts, most, taken = [*accumulate(self.then.holding[stem] for stem in rarest)], FIRST, 0
         while taken < len(rarest):
             taken = max(taken + 1, bisect_right(counts, most))
@@ -236,18 +240,20 @@ class _Search:
         return sum(ties(row.recorded, row.confidence, self.then.newest))
 
     def _is_settled(self, lexical: float, ties: float = TIES) -> bool:
-        """Return whether what scores no more than *lexical* by its words, and is about no file, is none of the best."""
+        """Return whether a memory with at most this *lexical* score, and about no requested file, is not among the
+        best.
+        """
         worst = self.best[-1][1].score if len(self.best) == self.limit else 0.0
         return len(self.best) == self.limit and lexical * (1 + ties) * (1 + 1e-9) < worst
 
     def _final(self, match: Match, seen: frozenset[str]) -> ScoredMatch:
-        """Return the score of a match, below those of its matching successors."""
+        """Return the score of a match, demoted below its matching successors."""
         is_about = match.number in self.about
         result = scored(replace(match, is_about=is_about), self.weight, self.then)
         return demote_superseded(result, self._after(match, seen)) if self.within.inactive else result
 
     def _after(self, match: Match, seen: frozenset[str]) -> Iterator[ScoredMatch]:
-        """Yield the matching successors of a match, direct and later ones."""
+        """Yield the matching successors of a match, direct and indirect."""
         for name in match.successors:
             successor = self.file.match(name, self.within.moment) if name not in seen else None
             if successor is not None:
@@ -260,7 +266,7 @@ class _Search:
 
 
 def _governing(places: Iterable[str], paths: Iterable[str]) -> list[str]:
-    """Return which of *places* govern one of *paths*: the file, a folder above it, a pattern, or its module."""
+    """Return the *places* that govern one of *paths*: the file, a folder above it, a pattern, or its module."""
     files = [path.removeprefix("./").rstrip("/") for path in paths]
     return [place for place in places if any(_governs(place.removeprefix("./"), path) for path in files)]
 

@@ -1,8 +1,7 @@
-"""The candidates of a recall: passages gathered by words and by vectors, with their context and
-features.
+"""The candidates of a recall: passages gathered by words and by vectors, with their context and features.
 
-`matching_excerpt` chooses the excerpt that answers a query: the decision first, then the sentences
-that match the query best.
+`matching_excerpt` chooses the excerpt that answers a query: the decision first, then the sentences that match the query
+best.
 """
 
 from __future__ import annotations
@@ -26,26 +25,26 @@ from jidomem.recall.bm25 import numbers_about, telling
 from jidomem.records.interfaces import Vector
 from jidomem.records.recall import FIELD_WEIGHTS, Candidate, CorpusStats, Question, ScoredPassage
 
-#: So many are found by their words, and so many by their likeness, and the best of both are looked at with what stands
-#: around them: what is asked for is often said beside what is alike to the question. More where more are asked for.
+#: The number of texts gathered by words and by similarity, and of the best of both that are examined with the turns
+#: around them: an answer is often next to a turn similar to the question. A greater limit raises these numbers.
 BY_WORDS, BY_LIKENESS, CLOSELY = 100, 100, 60
-#: So much of what was said before and after a candidate is told of it.
+#: The turns before and after a candidate that are its context.
 BEFORE, AFTER = 3, 3
-#: So many memories that hold the rarest words are looked at, and what other words count in those, as far as no more
-#: than BESIDE hold them together.
+#: The number of memories with the rarest words that are examined. Other words add to their score as long as at most
+#: BESIDE memories contain them all together.
 FIRST, BESIDE = 4_000, 30_000
-#: So many pieces are compared one by one where what is looked through is but a part of all.
+#: The most pieces that are compared individually if the search covers only a part of the texts.
 COMPARED = 20_000
-#: So many vectors are compared in full where all are looked through.
+#: The most vectors that are compared at full precision if the search covers all texts.
 IN_FULL = 1_000
-#: The kind of a page of a dialogue, which no graph contains.
+#: The kind of a page of MemoryOS; pages are not in a graph.
 PAGE = "urn:jidomem:page"
 _KINDS = {plain_value(ENTRY): "entry", plain_value(TURN): "turn", PAGE: "page"}
 
 
 @dataclass(frozen=True, slots=True)
 class VectorQuery:
-    """The vectors of a root, and the vector of what is asked."""
+    """The vectors of a root, and the vector of the query."""
 
     vectors: VectorIndex
     vector: Vector
@@ -55,7 +54,7 @@ class VectorQuery:
 class RecallQuery:
     """The query: its text, stems, files, moment, and the vector query if there is one.
 
-    `limit` is how many answers are wanted at most.
+    `limit` is the greatest number of answers wanted.
     """
 
     text: str
@@ -69,12 +68,12 @@ class RecallQuery:
 def gather(
     texts: Readable, stream: Stream, query: RecallQuery, within: SearchFilter
 ) -> tuple[list[Candidate], Question]:
-    """Return what of *stream* may answer what is *query*, in no order, and the question as it meets it."""
+    """Return the candidates of *stream* for *query*, unordered, and the question with the statistics of the stream."""
     return texts.read(stream, lambda file: _Gathering(file, stream, query, within).gathered())
 
 
 class _Gathering:
-    """One gathering, while nobody changes the file."""
+    """One gathering of candidates, while the search file is unchanged."""
 
     def __init__(self, file: SearchIndexReader, stream: Stream, query: RecallQuery, within: SearchFilter) -> None:
         self._file = file
@@ -90,7 +89,7 @@ class _Gathering:
         runs = self._runs(self._first(about))
         around = {number: sides for run, middle in runs for number, sides in _sides(run, middle)}
         rows = {row.number: row for row in file.rows(around, within)}
-        if within.inactive:  # what superseded a candidate stands before it, if it answers at all
+        if within.inactive:  # successors of candidates are ranked before them, if they match
             rows = self._with_later(rows)
         beside = {number for run, _ in runs for number in run} - rows.keys()
         known = {**rows, **{row.number: row for row in file.rows(beside, SearchFilter(within.moment, inactive=True))}}
@@ -102,7 +101,7 @@ class _Gathering:
         return candidates, self._question({name for one in passages.values() for name in one.speakers}, met)
 
     def _with_later(self, rows: Mapping[int, SearchRow]) -> dict[int, SearchRow]:
-        """Return *rows* with what came in the place of them, and in the place of that, each told of all of these."""
+        """Return *rows* with their successors, direct and indirect, each row with all of its successors."""
         rows_by_number, new = {**rows}, [*rows.values()]
         while new:
             numbers = {*self._file.numbers(item for row in new for item in row.successors)}
@@ -112,7 +111,7 @@ class _Gathering:
         return {number: row._replace(successors=_in_turn(row.item, after)) for number, row in rows_by_number.items()}
 
     def _first(self, about: frozenset[int]) -> list[int]:
-        """Return the numbers of what fits best by words and likeness, each measured by the best there is."""
+        """Return the numbers of the best texts by the sum of both scores, each relative to the greatest of its kind."""
         words = self._by_words(about)
         near = {number: max(cosine, 0.0) for number, cosine in self._cosines([*words, *self._by_likeness()]).items()}
         most, nearest = max(words.values(), default=0.0) or 1.0, max(near.values(), default=0.0) or 1.0
@@ -124,7 +123,7 @@ class _Gathering:
         return sorted(words.keys() | near.keys(), key=fit)[: self._most(CLOSELY)]
 
     def _by_words(self, about: frozenset[int]) -> dict[int, float]:
-        """Return what holds the words best, of all and of what is *about* a file asked for, each with its reach."""
+        """Return the best word matches, of all texts and of those *about* a requested file, with their reach."""
         if not self._weight:
             return {}
         counts = [*accumulate(self._counts.holding[stem] for stem in self._weight)]
@@ -143,13 +142,15 @@ class _Gathering:
         wanted = min(2 * most, IN_FULL)
         near = vectors.nearest(self._stream, vector, wanted)
         numbers = self._saying([known for known, _ in near])
-        if len(numbers) < most and len(near) == wanted:  # most of what is near is not looked through
+        if len(numbers) < most and len(near) == wanted:  # most of the nearest texts are outside the scope
             pieces = vectors.cosines(self._stream, vector, self._file.digests(self._within, COMPARED))
             numbers = self._saying(sorted(pieces, key=lambda known: (-pieces[known], known))[: 2 * most])
         return numbers[:most]
 
     def _most(self, usual: int) -> int:
-        """Return how many are looked at: the usual number, or those asked for and one that tells of more."""
+        """Return the number to examine: the usual one, or the requested limit and one more, which shows that there are
+        more.
+        """
         return max(usual, self._query.limit + 1)
 
     def _saying(self, digests: Sequence[bytes]) -> list[int]:
@@ -160,7 +161,7 @@ class _Gathering:
         return [number for number in numbers if number in inside]
 
     def _runs(self, numbers: Iterable[int]) -> list[tuple[list[int], int]]:
-        """Return for each of *numbers* the turns around it, and its position among them."""
+        """Return, for each of *numbers*, the turns around it and its position among them."""
         far, moment = BEFORE + AFTER, self._within.moment
         runs = []
         for number, one in self._file.passages.of(numbers).items():
@@ -171,7 +172,7 @@ class _Gathering:
     def _met(
         self, rows: Mapping[int, SearchRow], passages: Mapping[int, search_tables.Passage]
     ) -> dict[int, ScoredPassage]:
-        """Return each of *rows* with its match of the question."""
+        """Return each of *rows* scored for the question."""
         cosines = self._cosines(rows)
         return {
             number: ScoredPassage(
@@ -187,7 +188,9 @@ class _Gathering:
         }
 
     def _cosines(self, numbers: Iterable[int]) -> dict[int, float]:
-        """Return how alike each of *numbers* is: as its piece that is most alike, as far as there are vectors."""
+        """Return the similarity of each of *numbers*, that of its most similar piece; without an entry if it has no
+        vector.
+        """
         if self._query.alike is None:
             return {}
         pieces = self._file.passages.digests(numbers)
@@ -230,13 +233,13 @@ class _Gathering:
 
 
 def _sides(run: Sequence[int], middle: int) -> Iterator[tuple[int, tuple[Sequence[int], Sequence[int]]]]:
-    """Yield what has the middle of a *run* among what is told of it, with what was said before and after each."""
+    """Yield the turns of a *run* that have its middle in their context, with the turns before and after each."""
     for at in range(max(middle - AFTER, 0), min(middle + BEFORE + 1, len(run))):
         yield run[at], (run[max(at - BEFORE, 0) : at][::-1], run[at + 1 : at + 1 + AFTER])
 
 
 def _in_turn(item: str, successors: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    """Return what came in the place of *item*, and in the place of that, by what came in the place of each."""
+    """Return the successors of *item*, direct and indirect; *successors* has the direct ones."""
     later: dict[str, None] = {}
     left = [*successors[item]]
     while left:
@@ -248,7 +251,7 @@ def _in_turn(item: str, successors: Mapping[str, Sequence[str]]) -> tuple[str, .
 
 
 def _words(fields: Sequence[str], stems: Mapping[str, float]) -> dict[str, float]:
-    """Return the weighted number of each of *stems* in the *fields*."""
+    """Return the weighted count of each of *stems* in the *fields*."""
     words_of: dict[str, float] = {}
     for weight, text in zip(FIELD_WEIGHTS.values(), fields, strict=True):
         if text:
@@ -259,7 +262,7 @@ def _words(fields: Sequence[str], stems: Mapping[str, float]) -> dict[str, float
 
 
 def merge_questions(questions: Sequence[Question]) -> Question:
-    """Return one question for what was gathered of several streams."""
+    """Return one question with the summed statistics of several streams."""
     first = questions[0]
     counts = [question.counts for question in questions]
     holding: Counter[str] = Counter()
@@ -272,15 +275,15 @@ def merge_questions(questions: Sequence[Question]) -> Question:
     return Question(first.text, stems, whole, speakers, first.now, any(one.has_vectors for one in questions))
 
 
-#: The share of an excerpt for the opening of the text where the question points to a later passage.
+#: The share of the excerpt for the opening of the text if a later passage matches better.
 _OPENING = 0.4
-#: The share of a word's weight where it stands in the heading above a sentence, or in a sentence beside it.
+#: The share of the weight of a word in the heading above a sentence, or in an adjacent sentence.
 _ABOVE, _BESIDE = 0.5, 0.4
 #: The longest heading that is repeated before a sentence below it.
 _LONGEST_HEADING = 120
 _GAP = "…"
 
-#: The stems of a question that count for a sentence, each with the share of its weight.
+#: The stems of a question that count for a sentence, each with a share of its weight.
 Shares = Mapping[str, float]
 
 
@@ -290,11 +293,10 @@ def matching_excerpt(
     weights: Mapping[str, float],
     longest: int = EXCERPT,
 ) -> str:
-    """Return the opening of a text and those of its *sentences* that match a question best, on one line.
+    """Return the opening of a text and the *sentences* of it that match a question best, on one line.
 
-    *stems* are those of each sentence, *weights* those of the question. The sentences are whole and in the
-    order of the text, with an ellipsis where some are left out. The opening is all there is where no
-    sentence after it matches better than the best one in it.
+    *stems* are those of each sentence, *weights* those of the question. Sentences are whole and in the order of the
+    text, with an ellipsis for omitted ones. Only the opening is returned if no later sentence matches better than it.
 
     >>> text = ["We use one queue.", "It was slow.", "A letter waits in it.", "Letters expire after 30 days."]
     >>> stems = [{"queue"}, {"slow"}, {"letter", "wait"}, {"letter", "expir"}]
@@ -323,13 +325,13 @@ def matching_excerpt(
 
 
 def _stem_weights(stems: Sequence[Collection[str]], weights: Mapping[str, float]) -> dict[str, float]:
-    """Return how much each stem of the question tells of a sentence: the more, the fewer sentences hold it."""
+    """Return the weight of each stem of the question for a sentence: the fewer sentences contain it, the higher."""
     holding = Counter(stem for each in stems for stem in weights.keys() & set(each))
     return {stem: weights[stem] * log(1 + len(stems) / count) for stem, count in holding.items()}
 
 
 def _shares(sentences: Sequence[str], stems: Sequence[Collection[str]], idf: Mapping[str, float], place: int) -> Shares:
-    """Return the stems that count for the sentence at *place*: its own, and those above and beside it."""
+    """Return the stems that count for the sentence at *place*: its own, and those above it and beside it."""
     if _is_heading(sentences[place]):
         return {}
     around = [other for other in (place - 1, place + 1) if 0 <= other < len(sentences)]
@@ -344,7 +346,7 @@ def _score(shares: Shares, idf: Mapping[str, float]) -> float:
 
 
 def _ranked(shares: Sequence[Shares], idf: Mapping[str, float], most: int = 6) -> list[int]:
-    """Return the places of the best sentences; a stem of one that is ranked already counts half for the next."""
+    """Return the places of the best sentences; a stem of a sentence already ranked counts half for the next."""
     left, ranked = dict(idf), list[int]()
     while len(ranked) < most:
         places = [
@@ -361,7 +363,7 @@ def _ranked(shares: Sequence[Shares], idf: Mapping[str, float], most: int = 6) -
 
 
 def _above(sentences: Sequence[str], place: int) -> list[int]:
-    """Return the place of the heading, or of the sentence that leads to the list, that is nearest above."""
+    """Return the place of the nearest heading, or sentence that leads in to the list, above *place*."""
     heading = next((other for other in range(place - 1, -1, -1) if _is_heading(sentences[other])), None)
     return [] if heading is None or len(sentences[heading]) > _LONGEST_HEADING else [heading]
 
@@ -371,7 +373,7 @@ def _is_heading(sentence: str) -> bool:
 
 
 def _with(shown: Mapping[int, str], sentences: Sequence[str], places: Sequence[int], longest: int) -> dict[int, str]:
-    """Return *shown* with the sentences at *places*; nothing if they are too long together."""
+    """Return *shown* with the sentences at *places*; an empty dictionary if they are too long together."""
     more = {place: sentences[place] for place in places} | dict(shown)
     return more if len(_text(more, len(sentences))) <= longest else {}
 

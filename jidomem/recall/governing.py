@@ -1,9 +1,7 @@
-"""The memories that govern files: rules, decisions, errors and lessons, the nearest to each file
-first.
+"""The memories that govern files: rules, decisions, errors and lessons, the nearest to each file first.
 
-`changed_files` returns the memories whose files were changed, renamed or removed since;
-`related_memories` those about a file that do not govern it: proposals, facts, and records about its
-package or its words.
+`changed_files` returns the memories whose files have been changed, renamed or removed; `related_memories` those about a
+file that do not govern it: proposals, facts, and records about its package or its words.
 """
 
 from __future__ import annotations
@@ -54,14 +52,14 @@ SELECT ?item ?summary ?anchor WHERE {
 
 
 def anchors_in_force(reader: MemoryReader, project: str) -> list[tuple[str, str, Anchor]]:
-    """Return each active memory with its summary and a file it is about, as it was when it was written."""
+    """Return each active memory with its summary and one of its files, as that was when the memory was written."""
     rows = reader.select(project, _ANCHORED)
     return [(row["item"], row["summary"], anchor) for row in rows for anchor in anchors_of([literal(row["anchor"])])]
 
 
 def changed_files(reader: MemoryReader, tree: Worktree | None, project: str) -> list[Row]:
-    """Return item, summary, path, state, at and question for each file that an active memory is about and that is
-    no longer as it was: changed, gone or renamed, and where it is now. Nothing where the root lies in no repository.
+    """Return item, summary, path, state, at (the new path) and question for each file of an active memory that was
+    changed, removed or renamed. The list is empty outside a repository.
     """
     if tree is None:
         return []
@@ -75,7 +73,7 @@ def changed_files(reader: MemoryReader, tree: Worktree | None, project: str) -> 
 
 
 def anchors_by_item(index: OxigraphIndex, project: str, items: Iterable[str]) -> dict[str, list[Anchor]]:
-    """Return what each of *items* keeps of the files it is about."""
+    """Return the anchors of each of *items*: its files as they were when it was written."""
     graph = graph_iri(project)
     return {
         item: anchors_of(value for _, _, value in index.triples(graph, iri(item), ANCHOR))
@@ -86,7 +84,7 @@ def anchors_by_item(index: OxigraphIndex, project: str, items: Iterable[str]) ->
 def fresh(
     index: OxigraphIndex, tree: Worktree | None, project: str, items: Iterable[str]
 ) -> Mapping[str, list[Freshness]]:
-    """Return what became of the files that each of *items* is about; nothing is known where there is no repository."""
+    """Return the state of the files of each of *items*; an empty mapping outside a repository."""
     if tree is None:
         return {}
     by_item = anchors_by_item(index, project, items)
@@ -110,17 +108,17 @@ def governing(
     paths: Sequence[str],
     **filters: Any,
 ) -> list[Row]:
-    """Return what governs each of *paths*, the nearest first, then the most binding, then the newest.
+    """Return the memories that govern each of *paths*, the nearest first, then the most binding, then the newest.
 
-    Those of one commit keep their order.
+    Memories of one commit keep their order.
 
-    Paths are relative to the folder that holds the root, with forward slashes, or absolute; raises InvalidRequest for
-    one that lies outside of that folder. A memory about a file that was renamed governs it by its new name too. A
-    memory about no place in particular governs nothing, unless it is a strict or required convention.
+    Paths are relative to the folder that contains the root, with forward slashes, or absolute; raises InvalidRequest
+    for one outside that folder. A memory about a renamed file governs it under its new name too. A memory that names no
+    place governs nothing, unless it is a strict or required convention.
 
-    *filters* are as_of, valid_at and include_inactive. Each row has path, item, kind, class, force, about (the place it
-    was found by), summary, level, status (active, proposed ...), time, state of a task or error, freshness of each file
-    it is about, source, agent and recorded.
+    *filters* are as_of, valid_at and include_inactive. Each row has path, item, kind, class, force, about (the place
+    that matched), summary, level, status (active, proposed ...), time, state of a task or error, freshness of each of
+    its files, source, agent and recorded.
     """
     if not paths:
         raise InvalidRequest("a path is needed", hint="name a file: jidomem governing src/a.py")
@@ -151,11 +149,11 @@ def governing(
 
 @dataclass(frozen=True, slots=True)
 class GoverningAnswer:
-    """The `rows` of `governing`, with what a reader would miss in them.
+    """The `rows` of `governing`, and information on what they do not show.
 
-    `left_out` has the status of each memory that would be among them and is not active, `missing` each path at which
-    there is no file, with the nearest path there is, None where no name is like it. `conventions` is the number of
-    conventions of the project if there are no rows; else None.
+    `left_out` has the status of each matching memory that is not active; `missing` each path without a file, with the
+    most similar existing path or None. `conventions` is the number of conventions of the project if there are no rows,
+    else None.
     """
 
     rows: Sequence[Row]
@@ -165,21 +163,21 @@ class GoverningAnswer:
 
     @property
     def inactive(self) -> Inactive:
-        """Return how many memories are left out because they are not active."""
+        """Return the counts of memories left out because they are not active."""
         return self.inactive_but(())
 
     def inactive_but(self, items: Collection[str]) -> Inactive:
-        """Return the same without those of *items*, which were told of already."""
+        """Return the same without *items*, which were reported already."""
         statuses = Counter(status for name, status in self.left_out.items() if name not in items)
         return Inactive(statuses)
 
     def notices(self) -> list[str]:
-        """Return a sentence about each path at which there is no file."""
+        """Return a sentence about each path without a file."""
         nearest = {path: f"; the nearest name is {near}" if near else "" for path, near in self.missing.items()}
         return [f"there is no file {path}{near}" for path, near in nearest.items()]
 
     def to_dict(self, option: str = "include_inactive=true") -> dict[str, Any]:
-        """Return all but the rows as plain values; *option* is what shows memories that are not active."""
+        """Return plain values, except the rows; *option* is the parameter that includes inactive memories."""
         missing = [{"path": path, "nearest": near} for path, near in self.missing.items()]
         project = None if self.conventions is None else {"conventions": self.conventions, "query": "conventions"}
         return {"inactive": self.inactive.to_dict(option), "missing": missing, "whole_project": project}
@@ -194,10 +192,10 @@ def answer(
     paths: Sequence[str],
     **filters: Any,
 ) -> GoverningAnswer:
-    """Return what governs *paths*, and what a reader would miss in it; raises what `governing` raises.
+    """Return the memories that govern *paths*, with information on those left out. Raises what `governing` raises.
 
-    The files lie below *base*, None where no files are known. A memory that was superseded is not counted beside its
-    successor.
+    *base* is the folder of the files, None if no files are known. A superseded memory is not counted if its successor
+    is.
     """
     rows = governing(reader, index, tree, project, paths, **filters)
     wider = {**filters, "include_inactive": True}
@@ -220,7 +218,9 @@ def answer(
 
 
 def nearest(rows: Sequence[Row], limit: int = MOST_SHOWN) -> list[Row]:
-    """Return the first *limit* rows of each path in their order; strict conventions come before what is nearer."""
+    """Return the first *limit* rows of each path in their order; strict conventions take precedence over nearer
+    memories.
+    """
     ranked = sorted(enumerate(rows), key=lambda row: (row[1]["force"] != "strict", row[0]))
     count, numbers = Counter[str](), []
     for number, row in ranked:
@@ -231,9 +231,9 @@ def nearest(rows: Sequence[Row], limit: int = MOST_SHOWN) -> list[Row]:
 
 
 def _below(tree: Worktree | None, path: str) -> str:
-    """Return *path* from where the paths of memories begin; raises InvalidRequest for one outside.
+    """Return *path* relative to the folder in which the paths of memories begin; raises InvalidRequest for one outside.
 
-    A web address that a remote of the repository has for a file is that of the file.
+    The web address of a file in a remote of the repository is resolved to the file.
     """
     below: str | None = path
     if path.startswith("/"):
@@ -250,7 +250,7 @@ def _below(tree: Worktree | None, path: str) -> str:
 
 
 def _patterns(reader: MemoryReader, project: str, filters: Mapping[str, Any]) -> list[Row]:
-    """Return the memories about patterns, read in pages, since the list of pages is cached."""
+    """Return the memories about patterns, read in pages, since pages are cached."""
     rows, cursor = [], None
     while True:
         page = reader.ask_page("patterns", project=project, limit=_PAGE, cursor=cursor, **filters)
@@ -261,7 +261,7 @@ def _patterns(reader: MemoryReader, project: str, filters: Mapping[str, Any]) ->
 
 
 def earlier_names(reader: MemoryReader, tree: Worktree | None, project: str) -> Mapping[str, list[str]]:
-    """Return the names that files had when a memory about them was written, by the name each has now."""
+    """Return the names that files had when a memory about them was written, by present name."""
     if tree is None:
         return {}
     missing = [anchor for _, _, anchor in anchors_in_force(reader, project) if not tree.has(anchor.path)]
@@ -309,7 +309,7 @@ def _force(kind: str, level: str | None, state: str | None, is_error: bool) -> s
     return "lesson" if kind in ("LessonLearned", "RootCause") else "decision"
 
 
-#: The properties are looked up for the rows: in a join, the engine would read them for all memories.
+#: The properties are optional patterns: in a join, the engine would read them for all memories.
 _QUERY = (
     """
 PREFIX jido: <https://jido.ai/ontology#>
@@ -343,16 +343,16 @@ SELECT ?item ?summary ?about WHERE { ?item a jido:ArchitecturalDecision ; jido:s
     + active.now_of_all()
     + "} ORDER BY DESC(?item) LIMIT 5000"
 )
-#: The folder of a package before that of its documents.
+#: The folder of a package, followed by the folder of its documents.
 _PACKAGE = re.compile(r"(?:\./)?(.+?)/(?:docs?|documentation|adrs?|decisions|architecture|rfcs?)/")
-#: A part of a path is compared with the words of a title when it has so many letters, and tells of few records.
+#: The least letters of a part of a path that is compared with titles, and the most records it may match.
 _LETTERS, _FEW = 5, 3
 _GENERIC = frozenset(("index", "module", "package", "source", "common", "internal", "testing", "client", "server"))
 
 
 @dataclass(frozen=True, slots=True)
 class RelatedMemory:
-    """A memory about a file that does not govern it; it `waits` where it is only proposed."""
+    """A memory about a file that does not govern it; `waits` is True if it is only proposed."""
 
     item: str
     kind: str
@@ -364,10 +364,10 @@ class RelatedMemory:
 def related_memories(
     reader: MemoryReader, project: str, paths: Sequence[str], known: Collection[str]
 ) -> list[RelatedMemory]:
-    """Return what is about *paths* and not among the items *known*, the nearest first: files, folders, all.
+    """Return the memories about *paths* other than the items *known*, the nearest first: files, folders, everything.
 
-    Then come the decision records in a folder of documents of the package that a path lies in, and those whose title
-    has the words of a part of the path, as "Solo machine" those of `06-solomachine`.
+    Decision records in a folder of documents of the package of a path follow, then those whose title has the words of a
+    part of the path, as "Solo machine" matches `06-solomachine`.
     """
     plain = [plain_path(path) for path in paths]
     places = dict.fromkeys(place for path in plain for place in _places(path))
@@ -375,7 +375,7 @@ def related_memories(
         patterned = reader.about_patterns(project)
         among = "" if patterned is None else f"VALUES ?item {{ {' '.join(map(iri, patterned))} }}"
         rows = reader.select(project, _QUERY % (" ".join(to_term(place, "string", "path") for place in places), among))
-    except NotFound:  # nothing was ever written
+    except NotFound:  # nothing has been written yet
         return []
     by_item: dict[str, tuple[tuple[bool, int], RelatedMemory]] = {}
     for row in rows:
@@ -395,7 +395,7 @@ def related_memories(
 
 
 def _related(reader: MemoryReader, project: str, paths: Sequence[str]) -> Iterator[tuple[int, RelatedMemory]]:
-    """Yield the records of the packages of *paths*, then those with words of a path, each with how near it is."""
+    """Yield the records of the packages of *paths*, then those with words of a path, each with its nearness."""
     rows = reader.select(project, _RECORDS)
     for row in rows:
         package = _PACKAGE.match(row["about"])
@@ -416,7 +416,7 @@ def _record(row: dict[str, Any]) -> RelatedMemory:
 
 
 def _path_words(path: str) -> set[str]:
-    """Return the folders of *path* and its name without endings, each in its letters alone and in the singular.
+    """Return the folders of *path* and its name without extensions, each reduced to letters and in the singular.
 
     >>> sorted(_path_words("modules/light-clients/06-solomachine/client_state.go"))
     ['clientstate', 'lightclient', 'solomachine']
@@ -427,7 +427,7 @@ def _path_words(path: str) -> set[str]:
 
 
 def _title_words(title: str) -> set[str]:
-    """Return up to three words of *title* that follow one another, joined as `_path_words` are."""
+    """Return runs of one to three consecutive words of *title*, each joined in the form of `_path_words`."""
     words = re.findall(r"[^\W\d_]+", title)
     runs = ("".join(words[at : at + count]) for count in (1, 2, 3) for at in range(len(words)))
     return {_singular(run) for run in runs}
@@ -438,7 +438,7 @@ def _singular(word: str) -> str:
 
 
 def _places(path: str) -> list[str]:
-    """Return the file and the folders above it, as memories may name them.
+    """Return the file and the folders above it in the forms in which memories may name them.
 
     >>> _places("src/a.py")
     ['src/a.py', './src/a.py', 'src', './src', 'src/', './src/']

@@ -1,6 +1,4 @@
-"""The recall of memories, entries and conversation turns: active ones that match by words or by
-vectors.
-"""
+"""The recall of memories, entries and conversation turns: active ones that match by words or by vectors."""
 
 from __future__ import annotations
 
@@ -41,9 +39,9 @@ from jidomem.records.recall import (
 )
 from jidomem.schema.ontology import ITEM, Schema
 
-#: The class of entries, as what is looked through is narrowed by it.
+#: The class of entries, as a filter of the search.
 ENTRIES = frozenset([plain_value(ENTRY)])
-#: field -> the property that says it.
+#: field -> its property.
 _FIELDS = {"id": "entryId", "agent_id": "agentId", "content": "entryText", "session_id": "sessionId",
            "metadata": "entryMetadata"}  # fmt: skip
 _FIELD_OF = {jido(name): field for field, name in _FIELDS.items()}
@@ -62,7 +60,7 @@ SELECT ?id ?agent ?text ?session ?metadata WHERE {
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """Entries that were found, in order; `scores` and the parts of each are those of what answers, by IRI."""
+    """The recalled entries, in order; `scores` and `parts` are those of the matching entries, by IRI."""
 
     entries: Mapping[str, Entry]
     scores: Mapping[str, float]
@@ -79,9 +77,9 @@ class Entries:
         self._index = index
 
     def covered(self, request: RecallRequest, within: SearchFilter, now: str, alike: VectorQuery | None) -> Recalled:
-        """Return up to `limit` entries *within*: what answers, the best first, and then the newest.
+        """Return up to `limit` entries *within* the filter: the matching ones, best first, then the newest.
 
-        *now* is the moment asked at, *alike* what makes likeness known, if anything.
+        *now* is the moment of the query, *alike* the vector query, if there is one.
         """
         query = RecallQuery(
             request.query, query_stems(self._texts.stemmer, request.query), (), now, limit=request.limit
@@ -95,7 +93,7 @@ class Entries:
         return Recalled(chosen, scores, {name: best[name].parts for name in scores}, answer.ranking)
 
     def all_entries(self, moment: str | None) -> list[Entry]:
-        """Return the entries of every agent, the oldest first; with a *moment* those that were kept then."""
+        """Return the entries of all agents, oldest first; with a *moment*, as of that moment."""
         clauses = ("", "") if moment is None else (_KNOWN % date_time(moment), _BY_THEN % date_time(moment))
         answer = self._index.query(_ENTRIES_QUERY % clauses, graphs=[self._stream.graph])
         assert isinstance(answer, Solutions)
@@ -104,12 +102,12 @@ class Entries:
             entry = _entry(
                 {field: plain_value(term) for field, term in zip(_FIELDS, row, strict=True) if term is not None}
             )
-            entries.pop(entry.id, None)  # of two that branches kept under one id the newer one counts
+            entries.pop(entry.id, None)  # if branches wrote two entries with one id, the newer one counts
             entries[entry.id] = entry
         return [*entries.values()]
 
     def entry(self, node: Term) -> Entry | None:
-        """Return one entry; None for what is none, or was redacted."""
+        """Return one entry, or None if *node* is no entry or was redacted."""
         rows = self._index.triples(self._stream.graph, node)
         fields = {_FIELD_OF[predicate]: plain_value(value) for _, predicate, value in rows if predicate in _FIELD_OF}
         return _entry(fields) if {"id", "agent_id", "content"} <= fields.keys() else None
@@ -119,14 +117,14 @@ class Entries:
 
 
 def _entry(fields: Mapping[str, str]) -> Entry:
-    """Return the entry of these fields, with metadata as JSON."""
+    """Return the entry with these fields, of which metadata is JSON."""
     return Entry(**{**fields, "metadata": json.loads(fields.get("metadata", "{}"))})
 
 
 def own(request: RecallRequest, *others: str | None, every: bool = False) -> OwnerFilter:
-    """Return what is looked through of entries: what the scope covers, with *every* that of all sessions.
+    """Return the filter of entries for the scope of the request; with *every*, entries of all sessions.
 
-    *others* are sessions that are named beside the one of the request.
+    *others* are further sessions beside that of the request.
     """
     named = frozenset(filter(None, (request.session_id, *others)))
     sessions = named if request.scope == "session" else named | {""}
@@ -134,9 +132,9 @@ def own(request: RecallRequest, *others: str | None, every: bool = False) -> Own
     return OwnerFilter(ENTRIES, request.agent_id, None if every and request.scope == "agent" else sessions, place)
 
 
-#: The classes of markers of withdrawals: they are left out with the memory.
+#: The classes of withdrawal markers; they are left out with the memory.
 _TOMBSTONES = frozenset((JIDO + MARKER,))
-#: The kinds that are no memories, and are searched only if requested by name.
+#: The kinds other than memories, which are searched only if requested by name.
 SPOKEN = {"entry": plain_value(ENTRY), "turn": plain_value(TURN), "page": PAGE}
 #: Property -> the name of its value in a hit.
 _FIELD_NAMES = {
@@ -165,7 +163,7 @@ class _Place:
 
 @dataclass(frozen=True, slots=True)
 class _Ranking:
-    """The best of what was found in order, the weights of the question's stems, and the metadata of the answer."""
+    """The best matches in order, the weights of the stems of the question, and the metadata of the answer."""
 
     best: Sequence[_Place]
     weights: Mapping[str, float]
@@ -176,8 +174,8 @@ class _Ranking:
 class Recalling:
     """The recall over the texts of one root, at the moment `now`.
 
-    `alike` has the vectors of the query, if they are known. `pages` are those of the asking user, with the vectors for
-    them, if pages are requested.
+    `alike` has the vectors of the query, if known. `pages` are those of the user of the query, with their vectors, if
+    pages are requested.
     """
 
     texts: Texts
@@ -188,20 +186,21 @@ class Recalling:
     pages: tuple[Readable, VectorQuery | None] | None = None
 
     def recall(self, project: str, request: RecallRequest, narrowing: Narrowing) -> MemoryRecall:
-        """Return up to `limit` memories that answer the query; raises InvalidRequest for what is no filter.
+        """Return up to `limit` memories that answer the query; raises InvalidRequest for an invalid filter.
 
-        Entries and turns are searched if `kinds` names them. Of memories alone, without similarities, all that contain
-        one of the words are candidates; else the best by words and by similarity are.
+        Entries and turns are searched if `kinds` names them. If only memories are searched and there are no vectors,
+        all that contain a word of the query are candidates; else the best by words and by similarity are.
         """
         ranking = self._ranking(project, request, narrowing)
         every = (self._hit(project, one, ranking.weights, narrowing) for one in ranking.best)
         return MemoryRecall(request, [hit for hit in every if hit is not None], ranking.metadata)
 
     def inactive(self, project: str, request: RecallRequest, narrowing: Narrowing, recalled: MemoryRecall) -> Inactive:
-        """Return the inactive memories that would rank among the entries of *recalled*, or the first DEFAULT_LIMIT.
+        """Return the inactive memories that would rank among the entries of *recalled*, or among the first
+        DEFAULT_LIMIT.
 
-        Places are those of one ranking of active and inactive memories. One that was superseded does not count
-        where its successor is an entry or counts itself.
+        Ranks are those of one ranking of active and inactive memories. A superseded memory does not count if its
+        successor is an entry or is counted.
         """
         if narrowing.include_inactive:
             return Inactive()
@@ -231,7 +230,7 @@ class Recalling:
 
     def _status(self, project: str, name: str, narrowing: Narrowing) -> str | None:
         """Return the status of a memory; None for an unknown one."""
-        if ":" not in name:  # a page of MemoryOS has an id, and no IRI
+        if ":" not in name:  # a page of MemoryOS has an id, not an IRI
             return None
         try:
             memory = memory_detail.load_memory(self.index, project, name, narrowing.as_of, now=lambda: self.now)
@@ -257,7 +256,7 @@ class Recalling:
         return _Ranking(best, _weights(stems, question.counts), {**metadata, "ranking": answer.ranking})
 
     def _sources(self, project: str, within: SearchFilter, narrowing: Narrowing) -> list[RankingSource]:
-        """Return what is looked through: memories unless other kinds alone are asked for, and what these are in."""
+        """Return the sources to search: memories, unless only other kinds are requested, and those of other kinds."""
         others = {kind for kind in narrowing.kinds if kind in SPOKEN}
         streams = [] if others and others >= {*narrowing.kinds} else [Stream(project)]
         streams += [Stream(project, "history")] if others - {"page"} else []
@@ -306,7 +305,7 @@ class Recalling:
         )
 
     def _kinds(self, narrowing: Narrowing) -> frozenset[str] | None:
-        """Return the requested classes with their subclasses, None if none is requested."""
+        """Return the requested classes with their subclasses, or None if none is requested."""
         if not narrowing.kinds:
             return None
         known = {local_name(cls): cls for cls in sorted(self.schema.subclasses(ITEM))}
@@ -324,7 +323,7 @@ class Recalling:
         return frozenset(kinds)
 
     def _hit(self, project: str, one: _Place, weights: Mapping[str, float], narrowing: Narrowing) -> Hit | None:
-        """Return the hit of what was found; None for a memory that this process has not yet read from the journal."""
+        """Return the hit of a result, or None for a memory that this process has not yet read from the journal."""
         parts = dict(one.parts) if narrowing.explain else None
         if one.candidate is None or one.candidate.kind == "memory":
             return self._memory(project, one, weights, parts, narrowing)
@@ -346,7 +345,7 @@ class Recalling:
         parts: Mapping[str, Any] | None,
         narrowing: Narrowing,
     ) -> Hit | None:
-        """Return the hit of a memory; *weights* are those of the question, which choose the sentences shown of it."""
+        """Return the hit of a memory; *weights* of the question choose the sentences of the excerpt."""
         try:
             memory = memory_detail.load_memory(self.index, project, one.name, narrowing.as_of, now=lambda: self.now)
         except NotFound:
@@ -379,7 +378,7 @@ class Recalling:
 
 
 def _weights(stems: Mapping[str, str], counts: CorpusStats) -> dict[str, float]:
-    """Return the weight of each of *stems* that points to a passage: none of the words that tell little does."""
+    """Return the weight of each of *stems* that helps to choose sentences, without the words in TELL_LITTLE."""
     weights = telling(stems, counts)
     return {stem: weight for stem, weight in weights.items() if stems[stem] not in TELL_LITTLE}
 
@@ -392,7 +391,7 @@ def _metadata(
 
 
 def _either(folder: str, name: str | None) -> frozenset[str] | None:
-    """Return the name of an agent or session as entries say it, and the IRI it stands for; None for None."""
+    """Return the name of an agent or session as entries have it, and its IRI; None for None."""
     if name is None:
         return None
     return frozenset([name, name if name.startswith((BASE, "urn:", "http")) else f"{BASE}{folder}/{name}"])

@@ -6,16 +6,16 @@ from jidomem.rdf.vocab import local_name
 from jidomem.repository.worktree import matches
 from jidomem.write.canonical import plain_path
 
-#: How many memories a list shows of one file where all of them are not asked for.
+#: The default number of memories in a list for one file.
 MOST_SHOWN = 10
-#: The levels of conventions that bind every file where they name no place in particular.
+#: The levels of conventions that govern every file if they name no place.
 BINDING = ("Strict", "Required")
 _WILD = str.maketrans("", "", "*?[]{}!/.")
 _FILE, _FOLDER, _PATTERN = 3, 2, 1
 
 
 def is_general(about: str | None) -> bool:
-    """Return whether *about* names no place in particular: nothing, or a pattern that every file matches.
+    """Return whether *about* names no specific place: it is empty, or a pattern that every file matches.
 
     >>> is_general(""), is_general("**/*"), is_general("**/*.py"), is_general("src")
     (True, True, False, False)
@@ -45,10 +45,10 @@ def is_about(place: str, path: str) -> bool:
 
 
 def nearness(path: str, about: str | None) -> tuple[int, int]:
-    """Return how near the place *about* is to the file *path*; the greater is the nearer.
+    """Return the nearness of the place *about* to the file *path*; greater is nearer.
 
-    The file itself and the module it holds come first, then its folder and those above it, the deepest first, then
-    patterns, those with the most literal characters first, then what is about the whole.
+    The order is: the file itself and its module, its folder and those above it, the deepest first, patterns, those with
+    the most literal characters first, and places that stand for everything.
 
     >>> places = [".", "src/**/*.py", "src", "**", "src/db/", "src/db/pool.py", "**/*.py"]
     >>> sorted(places, key=lambda about: nearness("src/db/pool.py", about), reverse=True)

@@ -1,5 +1,4 @@
-"""The analysis of an English question: the kind of answer it needs, and the dates that a text
-names. Pure.
+"""The analysis of an English question: the kind of answer it needs, and the dates that a text names. Pure.
 
 Dates are read as written, and words such as "yesterday" count from the day of the text.
 """
@@ -11,11 +10,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date, timedelta
 
-#: So much of a text is looked at: who speaks says what it is about at its beginning.
+#: The characters of a text that are examined; speakers state their subject at the beginning.
 BEGINNING = 600
-#: Names under which a machine answers.
+#: Names of machines as speakers.
 ANSWERING = frozenset(("assistant", "ai", "agent", "bot", "chatbot", "model"))
-#: Names of roles, which are no names of people.
+#: Names of roles, not of people.
 ROLES = frozenset(("user", "human", "person", "customer", "system", "tool")) | ANSWERING
 _NUMBER = "one two three four five six seven eight nine ten couple few several once twice both"
 _TIME = (
@@ -48,7 +47,7 @@ _GIVES = {"time": _GIVES_TIME, "number": _GIVES_NUMBER}
 
 
 def strip_names(question: str, names: Iterable[str]) -> str:
-    """Return *question* without the people of these *names*, as far as more is left: what it asks of them.
+    """Return *question* without the *names* of people, unless nothing else is left.
 
     >>> strip_names("When did Ana's brother move?", ["ana lopez", "user"])
     'When did brother move?'
@@ -63,7 +62,8 @@ def strip_names(question: str, names: Iterable[str]) -> str:
 
 
 def wanted(question: str) -> frozenset[str]:
-    """Return what *question* asks for: a `time`, a `number`, or what the `answerer` said.
+    """Return the kinds of answer that *question* needs: a `time`, a `number`, or an answer of the `answerer`, the
+    machine.
 
     >>> sorted(wanted("When did we move, and how many of us?"))
     ['number', 'time']
@@ -72,7 +72,7 @@ def wanted(question: str) -> frozenset[str]:
 
 
 def contains_cue(kind: str, text: str) -> bool:
-    """Return whether the beginning of *text* has a `time` or a `number`.
+    """Return whether the beginning of *text* contains a `time` or a `number`.
 
     >>> contains_cue("time", "We moved last week."), contains_cue("number", "We moved.")
     (True, False)
@@ -81,7 +81,7 @@ def contains_cue(kind: str, text: str) -> bool:
 
 
 def is_of_itself(text: str) -> bool:
-    """Return whether who speaks at the beginning of *text* speaks of themselves.
+    """Return whether the beginning of *text* is in the first person.
 
     >>> is_of_itself("I moved."), is_of_itself("You moved.")
     (True, False)
@@ -103,7 +103,7 @@ _UNIT = "(?P<unit>day|week|weekend|month|year)s?"
 
 @dataclass(frozen=True, slots=True, order=True)
 class Days:
-    """The days from the *first* to the *last*, both among them."""
+    """The days from *first* to *last*, inclusive."""
 
     first: date
     last: date
@@ -112,18 +112,18 @@ class Days:
         return (self.last - self.first).days + 1
 
     def shared(self, other: Days) -> int:
-        """Return how many days are among both."""
+        """Return the number of common days."""
         return max(0, (min(self.last, other.last) - max(self.first, other.first)).days + 1)
 
     def away(self, day: date) -> int:
-        """Return how many days *day* is before the first (below zero) or after the last; 0 among them."""
+        """Return the days from the first to an earlier *day* (negative) or from the last to a later one; 0 inside."""
         return (day - self.first).days if day < self.first else max(0, (day - self.last).days)
 
 
 def spoken_of(text: str, day_of_text: date | None = None, years: Iterable[int] = ()) -> list[Days]:
     """Return the days that *text* names; words such as "yesterday" count from *day_of_text* and are skipped without it.
 
-    A month or day without a year is of each of *years*, or else that nearest to *day_of_text*.
+    A month or day without a year is taken in each of *years*, else in the year nearest to *day_of_text*.
 
     >>> [found] = spoken_of("We moved last week.", date(2026, 11, 18))
     >>> found.first.isoformat(), found.last.isoformat()
@@ -156,7 +156,7 @@ def _checked(read: _Reader, place: re.Match[str], day_of_text: date | None, year
 
 
 def _written(place: re.Match[str], day_of_text: date | None, years: tuple[int, ...]) -> Iterator[Days]:
-    """Yield the days and months in words."""
+    """Yield the days and months written in words."""
     parts = place.groupdict()
     month = _month(parts["month"])
     for year in _years(parts.get("year"), month, day_of_text, years):
@@ -164,7 +164,7 @@ def _written(place: re.Match[str], day_of_text: date | None, years: tuple[int, .
 
 
 def _numeric(place: re.Match[str], day_of_text: date | None, years: tuple[int, ...]) -> Iterator[Days]:
-    """Yield a day written in numbers: the day before the month, unless there is no such month."""
+    """Yield a day written in numbers: day before month, unless there is no such month."""
     one, two, year = int(place["one"]), int(place["two"]), int(place["year"])
     yield _of(year, two, one) if two <= 12 else _of(year, one, two)
 
@@ -202,7 +202,7 @@ def _beside(place: re.Match[str], day_of_text: date | None, years: tuple[int, ..
 
 
 def _ago(place: re.Match[str], day_of_text: date | None, years: tuple[int, ...]) -> Iterator[Days]:
-    """Yield what was so many days, weeks, months or years before, or will be after, as exactly as it was said."""
+    """Yield the span that is a number of days, weeks, months or years before or after, as precise as stated."""
     if day_of_text is None:
         return
     number = place["count"].lower()
@@ -222,7 +222,7 @@ def _month(name: str) -> int:
 
 
 def _years(written: str | None, month: int, day_of_text: date | None, years: tuple[int, ...]) -> Iterable[int]:
-    """Return the year that is written, or else *years*, or else that of the month nearest to *day_of_text*."""
+    """Return the *written* year, else *years*, else that of the month nearest to *day_of_text*."""
     if written:
         return (int(written),)
     if years or day_of_text is None:
@@ -240,7 +240,7 @@ def _of(year: int, month: int, day: int | None) -> Days:
 
 
 def _weekday(day_of_text: date, weekday: int, step: int) -> date:
-    """Return the weekday before or after the day of the text, or of its week."""
+    """Return the weekday before or after the day of the text, or that in its week."""
     ahead = (weekday - day_of_text.weekday()) % 7
     if step == 0:
         return day_of_text + timedelta(days=weekday - day_of_text.weekday())
@@ -248,7 +248,7 @@ def _weekday(day_of_text: date, weekday: int, step: int) -> date:
 
 
 def _unit(day_of_text: date, unit: str, step: int) -> Days:
-    """Return the week, weekend, month or year that is *step* of them from that of *day_of_text*."""
+    """Return the week, weekend, month or year *step* units from that of *day_of_text*."""
     if unit in ("week", "weekend"):
         monday = day_of_text - timedelta(days=day_of_text.weekday()) + timedelta(weeks=step)
         return Days(monday + timedelta(days=5 if unit == "weekend" else 0), monday + timedelta(days=6))
@@ -274,7 +274,7 @@ _READERS: tuple[tuple[re.Pattern[str], _Reader], ...] = (
     (_pattern(rf"(?P<which>last|past|previous|next|coming|this)\s+"
               rf"(?P<what>week|weekend|month|year|{'|'.join(_WEEKDAYS)})"), _beside),
     (_pattern("yesterday|last night|today|tonight|this morning|this afternoon|this evening|tomorrow"), _day_word),
-    # A month by itself begins with a capital: "may" and "march" are other words too.
+    # A month alone needs a capital: "may" and "march" are other words too.
     (re.compile("(?<!\\w)(?P<month>" + "|".join(map(str.capitalize, _MONTHS)) + r")(?!\w)"), _written),
     (_pattern(_YEAR), _whole_year),
 )  # fmt: skip

@@ -1,7 +1,7 @@
 """The ranking of candidates: the weighted sum of the features of each candidate.
 
-The weights depend on the kind of text: talk of people, talk with a machine, or memories. `ranked`
-is pure; `rank_sources` gathers the candidates of several sources and ranks them together.
+The weights depend on the kind of text: conversations of people, conversations with a machine, or memories. `ranked` is
+pure; `rank_sources` gathers the candidates of several sources and ranks them together.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from jidomem.recall.candidates import RecallQuery, VectorQuery, gather, merge_qu
 from jidomem.recall.question import ROLES, Days, contains_cue, is_of_itself, spoken_of, wanted
 from jidomem.records.recall import Candidate, Profile, Question, Ranked, ScoredPassage
 
-#: Talk of people: short turns, each understood by what was said around it. Who is named in a question spoke mostly.
-#: Fitted to six talks of two kinds (a logit of each turn against all others), each left out in turn, then rounded:
-#: rounding changes R@10 by less than half a point. `bench.recall --without` measures each feature.
+#: Conversations of people: short turns, each understood from the turns around it. The person named in a question is
+#: mostly the speaker. Fitted to six conversations of two kinds (a logit of each turn against all others) with
+#: leave-one-out validation, then rounded, which changes R@10 by less than half a point. `bench.recall --without`
+#: measures each feature.
 PEOPLE: Profile = {
     "name": "people-2",
     "coverage": 1.5,
@@ -37,8 +38,8 @@ PEOPLE: Profile = {
     "itself": 1.5,
     "length": 0.25,
 }
-#: Talk with a machine: long messages, of which those of the person say what there is to remember; what was said around
-#: them tells nothing (it costs 10 points of R@5), and how often a word is repeated does. Fitted to six talks likewise.
+#: Conversations with a machine: long messages; those of the person contain the information. The turns around a message
+#: do not help (they cost 10 points of R@5); the frequency of a word does. Fitted to six conversations in the same way.
 ASSISTANT: Profile = {
     "name": "assistant-2",
     "lexical": 2.0,
@@ -47,8 +48,8 @@ ASSISTANT: Profile = {
     "answered": 1.5,
     "brief": 2.0,
 }
-#: What was not said by anybody: the words, how often they are there and whether, of a note also in those beside it, and
-#: likeness. Half or twice of each weight finds the same.
+#: Texts without a speaker: frequency and coverage of the words, for a note also in its neighbours, and similarity.
+#: The results are the same with half or twice of each weight.
 MEMORIES: Profile = {
     "name": "memories-1",
     "lexical": 2.0,
@@ -56,12 +57,12 @@ MEMORIES: Profile = {
     "coverage_around": 1.0,
     "likeness": 6.0,
 }
-#: Where a machine said so much of what was found, or more, it is talk with a machine.
+#: The share of turns by a machine from which the candidates count as a conversation with a machine.
 MACHINE = 0.2
 
 
 def chosen(candidates: Sequence[Candidate]) -> Profile:
-    """Return the profile for *candidates*: by who said them, if anybody said half of them."""
+    """Return the profile for *candidates*: by their speakers, if at least half of them have one."""
     spoken = [one for one in candidates if one.passage.speakers]
     if 2 * len(spoken) < len(candidates) or not spoken:
         return MEMORIES
@@ -69,30 +70,31 @@ def chosen(candidates: Sequence[Candidate]) -> Profile:
 
 
 def answers_question(one: Candidate) -> bool:
-    """Return whether a machine said it, by the name it goes by."""
+    """Return whether the speaker is a machine, by its name."""
     return any(name.casefold() in question.ANSWERING for name in one.passage.speakers)
 
 
-#: How much what was said before or after it counts by its likeness, the nearest first.
+#: The weights of the similarity of the turns before and after, the nearest first.
 AROUND = (0.7, 0.5, 0.2)
-#: So much of what was said before and after it can hold words for it, and how much less each further one counts.
+#: The turns before and after whose words count, and the factor for each step away.
 BEFORE, AFTER, FURTHER = 2, 1, 0.9
-#: How many days from one asked for count a third, how much further what was said before it is, and for how many words
-#: one that is brief counts a third.
+#: The distance in days from a requested day at which the feature has the value 1/e, the factor for earlier days, and
+#: the length in words at which `brief` has that value.
 NEAR, EARLY, BRIEF = 7.0, 1.5, 300.0
-#: How alike most of what is found is to what is asked. What nobody said, a memory, is no answer by its likeness alone
-#: unless it is more alike: of questions that nothing answers the most alike of 60 memories has 0.11 to 0.24.
+#: The usual similarity of a candidate to a question. A memory is an answer by similarity alone only if it exceeds this:
+#: for questions without an answer the most similar of 60 memories has 0.11 to 0.24.
 USUAL = 0.25
-#: So much of what is said is looked through for days; what tells of more days than two months tells of no day; and so
-#: many days may be asked for at once.
+#: The characters of a text that are searched for dates, the longest span in days that counts as a date, and the most
+#: spans of a question.
 LONGEST_TEXT, MONTHS, MOST_SPANS = 1_000, 62, 100
 
 
 def ranked(candidates: Sequence[Candidate], question: Question, profile: Profile | None = None) -> list[Ranked]:
-    """Return *candidates*, the best first, each with the parts that add up to its score; what fits in nothing is left.
+    """Return *candidates*, best first, each with the parts that add up to its score; those without any match are left
+    out.
 
-    Without a profile it is the one for what is looked through. With one, a score depends on the candidate and the
-    question alone (where a day asked for has no year: on the years of all candidates, too).
+    The default profile is that of `chosen`. With a given profile, a score depends only on the candidate and the
+    question (and on the years of all candidates, if the question names a day without a year).
     """
     profile = profile or chosen(candidates)
     query = _PreparedQuery.of(question, candidates)
@@ -109,7 +111,9 @@ def ranked(candidates: Sequence[Candidate], question: Question, profile: Profile
 
 @dataclass(frozen=True, slots=True)
 class _PreparedQuery:
-    """A question, read once for all candidates: what its words weigh, together too, whom and when it names."""
+    """A question, analysed once for all candidates: the weights of its words, their sum, and the people and dates it
+    names.
+    """
 
     weight: Mapping[str, float]
     whole: float
@@ -121,7 +125,7 @@ class _PreparedQuery:
 
     @classmethod
     def of(cls, question: Question, candidates: Sequence[Candidate]) -> _PreparedQuery:
-        """Return *question* as it is read; who is named is no word to look for, but who is to have spoken."""
+        """Return *question* analysed; a person it names is not a search word, but the probable speaker."""
         named = frozenset(name for name in question.speakers if name.casefold() not in ROLES)
         names = {part.casefold() for name in named for part in name.split()}
         stems = [stem for stem, word in question.stems.items() if word not in names] or [*question.stems]
@@ -133,7 +137,7 @@ class _PreparedQuery:
                    question.has_vectors)  # fmt: skip
 
     def met(self, passages: Sequence[tuple[float, ScoredPassage]]) -> float:
-        """Return how well *passages*, each with its share, match the words: about 1 where each word occurs."""
+        """Return the match of *passages*, each with its share, with the words: about 1 if each word occurs."""
         length = sum(share * passage.length for share, passage in passages) / sum(share for share, _ in passages)
         damping = bm25.K1 * (1 - bm25.B + bm25.B * length / self.average) if self.average else bm25.K1
         met = 0.0
@@ -143,7 +147,7 @@ class _PreparedQuery:
         return met / self.whole if self.whole else 0.0
 
     def share(self, stems: Collection[str]) -> float:
-        """Return how much of what the words weigh together *stems* have."""
+        """Return the share of *stems* in the sum of the weights."""
         return sum(idf for stem, idf in self.weight.items() if stem in stems) / self.whole if self.whole else 0.0
 
 
@@ -164,7 +168,7 @@ def _coverage(query: _PreparedQuery, one: Candidate) -> float:
 
 
 def _coverage_around(query: _PreparedQuery, one: Candidate) -> float:
-    """Return how much of what the words weigh is met by it or close to it, the less the further away."""
+    """Return the share of the weights matched by a passage or its neighbours, decreasing with distance."""
     met = dict.fromkeys(one.passage.words, 1.0)
     for neighbours in (one.before[:BEFORE], one.after[:AFTER]):
         for far, each in enumerate(neighbours, start=1):
@@ -173,12 +177,12 @@ def _coverage_around(query: _PreparedQuery, one: Candidate) -> float:
 
 
 def _reply(query: _PreparedQuery, one: Candidate) -> float:
-    """Return the coverage of the words by the question that it answers, if there is one."""
+    """Return the match of the question that the candidate replies to, if there is one."""
     return query.met([(1.0, one.before[0])]) if one.before and "?" in one.before[0].text else 0.0
 
 
 def _likeness(query: _PreparedQuery, one: Candidate) -> float:
-    """Return how alike it is; what no vector is made of yet stands where most of what was found does."""
+    """Return the similarity, or the usual one if the passage has no vector yet."""
     cosine = one.passage.cosine
     return max(cosine, 0.0) if cosine is not None else USUAL * query.has_vectors
 
@@ -191,12 +195,12 @@ def _likeness_around(query: _PreparedQuery, one: Candidate) -> float:
 
 
 def _speaker(query: _PreparedQuery, one: Candidate) -> float:
-    """Return whether the named speaker said it; several names give no evidence."""
+    """Return whether the named person is the speaker; several names are no evidence."""
     return float(len(query.speakers) == 1 and not query.speakers.isdisjoint(one.passage.speakers))
 
 
 def _date(query: _PreparedQuery, one: Candidate) -> float:
-    """Return how near to the days asked for it was said; what was said before them is sooner too far."""
+    """Return the nearness of its day to the requested days; earlier days count as further away."""
     day = day_of(one.passage.said_at) if query.days else None
     if day is None:
         return 0.0
@@ -205,7 +209,7 @@ def _date(query: _PreparedQuery, one: Candidate) -> float:
 
 
 def _event(query: _PreparedQuery, one: Candidate) -> float:
-    """Return the share of its dates that are requested."""
+    """Return the overlap of the dates it names with the requested dates."""
     day = day_of(one.passage.said_at) if query.days else None
     spans = [each for each in spoken_of(one.passage.text[:LONGEST_TEXT], day) if len(each) <= MONTHS] if day else []
     return max((meant.shared(each) / min(len(each), len(meant)) for each in spans for meant in query.days), default=0.0)
@@ -228,16 +232,16 @@ def _brief(query: _PreparedQuery, one: Candidate) -> float:
 
 
 def _is_prompt(query: _PreparedQuery, one: Candidate) -> float:
-    """Return whether a person said it to a machine."""
+    """Return whether a person is the speaker, in a conversation with a machine."""
     return float(not answers_question(one))
 
 
 def _answered(query: _PreparedQuery, one: Candidate) -> float:
-    """Return whether a machine said it, if the question is about its answers."""
+    """Return whether a machine is the speaker and the question is about its answers."""
     return float("answerer" in query.wanted and answers_question(one))
 
 
-#: Each sign of an answer by its name: a number from 0, about 1 where it is all there (`length` is a logarithm).
+#: The features by name: each a number from 0, about 1 for a full match (`length` is a logarithm).
 SIGNS: Mapping[str, Sign] = {
     "lexical": _lexical,
     "coverage": _coverage,
@@ -256,19 +260,19 @@ SIGNS: Mapping[str, Sign] = {
     "told": _is_prompt,
     "answered": _answered,
 }
-#: What words tell, and how many times as much it is worth where no likeness is known.
+#: The features from words, and their factor if there are no vectors.
 WORDS, ALONE = ("lexical", "coverage", "coverage_around", "reply"), 2.0
-#: A candidate with none of these answers nothing, unless it is alike.
+#: A candidate without any of these is no answer, unless it is similar.
 FITS = ("lexical", "coverage", "coverage_around", "date")
 
 
 def _is_alike(passage: ScoredPassage) -> bool:
-    """Return whether a candidate may answer by similarity alone."""
+    """Return whether a candidate may be an answer by similarity alone."""
     return (passage.cosine or 0.0) > (0.0 if passage.speakers else USUAL)
 
 
 def in_order(candidates: Sequence[Ranked]) -> list[Ranked]:
-    """Return what was found, the best first, of equals the newest; what was superseded stands behind its successors."""
+    """Return the candidates best first, of equals the newest first; superseded ones are behind their successors."""
     known = {one.candidate.passage.item: one for one in candidates}
     done: dict[str, Ranked] = {}
 
@@ -281,7 +285,7 @@ def in_order(candidates: Sequence[Ranked]) -> list[Ranked]:
             done[item] = Ranked(one.candidate, one.score + cut, {**one.parts, "superseded": cut}) if cut else one
         return done[item]
 
-    # Begun with the best: where some supersede each other in a circle, the order would be that of the candidates.
+    # Sorted first, so that the result does not depend on the order of the candidates if supersessions form a cycle.
     return sorted([behind(one, frozenset()) for one in sorted(candidates, key=_place)], key=_place)
 
 
@@ -290,13 +294,13 @@ def _place(one: Ranked) -> tuple[float, str, str]:
 
 
 def _beside(one: Candidate, score: float, question: Question) -> dict[str, float]:
-    """Return what is added for a file asked about, for what was recorded late and for what is held to be sure."""
+    """Return the parts added for a requested file, for recency and for confidence."""
     late, sure = bm25.ties(one.recorded, one.confidence, question.counts.newest)
     return {"about": score * bm25.ABOUT * one.is_about, "recency": score * late, "confidence": score * sure}
 
 
 def day_of(moment: str) -> date | None:
-    """Return the day of a moment in the one written form, None for none."""
+    """Return the day of a canonical timestamp, None for an empty one."""
     return date.fromisoformat(moment[:10]) if moment else None
 
 
@@ -320,7 +324,7 @@ class Answered:
 
 
 def rank_sources(sources: Sequence[RankingSource], query: RecallQuery) -> Answered:
-    """Return what of *sources* answers what is *query*: gathered by words and by likeness, ranked as one."""
+    """Return the candidates of *sources* for *query*, gathered by words and by similarity, and ranked together."""
     gathered = [gather(one.texts, one.stream, replace(query, alike=one.alike), one.within) for one in sources]
     question = merge_questions([question for _, question in gathered])
     candidates = [one for each, _ in gathered for one in each]

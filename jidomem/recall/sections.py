@@ -36,23 +36,23 @@ from jidomem.records.named_query import FOREVER, to_term
 from jidomem.repository.freshness import GONE, UNCHANGED, Freshness, freshness
 from jidomem.repository.worktree import Worktree
 
-#: How many characters of a summary are shown, and of the text that answers for a decision.
+#: The most characters of a summary, and of the excerpt of a decision.
 LONGEST, EXCERPT = 320, 200
-#: Of a list one entry is looked at for so many tokens, and never more than so many.
+#: A list has one candidate per TOKENS_AN_ENTRY tokens of the budget, at most MOST_CANDIDATES.
 TOKENS_AN_ENTRY, MOST_CANDIDATES = 30, 600
-#: So many conventions, and so many facts, are ranked by what they bind and by how near they are to the files.
+#: The most conventions, and the most facts, that are ranked.
 RANKED = 10_000
-#: So many memories that recall finds for the task are told of at most.
+#: The most memories recalled for the task.
 RELATED = 30
-#: Of so many files it is looked up what governs them; each is a question of its own to the index.
+#: The most files of a briefing; each needs a query of its own.
 MOST_FILES = 50
-#: An entry that is not made yet: the memory, its label and notes.
+#: An entry before it is built: the memory, its label and notes.
 _SectionLine = tuple[str, str, Sequence[str]]
-#: How near a memory is that is about other places than the files.
+#: The nearness of a memory about other places than the files.
 _ELSEWHERE = (-1, 0)
-#: The source of all that is imported from a page of notes.
+#: The source type of memories imported from notes.
 _DOCUMENT = "ExternalDocumentSource"
-#: How near one is that is about no place in particular.
+#: The nearness of a memory that names no place.
 _WHOLE = (0, 0)
 _SEVERITIES = ("critical", "high", "medium", "low", None)
 _ENDED = ("Completed", "Abandoned")
@@ -62,13 +62,13 @@ _DETAILS = f"""SELECT ?item ?summary ?recorded ?about ?blob ?line {{{{ VALUES ?i
 ?item {jido("summary")} ?summary ; {jido("recordedAt")} ?recorded
 OPTIONAL {{{{ ?item {jido("about")} ?about }}}} OPTIONAL {{{{ ?item {jido("sourceBlob")} ?blob }}}}
 OPTIONAL {{{{ ?item {jido("sourceLine")} ?line }}}} }}}}"""
-#: The bytes of the names in one query, which with the longest name stays below the limit of a query.
+#: The bytes of names in one query; with the longest name it stays below the limit of a query.
 _NAMES_A_QUERY = 32 * 1024
-#: How a rule that has no other mark of it says that it binds.
+#: Words of a binding rule, for rules without a level.
 _BINDS = re.compile(
     r"\b(?:must|never|always|do not|don['’]t|shall|mandatory|forbidden|not allowed|required?)\b", re.IGNORECASE
 )
-#: How a rule forbids something.
+#: Words of a rule that forbids something.
 _FORBIDS = re.compile(
     r"\b(?:(?:do|must|shall|should|may|can) not|cannot|never|(?:do|must|should|ca)n['’]t|forbidden|not allowed)\b",
     re.IGNORECASE,
@@ -92,7 +92,7 @@ _REASONS = (
 
 
 class BriefingBuilder:
-    """Reads the sections of one briefing."""
+    """The builder of one briefing: reads the sections from the lists of a project."""
 
     def __init__(
         self,
@@ -110,10 +110,11 @@ class BriefingBuilder:
         as_of: object = None,
         valid_at: object = None,
     ) -> None:
-        """Brief *agent*, a plain name or an IRI, in a *role*, about the files *about*, at *now* on the clock.
+        """Prepare the briefing of *agent*, a plain name or an IRI, in a *role*, about the files *about*, at the moment
+        *now*.
 
-        *related* are the memories that recall found for its *task*, the best first.
-        Raises InvalidRequest for more than MOST_FILES files.
+        *related* are the memories recalled for its *task*, best first. Raises InvalidRequest for more than MOST_FILES
+        files.
         """
         self._reader, self._index, self._tree, self._project = reader, index, tree, project
         self._moment: dict[str, Any] = {"as_of": as_of, "valid_at": valid_at}
@@ -133,7 +134,7 @@ class BriefingBuilder:
         self._looked_at = MOST_CANDIDATES
 
     def brief(self, budget: int = BUDGET) -> Briefing:
-        """Return the briefing that fits into *budget* tokens; raises InvalidRequest for one that is too small."""
+        """Return the briefing within *budget* tokens; raises InvalidRequest if that is too small."""
         self._looked_at = min(MOST_CANDIDATES, 1 + budget // TOKENS_AN_ENTRY)
         binding, general = self._conventions()
         sections: dict[str, BriefingResult | None] = {
@@ -184,11 +185,11 @@ class BriefingBuilder:
         return self._result([(row[column], label, ()) for row in rows], more)
 
     def _result(self, entries: Sequence[_SectionLine], more: bool = False, limit: int | None = None) -> BriefingResult:
-        """Return the entries: IRI, label and notes of each."""
+        """Return the section of the given entries: IRI, label and notes of each."""
         return BriefingResult(len(entries), lambda at: self._entry(*entries[at]), more, limit=limit if more else None)
 
     def _recalled(self) -> BriefingResult | None:
-        """Return the memories that recall found for the task, with its command."""
+        """Return the memories recalled for the task, with the recall command."""
         if not self._related:
             return None
         return replace(
@@ -196,10 +197,11 @@ class BriefingBuilder:
         )
 
     def _conventions(self) -> tuple[BriefingResult, BriefingResult]:
-        """Return the conventions that bind, by level or by their words, and the others; the strict ones are apart.
+        """Return the conventions that are binding, by level or by their words, and the others, both without strict
+        ones.
 
-        The nearest to the files come first, then those that recall found for the task, then those that forbid something
-        wherever it is, then the newest.
+        The nearest to the files come first, then those recalled for the task, then prohibitions that apply everywhere,
+        then the newest.
         """
         page = self._reader.ask_page("conventions", project=self._project, limit=RANKED, **self._moment)
         levels = {row["conv"]: local_name(row["level"]) for row in page.rows if local_name(row["level"]) != "Strict"}
@@ -219,9 +221,10 @@ class BriefingBuilder:
         return self._result([(row["item"], "fact", ()) for row in rows], page.cursor is not None, RANKED)
 
     def _ranked(self, items: Collection[str]) -> list[dict[str, Any]]:
-        """Return *items*: the nearest to the files, then related to the task, forbidding something everywhere, newest.
+        """Return *items*: the nearest to the files, those related to the task, prohibitions that apply everywhere, the
+        newest.
 
-        Where there are files, those about other places come last. Those of one commit are in the order of the file they
+        If there are files, memories about other places come last. Those of one commit have the order of the file they
         were imported from.
         """
         entries: dict[str, dict[str, Any]] = {}
@@ -241,7 +244,7 @@ class BriefingBuilder:
         return ranked
 
     def _details(self, items: Collection[str]) -> Iterator[dict[str, Any]]:
-        """Yield the rows of *items*, by as many queries as their length needs."""
+        """Yield the rows of *items*, in several queries if their names are too long for one."""
         names, length = [], 0
         for number, name in enumerate(map(iri, items), 1):
             names.append(name)
@@ -251,7 +254,7 @@ class BriefingBuilder:
                 names, length = [], 0
 
     def _files(self) -> BriefingResult | None:
-        """Return what governs the files and what else is about them, the nearest first, then the most binding."""
+        """Return the memories that govern the files and others about them, the nearest first, then the most binding."""
         if not self._about:
             return None
         rows = governing(self._reader, self._index, self._tree, self._project, self._about, **self._moment)
@@ -274,7 +277,7 @@ class BriefingBuilder:
         return replace(result, ask=governing_command(self._about), urgent=urgent)
 
     def _nearness(self, place: str) -> tuple[int, int]:
-        """Return how near a memory about *place* is to the nearest of the files."""
+        """Return the nearness of the place *place* to the nearest of the files."""
         distances = [nearness(path, place) for path in self._about if is_about(place, path)]
         return max(distances, default=_ELSEWHERE if self._about and not is_general(place) else _WHOLE)
 
@@ -296,7 +299,7 @@ class BriefingBuilder:
         return BriefingResult(len(entries), entry, more)
 
     def _blockers(self, task: str) -> list[str]:
-        """Return the open tasks that *task* waits for, or what replaced them."""
+        """Return the open tasks that block *task*, or their successors."""
         graph = vocab.graph_iri(self._project)
         named = [o[1:-1] for _, _, o in self._index.triples(graph, iri(task), jido("blockedBy"))]
         blockers = []
@@ -346,8 +349,8 @@ class BriefingBuilder:
         """Return the memories that are due for review, the longest due first."""
         if self._moment["as_of"] is not None:
             rows = self._reader.ask("stale", project=self._project, **{**self._moment, "valid_at": self._now})
-            rows = [row for row in rows if row["summary"]]  # one that was redacted says nothing
-        else:  # the same, asked for the first alone: stale goes over all that has a date
+            rows = [row for row in rows if row["summary"]]  # without redacted memories
+        else:  # the same with a limit: the query stale reads all memories with a date
             moment = to_term(self._now, "dateTime", "valid_at")
             rows = []
             for reason, text, by in _REASONS:
@@ -358,7 +361,7 @@ class BriefingBuilder:
         return self._result([*entries.values()][: self._looked_at], len(rows) >= self._looked_at)
 
     def _news(self) -> BriefingResult | None:
-        """Return the memories of others since the last one of the agent; nothing if it has none."""
+        """Return the memories of others since the last one of the agent, or None if it has none."""
         if self._agent is None:
             return None
         text = _LAST.format(by=jido("assertedBy"), agent=iri(self._agent), at=jido("recordedAt"), moment=self._as_of)
@@ -371,7 +374,7 @@ class BriefingBuilder:
                            more and len(new) == self._looked_at)  # fmt: skip
 
     def _freshness(self, name: str) -> list[Freshness]:
-        """Return what became of the files that a memory is about; git is asked once where the files of any are gone."""
+        """Return the state of the files of a memory; git is called once if files of any memory are missing."""
         if self._tree is None:
             return []
         tree, anchors = self._tree, anchors_by_item(self._index, self._project, [name])[name]
@@ -443,11 +446,11 @@ def _is_imported(properties: Mapping[str, Any]) -> bool:
 
 
 def _origin(properties: Mapping[str, Any], recorded: datetime, agent: str, source: str) -> list[str]:
-    """Return who says so and of which day it is; of a memory imported from a file that has no date, that alone."""
+    """Return author, day and source; for an imported memory "imported", with the day only if its source has a date."""
     time = properties.get("hasTimestamp")
     moment = time if isinstance(time, datetime) else recorded
     if _is_imported(properties):
-        # a note has no date: its time is that of its import, also once it was accepted
+        # a note has no date: its time is that of its import, also after its acceptance
         day = [moment.date().isoformat()] if moment != recorded and source != _DOCUMENT else []
         return ["imported", *day, "" if source == _DOCUMENT else source]
     return [quoted_name(agent), moment.date().isoformat(), source]
@@ -459,7 +462,7 @@ def _in_file(row: Mapping[str, Any]) -> tuple[str, int, str]:
 
 
 def _role(given: str) -> str:
-    """Return a role by its name, whatever the case of its letters; raises InvalidRequest."""
+    """Return the canonical name of a role, given in any case; raises InvalidRequest for an unknown one."""
     for role in vocab.AGENT_ROLE:
         if role.casefold() == given.casefold():
             return role

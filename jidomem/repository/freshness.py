@@ -1,4 +1,4 @@
-"""The freshness of files that memories are about: unchanged, moved, or missing."""
+"""The freshness of the files of memories: unchanged, changed, renamed, or gone."""
 
 from __future__ import annotations
 
@@ -16,12 +16,14 @@ from jidomem.repository.worktree import Worktree, blob_id, is_blob, listing
 
 _RENAMES = ("-M", "-z", "--diff-filter=R", "--name-status", "--no-ext-diff", "--no-textconv", "--relative")
 _SECONDS = 10
-#: How far back renames are looked for, and how many files git does not know are read.
+#: The most commits that are searched for renames, and the most untracked files that are read.
 _COMMITS, _UNKNOWN = 2_000, 1_000
 
 
 def moved(tree: Worktree, missing: Iterable[Anchor]) -> dict[Anchor, str]:
-    """Return where each file of *missing* is now: where its content is found, else where git saw it renamed to."""
+    """Return the present path of each of the *missing* files: one with its content, else the target of its rename in
+    git.
+    """
     wanted = sorted(set(missing))
     if not wanted:
         return {}
@@ -40,7 +42,7 @@ def moved(tree: Worktree, missing: Iterable[Anchor]) -> dict[Anchor, str]:
 
 
 def _places(tree: Worktree, blobs: set[str]) -> dict[str, list[str]]:
-    """Return the paths that hold each of *blobs*, an empty file left out: of what git tracks, and what is new."""
+    """Return the paths with the content of each of *blobs*, except empty files: tracked and untracked files."""
     places: dict[str, list[str]] = {}
     wanted = {blob for blob in blobs if blob not in (blob_id(b""), blob_id(b"", "sha256"))}
     for entry in _git(tree, "ls-files", "-s", "-z"):
@@ -72,7 +74,7 @@ def _renames(tree: Worktree) -> Mapping[str, str]:
 
 
 def _git(tree: Worktree, *words: str) -> Iterable[str]:
-    """Return the entries that git lists, with paths from the base of *tree*; none without git or an answer."""
+    """Return the entries that git lists, with paths from the base of *tree*; none if git is missing or fails."""
     try:
         done = git.ask(tree.base, *words, seconds=_SECONDS)
     except InvalidRequest:
@@ -83,16 +85,16 @@ def _git(tree: Worktree, *words: str) -> Iterable[str]:
 
 
 UNCHANGED, CHANGED, GONE, RENAMED = "unchanged", "changed", "gone", "renamed"
-#: How many blobs git is asked for at once.
+#: The number of blobs that git is asked for in one call.
 _AT_ONCE = 32
 
 
 @dataclass(frozen=True, slots=True)
 class Freshness:
-    """The state of a file that a memory is about: its recorded path, unchanged, changed, gone or renamed, and
-    its path now.
+    """The state of a file of a memory: its recorded path, `unchanged`, `changed`, `gone` or `renamed`, and its present
+    path.
 
-    One that is renamed holds what it held; one that was changed may be at another path as well.
+    A renamed file has the same content; a changed one may be at another path as well.
     """
 
     path: str
@@ -100,7 +102,7 @@ class Freshness:
     at: str | None
 
     def __str__(self) -> str:
-        """Return it in words.
+        """Return the state in words.
 
         >>> str(Freshness("a.py", "renamed", "b.py"))
         'renamed to b.py'
@@ -110,7 +112,7 @@ class Freshness:
         return f"renamed to {self.at}" if self.state == RENAMED else f"renamed to {self.at} and changed"
 
     def to_dict(self) -> dict[str, str | None]:
-        """Return it as plain values."""
+        """Return the state as plain values."""
         return {"path": self.path, "state": self.state, "at": self.at}
 
 
@@ -119,7 +121,7 @@ def freshness(tree: Worktree, anchors: Iterable[Anchor]) -> dict[Anchor, Freshne
     wanted = sorted(set(anchors))
     states: dict[Anchor, Freshness] = {}
     read: tuple[str, bytes | None] = ("", None)
-    for anchor in wanted:  # those of one path stand together
+    for anchor in wanted:  # sorted by path
         if not tree.has(anchor.path):
             continue
         if read[0] != anchor.path:
@@ -134,7 +136,7 @@ def freshness(tree: Worktree, anchors: Iterable[Anchor]) -> dict[Anchor, Freshne
 
 
 def contents(tree: Worktree, anchors: Iterable[Anchor]) -> Iterator[tuple[Anchor, bytes]]:
-    """Yield the anchored content of the file of each of *anchors*, from the file or from git, where one has it."""
+    """Yield the anchored content of each of *anchors*, from the file or from git, if either has it."""
     missing: list[Anchor] = []
     for path, group in groupby(sorted(set(anchors)), key=attrgetter("path")):
         data = tree.read(path)
@@ -147,7 +149,7 @@ def contents(tree: Worktree, anchors: Iterable[Anchor]) -> Iterator[tuple[Anchor
         part = missing[start : start + _AT_ONCE]
         try:
             blobs = git.available_blobs(tree.base, [anchor.blob for anchor in part])
-        except InvalidRequest:  # there is no git, or it refuses
+        except InvalidRequest:  # git is missing or refuses
             return
         yield from ((anchor, blobs[anchor.blob]) for anchor in part if anchor.blob in blobs)
 
@@ -160,20 +162,20 @@ def _missing_file(tree: Worktree, anchor: Anchor, at: str | None) -> Freshness:
     return Freshness(anchor.path, RENAMED if same else CHANGED, at)
 
 
-#: So many names are compared letter by letter.
+#: The most names that are compared by spelling.
 COMPARED = 20_000
 
 
 def nearest_path(base: Path, path: str) -> str | None:
-    """Return the file or folder below *base* whose name is nearest to that of *path*; None where none is like it."""
+    """Return the file or folder below *base* whose name is most similar to that of *path*, or None."""
     return nearest_of([*_with_folders(listing(base).paths)], path)
 
 
 def nearest_of(paths: Iterable[str], path: str) -> str | None:
-    """Return which of *paths* is nearest to *path*.
+    """Return the most similar of *paths* to *path*.
 
-    That is one of the same name, the one with the most folders in common; else one in the same folder whose name is
-    spelled nearly so; else any.
+    It is a path with the same name and the most folders in common, else one in the same folder with a similar name,
+    else any with a similar name.
 
     >>> nearest_of(["src/db/pool.py", "src/db/line.py", "docs/pool.md"], "src/pool.py")
     'src/db/pool.py'

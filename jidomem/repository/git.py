@@ -1,4 +1,4 @@
-"""The git commands of a root: they run nothing that a configuration names, and fetch nothing.
+"""The git commands of a root. They run no program named by a configuration, and fetch nothing.
 
 A file that a sparse checkout leaves out, or that cannot be read, does not count as removed.
 """
@@ -19,10 +19,10 @@ from time import monotonic
 from jidomem.errors import InvalidRequest
 from jidomem.records.intent import path_of
 
-#: Settings against programs that a configuration could have run: watchers, hooks, signatures.
+#: Settings that prevent programs of a configuration: watchers, hooks, signatures.
 _SET = ("core.fsmonitor=false", "core.quotePath=false", "core.hooksPath=/dev/null", "log.showSignature=false")
-#: A hook says where the repository is, here the folder does; a clone may promise objects that it has elsewhere, and
-#: name a program to get them with, so no protocol is allowed.
+#: Hooks set the variables of the repository; here the folder determines it. A partial clone may name a program that
+#: fetches missing objects, so no protocol is allowed.
 _UNSET_VARIABLES = ("-u", "GIT_DIR", "-u", "GIT_WORK_TREE", "-u", "GIT_INDEX_FILE", "-u", "GIT_PREFIX",
          "GIT_ALLOW_PROTOCOL=", "GIT_NO_LAZY_FETCH=1", "LC_ALL=C")  # fmt: skip
 _GIT = ("git", "--no-optional-locks", "--no-pager", *(word for each in _SET for word in ("-c", each)))
@@ -38,11 +38,11 @@ _REFUSED = re.compile(
 def ask(
     folder: Path, *words: str, seconds: float = _SECONDS, index: str | None = None, given: bytes = b""
 ) -> subprocess.CompletedProcess[bytes]:
-    """Return the answer of git in *folder*.
+    """Return the completed git command in *folder*.
 
-    Raises InvalidRequest where there is no git, no answer in time, or the repository belongs to another user.
+    Raises InvalidRequest if git is missing, does not answer in time, or refuses a repository of another user.
 
-    *index* is the file of what is staged, where it is another than usual; *given* is on its standard input.
+    *index* is the index file, if not the usual one; *given* is the standard input.
     """
     said = ("env", *_UNSET_VARIABLES, *(() if index is None else (f"GIT_INDEX_FILE={index}",)))
     try:
@@ -59,15 +59,15 @@ def ask(
 
 
 def read_git(folder: Path, *words: str, index: str | None = None) -> bytes | None:
-    """Return the output of git in *folder*; None where it fails."""
+    """Return the output of git in *folder*, or None if it fails."""
     done = ask(folder, *words, index=index)
     return done.stdout if done.returncode == 0 else None
 
 
 def blob(folder: Path, ref: str, name: str) -> bytes | None:
-    """Return the content of the file *name* of *folder* at a revision; None where it was not there.
+    """Return the content of the file *name* of *folder* at a revision, or None if it did not exist.
 
-    Raise InvalidRequest where git lists it and does not have it, as in a partial clone.
+    Raises InvalidRequest if git lists the file but lacks its content, as in a partial clone.
     """
     data = read_git(folder, "cat-file", "blob", f"{ref}:./{name}")
     if data is None and (listed := read_git(folder, "ls-tree", ref, f"./{name}")) and b" blob " in listed:
@@ -79,13 +79,13 @@ def blob(folder: Path, ref: str, name: str) -> bytes | None:
 
 
 def content(path: Path, ref: str) -> bytes:
-    """Return the content of the file *path* at a revision, empty where it was not there; raises as `blob` does."""
+    """Return the content of the file *path* at a revision, empty if it did not exist; raises as `blob` does."""
     path = path.resolve()
     return blob(path.parent, ref, path.name) or b""
 
 
 def blobs(folder: Path, ids: Sequence[str]) -> list[bytes]:
-    """Return the contents of the blobs *ids*, in one call; raise InvalidRequest where git lacks one of them."""
+    """Return the contents of the blobs *ids*, in one call; raise InvalidRequest if git lacks one of them."""
     contents = available_blobs(folder, ids)
     for one in ids:
         if one not in contents:
@@ -97,7 +97,7 @@ def blobs(folder: Path, ids: Sequence[str]) -> list[bytes]:
 
 
 def available_blobs(folder: Path, ids: Sequence[str]) -> dict[str, bytes]:
-    """Return the contents, by their ids, of those of the blobs *ids* that git has, in one call; raises as `ask`."""
+    """Return the contents, by id, of those of the blobs *ids* that git has, in one call; raises as `ask`."""
     if not ids:
         return {}
     answer = ask(folder, "cat-file", "--batch", given="".join(f"{one}\n" for one in ids).encode()).stdout
@@ -107,7 +107,7 @@ def available_blobs(folder: Path, ids: Sequence[str]) -> dict[str, bytes]:
             break
         words = answer[at:line_end].split()
         at = line_end + 1
-        if len(words) == 3:  # else it is missing, and the line says so
+        if len(words) == 3:  # else the blob is missing
             begin, at = at, at + int(words[2]) + 1
             if words[1] == b"blob":
                 contents[one] = answer[begin : at - 1]
@@ -115,25 +115,25 @@ def available_blobs(folder: Path, ids: Sequence[str]) -> dict[str, bytes]:
 
 
 def complaint(folder: Path) -> str | None:
-    """Return why git takes *folder* for part of no repository, in its words; None where it takes it for one."""
+    """Return the reason of git why *folder* is in no repository, or None if it is in one."""
     done = ask(folder, "rev-parse", "--show-toplevel")
     return None if done.returncode == 0 else " ".join(done.stderr.decode("utf-8", "replace").split())
 
 
-#: How git marks, among the files it tracks, those that it was told not to check out.
+#: The mark of git for tracked files that are not checked out.
 _SKIPPED = b"S "
 
 
 class Checkout:
-    """The files that are there below a folder, and those that git keeps and does not check out."""
+    """The files below a folder, and the tracked files that are not checked out."""
 
     def __init__(self, base: Path) -> None:
         self._base = base.resolve()
 
     def is_removed(self, path: str) -> bool:
-        """Return whether there is no file at *path*, and there ought to be one if it still existed."""
+        """Return whether the file at *path* is missing although it would be checked out."""
         if path_of(path) != path:
-            return False  # it lies elsewhere
+            return False  # outside the folder
         try:
             os.lstat(self._base / path)
         except (FileNotFoundError, NotADirectoryError):
@@ -146,26 +146,26 @@ class Checkout:
     def _skipped(self) -> frozenset[str]:
         try:
             listed = read_git(self._base, "ls-files", "-t", "-z") or b""
-        except InvalidRequest:  # there is no git
+        except InvalidRequest:  # git is missing
             return frozenset()
         return frozenset(os.fsdecode(row[2:]) for row in listed.split(b"\0") if row.startswith(_SKIPPED))
 
 
-#: How long git is asked for all files together, and how many renames of a file are followed.
+#: The time limit for all files together, and the most renames of a file that are followed.
 SECONDS, RENAMES = 30.0, 8
 _LOG = ("--literal-pathspecs", "log", "--name-status", "-z", "--no-ext-diff", "--no-textconv", "--no-color")
 _MOST_SHALLOW = 1024 * 1024
 
 
 class _Incomplete(Exception):
-    """Git could not answer from what the clone has."""
+    """A git answer that needs objects the clone lacks."""
 
 
 def first_commits(base: Path, paths: Collection[str], seconds: float = SECONDS) -> dict[str, str]:
-    """Return when each of *paths*, files below *base*, was first committed, as a moment in UTC.
+    """Return the moment of the first commit of each of *paths*, files below *base*, in UTC.
 
-    Left out are files that git does not know, all of them where there is no git or no answer in time, and those that
-    came with the oldest commit of a shallow clone, which says nothing about them.
+    Left out are files unknown to git, all files if git is missing or late, and files of the oldest commit of a shallow
+    clone, which does not show when they were added.
     """
     try:
         return _first_commits(base.resolve(), paths, monotonic() + seconds)
@@ -174,7 +174,9 @@ def first_commits(base: Path, paths: Collection[str], seconds: float = SECONDS) 
 
 
 def _first_commits(base: Path, paths: Collection[str], deadline: float) -> dict[str, str]:
-    """Return the moments: in each round git is asked once who added the files, and once what those commits renamed."""
+    """Return the moments: each round asks git for the commits that added the files, and for the renames in those
+    commits.
+    """
     place = read_git(base, "rev-parse", "--show-prefix", "--git-path", "shallow")
     if not paths or place is None:
         return {}
@@ -210,7 +212,7 @@ def _additions(top: Path, names: Collection[str], deadline: float) -> dict[str, 
 def _renames(top: Path, commits: Collection[str], deadline: float) -> dict[tuple[str, str], str]:
     """Return the former name of each file that one of *commits* renamed, by commit and new name.
 
-    In a clone without all contents only files that were moved as they are can be recognised.
+    In a partial clone only files that were moved unchanged are recognised.
     """
     if not commits:
         return {}
@@ -223,7 +225,7 @@ def _renames(top: Path, commits: Collection[str], deadline: float) -> dict[tuple
 
 
 def _log(top: Path, deadline: float, *words: str) -> Iterator[tuple[str, str, str, list[str]]]:
-    """Yield commit, moment, status and names of each changed file; raises _Incomplete where git fails."""
+    """Yield commit, moment, status and names of each changed file; raises _Incomplete if git fails."""
     done = ask(top, *_LOG, "--format=tformat:%H %at %ct", *words, seconds=max(deadline - monotonic(), 0.1))
     if done.returncode != 0:
         raise _Incomplete
@@ -241,7 +243,7 @@ def _log(top: Path, deadline: float, *words: str) -> Iterator[tuple[str, str, st
 
 
 def _shallow(file: Path) -> frozenset[str]:
-    """Return the commits at which a shallow clone ends; their parents are missing, so they seem to add every file."""
+    """Return the last commits of a shallow clone; since their parents are missing, they seem to add every file."""
     try:
         with file.open("rb") as opened:
             return frozenset(opened.read(_MOST_SHALLOW).decode("ascii", "replace").split())

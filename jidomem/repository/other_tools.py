@@ -24,7 +24,7 @@ KINDS: Mapping[str, str] = {
     GRAPH: "graph of the MCP memory server",
     ISSUES: "issues of beads",
 }
-#: The largest file of a kind that is taken, and how many files of a kind are.
+#: The largest file, and the most files, of a kind that are imported.
 LARGEST: Mapping[str, int] = {ADR: 1024**2, NOTES: 1024**2, GRAPH: 64 * 1024**2, ISSUES: 64 * 1024**2}
 MOST: Mapping[str, int] = {ADR: 2_000, NOTES: 500, GRAPH: 500, ISSUES: 500}
 _NOTES = re.compile(
@@ -39,21 +39,21 @@ _CLIENTS = (".mcp.json", ".cursor/mcp.json", ".vscode/mcp.json", ".gemini/settin
 _FOLDER_IN: Mapping[str, str] = {".adr-dir": r"\A\s*(\S.*)", ".log4brains.yml": r"(?m)^\s*adrFolder:\s*(\S+)"}
 _MEMORY_FILE = re.compile(r"""["']?MEMORY_FILE_PATH["']?\s*[:=]\s*("(?:[^"\\]|\\.)*")""")
 _WORKSPACE_PREFIX = re.compile(r"\$\{(?:workspaceFolder|workspaceRoot|CLAUDE_PROJECT_DIR)(?::-[^}]*)?\}/?|^\./")
-#: The characters that no path of a memory has: control characters, and bytes that are no UTF-8.
+#: The characters that no path of a memory has: control characters, and bytes that are not UTF-8.
 _UNNAMED = re.compile(r"[\x00-\x1f\x7f\ud800-\udfff]")
 _SAMPLES = "in a folder of samples or third parties"
-#: The reasons to pass over files that come last where there are many.
+#: The reasons for skipping files that are listed last.
 DULL = (record_files.TEMPLATE, record_files.INDEX, _SAMPLES)
-#: The largest page that is read to see whether it is a record.
+#: The largest page that is read to determine whether it is a record.
 _READ = 256 * 1024
-#: Notes that are one person's, as a rule, and that git is told to ignore.
+#: Notes that are usually personal, and ignored by git.
 _OWN = ("CLAUDE.local.md", "CLAUDE.md", "AGENTS.md", "GEMINI.md", "MEMORY.md", ".cursorrules", "memory.jsonl",
         "memory.json", ".beads/issues.jsonl")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class SourceFiles:
-    """Files of one kind that are taken together: a folder of decision records, or one file; its path and contents."""
+    """Files of one kind that are imported together: a folder of decision records, or one file; path and contents."""
 
     kind: str
     path: str
@@ -62,7 +62,7 @@ class SourceFiles:
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """A path that was seen and not imported, and the reason."""
+    """A path that was skipped, and the reason."""
 
     path: str
     why: str
@@ -78,7 +78,7 @@ class FolderScan:
 
 
 def look(base: Path, kinds: Collection[str] = tuple(KINDS)) -> FolderScan:
-    """Return the records in the repository *base* of these *kinds*, each with its content, links not followed."""
+    """Return the records of these *kinds* in the repository *base*, each with its content; links are not followed."""
     base = base.resolve()
     listed = listing(base)
     scan = FolderScan(is_whole=listed.is_whole)
@@ -123,9 +123,9 @@ def _records(base: Path, paths: Sequence[str], scan: FolderScan) -> list[str]:
 
 
 def from_path(base: Path, path: Path) -> FolderScan:
-    """Return the records in the file or folder *path* that a user named; every page of a folder is a record.
+    """Return the records in the file or folder *path* named by the user; every page of such a folder is a record.
 
-    Raises InvalidRequest for what lies outside of *base*, or is reached by a link.
+    Raises InvalidRequest for a path outside *base* or behind a link.
     """
     base, scan = base.resolve(), FolderScan()
     whole = path.absolute()
@@ -159,7 +159,7 @@ def _of_content(name: str, data: bytes) -> str | None:
 
 
 def kind_of(path: str) -> str | None:
-    """Return the kind of memory that a file by this path holds, None for any other file.
+    """Return the kind of memory in a file with this path, or None.
 
     >>> kind_of("docs/adr/0001-use-a-queue.md"), kind_of("web/AGENTS.md"), kind_of("docs/adr/README.md")
     ('adr', 'memory-md', None)
@@ -191,7 +191,7 @@ def _named_folders(base: Path) -> Iterator[str]:
 
 
 def _sample(path: str, kind: str) -> str | None:
-    """Return the folder of samples that *path* lies in; notes that lie in such a folder itself are about it."""
+    """Return the folder of samples that contains *path*; notes directly in such a folder are about it."""
     folder = dirname(path)
     return record_files.sample_folder(dirname(folder) if kind == NOTES else folder)
 
@@ -214,7 +214,7 @@ def _graphs(base: Path, known: Sequence[str], scan: FolderScan) -> Iterator[str]
 
 
 def _unquoted(path: str) -> str:
-    """Return a quoted text as JSON reads it; unchanged where it is no JSON, as with one backslash of Windows."""
+    """Return a quoted text decoded as JSON, or without its quotes if it is not JSON, as with a single backslash."""
     try:
         return str(decode_json(path))
     except ValueError:
@@ -231,7 +231,7 @@ def _read(base: Path, kind: str, paths: Sequence[str], scan: FolderScan) -> None
             continue
         data = plain_file(base / path, LARGEST[kind])
         if data is None and not os.path.lexists(base / path):
-            continue  # git tracks it still, and it was removed
+            continue  # removed, but still in the index of git
         if data is None:
             scan.passed.append(Passed(path, _why_not(base, path, LARGEST[kind])))
         elif kind == NOTES and data in taken:
@@ -263,7 +263,7 @@ def _why_not(base: Path, path: str, largest: int) -> str:
 
 
 def _ignored(base: Path, listed: FileListing, kinds: Collection[str]) -> Iterator[Passed]:
-    """Yield the notes at the top that git ignores: what is taken in would be committed with the memory."""
+    """Yield the notes at the top that git ignores: imported, they would be committed with the memory."""
     for path in _OWN if listed.by_git else ():
         kind = NOTES if path == "CLAUDE.local.md" else kind_of(path)
         if kind in kinds and path not in listed.paths and os.path.lexists(base / normpath(path)):

@@ -1,4 +1,4 @@
-"""The names and folders of decision records, and why another file is none."""
+"""The names and folders of decision records, and the reasons why other files are not records."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _OF_RECORDS = re.compile(
 _OF_REQUESTS = re.compile(r"rfcs?")
 _OF_PROPOSALS = re.compile(r"(?:design|enhancement)?proposals?|designdocs?|enhancements|keps")
 _OF_PAGES = re.compile(r"docs?|documentation|arch|architecture\w*|architectural\w*|designs?|handbook|wiki|specs?")
-#: A record is called by a number or a date, by a series and a number (ADR-007, rfc_12), or simply adr-something.
+#: The name of a record begins with a number or date, with a series and number (ADR-007, rfc_12), or with `adr-`.
 _SERIES = r"(?:[a-z]+[-_])??(?:m?adr|rfc|dr|tdr|decision(?:[-_]record)?)"
 _NUMBER = re.compile(
     rf"(?:{_SERIES}[-_. ]*)?(\d{{1,8}})(?=$|[-_. :,–—][^\d]|[-_. ]\d+\D)|{_SERIES}[-_. ]*\d", re.IGNORECASE
@@ -46,7 +46,7 @@ _INDEX = re.compile(
     r"|(?:[a-z]+[-_ ])?(?:decisions?|adrs?)[-_ ]?(?:records?|logs?|index|list|overview)?",
     re.IGNORECASE,
 )
-#: Words of the name of a template, beside numbers; a record on templates has others.
+#: Words of the name of a template, beside numbers; a record about templates has other words.
 _TEMPLATE_WORDS = frozenset(
     ("adr", "madr", "rfc", "proposal", "decision", "record", "architecture", "architectural", "template", "templates")
 ) | {
@@ -65,7 +65,7 @@ _TEMPLATE_WORDS = frozenset(
     "xxxx",
     "000x",
 }
-#: Folders whose files are samples or somebody else's.
+#: Folders of samples or of third parties.
 _SAMPLES = re.compile(
     r"(?:.*[-_.])?(?:tests?|fixtures?|examples?|samples?|templates?|mocks?|testdata)_*|__tests?__|__fixtures__|test[-_]data"
     r"|node_modules|vendor|third[-_]party|site-packages",
@@ -87,14 +87,14 @@ _LONGEST_HEADING = 100
 _REQUEST = re.compile(r"^\W*rfc[ _-]?(?:pr|pull request|number|id)\b\W*:", re.IGNORECASE | re.MULTILINE)
 
 
-#: How many files of one name are compared.
+#: The most files of one name that are compared.
 _ALIKE = 50
-#: The reasons to pass over a file that nobody takes for a record.
+#: The reasons for skipping a file that is obviously no record.
 TEMPLATE, INDEX = "a template", "an index, not a record"
 
 
 class Chance(Enum):
-    """How far the path of a file says that it holds a decision record."""
+    """The chance that a file contains a decision record, by its path."""
 
     CERTAIN = "its place and its name say so"
     LIKELY = "its place or its name says so"
@@ -104,7 +104,7 @@ class Chance(Enum):
 
 @dataclass(slots=True)
 class Survey:
-    """The files of a repository that may hold decision records, by path; `passed` are (path, reason)."""
+    """The files of a repository that may contain decision records, by path; `passed` are (path, reason)."""
 
     records: list[str] = field(default_factory=list)
     possible: list[str] = field(default_factory=list)
@@ -112,9 +112,9 @@ class Survey:
 
 
 def survey(paths: Iterable[str], folders: Iterable[str] = ()) -> Survey:
-    """Return which of *paths* may hold decision records; *folders* are known to hold them.
+    """Return the *paths* that may contain decision records; *folders* are known to contain them.
 
-    A record that lies in a folder of its own is the front page of that folder.
+    A record with a folder of its own is the front page of that folder.
 
     >>> survey(["docs/adr/0001-use-a-queue.md", "docs/adr/template.md"]).passed
     [('docs/adr/template.md', 'a template')]
@@ -146,7 +146,8 @@ def survey(paths: Iterable[str], folders: Iterable[str] = ()) -> Survey:
 
 
 def judge(path: str, folders: Iterable[str] = ()) -> tuple[Chance | None, str]:
-    """Return the chance that the file at *path* holds a decision record, and why not; None where nothing says so.
+    """Return the chance that the file at *path* contains a decision record, and the reason against it; None if
+    unlikely.
 
     >>> judge("docs/architecture/adr-007-use-a-queue.md")[0], judge("src/queue.md")[0]
     (<Chance.LIKELY: 'its place or its name says so'>, None)
@@ -179,7 +180,7 @@ def judge(path: str, folders: Iterable[str] = ()) -> tuple[Chance | None, str]:
 
 
 def is_record_name(path: str) -> bool:
-    """Return whether a file is called like a record: by a number, a date, or a series and a number.
+    """Return whether the name of a file is that of a record: a number, a date, or a series and a number.
 
     >>> is_record_name("0007-use-a-queue.md"), is_record_name("ADR-7.md"), is_record_name("queue.md")
     (True, True, False)
@@ -189,18 +190,18 @@ def is_record_name(path: str) -> bool:
 
 
 def is_request(path: str) -> bool:
-    """Return whether a file is a request for comments by its name or place, and so no decision by itself."""
+    """Return whether a file is a request for comments by its name or place, and so not yet a decision."""
     names = [re.sub(r"[-_. ]", "", part).lower() for part in path.split("/")]
     return any(map(_OF_REQUESTS.fullmatch, names[:-1])) or names[0] == "text" or names[-1].startswith("rfc")
 
 
 def is_proposal(path: str) -> bool:
-    """Return whether a file lies among design proposals."""
+    """Return whether a file is in a folder of design proposals."""
     return any(_OF_PROPOSALS.fullmatch(re.sub(r"[-_. ]", "", part).lower()) for part in dirname(path).split("/"))
 
 
 def record_name(path: str) -> str:
-    """Return the name of a record, without folders and ending; of one in a folder of its own that of the folder.
+    """Return the name of a record without folders and extension; for a front page, the name of its folder.
 
     >>> record_name("docs/adr/0007-use-a-queue.md"), record_name("adr/0008-use-a-log/README.md")
     ('0007-use-a-queue', '0008-use-a-log')
@@ -211,7 +212,7 @@ def record_name(path: str) -> str:
 
 
 def number_of_name(name: str) -> int | None:
-    """Return the number that the name of a record begins with; a date is none.
+    """Return the number at the beginning of the name of a record; a date is not a number.
 
     >>> number_of_name("rfc-12-use-a-queue"), number_of_name("0016-names"), number_of_name("20200924-use-a-queue")
     (12, 16, None)
@@ -221,7 +222,7 @@ def number_of_name(name: str) -> int | None:
 
 
 def folder_of(path: str) -> str:
-    """Return the folder that a record is listed in: one in a folder of its own in that above."""
+    """Return the folder that lists a record: its own folder, or the one above if the record has a folder of its own."""
     return dirname(dirname(path)) if _is_own_folder(path) else dirname(path)
 
 
@@ -246,7 +247,7 @@ def _headings(text: str) -> Iterator[str]:
 
 
 def sample_folder(folder: str) -> str | None:
-    """Return the part of *folder* whose files are samples or somebody else's, None where there is none.
+    """Return the part of *folder* that contains samples or third-party files, or None.
 
     >>> sample_folder("web/tests/adr"), sample_folder("adr/2022-03-02-performance-tests")
     ('web/tests', None)
@@ -285,7 +286,7 @@ def _is_called(folder: str) -> bool:
 
 
 def _file_of_folder(path: str, beside: Mapping[str, Sequence[str]]) -> str | None:
-    """Return the record next to a folder that *path* lies in, where the folder has its name or its number."""
+    """Return the record beside the folder of *path*, if the folder has its name or number."""
     folder = dirname(path)
     while folder:
         own, above = basename(folder), dirname(folder)
@@ -298,7 +299,7 @@ def _file_of_folder(path: str, beside: Mapping[str, Sequence[str]]) -> str | Non
 
 
 def _original(path: str, alike: Sequence[str]) -> str | None:
-    """Return why the record at *path* is a copy of one of *alike*, itself among them; None for any other record."""
+    """Return the reason why the record at *path* is a copy of one of *alike*, or None."""
     if _VERSIONED.search(path):
         same = [each for each in alike if basename(each) == basename(path) and not _VERSIONED.search(each)]
         return f"an older version of {min(same)}" if same else None

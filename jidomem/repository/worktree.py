@@ -1,4 +1,4 @@
-"""The working tree of a root's repository: its files, their ids and web addresses.
+"""The working tree of the repository of a root: its files, their blob ids and web addresses.
 
 Ignore rules follow gitignore(5) and are given as text. Without git, a short walk lists the files.
 """
@@ -27,7 +27,9 @@ _CLASS = re.compile(r"\[[!^]?\]?[^\]]*\]")
 
 
 class IgnoreRule(NamedTuple):
-    """One line: what it matches, from the folder of its file; whether folders alone; whether it takes back."""
+    """One line of ignore rules: its pattern, relative to the folder of its file; whether it applies only to folders;
+    whether it includes again.
+    """
 
     pattern: re.Pattern[str]
     folders_only: bool
@@ -35,10 +37,10 @@ class IgnoreRule(NamedTuple):
 
 
 def is_ignored(path: str, rules_of: Sequence[tuple[str, str]]) -> bool:
-    r"""Return whether git ignores the file *path*, or a folder it lies in.
+    r"""Return whether git ignores the file *path*, or a folder above it.
 
-    *rules_of* are the texts of the rules that count, each with the folder it is of (`""` for the top), those that
-    decide last at the end.
+    *rules_of* are the texts of the applicable rules, each with its folder (`""` for the top), in the order of
+    increasing precedence.
 
     >>> is_ignored("build/a.o", [("", "*.o\n!keep.o")]), is_ignored("keep.o", [("", "*.o\n!keep.o")])
     (True, False)
@@ -48,7 +50,7 @@ def is_ignored(path: str, rules_of: Sequence[tuple[str, str]]) -> bool:
 
 
 def matches(pattern: str, path: str) -> bool:
-    """Return whether *path* is one that *pattern* stands for, from the top: `*` within a folder, `**` through many.
+    """Return whether *path* matches *pattern* from the top: `*` within a folder, `**` across folders.
 
     >>> matches("src/**/*.py", "src/a/b.py"), matches("*.py", "src/b.py")
     (True, False)
@@ -125,7 +127,7 @@ def _class(text: str) -> str:
     return f"(?!/)[{'^' if negated else ''}{signs}]"
 
 
-#: The largest file that is anchored, and how much is read for one memory.
+#: The largest file that is anchored, and the most bytes that are read for one memory.
 LARGEST, AT_ONCE = 4 * 1024 * 1024, 16 * 1024 * 1024
 _FILE = re.compile(r"(?!/)[^\s:*?\[\]{}\\]+/[^\s:*?\[\]{}\\/]*[^\s:*?\[\]{}\\/.]\.[A-Za-z0-9]{1,10}")
 _RULES = 256 * 1024
@@ -134,9 +136,9 @@ _SHA256 = re.compile(r"^\s*objectformat\s*=\s*sha256\s*$", re.IGNORECASE | re.MU
 
 @dataclass(frozen=True, slots=True)
 class Worktree:
-    """A checked out repository: its `top` folder, and the `base` that the paths of memories begin at.
+    """A checked out repository: its `top` folder, and the `base` to which the paths of memories are relative.
 
-    `root` is the memory root in it, `git` the folder of what the repository's working trees share.
+    `root` is the memory root in it, `git` the git folder shared by the worktrees of the repository.
     """
 
     top: Path
@@ -146,9 +148,9 @@ class Worktree:
 
     @classmethod
     def around(cls, root: Path) -> Worktree | None:
-        """Return the repository that *root* lies in, None where it lies in none.
+        """Return the repository around *root*, or None.
 
-        Paths begin at the folder that holds `.jidomem`; those of a root of another name at the top.
+        Paths are relative to the folder of `.jidomem`; for a root with another name, to the top.
         """
         for top in (root, *root.parents):
             git = _git_folder(top / ".git")
@@ -157,9 +159,9 @@ class Worktree:
         return None
 
     def blobs(self, entries: Iterable[str]) -> dict[str, str]:
-        """Return the blob id of each file of the repository among *entries*, by its path, as git computes it.
+        """Return the blob id of each file of the repository among *entries*, by path, as git computes it.
 
-        Left out is what git ignores, what a symbolic link leads to, the root itself, and what is large.
+        Ignored files, files behind symbolic links, files of the root itself and large files are left out.
         """
         ids: dict[str, str] = {}
         left, algorithm = AT_ONCE, sha256 if _SHA256.search(self.configuration()) else sha1
@@ -172,17 +174,17 @@ class Worktree:
         return ids
 
     def read(self, path: str) -> bytes | None:
-        """Return the content of the file at *path*; None for what is none, too large, or reached by a link."""
+        """Return the content of the file at *path*; None if it is missing, too large, or behind a link."""
         return None if (self.base / path).is_relative_to(self.root) else plain_file(self.base / path)
 
     def has(self, path: str) -> bool:
-        """Return whether something is at *path*."""
+        """Return whether there is a file or folder at *path*."""
         return os.path.lexists(self.base / path)
 
     def absent(self, entries: Iterable[str]) -> dict[str, str | None]:
-        """Return those of *entries* that name a file which is not there, each with the path it is misspelt for.
+        """Return those of *entries* that name a missing file, each with the existing path that it probably misspells.
 
-        A name with a folder and an ending is one, where no other sign says that it is a pattern or an address.
+        An entry names a file if it has a folder and an extension, and no characters of a pattern or an address.
         """
         named = dict.fromkeys(entry for entry in entries if _FILE.fullmatch(entry))
         return {entry: self._respelt(entry) for entry in named if not self.has(entry)}
@@ -202,7 +204,7 @@ class Worktree:
         return "/".join(respelt)
 
     def configuration(self) -> str:
-        """Return the text of the configuration of the repository, empty where there is none."""
+        """Return the text of the configuration of the repository, empty if there is none."""
         return _text(self.git / "config")
 
     def _from_top(self, path: str) -> str:
@@ -216,9 +218,9 @@ class Worktree:
 
 
 def path_below(base: Path, whole: Path) -> str | None:
-    """Return the path from the folder *base* of what is at *whole*, None for what lies elsewhere.
+    """Return the path of *whole* relative to the folder *base*, or None if it is outside.
 
-    Links on the way are followed; one at its end is itself what is named.
+    Links in the path are followed, except the last part.
     """
     try:
         real = Path(os.path.realpath(whole.parent)) / whole.name if whole.name != ".." else whole.resolve()
@@ -228,7 +230,7 @@ def path_below(base: Path, whole: Path) -> str | None:
 
 
 def plain_file(whole: Path, largest: int = LARGEST) -> bytes | None:
-    """Return the content of a file; None for what is none, has more than *largest* bytes, or is reached by a link."""
+    """Return the content of a file; None if it is missing, larger than *largest* bytes, or behind a link."""
     try:
         if os.path.realpath(whole) != str(whole):
             return None
@@ -245,7 +247,7 @@ def plain_file(whole: Path, largest: int = LARGEST) -> bytes | None:
 
 
 def blob_id(data: bytes, algorithm: str = "sha1") -> str:
-    r"""Return the id git gives a file's content.
+    r"""Return the id that git computes for the content of a file.
 
     >>> blob_id(b"hello\n")
     'ce013625030ba8dba906f756967f9e9ca394464a'
@@ -255,7 +257,7 @@ def blob_id(data: bytes, algorithm: str = "sha1") -> str:
 
 
 def is_blob(data: bytes, blob: str) -> bool:
-    """Return whether *data* is what *blob* is the id of, whichever line ends a checkout gave it."""
+    """Return whether *blob* is the id of *data*, with any line endings."""
     algorithm = "sha256" if len(blob) == 64 else "sha1"
     if blob_id(data, algorithm) == blob:
         return True
@@ -293,7 +295,7 @@ _ADDRESS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Addresses:
-    """The addresses of the files below *base*; *names* are the remotes of their repository: `host/owner/name`."""
+    """The web addresses of the files below *base*; *names* are the remotes of their repository: `host/owner/name`."""
 
     top: Path
     base: Path
@@ -305,9 +307,10 @@ class Addresses:
         return cls(tree.top, tree.base, remote_names(tree.configuration()))
 
     def path(self, address: str) -> str | None:
-        """Return the path below the base that *address* stands for, None where it is of no remote or lies elsewhere.
+        """Return the path below the base for *address*, or None if it belongs to no remote or is outside.
 
-        Which part of an address is the branch, is told by the file that is there; else it is one word.
+        The branch is the shortest beginning of the address after which the rest is an existing path, else its first
+        word.
         """
         match = _ADDRESS.match(address)
         if match is None or f"{match[1]}/{match[2]}".casefold() not in self.names:
@@ -320,7 +323,7 @@ class Addresses:
 
 
 def remote_names(config: str) -> frozenset[str]:
-    r"""Return the remotes that the configuration of a repository names, each as `host/owner/name`.
+    r"""Return the remotes in the configuration of a repository, each as `host/owner/name`.
 
     >>> sorted(remote_names('[remote "origin"]\n\turl = git@github.com:Ana/shop.git\n'))
     ['github.com/ana/shop']
@@ -329,11 +332,11 @@ def remote_names(config: str) -> frozenset[str]:
     return frozenset(f"{remote[1]}/{remote[2]}".casefold() for remote in remotes if remote)
 
 
-#: How long git is waited for, and, where there is none, after how many entries and how deep a walk ends.
+#: The time limit of git in seconds, and without git the most entries and the greatest depth of a walk.
 SECONDS, MOST, DEEPEST = 20.0, 20_000, 6
-#: Of how many files names without a folder are looked up.
+#: The most files of a folder in which names without a folder are looked up.
 MOST_NAMED = 500_000
-#: Folders a walk does not enter, beside hidden ones, of which it enters those that tools keep their notes in.
+#: Folders that a walk does not enter, and the hidden folders that it does enter.
 _BUILT = frozenset(("node_modules", "venv", "__pycache__", "target", "dist", "build", "vendor", "site-packages"))
 _HIDDEN = frozenset(
     (".adr", ".beads", ".claude", ".codex", ".cursor", ".gemini", ".github", ".memory", ".vscode", ".windsurf")
@@ -342,7 +345,7 @@ _HIDDEN = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class FileListing:
-    """The paths of files below a folder, sorted; whether they are all, and whether git says which it ignores."""
+    """The paths of files below a folder, sorted; whether they are complete, and whether git listed them."""
 
     paths: tuple[str, ...]
     is_whole: bool
@@ -350,11 +353,11 @@ class FileListing:
 
 
 def listing(base: Path) -> FileListing:
-    """Return the files below *base*: what git has or would take, else what a walk of at most MOST entries meets."""
+    """Return the files below *base*: those that git tracks or would add, else a walk of at most MOST entries."""
     try:
         words = ("ls-files", "-z", "--cached", "--others", "--exclude-standard")
         done = git.ask(base, *words, seconds=SECONDS)
-    except InvalidRequest:  # there is no git
+    except InvalidRequest:  # git is missing
         return _walked(base)
     if done.returncode != 0:
         return _walked(base)
@@ -363,12 +366,11 @@ def listing(base: Path) -> FileListing:
 
 
 class PathFinder:
-    """Finds the files that pages of the folder *base* name: from the folder a page lies in, else from *base*.
+    """A finder of the files that pages of the folder *base* name, relative to the folder of the page or to *base*.
 
-    A name without a folder that is in neither stands for the one file below *base* that has it, for none if there are
-    several; a pattern that begins with `**/` stands for itself where it matches a file. The files are listed once, when
-    the first such name is looked for. A web address that a remote of the
-    repository has for a file stands for that file.
+    A name without a folder that is in neither stands for the only file below *base* with that name; for none if there
+    are several. A pattern that begins with `**/` stands for itself if it matches a file. The files are listed once, at
+    the first such name. A web address of a file in a remote of the repository stands for that file.
     """
 
     def __init__(self, base: Path) -> None:
@@ -378,7 +380,7 @@ class PathFinder:
         self._addresses = None if tree is None else replace(Addresses.of(tree), base=self.base)
 
     def of(self, page: str) -> Callable[[str], str | None]:
-        """Return the function from a word of *page* to the path that it names, None where there is none."""
+        """Return the function from a word of *page* to the path that it names, or None."""
         return partial(self._matches, dirname(page))
 
     def _matches(self, folder: str, word: str) -> str | None:
@@ -438,7 +440,7 @@ _ENTRY = re.compile(r"(\d{6}) ([0-9a-f]{40}|[0-9a-f]{64}) (\d)\t(.*)", re.DOTALL
 _SEEN = re.compile(
     r"\s*ctime: \d+:\d+\n  mtime: (\d+):(\d+)\n  dev: \d+\tino: \d+\n  uid: \d+\tgid: \d+\n  size: (\d+)\tflags: \w+\n"
 )
-#: Folders that hold no code of the project where no git says what does.
+#: Folders without code of the project, for a walk without git.
 _NEVER = frozenset((".git", ".jidomem", ".venv", "__pycache__", "node_modules", "_build", ".elixir_ls", ".tox"))
 
 _UNSETTLED = "a merge has not settled it: settle it, then git add"
@@ -446,10 +448,10 @@ _UNSETTLED = "a merge has not settled it: settle it, then git add"
 
 @dataclass(slots=True)
 class Tracked:
-    """The files below `base`, by their path from there, with the blob id of those that need not be read for it.
+    """The files below `base`, by relative path, with the blob id if git has an up-to-date one.
 
-    `revision` is the one checked out, empty without git. `passed` says why each path that is not in `files` is not,
-    where it would be but for that; a name that cannot be written down is told in ASCII.
+    `revision` is the one checked out, empty without git. `passed` has the reason for each skipped path; names that are
+    not valid text are written in ASCII.
     """
 
     base: Path
@@ -458,14 +460,15 @@ class Tracked:
     passed: dict[str, str] = field(default_factory=dict)
 
     def read(self, path: str, largest: int) -> bytes | None:
-        """Return the content of a file; None for none, for one behind a link or of more than *largest* bytes."""
+        """Return the content of a file; None if it is missing, larger than *largest* bytes, or behind a link."""
         return plain_file(self.base / path, largest)
 
 
 def tracked(base: Path, below: str, endings: tuple[str, ...]) -> Tracked:
-    """Return the files below the folder *below* of *base* whose names end so: what git does not ignore, and no links.
+    """Return the files below the folder *below* of *base* with these *endings*, without ignored files and links.
 
-    A file that is as git last saw it has the id git gave it then, and is not read; where there is no git, none has one.
+    A file unchanged since the index of git was written has the blob id of the index and is not read; without git, none
+    has one.
     """
     base = base.resolve()
     listed_files = Tracked(base)
@@ -484,7 +487,7 @@ def tracked(base: Path, below: str, endings: tuple[str, ...]) -> Tracked:
 
 
 def _known(base: Path, below: str, endings: tuple[str, ...], passed: dict[str, str]) -> dict[str, str | None] | None:
-    """Return the files that git lists; None without git, and where *base* is in no repository or ignored in one.
+    """Return the files that git lists; None without git, and if *base* is in no repository or ignored in one.
 
     Files with an unresolved merge are added to *passed*.
     """
@@ -503,7 +506,7 @@ def _known(base: Path, below: str, endings: tuple[str, ...], passed: dict[str, s
         if not blob:
             passed |= {_written(path): _UNSETTLED} if path.endswith(endings) else {}
         elif path.endswith(endings) and (now := _status(base / path)) is not None:
-            # git would read a file again that was changed when the index was written, or after it
+            # the entry of a file changed at or after the time of the index is unreliable ("racy git")
             files[path] = blob if seen == now and now[0] < written[0] else None
     for path in new.decode("utf-8", "surrogateescape").split("\0"):
         if path.endswith(endings) and _status(base / path) is not None:
@@ -512,10 +515,10 @@ def _known(base: Path, below: str, endings: tuple[str, ...], passed: dict[str, s
 
 
 def _entries(text: str) -> Iterator[tuple[str, str, tuple[int, int] | None]]:
-    """Yield path, blob id and what git saw of each file: when it was changed, in nanoseconds, and its size.
+    """Yield path, blob id, and modification time in nanoseconds and size from the index of git.
 
-    That is None where git says it otherwise than it does today. A file with an unresolved merge has no blob id;
-    links are left out.
+    Time and size are None if the output has an unknown form. A file with an unresolved merge has no blob id; links are
+    left out.
     """
     waiting: tuple[str, str] | None = None
     for entry in text.split("\0"):
@@ -528,12 +531,12 @@ def _entries(text: str) -> Iterator[tuple[str, str, tuple[int, int] | None]]:
 
 
 def _walk_files(base: Path, below: str, endings: tuple[str, ...]) -> Iterator[str]:
-    """Yield the files there are, without git, in order; what a .gitignore names is left out."""
+    """Yield the files in order, without git; those in a .gitignore are left out."""
     for folder, folders, files in os.walk(base / below, followlinks=False):
         at = Path(folder).relative_to(base).as_posix().removeprefix(".").strip("/")
         rules = _folder_rules(base, at)
         prefix = f"{at}/" if at else ""
-        never = _NEVER | ({"deps"} if "mix.exs" in files else set())  # where mix puts what it fetched
+        never = _NEVER | ({"deps"} if "mix.exs" in files else set())  # the dependencies of mix
         folders[:] = sorted(
             name for name in folders if name not in never and not is_ignored(f"{prefix}{name}/x", rules)
         )
