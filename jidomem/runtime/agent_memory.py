@@ -1,7 +1,7 @@
 """The memory of agents in a root: working memory, conversations, the entry store and their redaction.
 
-Working memory is a value in the working state of the root. Turns of a conversation and entries are
-journalled in the history of a project, and recall searches them.
+Working memory is a value in the working state of the root. Turns of a conversation and entries are journalled in the
+history of a project, and recall searches them.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ CREATE TABLE IF NOT EXISTS agents (project TEXT NOT NULL, agent TEXT NOT NULL, m
   PRIMARY KEY (project, agent)) WITHOUT ROWID;
 """
 _KEEP = "INSERT INTO agents VALUES (?, ?, ?) ON CONFLICT (project, agent) DO UPDATE SET memory = excluded.memory"
-#: The most characters of a memory as JSON: it is read and written whole.
+#: The most characters of a memory as JSON: it is read and written as a whole.
 MOST = 16 * 1024**2
 
 
 def holders(state: StateStore, project: str) -> list[str]:
-    """Return the agents that hold something in *project*, by name."""
+    """Return the agents that have a working memory in *project*, by name."""
     with state.reading() as store:
         if store is None:
             return []
@@ -57,29 +57,29 @@ def holders(state: StateStore, project: str) -> list[str]:
 
 
 class AgentMemory:
-    """The working memory of one agent in one project; any number of processes may change it, one after the other.
+    """The working memory of one agent in one project; its changes are serialised across processes.
 
-    Every call raises what `StateStore` raises where the file cannot be read or written.
+    Every call raises the errors of `StateStore`.
     """
 
     def __init__(self, state: StateStore, project: str, agent: str, sources: Sources) -> None:
-        """Keep it in *state*; raises InvalidRequest for a name of which nothing is left in its one written form."""
+        """Use *state*; raises InvalidRequest for an agent's name without letters or digits."""
         self.project, self.agent = project, slug(agent)
         if not self.agent:
             raise InvalidRequest(f"agent={agent!r} is no name of an agent", hint="give it letters or digits")
         self._state, self._sources = state, sources
 
     def get(self) -> Memory | None:
-        """Return what the agent holds, None if it never held anything."""
+        """Return the memory of the agent, None if it never had one."""
         with self._state.reading() as store:
             return None if store is None else self._read(store)
 
     def update(self, move: Callable[[Memory], Memory], *, expected_rev: int | None = None) -> Memory:
-        """Return `move(memory)` once it is on disk; the first time it is given an empty memory.
+        """Return `move(memory)` once it is durable; the first call gets an empty memory.
 
-        Nobody else changes the memory meanwhile, so *move* should not take long. Raises RevisionConflict if the memory
-        is not at *expected_rev* (0 before the first change), InvalidRequest if *move* gives no Memory, or one that
-        JSON has no form for, TooLarge for one of more than `MOST` characters: then nothing has changed.
+        Other changes wait meanwhile, so *move* should not take long. Raises RevisionConflict if the memory is not at
+        *expected_rev* (0 before the first change), InvalidRequest if *move* returns no Memory or one without a JSON
+        form, TooLarge for one of more than `MOST` characters: then nothing has changed.
         """
         with self._state.changing() as store:
             kept = self._read(store)
@@ -95,14 +95,14 @@ class AgentMemory:
             return after
 
     def apply(self, changes: Sequence[Mapping[str, Any]], *, expected_rev: int | None = None) -> Memory:
-        """Return the memory after *changes*, data of the form that `jidomem.working.memory` takes: all of them or none.
+        """Return the memory after *changes*, data in the form of `jidomem.working.memory`: all of them or none.
 
-        Raises what they are refused for, and what `update` raises.
+        Raises the errors of the changes and of `update`.
         """
         return self.update(lambda memory: applied(memory, changes, self._now()), expected_rev=expected_rev)
 
     def forget(self) -> bool:
-        """Return whether there was a memory; there is none now, and no byte of it in the file."""
+        """Delete the memory, every byte of it; return whether there was one."""
         with self._state.changing() as store:
             asked = "DELETE FROM agents WHERE project = ? AND agent = ?"
             there = store.execute(asked, (self.project, self.agent)).rowcount > 0
@@ -135,7 +135,7 @@ class AgentMemory:
 
 
 class Conversation:
-    """What was said in one work session; its IRI is `iri`, that of the session `session`."""
+    """The conversation of one work session `session`; its IRI is `iri`."""
 
     def __init__(
         self,
@@ -148,7 +148,7 @@ class Conversation:
         *,
         agent: str,
     ) -> None:
-        """Keep the conversation of *session*, a name or an IRI, in the history of *project*; *agent* takes part."""
+        """Use the conversation of *session*, a name or an IRI, in the history of *project*; *agent* takes part."""
         node = writer.session_iri(session)
         self.project, self.session, self.iri = project, plain_value(node), plain_value(conversation_of(node))
         self._writer, self._index, self._catch_up, self._now = writer, index, catch_up, now
@@ -164,12 +164,11 @@ class Conversation:
         tools: Sequence[ToolUse] = (),
         timestamp: object = None,
     ) -> Turn:
-        """Return the turn that is recorded, durable, as the next one: what was asked, answered, and done for it.
+        """Record the next turn, durably: a prompt, its answer, and the tools used; return the turn.
 
-        The answer is by who takes part unless *answered_by* names another; *asked_by* is nobody unless given.
-        *timestamp* is when it was said, now unless given. A session nobody has opened is opened. A memory that comes
-        of the turn names its `iri` as evidence. Raises InvalidRequest, TooLarge, IntentRefused, Busy and Failed; then
-        nothing of the turn was kept.
+        *answered_by* is by default the agent that takes part, *asked_by* nobody, *timestamp* now. A session that is not
+        open is opened. A memory derived from the turn names its `iri` as evidence. Raises InvalidRequest, TooLarge,
+        IntentRefused, Busy and Failed; then nothing of the turn was stored.
         """
         for name, agent, words in (("asked_by", asked_by, prompt), ("answered_by", answered_by, answer)):
             if agent is not None and words is None:
@@ -188,20 +187,20 @@ class Conversation:
         return turn(self._index, self.project, f"<{receipt.iri}>")
 
     def _record(self, texts: TurnTexts, agent: str) -> Receipt:
-        """Return the receipt of a turn; a session nobody has opened is opened before it."""
+        """Return the receipt of a turn; a session that is not open is opened first."""
         with suppress(NotOpened):
             return self._writer.keep_turn(self.project, self.session, texts)
         try:
             self._writer.start_session(self.project, self.session, agent=agent)
         except IntentRefused as refused:
-            if refused.code != "iri_exists":  # somebody else opened it meanwhile
+            if refused.code != "iri_exists":  # another process opened it meanwhile
                 raise
         return self._writer.keep_turn(self.project, self.session, texts)
 
     def turns(self, last: int | None = None, *, as_of: object = None) -> list[Turn]:
-        """Return the turns in their order, the *last* so many where that is given, or those recorded by *as_of*.
+        """Return the turns in order: only the *last* ones if given, and those recorded by *as_of*.
 
-        Raises InvalidRequest for a *last* that is no number from 0, or an *as_of* that is no moment.
+        Raises InvalidRequest for a *last* that is no integer from 0, and an *as_of* that is no moment.
         """
         if last is not None and (isinstance(last, bool) or not isinstance(last, int) or last < 0):
             raise InvalidRequest(f"last={last!r} is no number of turns", hint="give last=10, or leave it out")
@@ -222,7 +221,7 @@ class Conversation:
         return format_timestamp(moment)
 
 
-#: What of the narrowing of memories holds for entries, too; and where else what does not is asked.
+#: The options of the recall of memories that also apply to entries; `_HINTS` and `_ELSEWHERE` are for the others.
 _HONOURED = ("as_of", "since", "until", "budget_tokens", "explain")
 _OPTIONS = ("project", "include_sessions", *_HONOURED)
 #: Fields of a request, which are no options.
@@ -236,25 +235,25 @@ _HINTS = {
 
 
 class EntryStore:
-    """A store of entries that lasts: what was written is durable, and a later write under an id replaces it.
+    """A durable store of entries; a later write under an id replaces the entry.
 
-    Options: `project` is whose history is meant, *project* unless given; `as_of` asks for what was kept at a moment;
-    `include_sessions=True` lets an agent recall what is of other sessions; `since` and `until` bound when it was kept,
-    `budget_tokens` how long all texts may be, and `explain=True` tells the parts of each score. What recall of
-    memories takes beside these is refused, and so is a misspelt one; others are left alone.
+    Options: `project` selects a history, by default that of *project*; `as_of` a past state; `include_sessions=True`
+    lets an agent recall entries of other sessions; `since` and `until` bound the time of storage, `budget_tokens` the
+    length of all texts, and `explain=True` returns the parts of each score. Other options of the recall of memories,
+    and misspelt ones, are refused; further names are ignored.
     """
 
     def __init__(self, project: str, writer: MemoryWriter, memory: Jidomem) -> None:
-        """Keep by *writer*, and look through what *memory*, an open root, has."""
+        """Write by *writer*, and read from *memory*, an open root."""
         self.project = project
         self._writer = writer
         self._memory = memory
 
     def recall(self, request: RecallRequest, opts: Options = NO_OPTIONS) -> RecallResult:
-        """Return the entries within the scope that answer the query, the best first, and then the newest.
+        """Return the entries in scope: matches of the query, the best first, then the newest.
 
-        So an agent that has entries always gets some, up to the limit; `metadata["scores"]` has by its id how well
-        each one answers, and nothing of those that do not.
+        So an agent with entries always gets some, up to the limit; `metadata["scores"]` has the score of each match by
+        its id.
         """
         narrowing, every = _narrowing(opts)
         if not self._is_there(opts):
@@ -280,10 +279,10 @@ class EntryStore:
         return RecallResult(request, [*told.values()], {**metadata, **said})
 
     def write(self, request: WriteRequest, opts: Options = NO_OPTIONS) -> WriteResult:
-        """Keep the entry, durable when this returns, in the place of the one with the same id.
+        """Store the entry, durably, in place of the one with the same id.
 
-        Raises InvalidRequest for metadata that JSON does not hold, TooLarge, IntentRefused for what looks like a
-        secret, PolicyDenied, Busy and Failed; then nothing was kept.
+        Raises InvalidRequest for metadata without a JSON form, TooLarge, IntentRefused for a likely secret,
+        PolicyDenied, Busy and Failed; then nothing was stored.
         """
         (result,) = self.write_many([request], opts)
         if isinstance(result, JidomemError):
@@ -293,7 +292,7 @@ class EntryStore:
     def write_many(
         self, requests: Iterable[WriteRequest], opts: Options = NO_OPTIONS
     ) -> list[WriteResult | JidomemError]:
-        """Return what came of each write, in order: its result, or the error for which it was not kept.
+        """Return the outcome of each write, in order: its result, or its error.
 
         They share commits, each of which waits for the disk once.
         """
@@ -307,27 +306,28 @@ class EntryStore:
         ]
 
     def remove(self, ids: Iterable[str], opts: Options = NO_OPTIONS) -> int:
-        """Return how many of *ids* something was kept under; it is there no longer, and stays in the history.
+        """Remove the entries *ids*, and return how many there were; they stay in the history.
 
-        All are taken back in one commit, durable when this returns, or none. Raises PolicyDenied, Busy and Failed.
+        All are withdrawn in one durable commit, or none. Raises PolicyDenied, Busy and Failed.
         """
         return len(self.change(lambda: EntryChanges(removed=tuple(dict.fromkeys(ids))), opts))
 
     def change(self, plan: Callable[[], EntryChanges], opts: Options = NO_OPTIONS) -> list[Receipt]:
-        """Return the receipts of what *plan* says is to become of entries, all of it in one commit or nothing.
+        """Make the changes of *plan* in one commit, all or nothing, and return their receipts.
 
-        *plan* may read what is kept: nobody else writes before the commit. Raises what `write` and *plan* raise.
+        *plan* may read the entries: no other writer interferes before the commit. Raises the errors of `write` and of
+        *plan*.
         """
         receipts = self._writer.change_entries(self._project(opts), plan)
         return [receipt for receipt in receipts if receipt.iri]
 
     def keyed(self, beginning: str, group: Callable[[str], str] = str) -> EntryCache:
-        """Return the entries of this project whose ids begin so, at hand in memory, in groups that *group* names."""
+        """Return a cache of this project's entries with the id prefix *beginning*, in groups named by *group*."""
         follower, history = self._memory.follower, Stream(self.project, "history")
         return EntryCache(self._memory.index, history.graph, beginning, lambda: follower.catch_up(history), group)
 
     def list_entries(self, opts: Options = NO_OPTIONS) -> list[Entry]:
-        """Return the entries of every agent, the one that was written first before the others."""
+        """Return the entries of all agents, in the order of their first writing."""
         return self._entries(opts).all_entries(moment_of(opts.get("as_of"), "as_of")) if self._is_there(opts) else []
 
     def _entries(self, opts: Options) -> Entries:
@@ -338,7 +338,7 @@ class EntryStore:
         return str(opts.get("project") or self.project)
 
     def _is_there(self, opts: Options) -> bool:
-        """Return whether anything was ever kept, once all of it is in view; raises NotFound for a project named so."""
+        """Return whether the project exists, after catching up; raises NotFound if an option named it."""
         try:
             self._memory.catch_up(self._project(opts))
         except NotFound as unknown:
@@ -349,13 +349,13 @@ class EntryStore:
 
 
 def _receipt_json(receipt: Receipt) -> dict[str, Any]:
-    """Return what is told of a write: the IRI of the entry, its commit, and warnings where there are any."""
+    """Return the IRI and the commit of a write as JSON, with its warnings if any."""
     warned = {"warnings": list(receipt.warnings)} if receipt.warnings else {}
     return {"iri": receipt.iri, "commit": receipt.commit, **warned}
 
 
 def _narrowing(opts: Options) -> tuple[Narrowing, bool]:
-    """Return what the options ask for, and whether all sessions are meant; raises InvalidRequest for what is none."""
+    """Return the narrowing by options, and whether all sessions are included; raises InvalidRequest."""
     check_spelling(opts, _OPTIONS)
     if of_request := [name for name in _OF_REQUEST if name in opts]:
         raise InvalidRequest(f"{of_request[0]} is no option", hint=f"give {of_request[0]} in the request")
@@ -369,25 +369,25 @@ def _narrowing(opts: Options) -> tuple[Narrowing, bool]:
 
 
 def _fitting(entries: Mapping[str, Entry], budget: int | None) -> dict[str, Entry]:
-    """Return as many of the first *entries* as have texts of *budget* tokens together."""
+    """Return the longest prefix of *entries* whose texts have at most *budget* tokens together."""
     if budget is None:
         return dict(entries)
     spent = accumulate(tokens(entry.content) for entry in entries.values())
     return {name: entry for (name, entry), sum_ in zip(entries.items(), spent, strict=True) if sum_ <= budget}
 
 
-#: What stands where a text stood.
+#: The replacement of a redacted text.
 REDACTED_TEXT = "[redacted]"
 _HOLDERS = "memoryos_holders"
 Shows = Callable[[str], bool]
 
 
 def redact_working_state(state: StateStore, project: str, shows: Shows, *, dry_run: bool = False) -> dict[str, int]:
-    """Take each text that *shows* says yes to out of what the agents of *project* hold, to the last byte of the file.
+    """Redact each text for which *shows* returns True in the working state of *project*, every byte of it.
 
-    A value that was one is `GONE`, a key that was one goes with what stood under it, and each revision moves. What
-    cannot be taken out, as another process writes to the file, is still there. Return how many entries of each kind
-    changed, or with *dry_run* would change; nothing is touched then.
+    A value becomes `REDACTED_TEXT`, a key goes with its value, and each revision increases. Texts stay if they cannot
+    be changed, for example while another process writes. Return how many entries of each kind changed, or with
+    *dry_run* would change; then nothing is changed.
     """
     changes: dict[str, list[tuple[str, tuple[Any, ...]]]] = {}
     with suppress(JidomemError):
@@ -409,7 +409,7 @@ def redact_working_state(state: StateStore, project: str, shows: Shows, *, dry_r
 
 
 def _changes(store: StateTables, project: str, shows: Shows) -> dict[str, list[tuple[str, tuple[Any, ...]]]]:
-    """Return the statements that take the texts out, by the kind of entry they change."""
+    """Return the statements that redact the texts, by the kind of entry."""
     kinds = {
         "working memories": _memories,
         "stored values": _redacted_values,
@@ -422,7 +422,7 @@ def _changes(store: StateTables, project: str, shows: Shows) -> dict[str, list[t
 
 
 def _memories(store: StateTables, project: str, shows: Shows) -> Iterator[tuple[str, tuple[Any, ...]]]:
-    """Yield what changes the memories of agents that show one."""
+    """Yield the changes of agents' working memories that show a text."""
     rows = store.execute("SELECT agent, memory FROM agents WHERE project = ?", (project,)).fetchall()
     for agent, text in rows:
         if shows(agent):
@@ -432,7 +432,7 @@ def _memories(store: StateTables, project: str, shows: Shows) -> Iterator[tuple[
 
 
 def _memory(memory: dict[str, Any], shows: Shows) -> dict[str, Any] | None:
-    """Return a memory without what shows a text, None where nothing of it does."""
+    """Return a memory without the shown texts, None if there are none."""
     spaces = {}
     for name, space in memory["spaces"].items():
         if name in RESERVED_SPACES or not shows(name):
@@ -443,7 +443,7 @@ def _memory(memory: dict[str, Any], shows: Shows) -> dict[str, Any] | None:
 
 
 def _redacted_values(store: StateTables, project: str, shows: Shows) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield what changes the values that are kept for agents and show one."""
+    """Yield the changes of stored values that show a text."""
     rows = store.execute("SELECT namespace, key, value FROM key_values").fetchall()
     for namespace, key, text in rows:
         if not namespace.startswith(f"{project}/"):
@@ -452,12 +452,12 @@ def _redacted_values(store: StateTables, project: str, shows: Shows) -> Iterator
         if shows(key) or shows(namespace):
             yield "DELETE FROM key_values WHERE namespace = ? AND key = ?", (namespace, key)
         elif (left := _without(value, shows)) != value:
-            left = _bare(left) if key.startswith("memoryos:") else left  # a segment that was archived
+            left = _bare(left) if key.startswith("memoryos:") else left  # an archived segment
             yield "UPDATE key_values SET value = ? WHERE namespace = ? AND key = ?", (_json(left), namespace, key)
 
 
 def _tiers(store: StateTables, project: str, shows: Shows) -> Iterator[tuple[str, tuple[Any, ...]]]:
-    """Yield what changes the parts of tiers that show one, with their vectors, and moves who holds them."""
+    """Yield the changes of parts of tiers that show a text, and of their holders' revisions; their vectors go."""
     asked = "SELECT holder, kind, id, place, held FROM memoryos_parts WHERE project = ?"
     moved: dict[str, None] = {}
     for holder, kind, id_, place, text in store.execute(asked, (project,)).fetchall():
@@ -481,14 +481,14 @@ _NEXT = "(SELECT rev + 1 FROM memoryos_holders WHERE project = ? AND holder = ?)
 
 
 def _names(*written: str) -> Iterator[str]:
-    """Yield the texts of which an id is made: some are lists, written as JSON."""
+    """Yield the texts in an id: some ids are lists, written as JSON."""
     for text in written:
         found = json.loads(text) if text.startswith("[") else text
         yield from _names(*found) if isinstance(found, list) else [text]
 
 
 def _redacted_directives(store: StateTables, project: str, shows: Shows) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield what changes the directives that wait and show one; their vectors go."""
+    """Yield the changes of pending directives that show a text; their vectors go."""
     rows = store.execute(
         "SELECT holder, request, directive FROM memoryos_asked WHERE project = ?", (project,)
     ).fetchall()
@@ -501,7 +501,7 @@ def _redacted_directives(store: StateTables, project: str, shows: Shows) -> Iter
 
 
 def _notes(store: StateTables, project: str, shows: Shows) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield what changes what is set and noted for agents and shows one."""
+    """Yield the changes of settings and notes that show a text."""
     asked = "SELECT kind, name, held FROM memoryos_notes WHERE project = ?"
     for kind, name, text in store.execute(asked, (project,)).fetchall():
         row, held = (project, kind, name), json.loads(text)
@@ -513,7 +513,7 @@ def _notes(store: StateTables, project: str, shows: Shows) -> Iterator[tuple[str
 
 
 def _jobs(store: StateTables, project: str, shows: Shows) -> Iterator[tuple[str, tuple[Any, ...]]]:
-    """Yield what changes the jobs of agents: what they failed with may quote one, what they are about has ids alone."""
+    """Yield the changes of jobs: their errors may quote a text; their subjects are only ids."""
     for job, agent, error in store.execute(
         "SELECT id, agent, error FROM jobs WHERE project = ?", (project,)
     ).fetchall():

@@ -1,7 +1,7 @@
 """The logs in the working state of a root: the read log, the guard log and the counts of its servers.
 
-The read log has which memories were shown to whom, without their texts. The server log counts
-refusals and clients; it is bounded.
+The read log has which memories were shown to whom, without their texts. The server log counts refusals and clients; it
+is bounded.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from jidomem.base.clock import format_timestamp, parse_moment
 from jidomem.errors import JidomemError
 from jidomem.records.interfaces import StateStore
 
-#: So many rows are kept of each: those of the latest days, and of who asked last.
+#: The maximum of rows: refusals of the latest days, and clients with the latest requests.
 REFUSALS, CLIENTS = 10_000, 1_000
-#: What the state of a `DoorLog` must have.
+#: The tables of a `DoorLog`.
 SERVER_LOG_TABLES = """
 CREATE TABLE IF NOT EXISTS refused (day TEXT NOT NULL, project TEXT NOT NULL, agent TEXT NOT NULL, code TEXT NOT NULL,
   door TEXT NOT NULL, count INTEGER NOT NULL, PRIMARY KEY (day, project, agent, code, door));
@@ -41,7 +41,7 @@ _FEWER = (
 
 
 class RefusedAt(NamedTuple):
-    """How often an agent of a project was refused with a code, on a day, at a door; a text is empty where not known."""
+    """The count of refusals of an agent of a project by code, day and interface; an unknown field is empty."""
 
     day: str
     project: str
@@ -52,7 +52,7 @@ class RefusedAt(NamedTuple):
 
 
 class ClientActivity(NamedTuple):
-    """Who asked a project at a door: first, last, and how often."""
+    """The activity of a client of a project at an interface: its first and last request, and their count."""
 
     project: str
     agent: str
@@ -65,14 +65,14 @@ class ClientActivity(NamedTuple):
 
 
 class DoorLog:
-    """What all servers of one root counted, in its working state."""
+    """The counts of all servers of one root, in its working state."""
 
     def __init__(self, state: StateStore) -> None:
-        """Keep it in *state*, which has `TABLES`; it is made when something is first counted."""
+        """Use *state*, which has `SERVER_LOG_TABLES`; the file is created at the first count."""
         self.state = state
 
     def add(self, refused: Sequence[RefusedAt], clients: Sequence[ClientActivity]) -> None:
-        """Add what was counted since the last time; raises what `changing` raises."""
+        """Add new counts; raises the errors of `changing`."""
         with self.state.changing() as store:
             store.executemany(_REFUSED, [tuple(row) for row in refused])
             store.executemany(_COUNT_CLIENT, [tuple(row) for row in clients])
@@ -80,7 +80,7 @@ class DoorLog:
                 store.execute(statement, (most,))
 
     def read(self, project: str) -> tuple[list[RefusedAt], list[ClientActivity]]:
-        """Return what was counted of *project*, and the refusals that were of none; who asked last is the first."""
+        """Return the counts of *project* and of refusals without a project; the latest client comes first."""
         with self.state.reading() as store:
             if store is None:
                 return [], []
@@ -89,7 +89,7 @@ class DoorLog:
         return [RefusedAt(*row) for row in refused], [ClientActivity(*row) for row in asked]
 
     def forget(self, shows: Callable[[str], bool]) -> None:
-        """Take out of the file each row with a text that *shows* says yes to, to the last byte."""
+        """Delete each row with a text for which *shows* returns True, every byte of it."""
         with suppress(JidomemError):
             with self.state.reading() as store:
                 if store is None:
@@ -106,9 +106,9 @@ class DoorLog:
         return gone
 
 
-#: How many times, the last ones, are kept and told of one memory.
+#: How many of the latest reads of one memory are stored.
 MAX_READS = 100
-#: What the state of a `ReadLog` must have.
+#: The tables of a `ReadLog`.
 READ_LOG_TABLES = """
 CREATE TABLE IF NOT EXISTS shown (project TEXT NOT NULL, item TEXT NOT NULL, at TEXT NOT NULL, "in" TEXT NOT NULL,
   agent TEXT);
@@ -128,32 +128,32 @@ _OLDER = (
 
 
 class ReadLog:
-    """What was shown of one root's memories, in its working state."""
+    """The log of memories of one root that were shown, in its working state."""
 
     def __init__(self, state: StateStore, now: Callable[[], datetime]) -> None:
-        """Keep it in *state*, which has `TABLES`; it is made when something is first shown."""
+        """Use *state*, which has `READ_LOG_TABLES`; the file is created when a memory is first shown."""
         self.state = state
         self.now = now
 
     def shown(self, project: str, items: Iterable[str], *, by: str | None, in_: str) -> None:
-        """Remember that *items* were shown to the agent *by* in *in_*; where nothing can be written, nothing is."""
+        """Record that *items* were shown to the agent *by* in *in_*; errors of writing are ignored."""
         at = format_timestamp(self.now())
         rows = [(project, item, at, in_, by) for item in dict.fromkeys(items)]
-        with suppress(JidomemError), self.state.changing() as store:  # who reads gets an answer also from a full disk
+        with suppress(JidomemError), self.state.changing() as store:  # a read is answered even if the disk is full
             store.executemany("INSERT INTO shown VALUES (?, ?, ?, ?, ?)", rows)
             store.executemany(_OLDER, [(project, item, MAX_READS) for _, item, *_ in rows])
 
     def of(self, project: str, item: str, until: str) -> list[dict[str, Any]]:
-        """Return when, in what and to whom one memory was shown by the moment *until*, the last first."""
+        """Return when, in what and to whom a memory was shown up to the moment *until*, the latest first."""
         with suppress(JidomemError), self.state.reading() as store:
             found = store.execute(_OF, (project, item, until, MAX_READS)) if store is not None else ()
             return [{"at": parse_moment(at), "in": where, "agent": agent} for at, where, agent in found]
         return []
 
     def forget(self, project: str, shows: Callable[[str], bool]) -> None:
-        """Take out of the file what was kept of memories and agents whose names *shows* says yes to, to the last byte.
+        """Delete the rows of memories and agents for whose names *shows* returns True, every byte of them.
 
-        What cannot be taken out, as another process writes to it, is still there.
+        They stay if they cannot be deleted, for example while another process writes.
         """
         with suppress(JidomemError):
             with self.state.reading() as store:
@@ -171,7 +171,7 @@ class ReadLog:
 
 
 SHOWN, STOPPED, HEEDED, OVERRIDDEN = "shown", "stopped", "heeded", "overridden"
-#: What lets the next edit of a file go ahead, and that it did.
+#: That the next edit of a file is allowed, and that this was used.
 _LET, _USED = "let", "used"
 _LET_FOR = timedelta(hours=1)
 _COUNTED = (SHOWN, STOPPED, HEEDED, OVERRIDDEN)
@@ -179,7 +179,7 @@ _KEEP = "INSERT INTO guarded (project, session, path, item, what, at, reason) VA
 
 
 class GuardLog:
-    """What was kept of the guard of one project; where nothing can be kept, nothing is known."""
+    """The log of the guard of one project; errors of reading and writing are ignored."""
 
     def __init__(self, log: ReadLog, project: str) -> None:
         self._log, self._project = log, project
@@ -190,30 +190,30 @@ class GuardLog:
         return {row[0] for row in rows}
 
     def forget_shown(self, session: str) -> None:
-        """Take what was shown in *session* for not shown: its client has lost it since."""
+        """Mark the memories shown in *session* as not shown: its client has lost them."""
         if self.seen(session):
             how = "UPDATE guarded SET session = session || ' before' WHERE project = ? AND session = ? AND what = ?"
             self._keep(how, [(self._project, session, SHOWN)])
 
     def stopped(self, path: str) -> set[str]:
-        """Return the memories by which the last edit of *path* was stopped, and nothing came of that yet."""
+        """Return the memories that stopped the last edit of *path*, without an outcome yet."""
         last = dict(self._rows("SELECT item, what FROM guarded WHERE project = ? AND path = ? ORDER BY number", path))
         return {item for item, what in last.items() if what == STOPPED}
 
     def is_let(self, path: str) -> bool:
-        """Return whether somebody let the next edit of *path* go ahead."""
+        """Return whether the next edit of *path* is allowed."""
         since = format_timestamp(self._log.now() - _LET_FOR)
         asked = "SELECT what, at FROM guarded WHERE project = ? AND path = ? AND item = '' ORDER BY number"
         last = self._rows(asked, path)
         return bool(last) and last[-1][0] == _LET and last[-1][1] > since
 
     def let(self, session: str, path: str, reason: str) -> None:
-        """Let the next edit of *path* go ahead, whatever stops it, for *reason*."""
+        """Allow the next edit of *path*, whatever would stop it, for *reason*."""
         self.keep(session, [(path, "", _LET)], reason=reason)
 
     def keep(self, session: str, rows: Iterable[tuple[str, str, str]], *, reason: str | None = None,
              agent: str | None = None) -> None:  # fmt: skip
-        """Keep (path, item, what) of each thing that happened in *session*; what was shown is told by `why`, too."""
+        """Record the events (path, item, what) of *session*; memories that were shown go to the read log too."""
         held, at = list(rows), format_timestamp(self._log.now())
         if any(what == OVERRIDDEN for _, _, what in held):
             held += [(path, "", _USED) for path in dict.fromkeys(path for path, _, what in held if what == OVERRIDDEN)]
@@ -223,7 +223,7 @@ class GuardLog:
             self._log.shown(self._project, shown, by=agent, in_="guard")
 
     def counts(self) -> Mapping[str, int]:
-        """Return how often it showed, stopped, was heeded and overridden, in all sessions."""
+        """Return how often the guard showed and stopped, was heeded and overridden, in all sessions."""
         found = dict(self._rows("SELECT what, COUNT(*) FROM guarded WHERE project = ? GROUP BY what"))
         return {what: found.get(what, 0) for what in _COUNTED}
 
@@ -233,5 +233,5 @@ class GuardLog:
         return []
 
     def _keep(self, how: str, rows: list[tuple[Any, ...]]) -> None:
-        with suppress(JidomemError), self._log.state.changing() as store:  # an edit goes on also where the disk is full
+        with suppress(JidomemError), self._log.state.changing() as store:  # an edit proceeds even if the disk is full
             store.executemany(how, rows)

@@ -26,10 +26,10 @@ FOLDER = Path("state", "turns")
 
 @contextmanager
 def turn(root: Path, *of: str, wait: bool = False) -> Iterator[bool]:
-    """Give whether it is the caller's turn for *of* until the block ends; with *wait* it always is, then.
+    """Yield whether the caller has the lock named *of* until the block ends; with *wait* it waits for the lock.
 
-    The system takes it back from a process that is killed. The file of a turn is named by a digest of *of*, by which a
-    guess at a name could be confirmed: so the file is removed when the turn ends.
+    The system releases the lock of a process that is killed. The file of a lock is named by a digest of *of*; since a
+    guess of the name could be confirmed by it, the file is removed when the lock is released.
     """
     name = blake2b("\0".join(of).encode("utf-8", "surrogateescape"), digest_size=12).hexdigest()
     path = root / FOLDER / f"{name}.lock"
@@ -44,7 +44,7 @@ def turn(root: Path, *of: str, wait: bool = False) -> Iterator[bool]:
 
 
 def remove_unused(root: Path) -> None:
-    """Remove the files of turns that nobody has: an ended process left them, or an earlier version did."""
+    """Remove the files of locks that no process holds, left by ended processes or earlier versions."""
     with suppress(OSError, JidomemError):
         for path in (root / FOLDER).glob("*.lock"):
             descriptor = _locked(path, wait=False)
@@ -53,7 +53,10 @@ def remove_unused(root: Path) -> None:
 
 
 def _locked(path: Path, *, wait: bool) -> int | None:
-    """Return the descriptor of the locked file, None where another has it; it is the file that has the name now."""
+    """Return the descriptor of the locked file, None if another process holds the lock.
+
+    It is the file that has the name now: a former holder may have removed the file that was opened.
+    """
     while True:
         descriptor = _opened(path)
         try:
@@ -65,7 +68,7 @@ def _locked(path: Path, *, wait: bool) -> int | None:
             raise
         os.close(descriptor)
         if not is_locked:
-            return None  # else its turn ended meanwhile, and another file may have the name
+            return None  # else the lock was released meanwhile, and another file may have the name
 
 
 def _is_named(path: Path, descriptor: int) -> bool:
@@ -76,7 +79,7 @@ def _is_named(path: Path, descriptor: int) -> bool:
 
 
 def _remove(path: Path, descriptor: int) -> None:
-    """Remove the file while it is locked, so that whoever waits for it takes a new one."""
+    """Remove the file while it is locked, so that waiting processes create a new one."""
     try:
         with suppress(OSError):
             path.unlink()
@@ -96,29 +99,28 @@ def _opened(path: Path) -> int:
 
 
 FILE = Path("state", "working.sqlite")
-#: How many seconds a transaction waits for that of another process.
+#: Seconds that a transaction waits for that of another process.
 WAIT = 5.0
-#: What SQLite keeps beside the file; it would follow a link there, too.
+#: The files that SQLite puts beside it; it would follow links there too.
 _BESIDE = ("-wal", "-shm", "-journal")
-#: What runs when something is read or written; a cloned repository may bring it along.
+#: Triggers and views run on reads and writes; a cloned repository may bring them along.
 _FOREIGN = "SELECT name FROM sqlite_master WHERE type IN ('trigger', 'view')"
-#: SQLITE_PERM, SQLITE_READONLY and SQLITE_CANTOPEN, as `sqlite3` numbers them, which is loaded only where it is used.
+#: SQLITE_PERM, SQLITE_READONLY and SQLITE_CANTOPEN; `sqlite3`, which has these names, is loaded only on use.
 _CLOSED = (3, 8, 14)
 _HOW = ("synchronous=FULL", "secure_delete=ON", "trusted_schema=OFF")
 
 
 class State:
-    """The working state of one root, with the tables of one who keeps something there; those of others lie beside them.
+    """The working state of one root, with the tables of one of its users; other users' tables are in the same file.
 
-    It is opened at the first transaction and stays open; the threads of a process take turns, and any number of
-    processes have it open at once. A transaction raises Failed `invalid_config` for what a clone may have brought: a
-    symbolic link, triggers, views, a file that is none of ours; Busy where another process writes for too long; Failed
-    where the disk does not let it; MemoryClosed once it was closed. What is raised in a transaction undoes all that was
-    done in it.
+    The file is opened at the first transaction and stays open; the threads of a process take turns, and any number of
+    processes may have it open. A transaction raises Failed `invalid_config` for what a clone may have brought: a
+    symbolic link, triggers, views, a file of another kind; Busy if another process writes for too long; Failed if the
+    disk refuses; MemoryClosed after `close`. An exception in a transaction undoes its changes.
     """
 
     def __init__(self, root: Path, tables: str) -> None:
-        """Keep it in *root*; *tables* is the script that makes the tables where they are not there yet."""
+        """Use the file in *root*; *tables* is the script that creates missing tables."""
         self.path = root / FILE
         self._tables = tables
         self._turn = RLock()
@@ -127,7 +129,7 @@ class State:
 
     @contextmanager
     def changing(self) -> Iterator[Connection]:
-        """Give the file in a transaction that may write, and that is on disk once the block ends; it is made first."""
+        """Yield the file in a write transaction, durable once the block ends; the file is created first."""
         with self._turn:
             self._check_open()
             with self._worded():
@@ -140,7 +142,7 @@ class State:
 
     @contextmanager
     def reading(self) -> Iterator[Connection | None]:
-        """Give the file in a transaction that sees it as it is now; None where nothing was kept yet."""
+        """Yield the file in a transaction that sees it as it is now; None if it does not exist."""
         with self._turn:
             self._check_open()
             with self._worded():
@@ -150,7 +152,7 @@ class State:
                 yield store
 
     def scrub(self) -> None:
-        """Write the file anew, so that none of its bytes holds what was taken out; raises what `changing` does."""
+        """Rewrite the file so that no byte of removed content remains in it; raises the errors of `changing`."""
         with self._turn, self._worded():
             self._check_open()
             store = self._opened()
@@ -158,15 +160,15 @@ class State:
             store.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def turn(self, *of: str, wait: bool = False) -> AbstractContextManager[bool]:
-        """Give whether it is the caller's turn for what *of* names, of all processes of this machine."""
+        """Yield whether the caller has the lock named *of*, across all processes of this machine."""
         return turn(self.path.parent.parent, *of, wait=wait)
 
     def damaged(self, what: str) -> Failed:
-        """Return the error for *what* was kept and cannot be read."""
+        """Return the error for stored data that cannot be read: *what* is wrong with it."""
         return Failed(f"{self.path}: {what}", hint=f"put the file aside: mv {self.path} {self.path}.old")
 
     def close(self) -> None:
-        """Let go of the file; from now on a transaction raises MemoryClosed."""
+        """Close the file; later transactions raise MemoryClosed."""
         with self._turn:
             self._is_closed = True
             self._let_go()
@@ -182,7 +184,7 @@ class State:
             self._open = None
 
     def _opened(self) -> Connection:
-        """Return the file, open: the one that has the name now, as another may have been put in its place."""
+        """Return the open file. It is the one that has the name now, as another may have replaced it."""
         if self._open is None or not self._is_open:
             self._let_go()
             store = self._connected()
@@ -195,7 +197,7 @@ class State:
         return self._open is not None and self._open[1] == self._identity()
 
     def _make(self) -> None:
-        """Lay the file where there is none; raise Failed where this user may not write it."""
+        """Create the file if it is missing; raise Failed if this user may not write it."""
         make_folders(self.path.parent)
         files = self._files()
         for path in files:
@@ -208,7 +210,7 @@ class State:
         return [self.path, *(self.path.with_name(self.path.name + end) for end in _BESIDE)]
 
     def _identity(self) -> tuple[int, ...]:
-        """Return what tells the file from another, and from itself with other permissions."""
+        """Return the identity of the file and its permissions, to detect a replacement or change."""
         try:
             status = self.path.stat(follow_symlinks=False)
         except FileNotFoundError:
@@ -216,7 +218,7 @@ class State:
         return status.st_dev, status.st_ino, status.st_mode, status.st_uid, status.st_gid
 
     def _connected(self) -> Connection:
-        from sqlite3 import connect  # a process that keeps nothing has no need of it
+        from sqlite3 import connect  # a process without working state does not load it
 
         for path in self._files():
             refuse_link(path)
@@ -244,7 +246,7 @@ class State:
             yield
             store.execute("COMMIT")
         except ProgrammingError:
-            raise  # what was asked makes no sense, and that is nothing about this file
+            raise  # a faulty statement says nothing about the file
         except DatabaseError as error:
             raise self._refusal(error) from error
         finally:
@@ -253,7 +255,7 @@ class State:
 
     @contextmanager
     def _worded(self) -> Iterator[None]:
-        """Raise what opening the file comes upon as an error of ours."""
+        """Convert errors of opening the file to errors of jidomem."""
         from sqlite3 import Error
 
         try:
@@ -265,18 +267,18 @@ class State:
             raise Failed(f"{self.path}: {error.strerror or error}", hint="let this user write there") from error
 
     def _refusal(self, error: Error) -> JidomemError:
-        """Return what *error* says of the file, and of who may not use it."""
+        """Return the error for *error* of SQLite, with the users who may not use the file."""
         if _code(error) in _CLOSED and (closed := unwritable([self.path.parent, *self._files()])):
             return Failed(f"{self.path}: {error}: {describe(closed)}", hint=repair(closed))
         return _state_error(self.path, error)
 
 
 def _code(error: Error) -> int:
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF  # the rest of it says more of the same
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF  # the higher bits are details
 
 
 def _state_error(path: Path, error: Error) -> JidomemError:
-    """Return what *error* says of the file at *path*."""
+    """Return the error for *error* of SQLite about the file at *path*."""
     from sqlite3 import SQLITE_BUSY, SQLITE_FULL, SQLITE_IOERR, SQLITE_LOCKED
 
     code = _code(error)

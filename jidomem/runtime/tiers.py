@@ -1,7 +1,7 @@
 """The two tiers of a session: short-term memory, long-term memory and the promotion between them.
 
-A promoted value is submitted as an intent, and supersedes the memory that has its key. Long-term
-memory is the four named graphs of a project.
+A promoted value is submitted as an intent, and supersedes the memory that has its key. Long-term memory is the four
+named graphs of a project.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _ENDS = (jido("supersededBy"), jido("invalidatedBy"))
 
 @dataclass(frozen=True, slots=True)
 class ActiveMemory:
-    """An active memory: what it says, the keys it was promoted under, and the values that are given back for them."""
+    """An active memory: its content, the keys it was promoted under, and the values stored for them."""
 
     iri: str
     type: str
@@ -67,7 +67,7 @@ class PromotionIndex:
         return self._active(lambda: (item for key in keys for item in self._with(jido("key"), literal(key))))
 
     def saying(self, kind: str, summary: str) -> list[ActiveMemory]:
-        """Return the memories of the type *kind* with this summary, to the letter."""
+        """Return the memories of the type *kind* with exactly this summary."""
         found = self._active(lambda: self._with(jido("summary"), literal(summary)))
         return [held for held in found if type_uri(held.type) == type_uri(kind)]
 
@@ -77,10 +77,10 @@ class PromotionIndex:
         return sorted(self._active(lambda: map(iri, order)), key=lambda held: order[held.iri])
 
     def _active(self, items: Callable[[], Iterable[Term]]) -> list[ActiveMemory]:
-        """Return those of *items* that are active, and were not redacted."""
+        """Return those of *items* that are active and not redacted."""
         try:
             self._catch_up(self._project)
-        except NotFound:  # nothing was ever written
+        except NotFound:  # the project was never written to
             return []
         found = [self._read(item) for item in dict.fromkeys(items()) if self._in_force(item)]
         found.sort(key=lambda each: (each[0], each[1].iri), reverse=True)
@@ -97,7 +97,7 @@ class PromotionIndex:
         return next(iter(self._index.triples(self._graph, item, _STATUS, _ASSERTED)), None) is not None
 
     def _read(self, item: Term) -> tuple[str, ActiveMemory]:
-        """Return when *item* was recorded, and what it says."""
+        """Return the time when *item* was recorded, and the memory."""
         said: dict[Term, list[str]] = {}
         for _, predicate, term in sorted(self._index.triples(self._graph, item)):
             said.setdefault(predicate, []).append(plain_value(term))
@@ -125,7 +125,7 @@ _OUTCOME = {"deduplicated": "known", "proposed": "proposed"}
 
 @dataclass(frozen=True, slots=True)
 class Promoting:
-    """What moves values of one session of an agent into the long-term memory of a project."""
+    """The promotion of values of one session of an agent into the long-term memory of a project."""
 
     memory: Jidomem
     project: str
@@ -137,8 +137,8 @@ class Promoting:
     def promote(self, key: str, value: Any, *, force: bool) -> PromotionDecision:
         """Return the decision about the *value* under *key*; a refusal has its reason and the refusing stage.
 
-        A memory of that key, or one of its type and content, is known: if it says all of it nothing is written, else
-        it is superseded. With *force* the value is important enough.
+        A memory of that key, or of the same type and content, is known: if it has all of the value nothing is written,
+        else it is superseded. *force* skips the test of importance.
         """
         verdict = PromotionDecision("refused", "", 0.0, "facts")
         try:
@@ -162,7 +162,7 @@ class Promoting:
                 found = [each.iri for each in conflict.conflicts if each.kind == "duplicate"]
                 if alike or len(found) < len(conflict.conflicts):
                     raise
-                alike = found  # they differ in case or white space alone
+                alike = found  # they differ only in case or white space
 
     def _written(
         self,
@@ -173,9 +173,10 @@ class Promoting:
         before: Sequence[str],
         alike: Sequence[str],
     ) -> PromotionDecision:
-        """Return what became of *new*, the fields of the value, in the place of those *before* it under the key.
+        """Return the decision after *new*, the fields of the value, has superseded those *before* it under the key.
 
-        Those that are *alike* are said to say it. Raises Conflict where another process put something there meanwhile.
+        Those *alike* are known to have the same content. Raises Conflict if another process wrote under the key
+        meanwhile.
         """
         under, known = UniqueKey(key, frozenset(before)), {iri: self._restated(iri) for iri in before}
         same = [iri for iri, old in known.items() if _is_same(new, old)]
@@ -183,7 +184,7 @@ class Promoting:
             old = self._restated(other)
             if other not in known and _is_same(new, old) and _on_one_matter(new, old):
                 known[other], same = old, [*same, other]
-        # what other keys stand for too goes on without this one
+        # a memory with further keys stays, without this one
         shared = [iri for iri, old in known.items() if iri not in same and len(tiers.keys_of(old)) > 1]
         ended = [iri for iri in known if iri not in shared]
         said = (under, value, new)
@@ -196,7 +197,7 @@ class Promoting:
         return replace(verdict, outcome=outcome, reason=f"{verdict.reason}{because}", iri=receipt.iri, receipt=receipt)
 
     def _submitted(self, under: UniqueKey, value: Any, new: Mapping[str, Any], ended: list[str]) -> Receipt:
-        """Return the receipt of a new memory, in the place of those that end."""
+        """Return the receipt of a new memory that supersedes those *ended*."""
         instead = {"supersedes": ended, "reason": _REPLACES} if ended else {}
         extras = [*new["extra_triples"], *tiers.value_triple(under.key, value, new["summary"], new.get(_EXPLAINS))]
         who = {**self._who(), "applies_to_project": self.project}
@@ -206,9 +207,9 @@ class Promoting:
     def _added(
         self, under: UniqueKey, value: Any, new: Mapping[str, Any], old: Mapping[str, Any], ended: list[str]
     ) -> Receipt:
-        """Return the receipt of *old* saying what *new* says besides; what it says already is not written again.
+        """Return the receipt of *old* revised by the fields of *new* that it lacks; nothing is written without any.
 
-        Its content may differ in case and white space: it stays as it is, unless the memory is of this key alone.
+        Its content may differ in case and white space: it is kept unless the memory has this key alone.
         """
         if tiers.keys_of(old) != [under.key]:
             new = {**new, **{name: old[name] for name in ("summary", _EXPLAINS) if name in new and name in old}}
@@ -221,7 +222,7 @@ class Promoting:
         return self.memory.writer.revise(self.project, old["iri"], changes=changed, reason=_ADDS, under=under)
 
     def _normal(self, key: str, item: Mapping[str, Any], verdict: PromotionDecision) -> dict[str, Any]:
-        """Return the fields that *item* gives, in their one written form; raises IntentRefused for what has none."""
+        """Return the fields of *item* in canonical form; raises IntentRefused for an invalid one."""
         given = tiers.fields_of(item, self.promotion.kind(item), verdict.category)
         given["extra_triples"] = [*given["extra_triples"], tiers.extra(tiers.KEY, key)]
         sources, schema = self.memory.sources, self.memory.schema
@@ -237,27 +238,27 @@ class Promoting:
 
 
 def _is_same(new: Mapping[str, Any], old: Mapping[str, Any]) -> bool:
-    """Return whether *old* has the type and the content of *new*, in whatever case; it may explain more."""
+    """Return whether *old* has the type and the content of *new*, ignoring case; its explanation may be longer."""
     mine, theirs = (normal_text(tiers.core(each["summary"], each.get(_EXPLAINS))) for each in (new, old))
     return mine == theirs and new["type"] == old.get("type")
 
 
 def _on_one_matter(new: Mapping[str, Any], old: Mapping[str, Any]) -> bool:
-    """Return whether *new* names no other topic, and nothing else that it is about, than *old*."""
+    """Return whether *new* has the topic and the subjects of *old*, or none."""
     is_topic = not new.get("topic") or topic_key(new["topic"]) == topic_key(old.get("topic") or "")
     return is_topic and new.get("about") in (None, [], old.get("about"))
 
 
-#: Seconds between two cycles of promotion, and how many entries of each tier are given for a query.
+#: Seconds between two cycles of promotion, and the default limit of entries of each tier for a query.
 INTERVAL, LIMIT = 60.0, 10
 _RAISE = object()
 
 
 class ContextManager:
-    """The short-term memory of one session beside the long-term memory of its project, which other sessions share.
+    """The short-term memory of one session and the long-term memory of its project, shared with other sessions.
 
-    Every *interval* seconds, never where that is None, what is important enough is promoted: as an intent, judged like
-    every other. `last_cycle` is what became of it. Use it in a `with`, or close it.
+    Every *interval* seconds, never for None, important values are promoted as intents, judged like all others.
+    `last_cycle` has the decisions. Use it in a `with`, or close it.
     """
 
     def __init__(
@@ -270,9 +271,9 @@ class ContextManager:
         promotion: Promotion | None = None,
         interval: float | None = INTERVAL,
     ) -> None:
-        """Begin with nothing in short-term memory.
+        """Begin with an empty short-term memory.
 
-        Raises InvalidRequest for a session without a name and for a *promotion* that is none.
+        Raises InvalidRequest for a session without a name and an invalid *promotion*.
         """
         self.session_id = _named(session_id)
         if promotion is not None and not isinstance(promotion, Promotion):
@@ -295,10 +296,10 @@ class ContextManager:
     def store(
         self, key: str, value: Any, promote: bool | Literal["force"] = False
     ) -> Literal[True] | PromotionDecision:
-        """Return True once short-term memory holds the value under *key*; with *promote*, what becomes of it for long.
+        """Store the value under *key* in short-term memory; return True, or with *promote* the decision on it.
 
-        It is then promoted at once if it is important enough, with `"force"` in any case. Raises InvalidRequest for
-        what is no key.
+        *promote* promotes it at once if it is important enough, `"force"` in any case. Raises InvalidRequest for an
+        invalid key.
         """
         if promote not in (False, True, "force"):
             raise InvalidRequest(f"promote={promote!r:.100} is none", hint='give True, "force", or leave it out')
@@ -306,10 +307,10 @@ class ContextManager:
         return self._promote(key, value, force=promote == "force") if promote else True
 
     def retrieve(self, key: str, default: Any = _RAISE) -> Any:
-        """Return what short-term memory holds under *key*, else what long-term memory was given under it.
+        """Return the value under *key* in short-term memory, else in long-term memory.
 
-        That is the value as it was stored, unless somebody has said otherwise since: then it is what the memory says.
-        Where there is none, *default* if one is given, else NotFound is raised.
+        The latter is the value as it was stored, or the content of the memory if that was changed since. If there is
+        none, return *default* if given, else raise NotFound.
         """
         entry = self.short_term.entry(key)
         if entry is not None:
@@ -321,12 +322,12 @@ class ContextManager:
         return default
 
     def get_context(self, query: str, *, limit: int = LIMIT) -> dict[str, list[dict[str, Any]]]:
-        """Return what both tiers hold of what *query* asks, each up to *limit* entries, the best first.
+        """Return the matches of *query* in both tiers, up to *limit* entries of each, the best first.
 
-        `short_term` has key and value of each entry whose key or content holds a word of the query: those first that
-        hold most of them, of these the newest. `long_term` has iri, type, content, keys and score of each active
-        memory that was promoted under the query, or under a word of it, as its key; then of those that recall finds.
-        Raises InvalidRequest for an empty query and a limit that is none.
+        `short_term` has key and value of each entry with a word of the query in its key or content: those with most of
+        them first, then the newest. `long_term` has iri, type, content, keys and score of each active memory that was
+        promoted under the query, or a word of it, as its key; then of those that recall finds. Raises InvalidRequest
+        for an empty query and an invalid limit.
         """
         scores = {hit.id: hit.score for hit in self._recalled(query, limit)}
         keyed = self._kept.under(*filter(str.isprintable, dict.fromkeys([query.strip(), *query.split()])))
@@ -338,10 +339,10 @@ class ContextManager:
         }
 
     def promote_all(self) -> list[PromotionDecision]:
-        """Return what became of each entry of short-term memory that is new or changed since it was promoted.
+        """Return the decision on each entry of short-term memory that is new or changed since its promotion.
 
-        Where nothing can be judged now, since another writer is busy or the disk refuses, the cycle ends: the next one
-        takes up the rest.
+        The cycle ends at an error that would stop every further write, such as a busy writer or a full disk; the next
+        cycle continues.
         """
         with self._lock:
             entries = self.short_term.get_all()
@@ -356,7 +357,7 @@ class ContextManager:
             return found
 
     def close(self) -> None:
-        """End the cycle of promotion; what is in short-term memory goes with this object."""
+        """Stop the promotion cycle; short-term memory is lost with this object."""
         self._timer.stop()
         self._forget()
 
@@ -380,11 +381,11 @@ class ContextManager:
     def _recalled(self, query: str, limit: int) -> Sequence[Hit]:
         try:
             return self._memory.recall(query, self.project, agent_id=self.agent, limit=limit).entries
-        except NotFound:  # nothing was ever written
+        except NotFound:  # the project was never written to
             return ()
 
     def _matching(self, query: str) -> list[dict[str, Any]]:
-        """Return the entries of short-term memory that hold words of *query*: with most first, then the newest."""
+        """Return the entries of short-term memory with words of *query*: those with most first, then the newest."""
         stems = self._memory.texts.stemmer.stems
         said = [*stems(query)]
         asked = {stem for word, stem in said if word not in TELL_LITTLE} or {stem for _, stem in said}
@@ -397,7 +398,7 @@ class ContextManager:
 
 
 class Contexts:
-    """The open contexts of a root, each by its project, agent and session."""
+    """The open contexts of a root, by project, agent and session."""
 
     def __init__(self, memory: Jidomem) -> None:
         self._memory = memory
@@ -405,9 +406,9 @@ class Contexts:
         self._lock = RLock()
 
     def open(self, session_id: str, project: str, agent: str, **options: Any) -> ContextManager:
-        """Return the context of a session: until it is closed, the same one.
+        """Return the context of a session: the same one until it is closed.
 
-        Raises InvalidRequest for what is no name, and where *options* are given for one that is open.
+        Raises InvalidRequest for an invalid name, and if *options* are given for an open context.
         """
         place = (project, agent, _named(session_id))
         with self._lock:
@@ -426,20 +427,20 @@ class Contexts:
                 del self._open[place]
 
     def close(self) -> None:
-        """Close all of them."""
+        """Close all contexts."""
         for context in [*self._open.values()]:
             context.close()
 
 
 def _named(session_id: str) -> str:
-    """Return the name of a session; raises InvalidRequest for what is none."""
+    """Return the name of a session; raises InvalidRequest for an invalid one."""
     if not isinstance(session_id, str) or not session_id.strip():
         raise InvalidRequest(f"{session_id!r:.200} is no name of a session", hint='name it: "session-42"')
     return session_id
 
 
 def _mark(value: Any) -> str:
-    """Return a text that is another one where a value changed; none for what cannot be promoted."""
+    """Return a text that changes with the value; an empty one for a value that cannot be promoted."""
     try:
         return tiers.written(value)
     except InvalidRequest:
@@ -447,7 +448,7 @@ def _mark(value: Any) -> str:
 
 
 def _text(value: Any) -> str:
-    """Return the text of a value in which words are looked for."""
+    """Return the text of a value that is searched for words."""
     if isinstance(value, str):
         return value
     try:
@@ -461,7 +462,7 @@ def _memory_json(memory: ActiveMemory, score: float | None) -> dict[str, Any]:
     return {"iri": memory.iri, "type": memory.type, "content": content, "keys": list(memory.keys), "score": score}
 
 
-#: The folder of the stream a graph is kept in.
+#: The stream of each graph.
 _STREAM_OF = {graph: stream for stream, graph in NAMES.items()}
 _FOREIGN = ("http://jidoka.ai/ontology#", "http://jidoka.ai/ontology/")
 _FACT = f"""\
@@ -473,20 +474,20 @@ SELECT ?subject ?predicate ?object WHERE {{
 
 
 class LongTermStore(Protocol):
-    """What long-term memory asks: a TripleStore, or the index of a root."""
+    """A store of long-term memory: a TripleStore, or the index of a root."""
 
     def answer(self, text: str, graphs: Sequence[str] | None = None) -> Answer:
-        """Return what *text* asks of the union of *graphs*."""
+        """Return the answer to the SPARQL query *text* on the union of *graphs*."""
 
 
 class LongTerm:
-    """The four graphs of a project, context, codebase, history and system, in a TripleStore that anybody may write.
+    """The four graphs of a project (context, codebase, history and system) in a TripleStore.
 
-    What is inserted is kept as it is said; `Jidomem.long_term` gives the same over a root, where it is judged.
+    Statements are stored unchecked; `Jidomem.long_term` returns the same interface to a root, which judges them.
     """
 
     def __init__(self, project: str, store: TripleStore | None = None, *, base: str | None = None) -> None:
-        """Keep *project* in *store*, one in memory unless given, its graphs below *base*, the store's unless given."""
+        """Use *store* for *project*, by default one in memory, with graphs below *base*, by default the store's."""
         plain = TripleStore(base=base or BASE) if store is None else store
         self.project = Stream(project).project
         self.graphs = _graphs(project, plain.base if base is None else base)
@@ -494,37 +495,37 @@ class LongTerm:
         self._plain = plain
 
     def insert(self, statements: Iterable[Statement], graph: str = "context") -> OneOf[True]:
-        """Return True when *statements* are in *graph*: all of them or, when this raises, none.
+        """Insert *statements* into *graph*, all of them or, on an error, none; return True.
 
-        Each is (subject, predicate, object) by the rule of `jidomem.rdf.statements`; terms of other vocabularies that
-        mean one of ours are mapped. Raises NotFound for a graph there is not, InvalidRequest for what is no statement.
+        Each is (subject, predicate, object) by the rules of `jidomem.rdf.statements`; equivalent terms of other
+        vocabularies are mapped to ours. Raises NotFound for an unknown graph, InvalidRequest for an invalid statement.
         """
         rows = documents.mapped(to_triples(statements), ontology.load([]))
         return self._plain.insert_triples(rows, self.graph_iri(graph))
 
     def clear_graph(self, graph: str) -> OneOf[True]:
-        """Return True when *graph* is empty; the others are left as they are."""
+        """Empty *graph* and return True; the others are unchanged."""
         return self._plain.clear_graph(self.graph_iri(graph))
 
     def query(self, text: str) -> QueryResult:
-        """Return what SPARQL asks of the four graphs together; GRAPH and FROM name one by its IRI.
+        """Return the answer to a SPARQL query on the four graphs together; GRAPH and FROM name one by its IRI.
 
-        Rows are mappings of plain Python values, ASK is a truth, CONSTRUCT gives triples that `insert` takes.
-        Raises PolicyDenied for an update or SERVICE, TooLarge, InvalidRequest for what cannot be read.
+        Rows are mappings of plain Python values, ASK is a bool, CONSTRUCT returns triples that `insert` takes. Raises
+        PolicyDenied for an update or SERVICE, TooLarge, InvalidRequest for a syntax error.
         """
         return shown(self.store.answer(text, list(self.graphs.values())))
 
     def get_fact(self, id: str) -> Rows:  # noqa: A002 - the name the memory guide gives it
-        """Return subject, predicate and object of everything said of the fact whose `jido:localId` is *id*."""
+        """Return subject, predicate and object of all statements of the fact whose `jido:localId` is *id*."""
         return cast(Rows, self.query(_FACT % literal(id)))
 
     def graph_iri(self, graph: str) -> str:
-        """Return the IRI of one of the four graphs; raises NotFound, with the nearest names, for any other."""
+        """Return the IRI of one of the four graphs; raises NotFound, with the nearest names, for other names."""
         return named_graph(graph, self.graphs)
 
 
 class RootedLongTerm(LongTerm):
-    """The four graphs of a project of a root: what is inserted is judged, and kept in the journal."""
+    """The four graphs of a project of a root: statements are judged, and stored in the journal."""
 
     def __init__(
         self, project: str, index: OxigraphIndex, catch_up: Callable[[], object], writer: MemoryWriter, schema: Schema
@@ -536,11 +537,11 @@ class RootedLongTerm(LongTerm):
         self._schema = schema
 
     def insert(self, statements: Iterable[Statement], graph: str = "context") -> OneOf[True]:
-        """Return True when *statements* are durable in *graph*: all of them or, when this raises, none.
+        """Insert *statements* into *graph* durably, all of them or, on an error, none; return True.
 
-        Those on context are memories, judged like every intent (and descriptions of what is none); the others are
-        held to the ontology and the shapes. Raises what `MemoryWriter.submit_intent` raises, and what
-        `LongTerm.insert` does.
+        Statements on context are memories, judged like every intent, and descriptions of other things; those of other
+        graphs are checked against the ontology and the shapes. Raises the errors of `MemoryWriter.submit_intent` and
+        `LongTerm.insert`.
         """
         rows, stream = to_triples(statements), self._stream(graph)
         if rows and stream == "memory":
@@ -550,9 +551,9 @@ class RootedLongTerm(LongTerm):
         return True
 
     def clear_graph(self, graph: str) -> OneOf[True]:
-        """Return True when *graph* is empty from now on; its journal keeps what was said.
+        """Empty *graph* from now on and return True; its journal keeps the history.
 
-        Raises PolicyDenied `index_is_derived` for the graph of memories, which are withdrawn one by one.
+        Raises PolicyDenied `index_is_derived` for the graph of memories, which are withdrawn individually.
         """
         stream = self._stream(graph)
         if stream == "memory":
