@@ -10,7 +10,7 @@ from jidomem.runtime.root import Jidomem
 
 
 def agent_of(memory: Jidomem, agent: str | None, adapter: str) -> str:
-    """Return *agent*, the configured one unless given; raises InvalidRequest for what is no open memory, or no name."""
+    """Return *agent*, by default the configured one; raises InvalidRequest for an invalid memory or name."""
     if not isinstance(memory, Jidomem):
         given = repr(memory) if isinstance(memory, str) else type(memory).__name__
         hint = f"{adapter}(jidomem.open({memory!r}))" if isinstance(memory, str) else f"{adapter}(jidomem.open())"

@@ -3,9 +3,9 @@
     from jidomem.adapters.claude_memory import ClaudeMemory
     client.beta.messages.tool_runner(..., tools=[ClaudeMemory(memory)])
 
-`Files` are the files as a value, and the six commands are functions on it. Their answers are those
-of the reference in Anthropic's SDK, word for word. A command raises `CommandError` where it cannot
-be followed: for a path that does not exist, or for one that exists already.
+`Files` are the files as a value, and the six commands are functions on it. Their answers are those of the reference in
+Anthropic's SDK, word for word. A command raises `CommandError` if it cannot be executed, for example for a path that
+does not exist.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from jidomem.runtime.root import Jidomem
 from jidomem.write.conversation import EntryChanges
 
 ROOT = "/memories"
-#: The size of a folder on the file systems of most computers.
+#: The size of a folder on most file systems.
 _FOLDER = 4096
 _DEEPEST, _MOST_LINES = 2, 999_999
 _WIDTH = len(str(_MOST_LINES))
-#: Stands above the root; no path can name it.
+#: A name above the root, which no path can have.
 _ABOVE = "/\0"
 
 
 class CommandError(Exception):
-    """A command that cannot be followed; the text is for the model."""
+    """A command that cannot be executed; the message is for the model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,23 +48,23 @@ class Files:
 
     @classmethod
     def of(cls, texts: Mapping[str, str], folders: Iterable[str]) -> Files:
-        """Return *texts* beside *folders*, of which those are empty that nothing is below."""
+        """Return the files with *texts*, and those of *folders* that are empty."""
         above = {*_above(texts)}
         every = {*folders} | {*_above(folders)}
         return cls(MappingProxyType(dict(texts)), frozenset(every - above - {*_above(every)} - {""}))
 
     @property
     def folders(self) -> set[str]:
-        """Return all folders there are; the root is the empty text."""
+        """Return all folders; the root is the empty text."""
         return {"", *self.empty, *_above([*self.texts, *self.empty])}
 
     def has(self, path: str) -> bool:
-        """Return whether there is a file or a folder."""
+        """Return whether there is a file or a folder at *path*."""
         return path in self.texts or path in self.folders
 
 
 def view(files: Files, path: str, lines: Sequence[int] | None = None) -> str:
-    """Return a file with numbered lines, those *lines* from and to which, or a folder with what is in it."""
+    """Return a file with numbered lines, limited to *lines* (first, last; -1 is the end), or the list of a folder."""
     place = resolved(path)
     if place in files.folders:
         return _listed(files, place, path)
@@ -81,7 +81,7 @@ def view(files: Files, path: str, lines: Sequence[int] | None = None) -> str:
 
 
 def create(files: Files, path: str, text: str) -> tuple[Files, str]:
-    """Return the files with a new one, and what is said of it."""
+    """Return the files with a new one, and the message."""
     place = resolved(path)
     if files.has(place):
         raise CommandError(f"File {path} already exists")
@@ -90,7 +90,7 @@ def create(files: Files, path: str, text: str) -> tuple[Files, str]:
 
 
 def replace(files: Files, path: str, old: str, new: str) -> tuple[Files, str]:
-    """Return the files after the only *old* of one was made *new*, and the lines around it."""
+    """Return the files with the only occurrence of *old* in one replaced by *new*, and the lines around it."""
     place, text = _read_file(files, path)
     count = text.count(old)
     if count == 0:
@@ -108,7 +108,7 @@ def replace(files: Files, path: str, old: str, new: str) -> tuple[Files, str]:
 
 
 def insert(files: Files, path: str, line: int, text: str) -> tuple[Files, str]:
-    """Return the files with *text* after the *line* of one, 0 being its beginning, and what is said of it."""
+    """Return the files with *text* inserted after *line* of one (0 is its beginning), and the message."""
     place, before = _read_file(files, path)
     lines = before.split("\n")
     if lines[-1] == "":
@@ -122,7 +122,7 @@ def insert(files: Files, path: str, line: int, text: str) -> tuple[Files, str]:
 
 
 def delete(files: Files, path: str) -> tuple[Files, str]:
-    """Return the files without one, or without a folder and all that was in it, and what is said of it."""
+    """Return the files without one, or without a folder and its content, and the message."""
     place = resolved(path)
     if not place:
         raise CommandError(f"Cannot delete the {ROOT} directory itself")
@@ -134,7 +134,7 @@ def delete(files: Files, path: str) -> tuple[Files, str]:
 
 
 def rename(files: Files, path: str, new: str) -> tuple[Files, str]:
-    """Return the files after one, or a folder with all that is in it, got another path, and what is said of it."""
+    """Return the files with a file, or a folder and its content, moved to the path *new*, and the message."""
     place, target = resolved(path), resolved(new)
     if not place:
         raise CommandError(f"Cannot rename the {ROOT} directory itself")
@@ -151,13 +151,13 @@ def rename(files: Files, path: str, new: str) -> tuple[Files, str]:
 
 
 def origin(name: str, path: str, new: str) -> str | None:
-    """Return where *name* was before what was at *path* got the path *new*; None for what is elsewhere."""
+    """Return the path of *name* before the move from *path* to *new*; None if it was not moved."""
     place, target = resolved(path), resolved(new)
     return _moved(name, target, place) if _is_in(name, target) else None
 
 
 def resolved(path: str) -> str:
-    """Return a path of the tool as one from the root, empty for the root itself; raises CommandError for others.
+    """Return a path of the tool relative to the root, empty for the root itself; raises CommandError for others.
 
     >>> resolved("/memories/notes/../plan.md")
     'plan.md'
@@ -195,7 +195,7 @@ def _listed(files: Files, place: str, path: str) -> str:
 
 
 def _below(files: Files, place: str, folder: str = "", depth: int = 1) -> Iterator[tuple[str, str]]:
-    """Yield the size and the name of what is in a folder, and in those it holds, but for what is hidden."""
+    """Yield the size and the name of the content of a folder and its subfolders, except hidden files."""
     start = f"{place}/" if place else ""
     folders = files.folders
     names = {name[len(start) :].partition("/")[0] for name in (*files.texts, *folders) if name.startswith(start)}
@@ -210,7 +210,7 @@ def _below(files: Files, place: str, folder: str = "", depth: int = 1) -> Iterat
 
 
 def _size(size: int) -> str:
-    """Return a number of bytes as people read it.
+    """Return a number of bytes in readable form.
 
     >>> [_size(0), _size(700), _size(1536), _size(4096)]
     ['0B', '700B', '1.5K', '4K']
@@ -252,7 +252,7 @@ except ImportError as error:
         f"the Anthropic SDK is not installed ({error})", hint="pip install 'jidomem[anthropic]'", code="missing_extra"
     ) from error
 
-#: The `source` in the metadata of each of its entries.
+#: The `source` in the metadata of its entries.
 SOURCE = "claude_memory"
 
 Step = Callable[[Files], tuple[Files, str]]
@@ -260,18 +260,18 @@ Origin = Callable[[str], str | None]
 
 
 class ClaudeMemory(BetaAbstractMemoryTool):
-    """The tool for one agent: what Claude writes below `/memories` is kept, each version of it, and can be recalled.
+    """The tool for one agent: the files that Claude writes below `/memories` are stored with their history, for recall.
 
-    A command is followed whole or not at all, and nobody else writes meanwhile. A refusal, also one of the
+    A command is executed completely or not at all, and no other writer interferes. An error, including a refusal of the
     writer (a likely secret, a text that is too large), reaches the model as an error of the tool.
     """
 
     def __init__(
         self, memory: Jidomem, *, agent: str | None = None, project: str | None = None, cache_control: Any = None
     ) -> None:
-        """Keep in *memory*, an open root, the files of *agent* in *project*, the configured ones unless given.
+        """Store in *memory*, an open root, the files of *agent* in *project*, by default the configured ones.
 
-        Raises InvalidRequest for what is no open root.
+        Raises InvalidRequest if *memory* is no open root.
         """
         super().__init__(cache_control=cache_control)
         self.agent = agent_of(memory, agent, "ClaudeMemory")
@@ -280,32 +280,32 @@ class ClaudeMemory(BetaAbstractMemoryTool):
         self._cached = self._store.keyed(self._beginning)
 
     def view(self, command: Any) -> str:
-        """Return a file with numbered lines, or what is in a folder."""
+        """Return a file with numbered lines, or the list of a folder."""
         return self._reply(lambda: view(self._cached.read(_files), command.path, command.view_range))
 
     def create(self, command: Any) -> str:
-        """Return that there is a new file."""
+        """Create a file and return the message."""
         return self._change(lambda now: create(now, command.path, command.file_text))
 
     def str_replace(self, command: Any) -> str:
-        """Return the lines around what was replaced."""
+        """Replace a text in a file and return the lines around it."""
         return self._change(lambda now: replace(now, command.path, command.old_str, command.new_str))
 
     def insert(self, command: Any) -> str:
-        """Return that a file has new lines."""
+        """Insert lines into a file and return the message."""
         return self._change(lambda now: insert(now, command.path, command.insert_line, command.insert_text))
 
     def delete(self, command: Any) -> str:
-        """Return that a file or a folder is no longer there; what it said stays in the history."""
+        """Delete a file or a folder, whose content stays in the history, and return the message."""
         return self._change(lambda now: delete(now, command.path))
 
     def rename(self, command: Any) -> str:
-        """Return that a file or a folder has another path."""
+        """Move a file or a folder and return the message."""
         old, new = command.old_path, command.new_path
         return self._change(lambda now: rename(now, old, new), lambda name: origin(name, old, new))
 
     def clear_all_memory(self) -> str:
-        """Return that there is nothing any more; what there was stays in the history."""
+        """Delete everything, which stays in the history, and return the message."""
         return self._change(lambda now: (Files(), "All memory cleared"))
 
     def _change(self, step: Step, origin: Origin = lambda name: None) -> str:
@@ -325,7 +325,7 @@ class ClaudeMemory(BetaAbstractMemoryTool):
         return self._reply(change)
 
     def _reply(self, follow: Callable[[], str]) -> str:
-        """Return the result of *follow*; raises ToolError, which the model is shown, for a refusal."""
+        """Return the result of *follow*; raises ToolError, which the model sees, for a refusal."""
         try:
             return follow()
         except CommandError as refusal:
@@ -347,7 +347,7 @@ class ClaudeMemory(BetaAbstractMemoryTool):
         return f"{self._beginning}{ROOT}/{name}"
 
     def _file(self, name: str, text: str, was: str | None) -> Entry:
-        """Return a file as an entry; a text that says nothing is in the metadata, for an entry says something."""
+        """Return a file as an entry; a blank text is in the metadata, because the content of an entry is not blank."""
         metadata: dict[str, Any] = {"source": SOURCE, "path": f"{ROOT}/{name}"}
         metadata |= {} if was is None else {"renamed_from": f"{ROOT}/{was}"}
         metadata |= {} if text.strip() else {"text": text}
@@ -366,7 +366,7 @@ class ClaudeMemory(BetaAbstractMemoryTool):
 
 
 def _in_thread(command: Callable[..., str]) -> Any:
-    """Return a command of the tool as a coroutine, which a thread follows."""
+    """Return a command of the tool as a coroutine that runs it in a thread."""
 
     @wraps(command)
     async def follow(self: AsyncClaudeMemory, *given: Any) -> str:
@@ -376,10 +376,10 @@ def _in_thread(command: Callable[..., str]) -> Any:
 
 
 class AsyncClaudeMemory(BetaAsyncAbstractMemoryTool):
-    """The same for an asynchronous client: each command is followed by a thread."""
+    """The tool for an asynchronous client: each command runs in a thread."""
 
     def __init__(self, memory: Jidomem, **options: Any) -> None:
-        """Keep in *memory*; *options* are those of `ClaudeMemory`."""
+        """Store in *memory*; *options* are those of `ClaudeMemory`."""
         super().__init__(cache_control=options.get("cache_control"))
         self._tool = ClaudeMemory(memory, **options)
 

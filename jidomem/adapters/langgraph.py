@@ -3,10 +3,9 @@
     from jidomem.adapters.langgraph import JidomemStore
     graph = builder.compile(store=JidomemStore(memory))
 
-An item expires some minutes after it was written, or read where reading counts. Filters mean what
-they mean in LangGraph's SqliteStore: a filter compares what SQLite makes of a part of the value:
-null, a number (booleans are 1 and 0) or a text, which lists and objects are by their JSON. Numbers
-sort before texts, and null equals nothing.
+An item expires some minutes after its last write, or read if reads count. Filters mean what they mean in LangGraph's
+SqliteStore: a filter compares what SQLite makes of a part of the value: null, a number (booleans are 1 and 0) or a
+text, which lists and objects are by their JSON. Numbers sort before texts, and null equals nothing.
 """
 
 from __future__ import annotations
@@ -38,15 +37,15 @@ from jidomem.write.conversation import EntryChanges
 _KNOWN = ("refresh_on_read", "omit_expired", "default_ttl", "sweep_interval_minutes")
 _READ = """INSERT INTO key_values VALUES (?, ?, ?)
            ON CONFLICT (namespace, key) DO UPDATE SET value = excluded.value"""
-#: Minutes between two sweeps, unless said otherwise.
+#: The default of minutes between two sweeps.
 _EACH = 5.0
 
 
 class Expiry:
-    """When the items of one store are over. When they were read is working state of the root, and in no journal."""
+    """The expiry of the items of one store. The times of reads are working state of the root, in no journal."""
 
     def __init__(self, memory: Jidomem, name: str, config: Mapping[str, Any]) -> None:
-        """Know of items by *name*, as LangGraph's TTL *config* has it; raises InvalidRequest for what that has not."""
+        """Use LangGraph's TTL *config* for the store *name*; raises InvalidRequest for unknown or invalid options."""
         if unknown := {*config} - {*_KNOWN}:
             raise InvalidRequest(f"ttl takes no {', '.join(sorted(unknown))}", hint=f"give of {', '.join(_KNOWN)}")
         for option in ("default_ttl", "sweep_interval_minutes"):
@@ -60,29 +59,29 @@ class Expiry:
         self._task: PeriodicTask | None = None
 
     def omits(self, one: Keyed) -> bool:
-        """Return whether an item is not to be told of."""
+        """Return whether an item is left out of results."""
         return bool(self._config.get("omit_expired")) and self.is_over(one)
 
     def is_over(self, one: Keyed) -> bool:
-        """Return whether an item has lived as long as it may."""
+        """Return whether an item has expired."""
         minutes = _minutes(one)
         if minutes is None:
             return False
         now = self._now()
-        with suppress(OverflowError):  # longer than the calendar goes
+        with suppress(OverflowError):  # a time to live that exceeds the calendar
             over = now - timedelta(minutes=minutes)
             return datetime.fromisoformat(one.recorded) < over and self._last_read(one) < over
         return False
 
     def read(self, items: Iterable[Keyed], refresh: bool) -> None:
-        """Note that items were read, where they last longer for it; one that is over stays over where it is omitted."""
+        """Record reads of items whose time they extend. Expired items are not among them if they are omitted."""
         read = [one for one in items if _minutes(one) is not None] if refresh and self._state is not None else []
         if read and self._state is not None:
             with self._state.changing() as store:
                 store.executemany(_READ, [(self._name, one.node, json.dumps(self._now().isoformat())) for one in read])
 
     def start(self, sweep: Callable[[], int], each: float | None) -> Future[None]:
-        """Return a future: until it is cancelled, or `stop` is called, *sweep* is called every so many minutes."""
+        """Call *sweep* every *each* minutes, and return a future: its cancellation, or `stop`, ends that."""
         future: Future[None] = Future()
         if not self._config:
             future.set_result(None)
@@ -104,7 +103,7 @@ class Expiry:
         return future
 
     def stop(self, timeout: float | None) -> bool:
-        """Return whether nothing is swept any more, once that has come to its end."""
+        """Stop sweeping, and return whether the running sweep has ended within *timeout*."""
         if self._task is None:
             return True
         self._task.stop(timeout)
@@ -120,7 +119,7 @@ class Expiry:
 
 
 def _minutes(one: Keyed) -> float | None:
-    """Return how many minutes an item lasts, None where it does not end."""
+    """Return the time to live of an item in minutes, None without a limit."""
     ttl = one.metadata.get("ttl") if '"ttl":' in one.said else None
     return ttl if isinstance(ttl, float) else None
 
@@ -146,7 +145,7 @@ Passes = Callable[[Any], bool]
 
 
 def build_filter(filters: Mapping[str, Any] | None) -> Passes:
-    """Return the test whether a value passes all *filters*; raises ValueError for an unknown key or operator.
+    """Return the predicate whether a value passes all *filters*; raises ValueError for an unknown key or operator.
 
     >>> matches = build_filter({"type": "report", "score": {"$gte": 3}})
     >>> [matches({"type": "report", "score": score}) for score in (2, 3.5, None)]
@@ -241,9 +240,9 @@ except ImportError as error:
         f"LangGraph's store is not installed ({error})", hint="pip install 'jidomem[langgraph]'", code="missing_extra"
     ) from error
 
-#: The `source` in the metadata of each of its entries.
+#: The `source` in the metadata of its entries.
 SOURCE = "langgraph"
-#: Stands between a namespace and a key: no label of a namespace has a dot.
+#: The separator of a namespace and a key: no label of a namespace has a dot.
 _RESERVED_KEY = ".."
 _LINKED = "pass fields=[...]; vectors are made by the embedder of the root: jidomem.open(..., embedder=...)"
 
@@ -251,10 +250,10 @@ Scores = Mapping[str, float]
 
 
 class JidomemStore(BaseStore):
-    """The items of one agent: each version of one is kept, a deletion is recorded, and recall finds what they say.
+    """The items of one agent: each version is stored, a deletion is recorded, and recall searches them.
 
-    The puts and deletions of a batch are one commit, stored whole or not at all. Any number of threads and
-    processes may use one root. A `query` is answered by words, and by likeness where the root has an embedder.
+    The puts and deletions of a batch are one commit, all or nothing. Any number of threads and processes may use one
+    root. A `query` matches words, and by similarity if the root has an embedder.
     """
 
     supports_ttl = True
@@ -269,10 +268,10 @@ class JidomemStore(BaseStore):
         ttl: Mapping[str, Any] | None = None,
         index: Mapping[str, Any] | None = None,
     ) -> None:
-        """Keep in *memory*, an open root, the items of *agent* in *project*, the configured ones unless given.
+        """Store in *memory*, an open root, the items of *agent* in *project*, by default the configured ones.
 
-        *fields* are the paths of what recall finds of a value, all its texts unless given. *ttl* is as LangGraph has
-        it. Raises InvalidRequest for what is no open root, and for an *index* that names more than fields.
+        *fields* are the paths of a value that recall searches, by default all its texts. *ttl* is LangGraph's
+        configuration. Raises InvalidRequest if *memory* is no open root, and for an *index* with more than fields.
         """
         super().__init__()
         self.agent = agent_of(memory, agent, "JidomemStore")
@@ -289,10 +288,10 @@ class JidomemStore(BaseStore):
         self._expiry = Expiry(memory, f"{SOURCE} {self._store.project} {self.agent}", self.ttl_config or {})
 
     def batch(self, ops: Iterable[Any]) -> list[Any]:
-        """Return the answer to each operation: what is asked is answered before anything is put or deleted.
+        """Return the result of each operation; reads come before the puts and deletions.
 
-        Of several puts of one key the last one counts. Raises ValueError for an operation that cannot be followed, and
-        what the writer refuses: then nothing was kept.
+        Of several puts of one key the last one counts. Raises ValueError for an invalid operation, and the errors of
+        the writer; then nothing was stored.
         """
         checked = [_checked(op) for op in ops]
         puts = [op for op in checked if isinstance(op, PutOp)]
@@ -310,7 +309,7 @@ class JidomemStore(BaseStore):
         return await asyncio.to_thread(self.batch, [*ops])
 
     def sweep_ttl(self) -> int:
-        """Return how many items have lived as long as they may; they are deleted, and stay in the history."""
+        """Delete the expired items, which stay in the history, and return their number."""
 
         def expired(cached: CachedEntries) -> list[str]:
             return [one.id for one in cached.by_id.values() if self._expiry.is_over(one)]
@@ -318,11 +317,11 @@ class JidomemStore(BaseStore):
         return len(self._store.change(lambda: EntryChanges(removed=self._cached.read(expired))))
 
     def start_ttl_sweeper(self, sweep_interval_minutes: float | None = None) -> Any:
-        """Return a future: until it is cancelled, a thread calls `sweep_ttl` again and again."""
+        """Call `sweep_ttl` periodically in a thread, and return a future whose cancellation ends that."""
         return self._expiry.start(self.sweep_ttl, sweep_interval_minutes)
 
     def stop_ttl_sweeper(self, timeout: float | None = None) -> bool:
-        """Return whether that thread has come to its end, which is waited for."""
+        """Stop the thread, and return whether it has ended within *timeout*."""
         return self._expiry.stop(timeout)
 
     def _answer(self, cached: CachedEntries, op: Any, scores: Mapping[str, Scores]) -> Any:
@@ -389,7 +388,7 @@ class JidomemStore(BaseStore):
         return Entry(id=name, agent_id=self.agent, content=self._content(op, value), metadata=metadata)
 
     def _content(self, op: PutOp, value: Any) -> str:
-        """Return the text by which recall finds a value: its texts, or its place where it has none to be found by."""
+        """Return the text of a value that recall searches: its texts, or its namespace and key without any."""
         fields = self._fields if op.index is None else op.index
         if fields is False:
             texts: Iterable[str] = ()

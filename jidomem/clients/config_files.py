@@ -1,6 +1,6 @@
-"""The configuration files of clients: one entry changes, the rest stays.
+"""The configuration files of clients: one entry is changed, the rest of the file stays.
 
-A JSON text may have comments. A file is written whole or not at all, and never outside its folder.
+A JSON text may have comments. A file is written atomically, and never outside its folder.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Node:
 
 
 def read(text: str) -> Node:
-    r"""Return what *text* says; raise NotJson with the place where it is none.
+    r"""Return the value of *text*; raise NotJson with the position of a syntax error.
 
     >>> read('{"a": [1, 2,], // so\n}').value
     {'a': [1, 2]}
@@ -68,7 +68,7 @@ def read(text: str) -> Node:
 
 
 def set_json(text: str, path: Sequence[str], value: Any) -> str:
-    r"""Return *text* with *value* at *path*, in the place of what is there; objects on the way are made.
+    r"""Return *text* with *value* at *path*, in place of the present value; missing objects on the path are created.
 
     >>> set_json('{"a": 1}', ["b", "c"], 2)
     '{"a": 1, "b": {"c": 2}}'
@@ -131,7 +131,7 @@ def _be(node: Node, kind: type, path: Sequence[str]) -> None:
 
 
 def _added(text: str, node: Node, value: Any, key: str | None) -> str:
-    """Return *text* with one more part at the end of *node*, laid out as the others are."""
+    """Return *text* with one more part at the end of *node*, in the layout of the others."""
     name = "" if key is None else f"{json.dumps(key, ensure_ascii=False)}: "
     if not node.parts:
         inner = _blank(text, node.start + 1)
@@ -154,7 +154,7 @@ def _added(text: str, node: Node, value: Any, key: str | None) -> str:
 
 
 def _without(text: str, parent: Node, child: Node) -> str:
-    """Return *text* without one part of *parent*, its comma, and the line it leaves empty."""
+    """Return *text* without one part of *parent*, its comma, and the line that becomes empty."""
     places = [node.start for _, _, node in parent.parts]
     number = places.index(child.start)
     start, end = parent.parts[number][1], child.end
@@ -164,14 +164,14 @@ def _without(text: str, parent: Node, child: Node) -> str:
     if text[after : after + 1] == ",":
         end = after + 1
     elif number:
-        before = _blank(text, parent.parts[number - 1][2].end)  # where the comma before it stands
+        before = _blank(text, parent.parts[number - 1][2].end)  # the position of the comma before it
         text, start, end = text[:before] + text[before + 1 :], start - 1, end - 1
     if _starts_line(text, start):
         start = text.rindex("\n", 0, start) + 1
         rest = re.compile(r"[ \t]*\r?\n").match(text, end)
         if rest:
             end = rest.end()
-        else:  # what follows stands on the same line
+        else:  # the next part is on the same line
             start -= 1 + (text[start - 2 : start - 1] == "\r")
             end = _blank_only(text, end)
     else:
@@ -207,7 +207,7 @@ def _step(text: str) -> str:
 
 
 def _indent_of(text: str, at: int) -> str:
-    """Return the white space that the line of the sign *at* begins with."""
+    """Return the white space at the start of the line of the character *at*."""
     line = text.rfind("\n", 0, at) + 1
     return text[line : _blank_only(text, line)]
 
@@ -299,8 +299,7 @@ class NotEditable(ValueError):
 def set_toml(text: str, path: Sequence[str], values: Mapping[str, Any]) -> str:
     """Return *text* whose table at *path* has *values* in addition to its own.
 
-    Raises tomllib.TOMLDecodeError for a text that is no TOML, NotEditable for a table that is written otherwise than
-    below a header of its own.
+    Raises tomllib.TOMLDecodeError for a text that is no TOML, NotEditable for a table without a header of its own.
     """
     before = decode_toml(text)
     held = _at(before, path)
@@ -320,7 +319,7 @@ def set_toml(text: str, path: Sequence[str], values: Mapping[str, Any]) -> str:
 
 
 def remove_toml(text: str, path: Sequence[str]) -> str:
-    """Return *text* without the table at *path* and those below it; raise as `put` does."""
+    """Return *text* without the table at *path* and those below it; raises the errors of `set_toml`."""
     before = decode_toml(text)
     if _at(before, path) is None:
         return text
@@ -395,7 +394,7 @@ def _check(text: str, expected: Mapping[str, Any], path: Sequence[str]) -> None:
 
 
 def _format_value(value: str | Sequence[str]) -> str:
-    """Return a text, or a list of them, as TOML has it."""
+    """Return a text, or a list of texts, as TOML."""
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     return f"[{', '.join(map(_format_value, value))}]"
@@ -411,9 +410,9 @@ _NEEDS = {
 
 
 def write(path: Path, text: str | None, mode: int | None = None) -> None:
-    """Write *text* to the file at *path*, or delete the file if it is None; raise Failed `write_failed`.
+    """Write *text* to the file at *path*, or delete the file for None; raise Failed `write_failed`.
 
-    With a file goes the folder it leaves empty. Otherwise it is done as `put` does.
+    If the folder of a deleted file becomes empty, it is removed too. A file is written by `replace_file`.
     """
     path = Path(os.path.realpath(path))
     try:
@@ -430,9 +429,9 @@ def write(path: Path, text: str | None, mode: int | None = None) -> None:
 
 
 def replace_file(path: Path, data: bytes, mode: int | None = None) -> None:
-    """Put *data* into the file at *path*, all of it or nothing, which raises OSError.
+    """Replace the content of the file at *path* by *data*, atomically; raises OSError.
 
-    A link is followed, so that it stays one. The mode of the file stays, too, unless another is given.
+    A link is followed, so that it stays one. The mode of the file stays unless *mode* is given.
     """
     path = Path(os.path.realpath(path))
     with atomic_file(path, _MODE, durable=True) as file:

@@ -47,9 +47,9 @@ def session_of(event: Mapping[str, Any]) -> str | None:
 
 
 def answer(client: str, event: Mapping[str, Any], *, context: str = "", stop: str = "", warning: str = "") -> str:
-    """Return the answer to an *event* of *client*: a *context* for its agent, why to *stop*, or a *warning*.
+    """Return the answer to an *event* of *client*: a *context* for its agent, the reason to *stop*, or a *warning*.
 
-    Empty without text. A warning is for the user of the client.
+    It is empty without any text. A warning is for the user of the client.
     """
     if client == "cursor":
         return _of_cursor(event, context, stop, warning)
@@ -65,7 +65,8 @@ def _of_cursor(event: Mapping[str, Any], context: str, stop: str, warning: str) 
     found: dict[str, Any] = {}
     if stop:
         found = {"permission": "deny", "user_message": stop, "agent_message": f"{stop}\n{context}".rstrip()}
-    elif context and event.get("hook_event_name") != "preToolUse":  # which tells an agent only why it is stopped
+    # preToolUse shows text to an agent only if the edit is stopped
+    elif context and event.get("hook_event_name") != "preToolUse":
         found = {"additional_context": context}
     return _written({**found, **({"user_message": warning} if warning and not stop else {})})
 
@@ -75,10 +76,10 @@ def _written(message: Mapping[str, Any]) -> str:
 
 
 SERVER = "jidomem"
-#: The command of a hook of ours, whatever the name of the executable.
+#: The pattern of our hook commands, whatever the name of the executable.
 _OURS = re.compile(r"\bjidomem\b.*\s(?:briefing|guard)\s+--hook\b")
 _EDITS = "Edit|Write|MultiEdit|NotebookEdit"
-_SECONDS = 10  # after which a client goes on without
+_SECONDS = 10  # after which a client proceeds without an answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +170,7 @@ class FileChange:
 
     @property
     def is_due(self) -> bool:
-        """Return whether the file is not as it is to be."""
+        """Return whether the file differs from its target state."""
         return self.before != self.after
 
 
@@ -335,7 +336,7 @@ def folder_of_hooks(folder: Path) -> Path:
         raise NotFound(f"{folder} is in no git repository", hint=f"make one: git init {quote(str(folder))}")
     said = git.read_git(folder, "config", "--show-scope", "--type=path", "--get-all", "core.hooksPath") or b""
     lines = [line.split("\t", 1) for line in os.fsdecode(said).splitlines() if "\t" in line]
-    own = [path for scope, path in lines if scope != "command"]  # how git is asked here sets one of its own
+    own = [path for scope, path in lines if scope != "command"]  # `read_git` sets one itself, by the command line
     if own:
         return Path(os.path.normpath(Path(os.fsdecode(top).rstrip("\n")) / own[-1]))
     return Path(os.fsdecode(common).rstrip("\n")) / "hooks"

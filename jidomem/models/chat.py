@@ -28,17 +28,17 @@ from jidomem.records.interfaces import (
 )
 
 T = TypeVar("T")
-#: Signs of an answer, and of a keyword.
+#: The maximum of characters in an answer, and in a keyword.
 LONGEST, LONGEST_WORD = 200_000, 60
 _FENCE = re.compile(r"```(?:json)?\s*\n(.*)\n\s*```", re.DOTALL)
 
 
 class MalformedAnswer(ValueError):
-    """An answer is not of the form that was asked for; it says what is wrong, and nothing of what was answered."""
+    """An answer in a wrong form; the message names the fault, and quotes nothing of the answer."""
 
 
 def parsed(answer: str) -> Mapping[str, Any]:
-    r"""Return the one JSON object that *answer* is, in a fence or without; raise MalformedAnswer for any other.
+    r"""Return the JSON object in *answer*, with or without a code fence; raise MalformedAnswer for any other answer.
 
     >>> parsed('```json\n{"continues": true}\n```')
     {'continues': True}
@@ -56,17 +56,17 @@ def parsed(answer: str) -> Mapping[str, Any]:
 
 
 def parse_chain(reply: Mapping[str, Any], bounds: OutputLimits) -> str:
-    """Return the summary of a talk."""
+    """Return the summary of a dialogue."""
     return cut(_text(reply, "chain", "chain"), bounds.chain)
 
 
 def parse_continues(reply: Mapping[str, Any]) -> bool:
-    """Return whether a talk goes on."""
+    """Return whether a dialogue continues."""
     return _truth(reply, "continues", "continues")
 
 
 def keywords(reply: Mapping[str, Any], bounds: OutputLimits) -> tuple[str, ...]:
-    """Return keywords in lower case, each once; what is too long for one is none. Raises MalformedAnswer."""
+    """Return keywords in lower case, each once, without overlong ones. Raises MalformedAnswer."""
     listed = _list(reply, "keywords")
     if not all(isinstance(word, str) for word in listed):
         raise MalformedAnswer("keywords has what is no text")
@@ -75,7 +75,7 @@ def keywords(reply: Mapping[str, Any], bounds: OutputLimits) -> tuple[str, ...]:
 
 
 def summary(reply: Mapping[str, Any], bounds: OutputLimits) -> str:
-    """Return the summaries of up to two topics as one text, each behind its theme; raises MalformedAnswer for none."""
+    """Return the summaries of up to two topics as one text, each after its theme; raises MalformedAnswer for none."""
     topics = list(_objects(reply, "topics"))[:2]
     if not topics:
         raise MalformedAnswer("topics is empty")
@@ -86,14 +86,14 @@ def summary(reply: Mapping[str, Any], bounds: OutputLimits) -> str:
 
 
 def learned(reply: Mapping[str, Any], bounds: OutputLimits, pages: int) -> Learned:
-    """Return facts and traits, as many as *bounds* lets; what reads like a private matter is one, whatever is said."""
+    """Return facts and traits within *bounds*; those that look private are marked so, whatever the model answered."""
     facts = [_fact(place, fact, bounds, pages) for place, fact in _objects(reply, "facts")]
     traits = [_trait(place, trait, bounds, pages) for place, trait in _objects(reply, "traits")]
     return Learned(tuple(facts[: bounds.facts]), tuple(traits[: bounds.traits]))
 
 
 def scores(reply: Mapping[str, Any], count: int) -> tuple[float, ...]:
-    """Return *count* numbers from 0 to 1; raises MalformedAnswer for others, or for more or fewer."""
+    """Return *count* numbers from 0 to 1; raises MalformedAnswer for other values or another count."""
     listed = _list(reply, "scores")
     if len(listed) != count:
         raise MalformedAnswer(f"scores has {len(listed)} numbers for {count} facts")
@@ -159,13 +159,13 @@ def _truth(values: Mapping[str, Any], name: str, place: str) -> bool:
 
 
 def _clean(text: str) -> str:
-    """Return *text* on one line, without what does not show."""
+    """Return *text* on one line, without unprintable characters."""
     return " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
 
 
-#: The options of every request unless others are given.
+#: The default options of every request.
 OPTIONS: Mapping[str, Any] = {"temperature": 0, "max_tokens": 4_000}
-#: Signs of dialogue that are shown at once, and the fewest that will do.
+#: The default of characters of dialogue in one request, and its minimum.
 ROOM, LEAST_ROOM = 24_000, 1_000
 #: Facts that are rated in one request.
 AT_ONCE = 50
@@ -180,8 +180,8 @@ _AGAIN = "That cannot be used: {}. Do the task again, and answer with the JSON o
 class ChatModel(offline.ModelBase):
     """Reads dialogue by asking *model* at *endpoint*; vectors are those of *embedder*.
 
-    *options* go with every request (`OPTIONS`); *room* is how many signs of dialogue are shown at once, of long pages
-    their beginnings. Without *json_mode* the endpoint is not told to answer in JSON, for those that do not know how.
+    *options* are part of every request (`OPTIONS`); *room* is how many characters of dialogue one request has, with
+    long pages cut. *json_mode* requests an answer in JSON; switch it off for endpoints that do not support it.
     """
 
     #: A call waits for another machine.
@@ -213,38 +213,38 @@ class ChatModel(offline.ModelBase):
 
     @property
     def name(self) -> str:
-        """Return the model and where it is."""
+        """Return the model and the address of its endpoint."""
         return f"{self._model} at {self._endpoint.address}"
 
     @property
     def why(self) -> JidomemError | None:
-        """Return why it cannot be asked at all, None where that is not known."""
+        """Return why the endpoint cannot be used, None if no reason is known."""
         return self._endpoint.why if isinstance(self._endpoint, EndpointUnavailable) else None
 
     def generate_meta_chain(self, pages: Sequence[DialogueTurn]) -> str:
-        """Return the summary of the talk so far, brought up to date by the pages said since."""
+        """Return the summary of the dialogue so far, updated with the pages since."""
         chain, new = so_far(pages)
         prompt = offline.chain_prompt(new, chain, self._bounds, self._room)
         return self._read(prompt, lambda reply: parse_chain(reply, self._bounds))
 
     def continues(self, previous: DialogueTurn, page: DialogueTurn) -> bool:
-        """Return whether the model finds that *page* goes on with *previous*."""
+        """Return whether *page* continues *previous*, by the model."""
         return self._read(offline.continues_prompt(previous, page, self._room), parse_continues)
 
     def extract_keywords(self, text: str) -> tuple[str, ...]:
-        """Return the keywords the model finds; an empty text has none, and nothing is sent."""
+        """Return the keywords that the model finds; a blank text has none, without a request."""
         if not text.strip():
             return ()
         prompt = offline.keywords_prompt(text, self._bounds, self._room)
         return self._read(prompt, lambda reply: keywords(reply, self._bounds))
 
     def generate_segment_summary(self, pages: Sequence[DialogueTurn]) -> str:
-        """Return the summary of *pages*, of two topics at most, each behind its theme."""
+        """Return the summary of *pages*, of two topics at most, each after its theme."""
         prompt = offline.summary_prompt(at_least_one(pages), self._bounds, self._room)
         return self._read(prompt, lambda reply: summary(reply, self._bounds))
 
     def extract_traits(self, segment: Segment) -> Learned:
-        """Return the facts and traits the model finds; where there is no page nothing is sent."""
+        """Return the facts and traits that the model finds; none without pages, without a request."""
         pages = segment.pages
         if not pages:
             return Learned()
@@ -252,7 +252,7 @@ class ChatModel(offline.ModelBase):
         return self._read(prompt, lambda reply: learned(reply, self._bounds, len(pages)))
 
     def rate_importance(self, facts: Sequence[str]) -> tuple[float, ...]:
-        """Return how the model rates each of *facts*, asked of `AT_ONCE` at a time; of none nothing is sent."""
+        """Return the rating of each of *facts*, `AT_ONCE` of them a request."""
         rated = [self._rated(facts[start : start + AT_ONCE]) for start in range(0, len(facts), AT_ONCE)]
         return tuple(score for scores in rated for score in scores)
 

@@ -19,7 +19,7 @@ from jidomem.records.interfaces import DialogueTurn, Vector
 
 
 def texts_of(texts: Sequence[str]) -> list[str]:
-    """Return *texts* as they are; raises InvalidRequest for one text alone, and for what is no Unicode text."""
+    """Return *texts* as a list; raises InvalidRequest for a single text and for values that are no Unicode text."""
     if isinstance(texts, str):
         raise InvalidRequest("one text was given where several are asked for", hint="give a list: [text]")
     for place, text in enumerate(texts):
@@ -29,41 +29,41 @@ def texts_of(texts: Sequence[str]) -> list[str]:
 
 
 def page_texts(pages: Sequence[DialogueTurn]) -> list[str]:
-    """Return the queries and responses of *pages* in order, without empty ones."""
+    """Return the queries and responses of *pages* in order, without blank ones."""
     return [text for text in chain.from_iterable((page.query, page.response) for page in pages) if text.strip()]
 
 
 def at_least_one(pages: Sequence[DialogueTurn]) -> Sequence[DialogueTurn]:
-    """Return *pages*; raise InvalidRequest where there is none."""
+    """Return *pages*; raise InvalidRequest if there is none."""
     if not pages:
         raise InvalidRequest("there is no page to read", hint="give at least one page")
     return pages
 
 
 def so_far(pages: Sequence[DialogueTurn]) -> tuple[str | None, Sequence[DialogueTurn]]:
-    """Return the chain of the talk before the last of *pages*, None where it has none, and the pages said since."""
+    """Return the last chain before the last of *pages*, None if there is none, and the pages after it."""
     for place in range(len(at_least_one(pages)) - 2, -1, -1):
         if meta_chain := pages[place].meta_chain:
             return meta_chain, pages[place + 1 :]
     return None, pages
 
 
-#: The example of the models there are, and how many numbers each of its vectors has.
+#: An example of a model, and its number of dimensions.
 MODEL, DIMENSIONS = "text-embedding-3-large", 3072
-#: Bytes of one text that are sent; the rest of a longer one has no part in its vector.
+#: The bytes of one text that are sent; the rest of a longer one has no influence on its vector.
 LONGEST = 16_000
-#: Seconds for a single text, as a question is one: who asks waits for it.
+#: Seconds for a request with a single text, such as a query: the user waits for it.
 AT_ONCE = 5.0
 _TEXTS, _BYTES = 128, 256 * 1024
-_LARGEST = 3e38  # what a number of 32 bits can be
+_LARGEST = 3e38  # the largest 32-bit float
 _PATH = "/embeddings"
 
 
 @dataclass(frozen=True, slots=True)
 class EndpointEmbedder:
-    """Asks *model* at *endpoint* for vectors of *size* numbers; whatever has another number of them is refused.
+    """Gets vectors of *size* numbers from *model* at *endpoint*; other sizes are refused.
 
-    A blank text is not sent: it has the zero vector, which is like no other.
+    A blank text is not sent: it has the zero vector, which is similar to no other.
     """
 
     endpoint: ModelEndpoint
@@ -83,15 +83,15 @@ class EndpointEmbedder:
 
     @property
     def name(self) -> str:
-        """Return the model, where it is, and its dimension."""
+        """Return the model, its address, and its dimension."""
         return f"{self.model} at {self.endpoint.address} ({self.size})"
 
     def dimensions(self) -> int:
-        """Return how many numbers each of its vectors has."""
+        """Return the number of dimensions."""
         return self.size
 
     def generate(self, texts: Sequence[str]) -> list[Vector]:
-        """Return one vector for each of *texts*, in their order; raises ModelUnavailable, and then there is none."""
+        """Return one vector for each of *texts*, in order; raises ModelUnavailable if any is missing."""
         given = [_sent(text) for text in texts_of(texts)]
         within = AT_ONCE if len(given) == 1 else None
         vectors: dict[str, Vector] = {"": [0.0] * self.size}
@@ -118,7 +118,8 @@ class EndpointEmbedder:
             raise self._unusable(f"gave a vector of {len(values)} numbers, not {self.size}", hint)
         if not 0 < max(map(abs, values)) <= _LARGEST:
             raise self._unusable("gave a vector that points nowhere: it has no length, or one beyond all bounds")
-        return array("f", values).tolist()  # more digits tell nothing, and cost twice the room
+        # more digits carry no information, and take twice the space
+        return array("f", values).tolist()
 
     def _unusable(self, what: str, hint: str = "see that the model is one that embeds texts") -> ModelUnavailable:
         return ModelUnavailable(f"{self.model} at {self.endpoint.address} {what}", hint=hint)
@@ -126,14 +127,14 @@ class EndpointEmbedder:
 
 @dataclass(frozen=True, slots=True)
 class EmbedderUnavailable:
-    """An embedder that cannot be asked for now; every request raises *why*."""
+    """An embedder that cannot be used now; every request raises *why*."""
 
     name: str
     size: int
     why: JidomemError
 
     def dimensions(self) -> int:
-        """Return how many numbers each of its vectors would have."""
+        """Return the number of dimensions."""
         return self.size
 
     def generate(self, texts: Sequence[str]) -> list[Vector]:
@@ -142,7 +143,7 @@ class EmbedderUnavailable:
 
 
 def _sent(text: str) -> str:
-    """Return the part of *text* that is sent: nothing where that is blank."""
+    """Return the part of *text* that is sent, empty for a blank text."""
     cut = text.encode()[:LONGEST].decode("utf-8", "ignore") if len(text) * 4 > LONGEST else text
     return cut if cut.strip() else ""
 
@@ -161,10 +162,10 @@ def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
 
 
 class HashedStems:
-    """An embedder with nothing to learn: texts are alike as far as they share stems, whatever these mean.
+    """An embedder without a model: texts are similar by the stems they share, whatever these mean.
 
-    Each stem adds its weight to one place of the vector, or takes it away, as its hash says. A text without a telling
-    word has the zero vector, which is like no other.
+    Each stem adds its weight to one dimension of the vector, or subtracts it, by its hash. A text without telling words
+    has the zero vector, which is similar to no other.
     """
 
     def __init__(self, dimensions: int = 512) -> None:
@@ -181,11 +182,11 @@ class HashedStems:
         return f"hashed-stems-1-{self._dimensions}"
 
     def dimensions(self) -> int:
-        """Return how many numbers each of its vectors has."""
+        """Return the number of dimensions."""
         return self._dimensions
 
     def generate(self, texts: Sequence[str]) -> Sequence[Vector]:
-        """Return one vector of length 1 for each of *texts*, in their order."""
+        """Return one vector of length 1 for each of *texts*, in order."""
         return [self._vector(text) for text in texts]
 
     def _vector(self, text: str) -> Vector:

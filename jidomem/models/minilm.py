@@ -1,8 +1,8 @@
-"""The MiniLM network: an ONNX graph in whole numbers of 8 bits, made from the published weights.
+"""The MiniLM network: an ONNX graph with 8-bit integers, built from the published weights.
 
-The published file has its weights in 8 bits and computes in floats. Here each factor is quantised
-as well, for each text by itself, so that a text has the same vector in every batch. The module
-also reads and writes the few parts of the ONNX format that the network needs.
+The published file has its weights in 8 bits and computes in floats. Here each factor is quantised as well, for each
+text by itself, so that a text has the same vector in every batch. The module also reads and writes the few parts of the
+ONNX format that the network needs.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
-#: The numbers the format has for types of elements.
+#: The numbers of element types in the format.
 FLOAT, INT8, INT64 = 1, 3, 7
 _TYPES: Mapping[int, type[np.generic]] = {FLOAT: np.float32, INT8: np.int8, INT64: np.int64}
-_FORM = 9  # of the file; its operators are those of the sets below
+_FORM = 9  # of the file; its operators are of the sets below
 _SETS = {"": 18, "com.microsoft": 1}
 _GRAPH, _ARRAYS = 7, 5
 
 
 def arrays(data: bytes) -> dict[str, Array]:
-    """Return the arrays of the network in *data*, by name; raises ValueError for what is no such file."""
+    """Return the arrays of the network in *data*, by name; raises ValueError for another file."""
     by_name = {}
     for field, graph in _fields(memoryview(data)):
         for inner, tensor in _fields(graph) if field == _GRAPH else ():
@@ -83,7 +83,7 @@ def _varints(data: memoryview) -> list[int]:
 
 
 class OnnxGraph:
-    """A graph that is written: arrays and operators are added, each is called by what it is named."""
+    """A graph under construction: arrays and operators are added, and referred to by name."""
 
     def __init__(self) -> None:
         self._parts: list[bytes] = []
@@ -97,13 +97,13 @@ class OnnxGraph:
         return name
 
     def operator(self, kind: str, inputs: Sequence[str], *, of: str = "", **attributes: float | int) -> str:
-        """Add an operator of the set *of*, and return the name of what it gives."""
+        """Add an operator of the set *of*, and return the name of its output."""
         return self.operators(kind, inputs, 1, of=of, **attributes)[0]
 
     def operators(
         self, kind: str, inputs: Sequence[str], gives: int, *, of: str = "", **attributes: float | int
     ) -> list[str]:
-        """Add an operator that gives several things, and return their names."""
+        """Add an operator with several outputs, and return their names."""
         names = [self._name() for _ in range(gives)]
         parts = [_bytes(1, name.encode()) for name in inputs] + [_bytes(2, name.encode()) for name in names]
         settings = [_bytes(5, _attribute(name, value)) for name, value in attributes.items()]
@@ -111,7 +111,7 @@ class OnnxGraph:
         return names
 
     def written(self, inputs: str, rank: int, outputs: str) -> bytes:
-        """Return the file of the graph, which takes whole numbers as *inputs* and gives floats as *outputs*."""
+        """Return the file of the graph, which takes integers as *inputs* and returns floats as *outputs*."""
         ends = _bytes(11, _value(inputs, INT64, rank)) + _bytes(12, _value(outputs, FLOAT, rank))
         graph = b"".join([*self._parts, _bytes(2, b"graph"), ends])
         sets = [_bytes(8, _bytes(1, of.encode()) + _number(2, version)) for of, version in _SETS.items()]
@@ -165,7 +165,7 @@ _OURS = "com.microsoft"  # operators that onnxruntime has beyond the standard
 
 
 def build_onnx_model(data: bytes) -> bytes:
-    """Return the network in the published file *data* as the file of a graph: numbers of pieces in, one vector out."""
+    """Return the ONNX graph of the published network *data*: numbers of word pieces in, one vector out."""
     return _Writer(arrays(data)).written()
 
 
@@ -213,7 +213,7 @@ class _Writer:
         return self._added(thought, state, of + "output.LayerNorm")
 
     def _times(self, state: str, matrices: list[str], biases: list[str]) -> str:
-        """Return *state* times the *matrices* beside each other, in whole numbers, and their biases added."""
+        """Return *state* times the concatenated *matrices*, in integers, plus their biases."""
         values = np.concatenate([self._weights[name + "_q"] for name in matrices], axis=1)
         scales = np.concatenate([self._weights[name + "_scale"].reshape(-1) for name in matrices])
         bias = np.concatenate([self._weights[name] for name in biases])

@@ -1,4 +1,4 @@
-"""The scripted language model: it gives the answers of a script, for tests of code that asks a model."""
+"""The scripted language model: it returns the answers of a script, for tests of code that calls a model."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ FUNCTIONS = (
 
 
 class NotScripted(InvalidRequest, AssertionError):
-    """The model was asked what its script has no answer to, or none any more."""
+    """The script has no answer, or no further answer, to a call."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedCall:
-    """One call: the name of the function, and what it was given."""
+    """One call: the name of the function, and its arguments."""
 
     function: str
     given: tuple[Any, ...]
 
 
 def _scripted(function: str) -> Callable[..., Any]:
-    """Return the method of that name: it answers by the script."""
+    """Return the method of that name, which answers by the script."""
     method = getattr(LanguageModel, function)
     signature = inspect.signature(method)
 
@@ -46,11 +46,10 @@ def _scripted(function: str) -> Callable[..., Any]:
 
 
 class ScriptedModel(ModelBase):
-    """Answers by a script: a list of answers to one function, in order, or a function that makes them.
+    """A language model with a script: for each function a list of answers, in order, or a function that makes them.
 
-    An answer that is an exception is raised. Vectors come from *embedder* and the final prompt is built as by
-    any model unless they are scripted; any other function without a script is refused. `asked` has every call
-    in order.
+    An answer that is an exception is raised. Vectors come from *embedder* and the final prompt is that of any model
+    unless they are scripted; any other function without a script is refused. `asked` has every call in order.
 
     >>> model = ScriptedModel(extract_keywords=[("index",)], continues=lambda previous, page: True)
     >>> model.extract_keywords("Which index?"), model.asked

@@ -1,10 +1,10 @@
-"""The contract of providers as tests that any provider can be run through.
+"""The contract of providers as tests for any provider.
 
     class TestMyProvider(ProviderContract):
         def opened(self):
             return MyProvider(), {"address": "..."}
 
-pytest collects them from the subclass; nothing here needs pytest.
+pytest collects them from the subclass; the module itself does not need pytest.
 """
 
 from __future__ import annotations
@@ -34,42 +34,42 @@ from jidomem.records.directive import (
     lookup,
 )
 
-#: Keys with signs that a provider may be tempted to read as something else.
+#: Keys with characters that a provider may misinterpret.
 STRANGE_KEYS = ("rag:cache", 'a "quoted" key', "a\nb\\c", "Grüße", "%", "a/b?c=d#e", "'; DROP TABLE x; --")
 
 
 class ProviderContract(ABC):
     """The contract tests of a provider; a subclass opens it and names its values."""
 
-    #: Two values that the provider takes and that differ.
+    #: Two different values that the provider accepts.
     values: tuple[Any, Any] = ({"text": "the first", "n": [1, 2.5, None]}, {"text": "the second", "n": []})
-    #: The options of every put, such as an embedding where each value must have one.
+    #: The options of every put, such as an embedding if each value must have one.
     put_opts: Opts = MappingProxyType({})
-    #: Something to ask for that finds what `values` hold, where the provider searches.
+    #: A query that matches `values`, if the provider searches.
     search: Mapping[str, Any] | None = None
 
     @abstractmethod
     def opened(self) -> tuple[Provider, Opts]:
-        """Return a provider that holds nothing, and the options it is opened with."""
+        """Return an empty provider, and the options to open it with."""
 
     def same(self, given: Any, got: Any) -> bool:
-        """Return whether *got* is what was *given*; a provider that adds to values says here what stays."""
+        """Return whether *got* equals *given*; override it for a provider that adds to values."""
         return bool(given == got) and type(given) is type(got)
 
     def fresh(self) -> tuple[Provider, State]:
-        """Return the provider and its first state."""
+        """Return the provider and its initial state."""
         provider, opts = self.opened()
         return provider, provider.init(opts)
 
     def put(self, provider: Provider, state: State, key: str, value: Any) -> State:
-        """Return the state after *value* was kept under *key*."""
+        """Return the state after storing *value* under *key*."""
         done = provider.put(state, key, value, self.put_opts)
         assert isinstance(done, Done)
         assert isinstance(done.details, Mapping)
         return done.state
 
     def got(self, provider: Provider, state: State, key: str) -> Any:
-        """Return the value under *key*, which is there."""
+        """Return the value under *key*, which must exist."""
         stored = provider.get(state, key, {})
         assert isinstance(stored, StoredValue), f"nothing is held under {key!r}"
         return stored.value
@@ -176,7 +176,7 @@ class ProviderContract(ABC):
             given = deepcopy(self.values[0])
             state = self.put(provider, state, "a", given)
             given["added"] = 1
-            with suppress(TypeError):  # what it gives cannot be changed at all
+            with suppress(TypeError):  # the returned value may be immutable
                 self.got(provider, state, "a")["added"] = 1
             assert "added" not in self.got(provider, state, "a")
 

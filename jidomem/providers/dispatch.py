@@ -1,6 +1,4 @@
-"""The dispatch of directives: providers by name, each with its state, and the execution of one
-directive.
-"""
+"""The dispatch of directives: providers by name, each with its state, and the execution of one directive."""
 
 from __future__ import annotations
 
@@ -39,7 +37,7 @@ _CALLS = ("init", "get", "put", "delete")
 
 @dataclass(slots=True)
 class Registered:
-    """A provider and the state its last call gave."""
+    """A provider and its present state."""
 
     name: str
     provider: Provider
@@ -48,7 +46,7 @@ class Registered:
 
 
 class Providers:
-    """The providers that directives may name: `inline` from the start, others as they are registered."""
+    """The providers that directives may name: `inline` from the start, others after registration."""
 
     def __init__(self) -> None:
         self._registered: dict[str, Registered] = {}
@@ -56,14 +54,14 @@ class Providers:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return the names directives may use, in the order they were registered."""
+        """Return the names of the providers, in the order of registration."""
         return tuple(self._registered)
 
     def register(self, name: str, provider: Provider, opts: Mapping[str, Any] | None = None) -> None:
-        """Take in *provider* under *name*, opened with *opts*; one of that name, and what it held, is let go of.
+        """Register *provider* under *name*, opened with *opts*, in place of any provider of that name and its state.
 
-        Raises InvalidRequest for what lacks a call of the contract, and what the provider's `init` raises; then the
-        one of that name stays.
+        Raises InvalidRequest for an object that lacks a call of the contract, and the errors of the provider's `init`;
+        then the present provider stays.
         """
         if not isinstance(name, str) or not name.strip():
             raise InvalidRequest(f"{name!r} is no name", hint='register("notes", provider)')
@@ -75,7 +73,7 @@ class Providers:
 
     @contextmanager
     def locked(self, name: str) -> Iterator[Registered]:
-        """Give the provider of that *name* to one at a time; raises NotFound with the nearest name."""
+        """Yield the provider *name* for exclusive use; raises NotFound with the nearest name."""
         registered = self._registered.get(name)
         if registered is None:
             known = f"there is {', '.join(self.names)}; register it first"
@@ -91,10 +89,10 @@ _Outcome = tuple[Any, Exception | None]
 def execute_directive(
     directive: Directive, providers: Providers, *, monotonic: Callable[[], float] = clock.monotonic_time
 ) -> Signal:
-    """Return the signal that answers *directive*: its result, or with the status error the reason; nothing is raised.
+    """Return the signal that answers *directive*: its result, or the status error with the reason; raises nothing.
 
-    A query gives `{key, score, value}`, the best first. An upsert and a delete give the `count` of items and, for each,
-    what the provider told; the first that fails ends it, and what was done before it stays and is counted.
+    A query returns `{key, score, value}`, the best first. An upsert and a delete return the `count` of items and, for
+    each, the provider's details; the first failure ends it, and the items before it stay and are counted.
     """
     began = monotonic()
     result, error = _performed(directive, providers)
@@ -125,12 +123,12 @@ def _performed(directive: Directive, providers: Providers) -> _Outcome:
                 if isinstance(directive, MemoryUpsert)
                 else _deleted(directive, registered)
             )
-    except Exception as error:  # whatever a provider meets, the agent goes on
+    except Exception as error:  # no error of a provider stops the agent
         return None, error
 
 
 def _queried(directive: MemoryQuery, registered: Registered) -> list[dict[str, Any]]:
-    """Return the rows of a query; one for a `key` alone asks for the one value there."""
+    """Return the rows of a query; a query with a `key` returns the value of that key."""
     query = directive.query
     if "key" in query:
         only(query, ("key", "top_k"), "a query for a key")
@@ -192,7 +190,7 @@ def _counted(done: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _checked(registered: Registered, call: str, outcome: T, *forms: type) -> T:
-    """Return the outcome of a call, its state now the present one; raises Failed for what the contract has not."""
+    """Return the outcome of a call and store its state; raises Failed for an outcome outside the contract."""
     if not isinstance(outcome, forms):
         names = " or ".join(form.__name__ for form in forms)
         detail = f"the provider {registered.name!r} answered {call} with {type(outcome).__name__}, not {names}"

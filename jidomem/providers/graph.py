@@ -1,8 +1,7 @@
-"""The memory of a project as a provider: upsert submits an intent, delete invalidates, query
-recalls or asks.
+"""The memory of a project as a provider: upsert submits an intent, delete invalidates, query recalls or asks.
 
-Keys are `jido:key`: a new value under a key supersedes the last one, which is never rewritten. A
-memory without a key is addressed by its IRI.
+Keys are `jido:key`: a new value under a key supersedes the last one, which is never rewritten. A memory without a key
+is addressed by its IRI.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from jidomem.write.corrections import OWN
 from jidomem.write.writer import MemoryWriter
 
 KEY = f"{JIDO}key"
-#: The fields that a value does not have: links, author, session and moment of its memory.
+#: The fields that are not part of a value: links, author, session and time of its memory.
 _NOT_VALUE = frozenset((*OWN, "timestamp", "asserted_by", "asserted_in"))
 _IN_FORCE = """
 PREFIX jido: <https://jido.ai/ontology#>
@@ -43,7 +42,7 @@ _ABOUT = ("as_of", "valid_at", "include_inactive")
 
 
 class Root(Protocol):
-    """An open memory root, as `jidomem.open` gives it."""
+    """An open memory root, as `jidomem.open` returns it."""
 
     @property
     def writer(self) -> MemoryWriter:
@@ -57,17 +56,17 @@ class Root(Protocol):
 
     @property
     def project(self) -> str:
-        """Return the project asked for when none is named."""
+        """Return the default project."""
         ...
 
     def recall(self, request: str, project: str | None = None, **more: Any) -> recall.MemoryRecall:
-        """Return the active memories that hold words of *request*."""
+        """Return the active memories that match words of *request*."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class _Graph:
-    """One project of a root; an upsert and a delete wait for each other, so that a key has one holder."""
+    """One project of a root; the lock serialises upserts and deletes, so that a key has one holder."""
 
     root: Root
     project: str
@@ -75,14 +74,14 @@ class _Graph:
 
 
 class GraphProvider:
-    """Keeps values as memories of a project, judged like every other intent; the writer's agent asserts them.
+    """Stores values as memories of a project, judged like every other intent and asserted by the writer's agent.
 
-    Options: `memory`, an open root; `project`, unless it is the root's own. A value is a text, kept as a fact
-    of medium confidence, or a mapping of the fields of an intent. A refusal of the writer is raised as it is.
+    Options: `memory`, an open root; `project`, by default the root's own. A value is a text, stored as a fact of medium
+    confidence, or a mapping of the fields of an intent. A refusal of the writer is raised as it is.
     """
 
     def init(self, opts: Opts) -> _Graph:
-        """Return the project; raises InvalidRequest where no root is given."""
+        """Return the project; raises InvalidRequest without a root."""
         only(opts, ("memory", "project"), "the graph provider")
         root = opts.get("memory")
         if not all(hasattr(root, name) for name in ("writer", "reader", "recall")):
@@ -92,7 +91,7 @@ class GraphProvider:
         return _Graph(opened, opts.get("project") or opened.project)
 
     def get(self, state: _Graph, key: str, opts: Opts) -> StoredValue | Missing:
-        """Return the fields of the active memory under *key*, with its `iri`, or that there is none."""
+        """Return the fields of the active memory under *key*, with its `iri`, or Missing."""
         only(opts, (), "graph get")
         holders = _holders(state, key)
         if not holders:
@@ -103,16 +102,16 @@ class GraphProvider:
         return StoredValue(state, {"iri": holders[0], **value, **({"extra_triples": others} if others else {})})
 
     def put(self, state: _Graph, key: str, value: Any, opts: Opts) -> Done:
-        """Submit *value* in the place of the memory under *key*, told by its receipt; the same again changes nothing.
+        """Submit *value* in place of the memory under *key*, and return its receipt; the same value changes nothing.
 
-        Raises what `submit_intent` raises.
+        Raises the errors of `submit_intent`.
         """
         only(opts, (), "graph put")
         with state.turn:
             return Done(state, _submitted(state, key, value).to_dict())
 
     def delete(self, state: _Graph, key: str, opts: Opts) -> Done | Missing:
-        """Withdraw the active memory under *key*, for the `reason` among *opts*, or say that there is none."""
+        """Withdraw the active memory under *key*, for the `reason` in *opts*, or return Missing."""
         only(opts, ("reason",), "graph delete")
         reason = opts.get("reason", f"{state.root.writer.agent} forgot {key!r}")
         with state.turn:
@@ -125,8 +124,8 @@ class GraphProvider:
     def query(self, state: _Graph, query: Mapping[str, Any], opts: Opts) -> Answer:
         """Return the memories with words of the `text`, or the rows of the named query `name` with its `params`.
 
-        With a text, other names are what `recall` takes; with a name, as_of, valid_at and include_inactive. Raises
-        InvalidRequest for both, for neither and for what is no text.
+        With a text, the other fields are options of `recall`; with a name, as_of, valid_at and include_inactive. Raises
+        InvalidRequest for both, for neither and for an invalid text.
         """
         only(opts, (), "graph query")
         hint = 'give {"text": "which index?"} or {"name": "open-tasks"}'
@@ -174,14 +173,14 @@ def _fields(state: _Graph, key: str, value: Any) -> dict[str, Any]:
 
 
 def _replacing(intent: Mapping[str, Any], holders: Sequence[str], key: str) -> dict[str, Any]:
-    """Return the intent that takes the place of what is *holders*; an `iri` that was read from there is left to it."""
+    """Return the intent that supersedes *holders*; an `iri` read from one of them is left out."""
     given = {name: part for name, part in intent.items() if name != "iri" or part not in holders}
     instead = {"supersedes": _together(given.get("supersedes"), holders)}
     return {"reason": f"Put under {key!r} anew.", **given, **instead} if holders else {**given, **instead}
 
 
 def _together(theirs: object, ours: Sequence[Any]) -> object:
-    """Return the items of both lists, *theirs* first; any other value is left for the writer to refuse."""
+    """Return the items of both lists, *theirs* first; any other value is returned for the writer to refuse."""
     if theirs is not None and not isinstance(theirs, (list, tuple)):
         return theirs
     listed = theirs or ()
@@ -189,10 +188,11 @@ def _together(theirs: object, ours: Sequence[Any]) -> object:
 
 
 def _existing_receipt(state: _Graph, intent: Mapping[str, Any], holders: Sequence[str]) -> Receipt | None:
-    """Return the receipt that says that what is *holders* says exactly this; None where it does not."""
+    """Return the receipt if one of *holders* has exactly the content of *intent*, else None."""
     if not holders:
         return None
-    with suppress(JidomemError):  # what is refused so may be accepted as what supersedes it; if not, that tells why
+    # a refused intent may still be accepted as a replacement; if not, the submission raises the reason
+    with suppress(JidomemError):
         without_iri = {name: part for name, part in intent.items() if name != "iri"}
         judged = state.root.writer.submit_intent(state.project, without_iri, dry_run=True)
         return judged if judged.status == "deduplicated" and judged.iri in holders else None
@@ -200,7 +200,7 @@ def _existing_receipt(state: _Graph, intent: Mapping[str, Any], holders: Sequenc
 
 
 def _holders(state: _Graph, key: str) -> list[str]:
-    """Return the active memories under *key*, the newest first: several where two branches were merged."""
+    """Return the active memories under *key*, the newest first: several after a merge of two branches."""
     items = [row["item"] for row in _in_force(state, f"?item jido:key {_quoted(key)} .")]
     if not items and is_absolute(key):
         items = [row["item"] for row in _in_force(state, f"VALUES ?item {{ {iri(key)} }}")]
@@ -244,7 +244,7 @@ def _recalled(state: _Graph, query: Mapping[str, Any]) -> list[Scored]:
 
 
 def _query_rows(state: _Graph, query: Mapping[str, Any]) -> list[Scored]:
-    """Return the rows of a named query, each by the key of what stands in its first column; none is better."""
+    """Return the rows of a named query, each by the key of the memory in its first column, all with score 1.0."""
     only(query, ("name", "params", *_ABOUT, "top_k"), "a query by name")
     params = query.get("params", {})
     about = {name: query[name] for name in _ABOUT if name in query}
@@ -260,7 +260,7 @@ def _query_rows(state: _Graph, query: Mapping[str, Any]) -> list[Scored]:
 
 
 def _plain(value: Any) -> Any:
-    """Return *value* with its moments as text, so that an agent can keep it in its memory and that in a file."""
+    """Return *value* with its moments as text, so that it can be stored as JSON."""
     if isinstance(value, Mapping):
         return {name: _plain(part) for name, part in value.items()}
     if isinstance(value, (list, tuple)):

@@ -1,8 +1,6 @@
-"""The providers that store values: inline in the state, key-value in memory or in a file, and
-vectors.
+"""The providers that store values: inline in the state, key-value in memory or in a file, and vectors.
 
-The vector provider finds values by a vector, ranked by cosine, or by a text, ranked as recall
-ranks.
+The vector provider finds values by a vector, ranked by cosine, or by a text, ranked as recall ranks.
 """
 
 from __future__ import annotations
@@ -35,28 +33,28 @@ from jidomem.records.recall import FIELD_WEIGHTS
 
 
 class InlineProvider:
-    """Keeps any Python values in memory; each call gives a new mapping and leaves the one it was given as it was.
+    """Stores any Python values in memory; each call returns a new mapping and leaves the given one unchanged.
 
     A put copies the mapping, which suits a few values. `KeyValueProvider` takes many thousands of keys.
     """
 
     def init(self, opts: Opts) -> Mapping[str, Any]:
-        """Return a copy of the values that `data` gives, none unless it is given."""
+        """Return a copy of the values in `data`, by default none."""
         only(opts, ("data",), "the inline provider")
         return deepcopy(dict(opts.get("data", {})))
 
     def get(self, state: Mapping[str, Any], key: str, opts: Opts) -> StoredValue | Missing:
-        """Return a copy of the value under *key*, or that there is none."""
+        """Return a copy of the value under *key*, or Missing."""
         only(opts, (), "inline get")
         return StoredValue(state, deepcopy(state[key])) if key in state else Missing(state)
 
     def put(self, state: Mapping[str, Any], key: str, value: Any, opts: Opts) -> Done:
-        """Keep a copy of *value* under *key*."""
+        """Store a copy of *value* under *key*."""
         only(opts, (), "inline put")
         return Done({**state, key: deepcopy(value)})
 
     def delete(self, state: Mapping[str, Any], key: str, opts: Opts) -> Done | Missing:
-        """Let go of the value under *key*, or say that there is none."""
+        """Delete the value under *key*, or return Missing."""
         only(opts, (), "inline delete")
         if key not in state:
             return Missing(state)
@@ -80,7 +78,7 @@ class _Table:
 
 
 class KeyValueProvider:
-    """Keeps any Python values in memory; threads take turns, and nothing outlives the process."""
+    """Stores any Python values in memory; thread-safe, and lost with the process."""
 
     def init(self, opts: Opts) -> _Table:
         """Return an empty table."""
@@ -88,13 +86,13 @@ class KeyValueProvider:
         return _Table()
 
     def get(self, state: _Table, key: str, opts: Opts) -> StoredValue | Missing:
-        """Return a copy of the value under *key*, or that there is none."""
+        """Return a copy of the value under *key*, or Missing."""
         only(opts, (), "key-value get")
         with state.lock:
             return StoredValue(state, deepcopy(state.values[key])) if key in state.values else Missing(state)
 
     def put(self, state: _Table, key: str, value: Any, opts: Opts) -> Done:
-        """Keep a copy of *value* under *key*."""
+        """Store a copy of *value* under *key*."""
         only(opts, (), "key-value put")
         copied = deepcopy(value)
         with state.lock:
@@ -102,7 +100,7 @@ class KeyValueProvider:
         return Done(state)
 
     def delete(self, state: _Table, key: str, opts: Opts) -> Done | Missing:
-        """Let go of the value under *key*, or say that there is none."""
+        """Delete the value under *key*, or return Missing."""
         only(opts, (), "key-value delete")
         with state.lock:
             if key not in state.values:
@@ -118,13 +116,13 @@ class _Namespace:
 
 
 class PersistentProvider:
-    """Keeps values that have a form in JSON in a file; what was put is there after a crash.
+    """Stores values with a JSON form in a file, durably.
 
-    Options: `state`, the file; `namespace`, whose keys these are (the same key under another is another).
+    Options: `state`, the file; `namespace`, the namespace of the keys.
     """
 
     def init(self, opts: Opts) -> _Namespace:
-        """Return the namespace; nothing is opened before the first call. Raises InvalidRequest where there is none."""
+        """Return the namespace; the file is opened at the first call. Raises InvalidRequest without either option."""
         only(opts, ("namespace", "state"), "the kept key-value provider")
         file, name = opts.get("state"), opts.get("namespace")
         if file is None or not isinstance(name, str):
@@ -133,7 +131,7 @@ class PersistentProvider:
         return _Namespace(file, _text("namespace", name))
 
     def get(self, state: _Namespace, key: str, opts: Opts) -> StoredValue | Missing:
-        """Return the value under *key*, or that there is none."""
+        """Return the value under *key*, or Missing."""
         only(opts, (), "kept get")
         sql = "SELECT value FROM key_values WHERE namespace = ? AND key = ?"
         with state.file.reading() as store:
@@ -141,7 +139,7 @@ class PersistentProvider:
         return Missing(state) if row is None else StoredValue(state, json.loads(row[0]))
 
     def put(self, state: _Namespace, key: str, value: Any, opts: Opts) -> Done:
-        """Keep *value* under *key*; raises InvalidRequest, which names the place, for what JSON has no form for."""
+        """Store *value* under *key*; raises InvalidRequest, which names the place, for a value without a JSON form."""
         only(opts, (), "kept put")
         text = json.dumps(to_json_value(value, "value"), ensure_ascii=False, separators=(",", ":"))
         row = (state.name, _text("key", key), text)
@@ -150,7 +148,7 @@ class PersistentProvider:
         return Done(state)
 
     def delete(self, state: _Namespace, key: str, opts: Opts) -> Done | Missing:
-        """Let go of the value under *key*, or say that there is none."""
+        """Delete the value under *key*, or return Missing."""
         only(opts, (), "kept delete")
         sql = "DELETE FROM key_values WHERE namespace = ? AND key = ?"
         with state.file.reading() as store:
@@ -166,43 +164,43 @@ def _text(name: str, given: str) -> str:
     return text
 
 
-#: All values are of one moment: none is better for being kept late.
+#: The moment of all values: none ranks higher for being newer.
 _STREAM, _MOMENT = Stream("vectors"), "1970-01-01T00:00:00.000000Z"
 Embed = Callable[[str], Sequence[float]]
 
 
 class VectorBackend(Protocol):
-    """Keeps vectors of length 1 and finds those nearest to another; a provider calls it from one thread at a time."""
+    """Stores vectors of length 1 and finds the nearest to another; a provider calls it from one thread at a time."""
 
     def add(self, key: str, vector: Sequence[float]) -> None:
-        """Keep *vector* under *key*, in the place of what was there."""
+        """Store *vector* under *key*, in place of any other."""
         ...
 
     def remove(self, key: str) -> None:
-        """Let go of the vector under *key*, which is there."""
+        """Remove the vector under *key*, which exists."""
         ...
 
     def nearest(self, vector: Sequence[float], top_k: int) -> Sequence[tuple[str, float]]:
-        """Return up to *top_k* keys with the cosine of each, the most alike first."""
+        """Return up to *top_k* keys with the cosine of each, the nearest first."""
         ...
 
 
 class Scan:
-    """Compares what is asked for with every vector; of two that are alike, the one that was kept first comes first."""
+    """Compares a query with every vector; among equals the one stored first comes first."""
 
     def __init__(self) -> None:
         self._vectors: dict[str, array[float]] = {}
 
     def add(self, key: str, vector: Sequence[float]) -> None:
-        """Keep *vector* under *key*, in 4 bytes a number."""
+        """Store *vector* under *key*, in 4 bytes a number."""
         self._vectors[key] = array("f", vector)
 
     def remove(self, key: str) -> None:
-        """Let go of the vector under *key*."""
+        """Remove the vector under *key*."""
         del self._vectors[key]
 
     def nearest(self, vector: Sequence[float], top_k: int) -> list[tuple[str, float]]:
-        """Return up to *top_k* keys with the cosine of each, the most alike first."""
+        """Return up to *top_k* keys with the cosine of each, the nearest first."""
         alike = ((key, sum(map(mul, vector, stored))) for key, stored in self._vectors.items())
         best = nsmallest(top_k, ((-cosine, at, key) for at, (key, cosine) in enumerate(alike)))
         return [(key, max(-1.0, min(1.0, -negative))) for negative, _, key in best]
@@ -210,9 +208,9 @@ class Scan:
 
 @dataclass(slots=True)
 class _ProviderState:
-    """The state of one provider; the dimension is that of the first vector unless it was given.
+    """The state of one provider; the dimension is that of the first vector unless it is given.
 
-    For recall each value is an item, named by the place in which it was first kept.
+    For recall each value is an item, named by its number in the order of storage.
     """
 
     backend: VectorBackend
@@ -231,7 +229,7 @@ class _ProviderState:
         self.texts = InMemorySearchIndex(self.stemmer)
 
     def item(self, key: str) -> str:
-        """Return the item of the value under *key*, a new one where there is none yet."""
+        """Return the item of the value under *key*, a new one if there is none yet."""
         if key not in self.items:
             self.last_number += 1
             self.items[key] = f"{self.last_number:012}"
@@ -239,26 +237,26 @@ class _ProviderState:
         return self.items[key]
 
     def nearest(self, stream: Stream, to: Sequence[float], limit: int) -> list[tuple[bytes, float]]:
-        """Return the nearest items by their digests, as recall asks for them."""
+        """Return the nearest items by their digests, in the form that recall expects."""
         best = self.backend.nearest(to, limit)
         return [(digest(self.items[key]), cosine) for key, cosine in best]
 
     def cosines(self, stream: Stream, to: Sequence[float], digests: Sequence[bytes]) -> Mapping[bytes, float]:
-        """Return how alike each of *digests* is, which are those of items."""
+        """Return the cosine of each of *digests* that is one of an item."""
         return {each: sum(map(mul, to, self.vectors[self.keys[each]])) for each in digests if each in self.keys}
 
 
 class VectorProvider:
-    """Keeps values with their vectors in memory, and answers a `vector` with the most alike.
+    """Stores values with their vectors in memory, and answers a `vector` with the nearest values.
 
-    A `text` is answered as by recall: with what holds its words or is alike to it, scored by both.
+    A `text` is answered as by recall: with values that have its words or are similar to it, scored by both.
 
-    Options: `dimension`, how many numbers a vector has; `embed`, what makes a vector of a text where none is given;
-    `backend`, what makes the `VectorBackend` that finds the nearest (a scan of all unless given).
+    Options: `dimension`, the number of dimensions; `embed`, the function from a text to its vector, for values without
+    one; `backend`, the factory of the `VectorBackend` that finds the nearest (by default a scan of all).
     """
 
     def init(self, opts: Opts) -> _ProviderState:
-        """Return an empty store of vectors; raises InvalidRequest for an option of another form."""
+        """Return an empty store of vectors; raises InvalidRequest for an invalid option."""
         only(opts, ("backend", "dimension", "embed"), "the vector provider")
         embed, dimension = opts.get("embed"), opts.get("dimension")
         if embed is not None and not callable(embed):
@@ -268,13 +266,13 @@ class VectorProvider:
         return _ProviderState(opts.get("backend", Scan)(), embed, dimension)
 
     def get(self, state: _ProviderState, key: str, opts: Opts) -> StoredValue | Missing:
-        """Return a copy of the value under *key*, or that there is none."""
+        """Return a copy of the value under *key*, or Missing."""
         only(opts, (), "vector get")
         with state.lock:
             return StoredValue(state, deepcopy(state.values[key])) if key in state.values else Missing(state)
 
     def put(self, state: _ProviderState, key: str, value: Any, opts: Opts) -> Done:
-        """Keep *value* by its `embedding`, else by that of its text; raises InvalidRequest where it has neither."""
+        """Store *value* by its `embedding`, else by that of its text; raises InvalidRequest if it has neither."""
         only(opts, ("embedding",), "vector put")
         given = opts.get("embedding")
         vector = _embedded(state, _text_of(key, value, state)) if given is None else vector_of(given, "embedding")
@@ -289,7 +287,7 @@ class VectorProvider:
         return Done(state)
 
     def delete(self, state: _ProviderState, key: str, opts: Opts) -> Done | Missing:
-        """Let go of the value under *key*, or say that there is none."""
+        """Delete the value under *key*, or return Missing."""
         only(opts, (), "vector delete")
         with state.lock:
             if key not in state.values:
@@ -301,9 +299,9 @@ class VectorProvider:
         return Done(state)
 
     def query(self, state: _ProviderState, query: Mapping[str, Any], opts: Opts) -> Answer:
-        """Return up to `top_k` values: those most like the `vector` of *query*, or the best answers to its `text`.
+        """Return up to `top_k` values: those nearest to the `vector` of *query*, or the best matches of its `text`.
 
-        Raises InvalidRequest for both, for neither and for a vector of another length than those kept.
+        Raises InvalidRequest for both, for neither and for a vector of another length than those stored.
         """
         only(opts, (), "vector query")
         only(query, ("text", "vector", "top_k"), "a query for vectors")
@@ -330,7 +328,7 @@ def _recalled(state: _ProviderState, text: str, vector: Sequence[float], top_k: 
 
 
 def _document(item: str, text: str) -> Document:
-    """Return a value as it is looked through by the words of its *text*; its vector is under the digest of *item*."""
+    """Return a value as a document with the words of its *text*; its vector is under the digest of *item*."""
     return Document(
         item=item,
         types=(),
@@ -365,7 +363,7 @@ def _embedded(state: _ProviderState, text: object) -> tuple[float, ...]:
 
 
 def _unit(vector: Sequence[float], state: _ProviderState) -> tuple[float, ...]:
-    """Return *vector* at length 1; raises InvalidRequest for another dimension than is kept, and for no direction."""
+    """Return *vector* scaled to length 1; raises InvalidRequest for zeros, and for another dimension than stored."""
     if state.dimension not in (None, len(vector)):
         raise InvalidRequest(
             f"a vector of {len(vector)} numbers among vectors of {state.dimension}",
@@ -374,6 +372,6 @@ def _unit(vector: Sequence[float], state: _ProviderState) -> tuple[float, ...]:
     largest = max(map(abs, vector))
     if largest == 0:
         raise InvalidRequest("a vector of zeros has no direction", hint="leave out what has no text")
-    scaled = [number / largest for number in vector]  # so that neither squares nor their root leave the range of floats
+    scaled = [number / largest for number in vector]  # so that neither squares nor their root overflow or underflow
     length = hypot(*scaled)
     return tuple([number / length for number in scaled])

@@ -47,7 +47,7 @@ class PostgresState:
     """The working state of a root for all its servers, as `jidomem.records.interfaces.StateStore` defines it.
 
     Each writer first locks one row, so writers run one after the other, as with BEGIN IMMEDIATE. A reader sees the
-    state of one moment and waits for nobody. If the connection is lost during a COMMIT, that row shows the outcome.
+    state of one moment and does not wait. If the connection is lost during a COMMIT, that row shows the outcome.
     """
 
     def __init__(self, address: str, name: str = "working", *, wait: float = 10.0) -> None:
